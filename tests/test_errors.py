@@ -2,7 +2,11 @@
 
 import copy
 import pickle  # noqa: TID251  # processes hand errors to each other by it
+import re
+import tomllib
 from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +18,7 @@ from typednn import Array2, ElementwiseGrad, Input, layers, losses
 from typednn.config.arguments import constructor, hints_of, layers_expected
 from typednn.config.registry import INITIALISERS, LAYERS, OPTIMIZERS, SCHEDULES
 from typednn.data import batches, one_hot
-from typednn.errors import ArgumentError, ConfigError, DataError, ShapeError, StackError
+from typednn.errors import ArgumentError, ConfigError, DataError, MissingExtra, ShapeError, StackError, installing
 from typednn.layer import Layer, Sequential
 from typednn.layers import Conv2d, Linear, MaxPool2d, ReLU, Residual
 from typednn.module.printing import constructor_arguments
@@ -174,3 +178,51 @@ def test_a_config_error_with_and_without_its_place() -> None:
     error = ConfigError("no", "m.toml", 2, 3, ["     2 | x"])
     assert (str(error), error.message) == ("m.toml:2:3: no\n     2 | x", "no")
     assert str(ConfigError("import m: no", "m.toml")) == "import m: no"
+
+
+class _Installed:
+    """What `importlib.metadata` gives for typednn."""
+
+    def __init__(self, tool: str | None) -> None:
+        self.tool = tool
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "INSTALLER"
+        return self.tool
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [("pip\n", "pip install 'typednn[images]'"), ("uv\n", "uv pip install 'typednn[images]'"), (None, "pip install 'typednn[images]'")],
+)
+def test_a_hint_is_quoted_and_names_the_tool(monkeypatch: pytest.MonkeyPatch, tool: str | None, said: str) -> None:
+    monkeypatch.setattr(metadata, "distribution", lambda name: _Installed(tool))
+    for text in ("pip install typednn[images]", "pip install 'typednn[images]'"):
+        assert installing(f"needs it; {text}, or not") == f"needs it; {said}, or not"
+        assert str(MissingExtra(f"a; {text}", name="PIL")) == f"a; {said}"
+    assert installing("nothing to install") == "nothing to install"
+
+
+def test_a_hint_of_a_clone_names_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where typednn is only on the path: an index might have another package of this name."""
+
+    def missing(name: str) -> object:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", missing)
+    assert installing("pip install 'typednn[plots]'") == f"pip install '{Path(__file__).resolve().parents[1]}[plots]'"
+
+
+def test_every_hint_names_an_extra_in_quotes() -> None:
+    """In the sources and in the documentation: zsh reads brackets without quotes as a pattern."""
+    root = Path(__file__).resolve().parents[1]
+    extras = set(tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
+    texts = [
+        path.read_text(encoding="utf-8") for path in (root / "README.md", *(root / "docs").glob("*.md"), *(root / "typednn").rglob("*.py"))
+    ]
+    hints = [hint for text in texts for hint in re.findall(r"pip install (\S*\[[\w,]+\].?)", text)]
+    assert len(hints) > 20
+    for hint in hints:
+        quoted = re.fullmatch(r"'(?:typednn|\.)\[([\w,]+)\]'", hint)
+        assert quoted, hint
+        assert set(quoted[1].split(",")) <= extras, hint

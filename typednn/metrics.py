@@ -197,7 +197,9 @@ class RegressionReport:
         return {"task": "regression", **asdict(self), "split": "test", "train_r2": train.r2}
 
     def __str__(self) -> str:
-        return f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nRMSE     {self.rmse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
+        return (
+            f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nRMSE     {self.rmse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
+        )
 
 
 @final

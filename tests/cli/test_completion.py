@@ -30,7 +30,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("shtab")
     path = tmp_path_factory.mktemp("completion") / "typednn.bash"
-    done = subprocess.run([sys.executable, "-m", "typednn", "completion", "bash"], env=environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "typednn", "completion", "bash"], env=environment(), capture_output=True, text=True, check=True
+    )
     path.write_text(done.stdout)
     return path
 

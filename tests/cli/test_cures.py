@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from typednn.cli.cures import COMMANDS_ELSEWHERE, OPTIONS_ELSEWHERE, for_command, for_option
-from typednn.cli.parser import COMMANDS, MODELS, _SETTINGS
+from typednn.cli.parser import _SETTINGS, COMMANDS, MODELS
 from typednn.recipes import RECIPES
 from typednn.recipes.recipe import CHANGEABLE
 

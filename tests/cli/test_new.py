@@ -33,9 +33,7 @@ def test_a_project_passes_at_once(at_once: Command, tmp_path: Path) -> None:
     assert "3 passed" in tests.stdout
     types = _python("-m", "mypy", "--strict", cwd=project)
     assert types.returncode == 0, types.stdout
-    trained = _python(
-        "-m", "typednn", "train", "model.toml", "--import", "layers", "--data", "spiral", "--epochs", "2", "-q", cwd=project
-    )
+    trained = _python("-m", "typednn", "train", "model.toml", "--import", "layers", "--data", "spiral", "--epochs", "2", "-q", cwd=project)
     assert trained.returncode == 0, trained.stderr
     style = _python("-m", "ruff", "check", "--isolated", "--ignore", "F722", "--line-length", "140", ".", cwd=project)
     assert style.returncode == 0, style.stdout

@@ -57,8 +57,12 @@ def test_numbers_to_learn(typednn: Command, tmp_path: Path) -> None:
     done = typednn("train", "sum.toml", "train.csv", "test.csv", "--run", "sum", "--epochs", "40", "--set", "task=regression")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^train R² (0\.999\d|1\.0000), test R² (0\.999\d|1\.0000), \d+ s$", done.stdout, re.MULTILINE)
-    assert re.search(r"On the test set:\n\nsamples  40\nMSE      \S+\nRMSE     \S+\nMAE      \S+\nR²       (0\.999\d|1\.0000)\n", done.stdout)
-    assert re.search(r"^epoch 40/40  train loss \S+  test loss \S+  test mse \S+  test mae \S+  test r2 (0\.999\d|1)  ", done.stderr, re.MULTILINE)
+    assert re.search(
+        r"On the test set:\n\nsamples  40\nMSE      \S+\nRMSE     \S+\nMAE      \S+\nR²       (0\.999\d|1\.0000)\n", done.stdout
+    )
+    assert re.search(
+        r"^epoch 40/40  train loss \S+  test loss \S+  test mse \S+  test mae \S+  test r2 (0\.999\d|1)  ", done.stderr, re.MULTILINE
+    )
     assert typednn("eval", "sum").stdout.startswith("samples  40\n")
     wanted = np.loadtxt(tmp_path / "new.csv", delimiter=",").sum(axis=1)
     said = [json.loads(line) for line in typednn("predict", "sum", "new.csv", "--json").stdout.splitlines()]
@@ -75,7 +79,9 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     done = typednn(*train)
     assert done.returncode == 0, done.stderr
     assert "2,064 tokens of 18 kinds to train on, 230 to test" in done.stderr
-    assert re.search(r"^step 20  validation loss \d\.\d+  validation perplexity \S+  validation token_accuracy \S+$", done.stderr, re.MULTILINE)
+    assert re.search(
+        r"^step 20  validation loss \d\.\d+  validation perplexity \S+  validation token_accuracy \S+$", done.stderr, re.MULTILINE
+    )
     assert "--- after step 40 ---" in done.stderr
     assert re.search(r"On the validation text:\n\ntokens      224\nloss        \d\.\d{4}\nperplexity  \d", done.stdout)
     assert re.search(r"^train perplexity \d\S+, test perplexity \d\S+, \d+ s$", done.stdout, re.MULTILINE)

@@ -177,7 +177,9 @@ def test_colours_as_pillow_does(seed: int, which: str) -> None:
     pillow: Any = pytest.importorskip("PIL.Image")
     before = np.rint(image((6, 5, 3), seed))
     drawn = rng(seed)
-    factor = [float(drawn.uniform(0.5, 1.5) if name == which else drawn.uniform(1.0, 1.0)) for name in ("brightness", "contrast", "saturation")]
+    factor = [
+        float(drawn.uniform(0.5, 1.5) if name == which else drawn.uniform(1.0, 1.0)) for name in ("brightness", "contrast", "saturation")
+    ]
     kind = {"brightness": enhance.Brightness, "contrast": enhance.Contrast, "saturation": enhance.Color}[which]
     expected = kind(pillow.fromarray(before.astype(np.uint8))).enhance(factor[["brightness", "contrast", "saturation"].index(which)])
     after = ColorJitter(**{which: 0.5})(before, rng(seed))
@@ -364,7 +366,10 @@ def test_a_transform_comes_after_the_changes() -> None:
         ({"augment": RandomCrop}, r"augment is a change of images, or a list of them, got the class RandomCrop; write RandomCrop\(\)"),
         ({"augment": ["flip"]}, "augment is a change of images, or a list of them, got str; such as RandomHorizontalFlip"),
         ({"augment": [MixUp(), RandomCrop()]}, "MixUp is of a batch, so it is the last of augment, got number 1"),
-        ({"rng": None, "shuffle": False}, r"Loader: augmenting draws from a generator, got none; pass rng=numpy\.random\.default_rng\(0\)$"),
+        (
+            {"rng": None, "shuffle": False},
+            r"Loader: augmenting draws from a generator, got none; pass rng=numpy\.random\.default_rng\(0\)$",
+        ),
     ],
 )
 def test_loaders_that_are_refused(settings: dict[str, Any], message: str) -> None:

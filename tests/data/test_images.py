@@ -82,9 +82,7 @@ def test_sizes(tmp_path: Path) -> None:
             b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 2**31, 2**31, 8, 0, 0, 0, 0)), "an image has 1 to", id="large"
         ),
         pytest.param(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 0, 5, 8, 0, 0, 0, 0)), "got 5 x 0", id="nothing"),
-        pytest.param(
-            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 4, 5, 8, 0, 0, 0, 0)), "must be a whole image", id="cut"
-        ),
+        pytest.param(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 4, 5, 8, 0, 0, 0, 0)), "must be a whole image", id="cut"),
     ],
 )
 def test_what_is_no_image(tmp_path: Path, content: bytes, message: str) -> None:
@@ -325,7 +323,10 @@ def test_a_large_jpeg_is_unpacked_smaller_to_the_same_picture(tmp_path: Path) ->
 
 def test_pillows_pixel_limit_stays_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path / "a.jpg", Image.fromarray(COLOURS))
-    for most, message in ((47, r"a\.jpg: an image has 1 to 47 pixels, and at most 16384 in a row or column, got 6 x 8"), (20, r"a\.jpg: must")):
+    for most, message in (
+        (47, r"a\.jpg: an image has 1 to 47 pixels, and at most 16384 in a row or column, got 6 x 8"),
+        (20, r"a\.jpg: must"),
+    ):
         monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", most)
         for read in (read_image, image_size):
             with pytest.raises(DataError, match=message):

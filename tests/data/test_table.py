@@ -65,7 +65,12 @@ def test_names_are_optional(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1, max_size=6), min_size=2, max_size=5, unique_by=str.strip),
+    st.lists(
+        st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1, max_size=6),
+        min_size=2,
+        max_size=5,
+        unique_by=str.strip,
+    ),
     st.lists(st.lists(st.floats(-1e6, 1e6, width=32), min_size=5, max_size=5), min_size=1, max_size=4),
 )
 def test_quoting_is_that_of_python(tmp_path_factory: pytest.TempPathFactory, names: list[str], rows: list[list[float]]) -> None:
@@ -83,7 +88,9 @@ def test_quoting_is_that_of_python(tmp_path_factory: pytest.TempPathFactory, nam
 @pytest.mark.parametrize("missing", ["", "NA", " n/a ", "NaN", "null"])
 def test_missing_values(tmp_path: Path, missing: str) -> None:
     path = write(tmp_path / "a.csv", f"price,rooms,area\n1,2,3\n4,{missing},6\n{missing},8,9\n10,11,12\n")
-    with pytest.raises(NotANumber, match=r"a\.csv: row 3, column 2 \('rooms'\) must have a value, got nothing; fill it in, or pass mi") as caught:
+    with pytest.raises(
+        NotANumber, match=r"a\.csv: row 3, column 2 \('rooms'\) must have a value, got nothing; fill it in, or pass mi"
+    ) as caught:
         read_table(path, target="price")
     assert (caught.value.row, caught.value.column) == (3, 2)
     with pytest.raises(NotANumber, match=r"row 4, column 1 \('price'\) must have a value, got nothing"):
@@ -156,9 +163,20 @@ def arrow(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 def test_the_same_as_of_text(arrow: Any, tmp_path: Path) -> None:
-    path = arrow({"price": [310000, 205000, 99500], "rooms": np.array([3, 2, 1], np.int8), "area": [95.5, 60.0, 20.0], "town": ["Ulm", "Jena", "Ulm"]})
+    path = arrow(
+        {
+            "price": [310000, 205000, 99500],
+            "rooms": np.array([3, 2, 1], np.int8),
+            "area": [95.5, 60.0, 20.0],
+            "town": ["Ulm", "Jena", "Ulm"],
+        }
+    )
     text = write(tmp_path / "b.csv", "price,rooms,area,town\n310000,3,95.5,Ulm\n205000,2,60,Jena\n99500,1,20,Ulm\n")
-    for settings in ({"target": "price", "columns": ["area", "rooms"]}, {"target": "town"}, {"target": "town", "names": ["Bonn", "Jena", "Ulm"]}):
+    for settings in (
+        {"target": "price", "columns": ["area", "rooms"]},
+        {"target": "town"},
+        {"target": "town", "names": ["Bonn", "Jena", "Ulm"]},
+    ):
         one, other = read_table(path, **settings), read_table(text, **settings)  # type: ignore[arg-type]
         np.testing.assert_array_equal(one.x, other.x)
         np.testing.assert_array_equal(one.y, other.y)
@@ -183,8 +201,14 @@ def test_kinds_of_columns(arrow: Any) -> None:
 
 
 def test_missing_values_of_arrow(arrow: Any) -> None:
-    path = arrow({"price": [1.0, 2.0, None, 4.0, 5.0], "rooms": [1, 2, 3, None, 5], "area": [1.0, 2.0, 3.0, 4.0, float("nan")], "row": range(5)})
-    for settings, row, column in (({"columns": ["rooms"]}, 3, 1), ({"target": "rooms", "columns": ["area"]}, 4, 2), ({"target": "area", "columns": ["row"]}, 5, 3)):
+    path = arrow(
+        {"price": [1.0, 2.0, None, 4.0, 5.0], "rooms": [1, 2, 3, None, 5], "area": [1.0, 2.0, 3.0, 4.0, float("nan")], "row": range(5)}
+    )
+    for settings, row, column in (
+        ({"columns": ["rooms"]}, 3, 1),
+        ({"target": "rooms", "columns": ["area"]}, 4, 2),
+        ({"target": "area", "columns": ["row"]}, 5, 3),
+    ):
         with pytest.raises(NotANumber, match=f"row {row}, column {column} .* must have a value, got nothing; fill it in") as caught:
             read_table(path, **settings)  # type: ignore[arg-type]
         assert (caught.value.row, caught.value.column) == (row, column)

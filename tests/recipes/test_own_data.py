@@ -103,6 +103,14 @@ def test_in_memory_or_from_files_to_the_same_bits(photos: Path, tmp_path: Path) 
         resume(tmp_path / "run", progress=False)
 
 
+@pytest.mark.parametrize("setting", [{"augment": "RandomVerticalFlip"}, {"augment": ["MixUp"]}, {"balance": True}])
+def test_each_setting_is_used(photos: Path, tmp_path: Path, setting: dict[str, Any]) -> None:
+    loaded = load_data(str(photos), image=(8, 8, 3))
+    mine = model(tmp_path, [8, 8, 3], 2)
+    plain, changed = (train(each, loaded, progress=False).model.named_parameters() for each in (mine, mine.changed(setting)))
+    assert any(not np.array_equal(plain[name], changed[name]) for name in plain)
+
+
 def test_large_folders_stay_in_their_files(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not isinstance(load_data(str(photos), image=(8, 8, 3)).x, ImageFiles)
     monkeypatch.setattr(samples, "IN_MEMORY", 30 * 192 - 1)

@@ -489,7 +489,8 @@ def test_plain_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[st
     assert "\x1b" not in err
     _fit(_model(), x, y, epochs=1, validation=Evaluation(x, y), progress=True)
     assert re.search(
-        r"^epoch 1/1  train loss \d\.\d{4}  validation loss \d\.\d{4}  validation accuracy \d\d\.\d\d %  \d+\.\d s$", capsys.readouterr().err.strip()
+        r"^epoch 1/1  train loss \d\.\d{4}  validation loss \d\.\d{4}  validation accuracy \d\d\.\d\d %  \d+\.\d s$",
+        capsys.readouterr().err.strip(),
     )
     _fit(_model(), x, y, validation=Evaluation(x, y), evaluate_every=2, progress=False)
     assert capsys.readouterr() == ("", "")

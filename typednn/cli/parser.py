@@ -40,7 +40,17 @@ def _weights(text: str) -> str:
 
 
 _NEGATIVE = -5e-324  # the largest number below 0
-MODELS: Final = ("lenet5", "lenet5-paper", "mlp", "lstm", "resnet18", "resnet34", "resnet50", "vgg16", "gpt2")  # as in `typednn.recipes.RECIPES`, which imports NumPy
+MODELS: Final = (
+    "lenet5",
+    "lenet5-paper",
+    "mlp",
+    "lstm",
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "vgg16",
+    "gpt2",
+)  # as in `typednn.recipes.RECIPES`, which imports NumPy
 _MODELS = f"{', '.join(MODELS)}, or a config file"
 
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
@@ -95,9 +105,7 @@ examples:
             _argument(
                 "--lr", "--learning-rate", type=partial(_number, float, 0, "a number above 0"), metavar="LR", help="the learning rate"
             ),
-            _argument(
-                "--batch-size", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="rows per step"
-            ),
+            _argument("--batch-size", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="rows per step"),
             _argument("--optimizer", metavar="NAME", help="such as adam, with its own learning rate unless --lr gives one"),
             _argument(
                 "--seed", type=partial(_number, int, -1, "a whole number, at least 0"), metavar="N", help="of parameters and of the order"
@@ -130,7 +138,8 @@ TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIS
 
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse max_steps image augment balance workers vocabulary stride; model.* as in model.n_layer=6, where the recipe has such sizes
+  evaluate_every checkpoint_every fuse max_steps image augment balance workers vocabulary stride;
+  model.* as in model.n_layer=6, where the recipe has such sizes
 """,
     ),
     "resume": Command(
@@ -412,10 +421,23 @@ typednn trains neural networks whose shapes are proven to fit. To begin:
 """
 _CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
 # Settings of --set that are options of other tools; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
-_SETTINGS: Final = (
-    "accumulate augment balance checkpoint_every clip_grad_norm evaluate_every fuse generator image least_steps loss max_steps patience smoothing "
-    "standardise stream stride validation vocabulary weights workers"
-).split()
+_SETTINGS: Final = frozenset(
+    {"accumulate", "augment", "balance", "checkpoint_every", "clip_grad_norm", "evaluate_every", "fuse", "generator", "image"}
+    | {
+        "least_steps",
+        "loss",
+        "max_steps",
+        "patience",
+        "smoothing",
+        "standardise",
+        "stream",
+        "stride",
+        "validation",
+        "vocabulary",
+        "weights",
+        "workers",
+    }
+)
 
 
 @final

@@ -11,7 +11,7 @@ from typing import Any
 from typednn.cli.output import hint, say
 from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
-from typednn.recipes import Recipe, beside_published, find, parsed_settings
+from typednn.recipes import beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
 from typednn.recipes.catalogue import preset, starting_from
@@ -38,7 +38,9 @@ def train(options: Namespace) -> int:
     if data is None:
         assert recipe is not None, "there are data where there is no model"
         data = recipe.data
-    sizes = {name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation")}  # what decides how data are read
+    sizes = {
+        name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation")
+    }  # what decides how data are read
     before = recipe if recipe is None or not sizes else recipe.changed(sizes)
     recipe, samples = choose(data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint)
     recipe = recipe.changed(settings)
@@ -65,7 +67,7 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
     if len(words) > 2 or not all(map(is_table, words)):
         got = ", ".join(repr(word) for word in words)
         raise ArgumentError(explain("train", "takes a table, or two CSV files, train.csv and test.csv", got, "or --data NAME_OR_PATH"))
-    return model, options.data if not words else words
+    return model, words or options.data
 
 
 def resume(options: Namespace) -> int:

@@ -2,12 +2,12 @@
 
     Loader(x, y, batch_size=32, rng=rng, augment=[RandomHorizontalFlip(), RandomCrop(4), ColorJitter(brightness=0.2)])
 
-Each class is one change, with PyTorch's names (torchvision's). A change is a function of an image (height, width, channels) in floats and of
-a generator; a list of them is applied in its order. `MixUp` is a function of a whole batch, after the others. Images come as they are
-stored, before the loader's ``transform``: pixels from 0 to 255, unless the data are something else.
+Each class is one change, with torchvision's names. A change is a function of an image (height, width, channels) in floats and of a
+generator; a list of them is applied in its order. `MixUp` is a function of a whole batch, after the others. Images come as they are stored,
+before the loader's ``transform``: pixels from 0 to 255, unless the data are something else.
 
-The loader makes a generator for each place in an epoch (`numpy.random.SeedSequence`), from numbers that it draws from its own when the epoch
-begins. So the changes are the same for any number of workers, and a continued training goes on with the same bits.
+The loader makes a generator for each place in an epoch (`numpy.random.SeedSequence`), from numbers that it draws from its own when the
+epoch begins. So the changes are the same for any number of workers, and a continued training goes on with the same bits.
 """
 
 import math
@@ -83,7 +83,7 @@ class RandomCrop:
             pair(where, "size", self.size)
 
     def __call__(self, image: Image, rng: np.random.Generator) -> Image:
-        sides = image.shape[:2]
+        sides = int(image.shape[0]), int(image.shape[1])
         rows, columns = sides if self.size is None else pair("RandomCrop", "size", self.size)
         spare = [side + 2 * self.padding - part for side, part in zip(sides, (rows, columns), strict=True)]
         if min(spare) < 0:
@@ -141,10 +141,12 @@ class RandomRotation:
 
 def rotated(image: Image, degrees: float, fill: float = 0.0) -> Image:
     """``image`` (height, width, channels) turned counter-clockwise about its middle, bilinear; see `RandomRotation`."""
-    height, width = image.shape[:2]
+    height, width = int(image.shape[0]), int(image.shape[1])
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    down, across = np.arange(height)[:, None] - (height - 1) / 2, np.arange(width)[None] - (width - 1) / 2
-    rows, columns = cosine * down + sine * across + (height - 1) / 2, cosine * across - sine * down + (width - 1) / 2
+    middle = (height - 1) / 2, (width - 1) / 2
+    down: npt.NDArray[np.float64] = np.arange(height, dtype=np.float64)[:, None] - middle[0]
+    across: npt.NDArray[np.float64] = np.arange(width, dtype=np.float64)[None] - middle[1]
+    rows, columns = cosine * down + sine * across + middle[0], cosine * across - sine * down + middle[1]
     inside = (rows >= -0.5) & (rows < height - 0.5) & (columns >= -0.5) & (columns < width - 0.5)
     top, left = np.floor(rows).astype(np.int64), np.floor(columns).astype(np.int64)
     below, right = ((places - first)[..., None].astype(image.dtype) for places, first in ((rows, top), (columns, left)))
@@ -153,7 +155,8 @@ def rotated(image: Image, degrees: float, fill: float = 0.0) -> Image:
     )
     upper = image[top, left] * (1 - right) + image[top, far] * right
     lower = image[bottom, left] * (1 - right) + image[bottom, far] * right
-    turned: Image = np.where(inside[..., None], upper * (1 - below) + lower * below, image.dtype.type(fill))
+    between: Any = upper * (1 - below) + lower * below
+    turned: Image = np.where(inside[..., None], between, image.dtype.type(fill))
     return turned
 
 
@@ -190,14 +193,16 @@ class ColorJitter:
 
     def _blended(self, image: Image, other: Any, factor: float) -> Image:
         share = image.dtype.type(factor)
-        return np.clip(share * image + (1 - share) * other, 0.0, self.most).astype(image.dtype, copy=False)
+        blended: Image = np.clip(share * image + (1 - share) * other, 0.0, self.most).astype(image.dtype, copy=False)
+        return blended
 
 
 def _grey(image: Image) -> Image:
     if image.shape[2] != 3:
         mean: Image = image.mean(axis=2, keepdims=True)
         return mean
-    return (image @ np.array(_LUMA, image.dtype))[..., None]
+    luma: Image = (image @ np.array(_LUMA, image.dtype))[..., None]
+    return luma
 
 
 @final
@@ -220,8 +225,8 @@ class RandomErasing:
         number(where, "p", self.p, least=0.0, most=1.0)
         number(where, "value", self.value)
         for name, least, most in (("scale", 0.0, 1.0), ("ratio", 1e-6, 1e6)):
-            both = cast("object", getattr(self, name))
-            if not isinstance(both, list | tuple) or len(cast("list[Any]", both)) != 2:
+            both: Any = getattr(self, name)
+            if type(both) not in (list, tuple) or len(both) != 2:
                 raise ArgumentError(explain(where, f"{name} must be a pair (least, most)", repr(both)[:80]), name)
             low, high = (number(where, f"{name}[{place}]", getattr(self, name)[place], least=least, most=most) for place in (0, 1))
             if low > high:
@@ -230,7 +235,7 @@ class RandomErasing:
     def __call__(self, image: Image, rng: np.random.Generator) -> Image:
         if rng.random() >= self.p:
             return image
-        height, width = image.shape[:2]
+        height, width = int(image.shape[0]), int(image.shape[1])
         for _ in range(10):
             area = height * width * rng.uniform(*self.scale)
             ratio = math.exp(rng.uniform(math.log(self.ratio[0]), math.log(self.ratio[1])))
@@ -285,7 +290,9 @@ class MixUp:
 
     def _probabilities(self, y: IntArray1) -> Array2:
         if self.classes is None:
-            raise ArgumentError(explain("MixUp", "labels become probabilities of classes", "no number of classes", "pass classes=10"), "classes")
+            raise ArgumentError(
+                explain("MixUp", "labels become probabilities of classes", "no number of classes", "pass classes=10"), "classes"
+            )
         return one_hot(y, self.classes)
 
 
@@ -332,5 +339,5 @@ def augmentations(tables: Sequence[str | Mapping[str, Any]]) -> tuple[Augmentati
         if not set(chosen) <= known:
             got = ", ".join(sorted(set(chosen) - known))
             raise ArgumentError(explain(f"augment, {kind.__name__}", f"has the settings {', '.join(sorted(known))}", got), "augment")
-        made.append(kind(**{key: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for key, value in chosen.items()}))
+        made.append(kind(**{key: tuple(value) if value.__class__ is list else value for key, value in chosen.items()}))
     return tuple(made)

@@ -3,8 +3,8 @@
     label, pixel 1, …, pixel 784        ``header`` lines, skipped
     5,0,0,…,0                           one row per line; LF or CRLF; empty lines at the end do not count
 
-A number is what Python's ``float`` reads, without underscores, and finite. Lines and columns count from 1, as in editors.
-`typednn.data.read_table` reads named columns, `labelled` makes images and labels of the matrix, `read_optdigits` reads the UCI file of that name.
+A number is what Python's ``float`` reads, without underscores, and finite. Lines and columns count from 1, as in editors. `labelled` makes
+images and labels of the matrix, `read_optdigits` reads the UCI file of that name, and `typednn.data.read_table` reads named columns.
 """
 
 import csv

@@ -64,14 +64,14 @@ class ImageFiles:
         return len(self.paths)
 
     def __getitem__(self, rows: Any) -> Bytes:
-        if isinstance(rows, int | np.integer):
+        if np.ndim(rows) == 0 and not isinstance(rows, slice):
             return self._decoded(self.paths[int(rows)])
         if isinstance(rows, tuple):
             raise ArgumentError(explain("ImageFiles", "images are indexed by rows", "tuple", "write images[rows][:, :5]"), "rows")
         chosen: npt.NDArray[np.int64] = np.arange(len(self.paths))[rows]
         images = np.empty((len(chosen), *self.shape[1:]), np.uint8)
-        for place, row in enumerate(chosen.tolist()):
-            images[place] = self._decoded(self.paths[row])
+        for place, row in enumerate(chosen):
+            images[place] = self._decoded(self.paths[int(row)])
         return images
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -79,7 +79,7 @@ class ImageFiles:
 
     def taken(self, rows: IntArray1) -> "ImageFiles":
         """Those rows, not decoded."""
-        return self._with(tuple(self.paths[row] for row in np.asarray(rows).tolist()), self.sample)
+        return self._with(tuple(self.paths[int(row)] for row in rows), self.sample)
 
     def reshape(self, rows: int, *sample: int) -> "ImageFiles":
         """The same images, each in the shape ``sample``; not decoded. ``rows`` is their number."""
@@ -175,8 +175,9 @@ def open_image_folder(
         images, numbers = opened["all"]
         rows, apart = split(numbers, test, seed=seed)
         opened = {"train": (images.taken(rows), numbers[rows]), "test": (images.taken(apart), numbers[apart])}
-    train, validation = opened["train"], opened.get("validation", (None, None))
-    tested = opened.get("test") or opened["validation"]
+    train = opened["train"]
+    held: tuple[ImageFiles | None, IntArray1 | None] = opened.get("validation", (None, None))
+    tested = opened["test"] if "test" in opened else opened["validation"]
     if "test" not in opened:
-        validation = (None, None)
-    return ImageSets(*train, *tested, *validation, names, tuple(skipped))
+        held = (None, None)
+    return ImageSets(*train, *tested, *held, names=names, skipped=tuple(skipped))

@@ -119,7 +119,9 @@ def _decoding(file: File) -> Generator[None]:
     """Whatever Pillow raises for damaged images becomes a `DataError` that names the file."""
     try:
         with ExitStack() as quiet:
-            if threading.current_thread() is threading.main_thread():  # filters are the process's: a second thread would leave its own behind
+            if (
+                threading.current_thread() is threading.main_thread()
+            ):  # filters are the process's: a second thread would leave its own behind
                 quiet.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore")  # Pillow's warnings about odd files don't concern the caller
             yield
@@ -154,8 +156,8 @@ def read_image(
         raise ArgumentError(explain("read_image", "resize must be True, False or 'crop'", repr(resize)), "resize")
     with opened("read_image", path, limit) as file, _decoding(file), ExitStack() as images:
         header = _png_size(_beginning(file), file.where)
-        pillow = _pillow("read_image") if header is None else None
-        image = None if header is not None else images.enter_context(_opened(pillow, file))
+        pillow: Any = None if header is not None else _pillow("read_image")
+        image: Any = None if header is not None else images.enter_context(_opened(pillow, file))
         height, width = header or _size(image, file.where)
         rows, columns = expected or (height, width)
         other = (rows, columns) != (height, width)

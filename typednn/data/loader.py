@@ -107,7 +107,7 @@ class Loader(Generic[X, Y]):
     @overload
     def __init__(
         self,
-        x: Stored | Rows[X],
+        x: np.ndarray[Any, Any] | Rows[X],
         y: Y,
         *,
         batch_size: int,
@@ -146,7 +146,9 @@ class Loader(Generic[X, Y]):
         if (shuffle or self._random) and not isinstance(unchecked, Rng):
             got = "none" if unchecked is None else type(unchecked).__name__
             cure = "pass rng=numpy.random.default_rng(0)" + ("" if self._random else ", or shuffle=False for the rows' own order")
-            raise ArgumentError(explain("Loader", f"{'augmenting' if self._random else 'shuffling'} draws from a generator", got, cure), "rng")
+            raise ArgumentError(
+                explain("Loader", f"{'augmenting' if self._random else 'shuffling'} draws from a generator", got, cure), "rng"
+            )
         self._x = x
         self._y = y
         self._shuffle = shuffle
@@ -290,12 +292,13 @@ def _generator(seed: tuple[int, ...], use: int, place: int) -> np.random.Generat
 
 
 def _checked_changes(augment: Changes, x: Any) -> tuple[tuple[Augmentation, ...], MixUp | None]:
-    changes = () if augment is None else tuple(augment) if isinstance(augment, list | tuple) else (augment,)
+    given: Any = augment
+    several = type(given) in (list, tuple)
+    changes: tuple[Any, ...] = () if given is None else tuple(given) if several else (given,)
     for place, change in enumerate(changes):
-        unchecked: object = change
-        if isinstance(unchecked, type) or not (callable(unchecked) or isinstance(unchecked, MixUp)):
-            got = f"the class {unchecked.__name__}" if isinstance(unchecked, type) else type(unchecked).__name__
-            cure = f"write {unchecked.__name__}()" if isinstance(unchecked, type) else "such as RandomHorizontalFlip()"
+        if isinstance(change, type) or not (callable(change) or isinstance(change, MixUp)):
+            got = f"the class {change.__name__}" if isinstance(change, type) else type(change).__name__
+            cure = f"write {change.__name__}()" if isinstance(change, type) else "such as RandomHorizontalFlip()"
             raise ArgumentError(explain("Loader", "augment is a change of images, or a list of them", got, cure), "augment")
         if isinstance(change, MixUp) and place < len(changes) - 1:
             raise ArgumentError(explain("Loader", "MixUp is of a batch, so it is the last of augment", f"number {place + 1}"), "augment")
@@ -334,7 +337,7 @@ def _balanced(weights: Any, y: Any, shuffle: bool) -> npt.NDArray[np.float64] | 
 def _check_rows(name: str, array: Any, *, lazy: bool = False) -> None:
     known = is_array(array) and issubclass(type(array), np.ndarray)
     if lazy and not known:
-        known = all(hasattr(type(array), part) for part in ("shape", "dtype", "__len__", "__getitem__")) and not is_array(array)
+        known = all(hasattr(array.__class__, part) for part in ("shape", "dtype", "__len__", "__getitem__")) and not is_array(array)
     if not known or not len(array.shape) or not (is_number(array.dtype) or array.dtype == bool):
         rule = f"{name} must be a NumPy array of numbers with rows"
         raise ArgumentError(explain("Loader", rule, described(array), "convert it with numpy.asarray(...)"), name)

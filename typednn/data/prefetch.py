@@ -62,7 +62,8 @@ class _Work(Generic[Task, Result]):
                 made = None, error
             with self._done:
                 self._results[place] = made
-                self._stopped = self._stopped or made[1] is not None  # tasks before this one are begun, and are finished
+                if made[1] is not None:
+                    self._stopped = True  # tasks before this one are begun, and are finished
                 self._done.notify()
             del made
 

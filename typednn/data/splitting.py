@@ -5,11 +5,13 @@
 The same labels, fraction and seed give the same rows on every machine (`PCG32`).
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer, number
-from typednn.arrays import IntArray1, is_array, is_integer
+from typednn.arrays import IntArray1, described, is_array, is_integer
 from typednn.errors import ArgumentError, explain
 from typednn.random import PCG32
 
@@ -21,13 +23,14 @@ def split(labels: IntArray1 | int, fraction: float = 0.2, *, seed: int = 0) -> t
     rows or more at least one row is on either side; the only row of a class stays. With a number n there are no classes.
     """
     share = number("split", "fraction", fraction, least=0.0, below=1.0)
-    unchecked: object = labels
+    unchecked: Any = labels
     if is_array(unchecked):
-        if labels.ndim != 1 or not is_integer(labels.dtype):  # type: ignore[union-attr]  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType, reportAttributeAccessIssue]
-            raise ArgumentError(explain("split", "labels are integers (n), or their number n", "another array"), "labels")
-        known: npt.NDArray[np.int64] = np.asarray(labels, np.int64)
+        if unchecked.ndim != 1 or not is_integer(unchecked.dtype):
+            rule = "labels are integers (n), or their number n"
+            raise ArgumentError(explain("split", rule, described(unchecked)), "labels")
+        known = np.asarray(unchecked, np.int64)
     else:
-        known = np.zeros(integer("split", "labels", labels), np.int64)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        known = np.zeros(integer("split", "labels", unchecked), np.int64)
     order = PCG32(seed, 1).permutation(len(known))
     apart: list[npt.NDArray[np.int64]] = []
     for label in np.unique(known):

@@ -5,8 +5,8 @@
     205000,2,60,Jena                 x (n, 2) float32, y (n) float64, columns ("rooms", "area")
 
 Inputs are numbers. The target is a column of numbers, or of words, which become classes: their names, sorted, are the labels 0, 1, ….
-A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its row and column, or its row is left out. Rows count from 1,
-as lines of a CSV file do; columns too. Parquet and Arrow need pyarrow, the extra ``typednn[arrow]``.
+A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its row and column, or its row is left out. Rows count from
+1, as lines of a CSV file do; columns too. Parquet and Arrow need pyarrow, the extra ``typednn[arrow]``.
 """
 
 from array import array
@@ -181,7 +181,9 @@ def _read_arrow(
                 values = [] if targets is None else _values(arrow, file.where, batch.column(about[0][1]), *about[0])
                 if None in values and not drop:
                     raise not_a_number(file.where, row + values.index(None), *about[0], "")
-                x = np.stack([_floats(arrow, file.where, batch.column(name), row, number, name, drop) for number, name in about[first:]], axis=1)
+                x = np.stack(
+                    [_floats(arrow, file.where, batch.column(name), row, number, name, drop) for number, name in about[first:]], axis=1
+                )
                 missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
                 keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
                 dropped += len(x) - len(keep)
@@ -206,7 +208,9 @@ def _batches(arrow: Any, file: File) -> tuple[list[str], Callable[[list[str]], I
     file.stream.seek(0)
     source = arrow.PythonFile(_Bounded(file), mode="r")
     if start[:4] == b"PAR1":
-        stored = optional("pyarrow.parquet", "read_table", "needs pyarrow to read Parquet", "pip install 'typednn[arrow]'").ParquetFile(source)
+        stored = optional("pyarrow.parquet", "read_table", "needs pyarrow to read Parquet", "pip install 'typednn[arrow]'").ParquetFile(
+            source
+        )
         header = [str(name) for name in stored.schema_arrow.names]
         sizes = [stored.metadata.row_group(group).total_byte_size for group in range(stored.metadata.num_row_groups)]
         file.take(max(sizes, default=0))  # a group is unpacked at once
@@ -250,7 +254,9 @@ def _values(arrow: Any, where: str, column: Any, number: int, name: str) -> list
 def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: str, drop: bool) -> npt.NDArray[np.float32]:
     """An input's numbers; NaN where there is none, if such rows are dropped."""
     if not _is_numeric(arrow.types, column.type) and not arrow.types.is_boolean(column.type):
-        raise DataError(explain(where, f"column {number} ({name!r}) must hold numbers", str(column.type), "name those that do in columns=[...]"))
+        raise DataError(
+            explain(where, f"column {number} ({name!r}) must hold numbers", str(column.type), "name those that do in columns=[...]")
+        )
     if arrow.types.is_boolean(column.type):
         column = column.cast(arrow.uint8())
     exact = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
@@ -316,7 +322,7 @@ def _check_count(where: str, rows: int, dropped: int) -> None:
 
 
 def _places(where: str, fields: Sequence[str], target: str | None, wanted: tuple[str, ...] | None, targets: int) -> list[int]:
-    """Where the target, if there are ``targets``, and the inputs are among the columns; a `DataError` for one that is not there, or twice."""
+    """Where the target, if there are ``targets``, and the inputs are; a `DataError` for one that is not there, or twice."""
     if not fields:
         raise DataError(explain(where, "must have columns", "none"))
     chosen = [fields[0] if target is None else target][:targets]
@@ -332,7 +338,7 @@ def _checked_names(name: str, value: Sequence[str] | None) -> tuple[str, ...] | 
     unchecked = cast("object", value)
     if unchecked is None:
         return None
-    texts = cast("list[object]", list(unchecked)) if isinstance(unchecked, list | tuple) else []
+    texts = [*cast("Sequence[object]", unchecked)] if isinstance(unchecked, list | tuple) else []
     if not texts or not all(isinstance(text, str) for text in texts) or len(set(texts)) < len(texts):
         raise ArgumentError(explain("read_table", f"{name} must be a list of different names", repr(value)[:80]), name)
     return tuple(map(str, texts))

@@ -7,6 +7,7 @@ The commands call these functions.
 """
 
 from typednn.recipes.catalogue import RECIPES, find, recipe, recipe_of_config
+from typednn.recipes.choosing import choose, chosen
 from typednn.recipes.published import beside_published, beside_the_paper
 from typednn.recipes.recipe import Recipe, parsed_settings
 from typednn.recipes.running import Trained, resume, train
@@ -20,6 +21,8 @@ __all__ = [
     "Trained",
     "beside_published",
     "beside_the_paper",
+    "choose",
+    "chosen",
     "evaluate_run",
     "find",
     "load_data",

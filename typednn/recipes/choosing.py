@@ -46,7 +46,9 @@ def choose(
         if len(files) != 1:
             raise ArgumentError(explain("choose", "takes a name, a folder, a table or two tables", ", ".join(map(repr, files))))
         if target is not None:
-            raise ArgumentError(explain("--target", "names a column of a table", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}"))
+            raise ArgumentError(
+                explain("--target", "names a column of a table", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}")
+            )
         recipe = model or RECIPES[_model_of(files[0])]
         if task is not None:
             recipe = recipe.changed({"task": task})
@@ -56,7 +58,8 @@ def choose(
     if target is None and not recipe.adapts:
         task = task or recipe.task
     known = None if task is None else recipe.changed({"task": task}).made_task()
-    samples = load_tables(*files, *([] if len(files) == 2 else [None]), known, target=target, seed=recipe.seed if seed is None else seed)
+    test = files[1] if len(files) == 2 else None
+    samples = load_tables(files[0], test, known, target=target, seed=recipe.seed if seed is None else seed)
     found: TaskName = "regression" if samples.y.dtype.kind == "f" else "classification"
     if found != recipe.task:
         recipe = recipe.changed({"task": found})
@@ -101,7 +104,9 @@ def _for_rows(recipe: Recipe, samples: Samples) -> Recipe:
     optimizer = {"type": "AdamW", "lr": {"type": "CosineLR", "lr": 3e-3, "warmup_steps": 100}, "weight_decay": 1e-2}
     batch = _SMALL if len(samples.x) < _FEW * 10 else 256
     few = len(samples.x) < 50
-    return replace(recipe, optimizer=optimizer, batch_size=batch, epochs=5, least_steps=2000, validation=0.0 if few else 0.1)
+    every = 100 if len(samples.x) < 100 * batch else None  # short epochs are measured and saved some at a time
+    steps: dict[str, Any] = {"epochs": 5, "least_steps": 2000, "evaluate_every": every, "checkpoint_every": every}
+    return replace(recipe, optimizer=optimizer, batch_size=batch, validation=0.0 if few else 0.1, **steps)
 
 
 def _for_few(recipe: Recipe, samples: Samples) -> Recipe:

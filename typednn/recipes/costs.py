@@ -75,7 +75,9 @@ def table(model: Any) -> str:
     unknown = " and those of layers with ?" if any(each.flops is None for each in found) else ""
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     lines = [
-        "  ".join(f"{cell:<{width}}" if column < 3 else f"{cell:>{width}}" for column, (cell, width) in enumerate(zip(row, widths, strict=True)))
+        "  ".join(
+            f"{cell:<{width}}" if column < 3 else f"{cell:>{width}}" for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
         for row in rows
     ]
     number = model.num_parameters()

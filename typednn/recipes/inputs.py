@@ -1,8 +1,8 @@
 """Inputs for a trained model: images and rows from files, in the form of the training data.
 
-For a model of images `typednn.data.read_inputs` reads images (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows NPY, CSV,
-Parquet and Arrow hold an input per row, in named columns where the training data had names; for one of tokens a ``.txt`` file holds a text. Numbers have the range of the training data: 0 to 255 for
-images.
+For a model of images `typednn.data.read_inputs` reads images (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows NPY,
+CSV, Parquet and Arrow hold an input per row, in named columns where the training data had names; for one of tokens a ``.txt`` file holds a
+text. Numbers have the range of the training data: 0 to 255 for images.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,13 @@ from typednn.recipes.samples import Floats, read_numbers, without_words
 
 
 def inputs_of(
-    path: str | Path, shape: tuple[int, ...], *, tokens: bool = False, invert: bool = False, resize: Resize = True, columns: Sequence[str] = ()
+    path: str | Path,
+    shape: tuple[int, ...],
+    *,
+    tokens: bool = False,
+    invert: bool = False,
+    resize: Resize = True,
+    columns: Sequence[str] = (),
 ) -> tuple[npt.NDArray[Any], str]:
     """Inputs (n, *shape) of a file, and a remark where an image looks unlike the training data; `DataError` where they do not fit.
 
@@ -52,7 +58,9 @@ def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str]) -> Any:
     elif path.suffix.lower() == ".csv":
         rows = read_numbers(path)
     else:
-        raise DataError(explain(str(path), "a model of rows reads NPY, CSV, Parquet and Arrow, told by the file's name", repr(path.suffix or path.name)))
+        raise DataError(
+            explain(str(path), "a model of rows reads NPY, CSV, Parquet and Arrow, told by the file's name", repr(path.suffix or path.name))
+        )
     if rows.shape == shape:
         rows = rows.reshape(1, *shape)
     if rows.shape[1:] != shape or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):

@@ -1,7 +1,7 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
-``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32 of
-the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
+``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32
+of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
 "targets": {"mean", "deviation"} of a regression's}``
 """
 
@@ -9,7 +9,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -47,7 +47,7 @@ class Plan:
     shape: tuple[int, ...]
     names: tuple[str, ...]
     columns: tuple[str, ...] = ()
-    targets: Scaling = Scaling()
+    targets: Scaling = field(default_factory=Scaling)
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
@@ -148,8 +148,8 @@ def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str]
 def _image_of(recipe: Recipe, folder: Path) -> tuple[int, int, int]:
     """Height, width and channels of the images that the recipe's model reads.
 
-    A model that adapts reads colours in any size: the recipe's ``image``, else that of the first image where no side is longer than 64, else
-    64 x 64.
+    A model that adapts reads colours in any size: the recipe's ``image``, else that of the first image where no side is longer than 64,
+    else 64 x 64.
     """
     first = next((path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")), None)
     if "image" not in recipe.adapts:

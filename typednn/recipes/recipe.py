@@ -104,7 +104,15 @@ class Recipe:
 
     def __post_init__(self) -> None:
         where = f"recipe {self.name!r}"
-        for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1), ("workers", 1)):
+        for name, least in (
+            ("epochs", 1),
+            ("least_steps", 0),
+            ("batch_size", 1),
+            ("seed", 0),
+            ("stream", 0),
+            ("accumulate", 1),
+            ("workers", 1),
+        ):
             integer(where, name, getattr(self, name), least)
         for name in ("patience", "max_steps", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
@@ -243,11 +251,14 @@ class Recipe:
                 rule = "is an optimizer's name or the table of its settings"
                 raise ArgumentError(explain("--set optimizer", rule, repr(value), "such as optimizer=Adam"))
             elif name == "augment":
-                plain[name] = (value,) if isinstance(value, str | Mapping) else tuple(value) if isinstance(value, list | tuple) else value
+                plain[name] = (value,) if isinstance(value, str | Mapping) else tuple(value) if type(value) in (list, tuple) else value
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
-                rule, cure = "expects a setting of the recipe", suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table)))
+                rule, cure = (
+                    "expects a setting of the recipe",
+                    suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))),
+                )
                 if _ELSEWHERE.get(name, name) in _parameters_of(table):
                     cure = f"did you mean 'optimizer.{_ELSEWHERE.get(name, name)}'?"
                 raise ArgumentError(explain("--set", rule, repr(name), cure))

@@ -127,10 +127,11 @@ def _trained(
     running, sizes = computed(model, fused=recipe.fuse)
     optimizer: Any = config.optimizer()
     data = samples.shaped(*sizes, stride=recipe.stride)
+    text: Any = samples.test_x
     rows, held_back = data.split(recipe.validation, recipe.seed)
     spoken = isinstance(task, Language)
     if isinstance(task, Language):
-        task = replace(task, per_sample=sizes[0], vocabulary=samples.vocabulary, prompt=prompt_of(samples.test_x))
+        task = replace(task, per_sample=sizes[0], vocabulary=samples.vocabulary, prompt=prompt_of(text))
         x, y, split = data.test_x, data.test_y, "validation"
     elif recipe.validation:
         x, y, split = chosen(data.x, held_back), data.y[held_back], "validation"
@@ -191,7 +192,8 @@ class Part:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self.x.dtype)
+        dtype: np.dtype[Any] = self.x.dtype
+        return dtype
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -263,9 +265,10 @@ def _restore_config(run: Run, plan: Plan) -> None:
 def write_results(folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: Report, train: Any) -> None:
     """``report.json``, and the data of pictures (`typednn.runs.shown`); ``train`` is a report like ``test``."""
     write_whole(folder / "report.json", (json.dumps(test.as_json(train), indent=1) + "\n").encode())
+    inputs: Any = samples.test_x
     write_shown(
         folder,
-        plan.task.shown(samples.test_x, samples.test_y, scores),
+        plan.task.shown(inputs, samples.test_y, scores),
         next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None),
     )
 

@@ -149,10 +149,10 @@ class Scaling:
     def of_columns(cls, rows: npt.NDArray[Any]) -> Scaling:
         """Mean and deviation of each column of ``rows`` (n, columns), summed in float64; a column of equal numbers has the deviation 1."""
         exact = np.asarray(rows, np.float64)
-        mean, deviation = exact.mean(axis=0), exact.std(axis=0)
-        deviation[~(deviation > 1e-12 * np.abs(mean))] = 1.0
-        if not (np.isfinite(mean).all() and np.isfinite(deviation).all()):
+        if not np.isfinite(exact).all():
             raise ArgumentError(explain("standardise", "training data must be finite", "NaN or infinity"))
+        mean, deviation = exact.mean(axis=0), exact.std(axis=0)
+        deviation[deviation <= 1e-12 * np.abs(mean)] = 1.0
         return cls(tuple(mean.tolist()), tuple(deviation.tolist()))
 
     @classmethod
@@ -226,7 +226,7 @@ def load_data(
         raise DataError(
             explain(
                 str(folder),
-                "must hold a folder of images for each class, or such folders in train and test, or texts, or the files of MNIST or CIFAR-10",
+                "must hold a folder of images for each class, or such folders in train and test, or the files of MNIST or CIFAR-10",
                 "none of these",
             )
         ) from error
@@ -293,12 +293,12 @@ def _same_classes(folder: Path, train: tuple[str, ...], test: tuple[str, ...]) -
 def load_tables(
     train: str | Path, test: str | Path | None = None, task: AnyTask | None = _LABELS, *, target: str | None = None, seed: int = 0
 ) -> Samples:
-    """Tables in CSV, Parquet or Arrow files (`typednn.data.read_table`): one to train and one to test, or one of which a part is kept apart.
+    """Tables in CSV, Parquet or Arrow files (`typednn.data.read_table`), to train and to test, or one of which a part is kept apart.
 
     ``target`` is the name of the target's column, by default the first; the other columns are the inputs. For a classification, the
     default, targets are words, or whole numbers from 0; for a regression any numbers. A task that is None is what the targets look like: a
-    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Without ``test`` a fifth of the rows, of each class,
-    is the test part, drawn by ``seed``.
+    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Without ``test`` a fifth of
+    the rows, of each class, is the test part, drawn by ``seed``.
     """
     table = read_table(train, target=target)
     task = task or (_LABELS if table.names or _are_labels(table.y) else Regression())
@@ -312,7 +312,8 @@ def load_tables(
     name = Path(train).name
     if test is None:
         source["seed"] = str(seed)
-        rows, apart = split(y if table.names or y.dtype.kind == "i" else len(y), TEST_SHARE, seed=seed)
+        classes: Any = y if y.dtype.kind == "i" else len(y)
+        rows, apart = split(classes, TEST_SHARE, seed=seed)
         where = f"{train}, of which {len(apart):,} rows are kept apart to test"
         x, tested = np.asarray(table.x, np.float32), np.asarray(table.x[apart], np.float32)
         return Samples(name, where, x[rows], y[rows], tested, y[apart], table.names, columns=table.columns, source=source)

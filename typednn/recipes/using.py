@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from typednn.data import Characters, Tokenizer, read_table, read_vocabulary
-from typednn.data.images import Resize
+from typednn.data import Characters, Tokenizer, read_image_folder, read_table, read_vocabulary
 from typednn.data.class_folders import part_folders
+from typednn.data.images import Resize
 from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.layer import FirstChain
 from typednn.models import GPT2
@@ -86,14 +86,17 @@ def _others(run: Path, data: str, plan: Plan) -> Samples:
         table = read_table(data, target=plan.data.get("target"), columns=columns, names=plan.names or None)
         x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task)
         return Samples(Path(data).name, data, x, y, x, y)
-    kept = {key: value for key, value in plan.data.items() if key not in ("train", "test", "target")}
-    samples = samples_of(plan.recipe, {**kept, "name": data})
+    place = Path(data)
+    if "image" in plan.data and place.is_dir() and not part_folders(place):  # nothing of it was trained on: all of it is measured
+        height, width, channels = plan.shape
+        read = read_image_folder(place, size=(height, width), resize="crop", channels=channels)
+        images: tuple[Any, Any] = (np.asarray(read.images, np.float32), np.asarray(read.labels, np.int64))
+        samples = Samples(place.resolve().name, f"images in {place}", *images, *images, read.names)
+    else:
+        kept = {key: value for key, value in plan.data.items() if key not in ("train", "test", "target")}
+        samples = samples_of(plan.recipe, {**kept, "name": data})
     if samples.names and plan.names and samples.names != plan.names:
         samples = replace(samples, test_y=_labels_of(samples, plan))
-    if Path(data).is_dir() and "image" in plan.data and not part_folders(Path(data)):  # nothing of it was trained on: all of it is measured
-        whole: Any = np.concatenate([samples.x[:], samples.test_x[:]])
-        labels = samples.y if samples.names == plan.names else _labels_of(replace(samples, test_y=samples.y), plan)
-        samples = replace(samples, test_x=whole, test_y=np.concatenate([labels, samples.test_y]))
     return replace(samples, names=())
 
 

@@ -33,7 +33,7 @@ class Estimate:
 class Regression(RecipeTask[RegressionReport, Estimate]):
     """``y`` (batch) for a model of one output, or (batch, outputs).
 
-    The model learns ``(y - mean)/deviation``, each of one number or of one per output; what is measured and answered has the units of ``y``.
+    The model learns ``(y - mean)/deviation``, each of one number or of one per output; what is measured and answered has ``y``'s units.
     """
 
     mean: tuple[float, ...] = (0.0,)

@@ -1,0 +1,83 @@
+"""typednn train on data of one's own, without a config: what is chosen, said, kept, and used again by eval and predict."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.recipes.test_choosing import write_houses, write_photos, write_towns
+
+Command = Callable[..., Any]
+
+
+def test_numbers_of_a_table(at_once: Command, tmp_path: Path) -> None:
+    write_houses(tmp_path / "houses.csv")
+    done = at_once("train", "--data", "houses.csv", "--target", "price", "--task", "regression", "--set", "max_steps=500", "--run", "run")
+    assert done.returncode == 0, done.stderr
+    assert "chosen: 2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32" in done.stderr
+    assert "houses.csv, of which 80 rows are kept apart to test; 320 to train on, 80 to test" in done.stderr
+    assert re.search(
+        r"^step 100  validation loss \S+  validation mse \S+  validation mae \S+  validation r2 0\.\d+$", done.stderr, re.MULTILINE
+    )
+    assert re.search(r"^RMSE     \d+", done.stdout, re.MULTILINE)
+    assert float(re.findall(r"test R² (\S+),", done.stdout)[0]) > 0.99
+    (tmp_path / "new.csv").write_text("year,area\n2000,100\n")
+    said = json.loads(at_once("predict", "run", "new.csv", "--json").stdout)
+    assert said["values"] == pytest.approx([310000], rel=0.05)
+    whole = at_once("eval", "run", "--data", "houses.csv")
+    assert whole.stdout.startswith("samples  400\n"), whole.stderr
+    other = at_once("predict", "run", "houses.csv")
+    assert other.returncode == 0, "further columns are left out"
+    (tmp_path / "less.csv").write_text("area\n100\n")
+    less = at_once("predict", "run", "less.csv")
+    assert less.returncode == 1
+    assert "must have one column 'year', got 'area'" in less.stderr
+
+
+def test_words_of_a_table(at_once: Command, tmp_path: Path) -> None:
+    write_towns(tmp_path / "towns.csv")
+    done = at_once("train", "towns.csv", "--target", "town", "--set", "max_steps=200", "--lr", "0.01", "--run", "run")
+    assert done.returncode == 0, done.stderr
+    assert "chosen: 2 columns to 3 classes; AdamW, lr 0.01 under CosineLR" in done.stderr
+    assert re.search(r"^ *2 Ulm +[01]\.\d+", done.stdout, re.MULTILINE)
+    (tmp_path / "new.csv").write_text("south,east\n1300,0\n")
+    assert re.fullmatch(r"new\.csv\[0\]  Ulm  \d+\.\d%  \(.*\)\n", at_once("predict", "run", "new.csv").stdout)
+    last = at_once("eval", "run", "--weights", "last")
+    assert (last.returncode, last.stdout) == (0, at_once("eval", "run", "--weights", "latest").stdout)
+
+
+def test_photos(at_once: Command, tmp_path: Path) -> None:
+    """A folder per class; a photo of another size is brought to the run's."""
+    write_photos(tmp_path / "photos", (40, 60), each=5)
+    done = at_once("train", "--model", "mlp", "--data", "photos/", "--set", "max_steps=1", "--run", "run")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "chosen: 28 x 28 x 1 images to 3 classes; SGD, lr 0.025 under CosineLR, batches of 32, 1 epochs; inputs standardised" in done.stderr
+    )
+    assert "12 to train on, 3 to test" in done.stderr
+    write_photos(tmp_path / "more", (20, 20), each=1, ending="png")
+    said = [json.loads(line) for line in at_once("predict", "run", "more/red/0.png", "photos/blue/0.jpg", "--json").stdout.splitlines()]
+    assert [list(line["probabilities"]) for line in said] == [["blue", "green", "red"]] * 2
+    assert at_once("eval", "run", "--data", "more").stdout.count("0 blue") == 2
+
+
+def test_a_finished_run_says_so(at_once: Command, tmp_path: Path) -> None:
+    write_towns(tmp_path / "towns.csv", 60)
+    train = ("train", "towns.csv", "--target", "town", "--set", "max_steps=4", "--run", "run")
+    assert at_once(*train, "--time-limit", "1e-9").returncode == 0
+    rest = at_once("resume", "run")
+    assert rest.returncode == 0
+    assert "nothing was trained" not in rest.stderr
+    again = at_once("resume", "run")
+    assert again.returncode == 0
+    assert "the run had ended after 4 steps: nothing was trained" in again.stderr
+    assert re.search(r"^train .*, in run$", at_once("resume", "run", "-q").stdout, re.MULTILINE)
+
+
+def test_options_behind_files(at_once: Command, files: Path) -> None:
+    """Files may stand behind options, where argparse takes none."""
+    done = at_once("train", files / "model.toml", "--epochs", "1", "-q", files / "train.csv", files / "test.csv")
+    assert done.returncode == 0, done.stderr

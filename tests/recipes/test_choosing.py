@@ -1,0 +1,196 @@
+"""choose: a recipe for data of one's own, and what it learns from them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn.errors import ArgumentError, DataError
+from typednn.recipes import choose, evaluate_run, predict, recipe, recipe_of_config, resume, train
+from typednn.recipes.choosing import chosen, is_table
+from typednn.recipes.plan import plan_for, read_plan
+from typednn.recipes.samples import Scaling
+
+COLORS = {"blue": (40, 40, 200), "green": (40, 190, 60), "red": (200, 40, 40)}
+
+
+def write_houses(path: Path, rows: int = 400, seed: int = 0) -> Any:
+    """price = 2500·area + 600·(year - 1900) + noise; columns of unlike sizes. Gives price, area, year."""
+    rng = np.random.default_rng(seed)
+    area, year = rng.uniform(30, 150, rows), rng.integers(1900, 2020, rows)
+    price = 2500 * area + 600 * (year - 1900) + rng.normal(0, 5000, rows)
+    lines = [f"{a!r},{y},{p!r}" for a, y, p in zip(area.tolist(), year.tolist(), price.tolist(), strict=True)]
+    path.write_text("\n".join(["area,year,price", *lines]) + "\n")
+    return np.column_stack([price, area, year])
+
+
+def write_towns(path: Path, rows: int = 300, seed: int = 0) -> None:
+    """Three towns, told apart by two numbers."""
+    rng = np.random.default_rng(seed)
+    towns = rng.choice(["Graz", "Jena", "Ulm"], rows)
+    x = {"Graz": (0, 900), "Jena": (4, 900), "Ulm": (0, 1300)}
+    lines = [f"{x[t][0] + rng.normal(0, 0.5):.3f},{t},{x[t][1] + rng.normal(0, 50):.1f}" for t in towns]
+    path.write_text("\n".join(["east,town,south", *lines]) + "\n")
+
+
+def write_photos(folder: Path, size: tuple[int, int] = (12, 16), each: int = 10, ending: str = "jpg") -> None:
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for name, color in COLORS.items():
+        (folder / name).mkdir(parents=True)
+        for number in range(each):
+            pixels = np.clip(np.array(color) + rng.normal(0, 20, (*size, 3)), 0, 255).astype(np.uint8)
+            image.fromarray(pixels).save(folder / name / f"{number}.{ending}")
+
+
+def test_a_regression_from_named_columns(tmp_path: Path) -> None:
+    """As good as the noise allows, in the units of the table; a prediction takes the columns by name, in any order."""
+    rows = write_houses(tmp_path / "houses.csv")
+    one, samples = choose(str(tmp_path / "houses.csv"), target="price")
+    assert (one.name, one.task, one.loss, samples.columns) == ("mlp", "regression", "mse", ("area", "year"))
+    assert (len(samples.x), len(samples.test_x)) == (320, 80)
+    result = train(one.changed({"max_steps": 600}), samples, run=tmp_path / "run", progress=False)
+    assert result.test.mae < 7000, "the noise's is 4000"  # type: ignore[union-attr]
+    (tmp_path / "new.csv").write_text("year,area\n2000,100\n1910,50\n")
+    answers = predict(tmp_path / "run", [tmp_path / "new.csv"])
+    wanted = [2500 * 100 + 600 * 100, 2500 * 50 + 600 * 10]
+    assert [answer.values[0] for answer in answers] == pytest.approx(wanted, abs=8000)  # type: ignore[union-attr]
+    whole, _ = evaluate_run(tmp_path / "run", str(tmp_path / "houses.csv"))
+    assert whole.samples == len(rows)  # type: ignore[union-attr]
+    plan = read_plan(tmp_path / "run")
+    learned = np.column_stack([samples.y, samples.x]).astype(np.float64)
+    np.testing.assert_allclose(plan.targets.mean, learned[:, 0].mean(), rtol=1e-6)
+    np.testing.assert_allclose(plan.scaling.deviation, learned[:, 1:].std(axis=0), rtol=1e-6)
+    again = resume(tmp_path / "run", progress=False)
+    assert (again.steps, again.test) == (0, result.test)
+
+
+def test_words_are_classes(tmp_path: Path) -> None:
+    write_towns(tmp_path / "towns.csv")
+    one, samples = choose(str(tmp_path / "towns.csv"), target="town")
+    assert (one.task, samples.names) == ("classification", ("Graz", "Jena", "Ulm"))
+    result = train(one.changed({"max_steps": 200}), samples, run=tmp_path / "run", progress=False)
+    assert result.test.accuracy > 0.95  # type: ignore[union-attr]
+    assert "2 Ulm" in str(result.test)
+    (tmp_path / "new.csv").write_text("south,east\n1300,0\n900,4\n")
+    assert [answer.name for answer in predict(tmp_path / "run", [tmp_path / "new.csv"])] == ["Ulm", "Jena"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("column", "task"),
+    [
+        ("0 1 1 0 1 0", "classification"),
+        ("1 2 3 1 2 3", "classification"),
+        ("0 2 4 0 2 4", "regression"),
+        ("0.5 1 0 1 0 1", "regression"),
+        ("-1 0 1 0 1 0", "regression"),
+        ("5 5 5 5 5 5", "regression"),
+        ("a b a b a b", "classification"),
+    ],
+)
+def test_the_task_is_what_the_target_holds(tmp_path: Path, column: str, task: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("t,x\n" + "".join(f"{value},{row}\n" for row, value in enumerate(column.split())))
+    assert choose(str(path), target="t")[0].task == task
+
+
+def test_two_tables_and_a_config(tmp_path: Path) -> None:
+    """A config keeps its model and its optimizer; only the task follows the target."""
+    write_houses(tmp_path / "train.csv")
+    write_houses(tmp_path / "test.csv", 20, seed=1)
+    text = 'format = 1\ninput = [2]\n\n[[layer]]\ntype = "Linear"\nin_features = 2\nout_features = 1\n'
+    text += '\n[optimizer]\ntype = "Adam"\nlr = 0.05\n'
+    (tmp_path / "line.toml").write_text(text)
+    mine = recipe_of_config(tmp_path / "line.toml")
+    one, samples = choose([str(tmp_path / "train.csv"), str(tmp_path / "test.csv")], mine, target="price")
+    assert (one.task, one.optimizer, one.batch_size) == ("regression", mine.optimizer, mine.batch_size)
+    assert (len(samples.x), len(samples.test_x)) == (400, 20)
+    assert train(one.changed({"max_steps": 200}), samples, progress=False).test.r2 > 0.98  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("size", [(12, 16), (100, 70)])
+def test_photos(tmp_path: Path, size: tuple[int, int]) -> None:
+    """Classes, colours and size from the folder; large photos become 64 x 64, few of them small batches with a smaller rate."""
+    write_photos(tmp_path / "photos", size, each=5)
+    one, samples = choose(str(tmp_path / "photos"))
+    assert (one.name, samples.names) == ("resnet18", tuple(COLORS))
+    assert samples.x.shape == (12, *(size if max(size) <= 64 else (64, 64)), 3)
+    assert (one.batch_size, one.optimizer["lr"]["lr"]) == (32, 0.1 * 32 / 128)
+    plan = plan_for(one, samples, samples.source)
+    model: Any = plan.model_config().built()
+    assert model.children
+    assert plan.recipe.sample == samples.x.shape[1:]
+    assert list(model.children())[-1][1].out_features == 3
+
+
+def test_photos_for_a_model_of_its_own_size(tmp_path: Path) -> None:
+    """mlp reads 28 x 28 in grey; it learns the colours' brightness, and eval of another folder knows classes by name."""
+    write_photos(tmp_path / "photos")
+    one, samples = choose(str(tmp_path / "photos"), recipe("mlp"))
+    assert samples.x.shape[1:] == (28, 28, 1)
+    result = train(one.changed({"max_steps": 150, "batch_size": 4, "validation": 0.0}), samples, run=tmp_path / "run", progress=False)
+    assert result.test.accuracy == 1.0  # type: ignore[union-attr]
+    write_photos(tmp_path / "others", each=4)
+    for part in (tmp_path / "others" / "blue").iterdir():
+        part.unlink()
+    (tmp_path / "others" / "blue").rmdir()
+    report, others = evaluate_run(tmp_path / "run", str(tmp_path / "others"))
+    assert (len(others.test_x), report.accuracy) == (8, 1.0), "all of it, not the fifth that training would keep apart"  # type: ignore[union-attr]
+    (tmp_path / "others" / "red").rename(tmp_path / "others" / "pink")
+    with pytest.raises(DataError, match="the run knows the classes blue, green, red, got pink"):
+        evaluate_run(tmp_path / "run", str(tmp_path / "others"))
+
+
+@pytest.mark.parametrize(("data", "name"), [("digits", "lenet5"), ("spiral", "mlp")])
+def test_sets_of_a_name(data: str, name: str) -> None:
+    pytest.importorskip("sklearn")
+    assert choose(data)[0].name == name
+
+
+def test_what_was_chosen_in_words(tmp_path: Path) -> None:
+    write_houses(tmp_path / "houses.csv")
+    one, samples = choose(str(tmp_path / "houses.csv"), target="price")
+    told = "2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32, 223 epochs; inputs and targets standardised"
+    assert chosen(one, samples) == told
+
+
+def test_tables_by_their_endings(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    assert [is_table(name) for name in ("a.csv", "b.PARQUET", "c.toml", "mnist", str(tmp_path / "folder.csv"))] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    write_houses(tmp_path / "houses.csv", 30)
+    write_towns(tmp_path / "towns.csv", 30)
+    (tmp_path / "whole.csv").write_text("area,x\n" + "".join(f"{row},1\n" for row in range(300)))
+    with pytest.raises(
+        DataError, match=r"'area' repeats a few labels, got 300 different numbers in 300 rows; learn them with --task regression"
+    ):
+        choose(str(tmp_path / "whole.csv"), target="area", task="classification")
+    with pytest.raises(DataError, match="the target 'town' must be numbers, for a regression, got words, such as 'Graz'"):
+        choose(str(tmp_path / "towns.csv"), target="town", task="regression")
+    with pytest.raises(DataError, match="must have one column 'prize', got 'area', 'year', 'price'"):
+        choose(str(tmp_path / "houses.csv"), target="prize")
+    with pytest.raises(ArgumentError, match="takes a name, a folder, a table or two tables"):
+        choose(["digits", "spiral"])
+    with pytest.raises(ArgumentError, match="--target: names a column of a table, got data 'digits'"):
+        choose("digits", target="label")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_scaling_of_columns(rows: int) -> None:
+    """Each column by its own mean and deviation; one of equal numbers is only moved."""
+    x = np.column_stack([np.arange(rows) * 1e6, np.full(rows, 3.0), np.arange(rows) * 1e-6]).astype(np.float32)
+    scaled = Scaling.of_columns(x)(x)
+    assert scaled.dtype == np.float32
+    np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(scaled.std(axis=0), [rows > 1, 0, rows > 1], atol=1e-5)
+    with pytest.raises(ArgumentError, match="must be finite"):
+        Scaling.of_columns(np.array([[1.0], [np.inf]]))
