@@ -23,15 +23,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, cast, final
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, final
 
 import numpy as np
 
 from typednn import layers
 from typednn.arrays import is_array
 from typednn.backends import to_numpy
-from typednn.exchange.checked import check_model
 from typednn.errors import ArgumentError, explain, optional
+from typednn.exchange.checked import check_model
 from typednn.exchange.tracing import Node, Traced, example, trace
 from typednn.files import path_of, sync_folder, write_whole, writing
 from typednn.kernels.positions import add_sines, rotate

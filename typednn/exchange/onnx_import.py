@@ -40,7 +40,7 @@ Order: TypeAlias = "tuple[int, ...]"
 
 # Of the input of one of these the channels are axis 1.
 _CHANNELS_FIRST: Final = frozenset(
-    "Conv ConvTranspose MaxPool AveragePool GlobalAveragePool BatchNormalization InstanceNormalization Resize Upsample".split()
+    {"AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "InstanceNormalization", "MaxPool", "Resize"}
 )
 _FOLDED: Final = 64  # numbers; larger constants are weights, and only moved
 
@@ -89,7 +89,9 @@ def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any]:
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, TypednnError):
             raise
-        got = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"  # of ONNX's own functions, on what its checker let through
+        got = (
+            f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"  # of ONNX's own functions, on what its checker let through
+        )
         raise DataError(explain(str(place), "must be valid ONNX", got)) from None
     reader.compare(model)
     return model.train()
@@ -138,11 +140,11 @@ class _Reader:
     onnx: Any
     place: Path
     whole: Any
-    constants: dict[str, Array] = field(default_factory=lambda: {})
-    values: dict[str, _Value] = field(default_factory=lambda: {})
-    arrays: dict[int, dict[str, Array]] = field(default_factory=lambda: {})  # of each layer, its parameters and buffers
-    names: set[str] = field(default_factory=lambda: set())
-    used: set[int] = field(default_factory=lambda: set())  # values that became part of a branch
+    constants: dict[str, Array] = field(default_factory=dict[str, Array])
+    values: dict[str, _Value] = field(default_factory=dict[str, _Value])
+    arrays: dict[int, dict[str, Array]] = field(default_factory=dict[int, dict[str, Array]])  # of each layer, its parameters and buffers
+    names: set[str] = field(default_factory=set[str])
+    used: set[int] = field(default_factory=set[int])  # values that became part of a branch
     source: Any = None
     node: Any = None
 
@@ -235,7 +237,9 @@ class _Reader:
         node, arrays = self.node, [self.constants[name] for name in given]
         if node.op_type in ("Identity", "Transpose", "Reshape", "Cast") or all(array.size <= _FOLDED for array in arrays):
             helper = self.onnx.helper
-            infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(self.constants[name].dtype), None) for name in given]
+            infos = [
+                helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(self.constants[name].dtype), None) for name in given
+            ]
             outputs = [helper.make_tensor_value_info(name, 0, None) for name in node.output if name]
             graph = helper.make_graph([node], "constants", infos, outputs)
             content = helper.make_model(graph, opset_imports=self.whole.opset_import, ir_version=self.whole.ir_version)
@@ -409,7 +413,9 @@ def _gemm(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Va
     if len(x.shape) != 1 or options["transA"]:
         file.refuse("Gemm of what is no row")
     array = array if options["transB"] else array.T
-    offset = None if bias is None else np.broadcast_to(file.constant(bias), array.shape[:1] if file.constant(bias).ndim < 2 else (1, len(array)))
+    offset = (
+        None if bias is None else np.broadcast_to(file.constant(bias), array.shape[:1] if file.constant(bias).ndim < 2 else (1, len(array)))
+    )
     made = file.named(layers.Linear(array.shape[1], array.shape[0], bias=bias is not None), weight)
     arrays = {"weight": options["alpha"] * _columns(x, array), "bias": None if offset is None else options["beta"] * offset.reshape(-1)}
     return file.layer(x, made, **arrays)
@@ -468,16 +474,17 @@ def _concat(file: _Reader, *names: str) -> _Value:
 
 def _mul(file: _Reader, left: str, right: str) -> _Value:
     """x·sigmoid(x) is a SiLU."""
-    for x, gate in ((left, right), (right, left)):
-        if x in file.values and gate in file.values and isinstance(file.values[gate].layer, layers.Sigmoid):
-            if file.values[gate].before is file.values[x]:
-                return file.layer(file.values[x], layers.SiLU(), features=file.values[x].features)
+    for x, gate in ((file.values.get(left), file.values.get(right)), (file.values.get(right), file.values.get(left))):
+        if x is not None and gate is not None and isinstance(gate.layer, layers.Sigmoid) and gate.before is x:
+            return file.layer(x, layers.SiLU(), features=x.features)
     return file.refuse("Mul, which is not x·Sigmoid(x)")
 
 
 def _window(file: _Reader, rank: int) -> dict[str, Any]:
     ones = [1] * (rank - 2)
-    return dict(file.options(kernel_shape=None, strides=ones, dilations=ones, pads=[0, 0] * (rank - 2), group=1, output_padding=[0] * (rank - 2)))
+    return dict(
+        file.options(kernel_shape=None, strides=ones, dilations=ones, pads=[0, 0] * (rank - 2), group=1, output_padding=[0] * (rank - 2))
+    )
 
 
 def _short(sizes: Sequence[int]) -> Any:
@@ -533,7 +540,9 @@ def _pool(kind: Any, **more: Any) -> Row:
         if len(x.order) != 4 or len(file.node.output) > 1:
             file.refuse(f"{file.node.op_type} of {len(x.order) - 2} axes, or with indices")
         sizes: Any = map(_short, (options["kernel_shape"], options["strides"], _even(file, options["pads"])))
-        extra = {"dilation": _short(options["dilations"])} if "dilations" in more else {"count_include_pad": bool(options["count_include_pad"])}
+        extra = (
+            {"dilation": _short(options["dilations"])} if "dilations" in more else {"count_include_pad": bool(options["count_include_pad"])}
+        )
         return file.layer(x, kind(*sizes, **extra))
 
     return row
@@ -668,7 +677,9 @@ def _squeeze(file: _Reader, name: str, given: str | None = None) -> _Value:
 
 def _resize(file: _Reader, name: str, *given: str) -> _Value:
     x, nearest = file.channels_first(name), ("nearest", "asymmetric", "floor")
-    options = file.options(mode="nearest", coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75)
+    options = file.options(
+        mode="nearest", coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75
+    )
     mode, at = options["mode"], options["coordinate_transformation_mode"]
     scales = file.constant(given[-1])
     whole = len(x.order) == 4 and scales.dtype.kind == "f" and scales.shape == (4,) and (scales[:2] == 1).all() and (scales % 1 == 0).all()

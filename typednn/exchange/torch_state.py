@@ -36,8 +36,8 @@ import numpy as np
 from typednn import layers
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
-from typednn.exchange.checked import check_model
 from typednn.errors import ArgumentError, DataError, StateDictError, explain, listed, optional
+from typednn.exchange.checked import check_model
 from typednn.exchange.tracing import Node, Traced, example, is_leaf, trace
 from typednn.files import opened, path_of, write_whole
 from typednn.layer import Elementwise
@@ -136,9 +136,7 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
     if problems:
         rule, cure = f"must hold the state dictionary of {model.label()} in PyTorch", "names are those of model.state_dict()"
         raise StateDictError(explain(str(place), rule, listed(problems, "; ", 3), cure))
-    state: dict[str, Any] = {
-        own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None
-    }
+    state: dict[str, Any] = {own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None}
     model.load_state_dict(state | _kept(model, entries))
     return model
 
@@ -169,7 +167,9 @@ def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
     for path, module, field, _ in model.named_fields("parameter", "buffer"):
         names = [_name(holders, name) for name in shared.get(path, (path,))]
         if names[0] is not None:
-            entries[path] = _Entry([name for name in names if name], field.shape(module), field.name == "weight" and isinstance(module, WINDOWS))
+            entries[path] = _Entry(
+                [name for name in names if name], field.shape(module), field.name == "weight" and isinstance(module, WINDOWS)
+            )
     if any(type(layer) in (layers.Flatten, layers.Reshape) for layer in holders.values()):
         if any(cell.array is None for *_, cell in model.named_fields("parameter", "buffer")):
             model = _filled(model)

@@ -2,8 +2,8 @@
 
 `trace` runs the forward of a copy of the model, in eval, on stand-ins for arrays: each has the numbers of an example, so that shapes and
 Python's branches are those of a real call, and notes what is computed with it. Layers that the caller knows become one node; others are
-looked into, so that a class that calls layers and does arithmetic of NumPy in between is traced like a chain. What is not in the table
-`OPERATIONS` cannot be traced: an `ArgumentError` names it and the layer that calls it.
+looked into, so that a class that calls layers and does arithmetic of NumPy in between is traced like a chain. What is neither in
+`UFUNCS` nor made of `OTHERS` cannot be traced: an `ArgumentError` names it and the layer that calls it.
 
 The trace is that of one example: a branch that depends on numbers is taken as the example takes it.
 """
@@ -34,21 +34,23 @@ SAMPLES: Final = 11  # a size that few others are multiples of: what is a multip
 
 Index: TypeAlias = "int | slice | EllipsisType | None"
 
-# Functions of NumPy that can stand in a forward, by their names there; `+` is `add`. Those above the line are ufuncs.
-OPERATIONS: Final = frozenset(
-    """
-    add subtract multiply divide negative power matmul maximum minimum exp log sqrt tanh sin cos absolute square reciprocal floor
-    less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not isnan
-    concatenate reshape transpose squeeze expand_dims broadcast_to where sum mean max min astype getitem pad
-    """.split()
+# Functions of NumPy that work number by number, and products of matrices; ``+`` is ``add``.
+UFUNCS: Final = frozenset({
+    "absolute", "add", "cos", "divide", "equal", "exp", "floor", "greater", "greater_equal", "isnan", "less", "less_equal", "log",
+    "logical_and", "logical_not", "logical_or", "matmul", "maximum", "minimum", "multiply", "negative", "not_equal", "power", "reciprocal",
+    "sin", "sqrt", "square", "subtract", "tanh",
+})  # fmt: skip
+# What else a node may be; other functions and methods are made of these.
+OTHERS: Final = frozenset(
+    {"astype", "broadcast_to", "concatenate", "getitem", "max", "mean", "min", "reshape", "sum", "transpose", "where"}
 )
-_ALIASES: Final = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not", "amax": "max", "amin": "min"}
+_ALIASES: Final = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not"}
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One step: ``what`` is a layer, or the name of an operation in `OPERATIONS`; ``path`` is the place of the layer that takes it.
+    """One step: ``what`` is a layer, or the name of an operation; ``path`` is the place of the layer that takes it.
 
     ``inputs`` are `Traced` values, arrays, numbers or None, in the order of the layer's or the function's arguments.
     """
@@ -65,10 +67,10 @@ class Node:
 class Trace:
     """The nodes of a forward in their order, what goes in and what comes out."""
 
-    inputs: list[Traced] = field(default_factory=lambda: [])
-    nodes: list[Node] = field(default_factory=lambda: [])
+    inputs: list[Traced] = field(default_factory=list["Traced"])
+    nodes: list[Node] = field(default_factory=list[Node])
     output: Any = None
-    stack: list[tuple[str, Module]] = field(default_factory=lambda: [])  # the layers that are being called
+    stack: list[tuple[str, Module]] = field(default_factory=list[tuple[str, Module]])  # the layers that are being called
 
     @property
     def where(self) -> str:
@@ -135,8 +137,10 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         name = _ALIASES.get(ufunc.__name__, ufunc.__name__)
-        if method != "__call__" or options or name not in OPERATIONS or (name != ufunc.__name__ and self.dtype != np.bool_):
-            self.trace.refuse(f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}" + (" with options" if options else ""))
+        if method != "__call__" or options or name not in UFUNCS or (name != ufunc.__name__ and self.dtype != np.bool_):
+            self.trace.refuse(
+                f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}" + (" with options" if options else "")
+            )
         if any(not isinstance(each, Traced | np.ndarray | np.generic | int | float) for each in inputs):
             self.trace.refuse(f"numpy.{name} of {', '.join(type(each).__name__ for each in inputs)}")
         with np.errstate(all="ignore"):
@@ -323,7 +327,10 @@ def trace(model: Module, inputs: Sequence[Any], known: Callable[[Module], bool])
     other: Any = copy.copy(model)  # on the same arrays
     for path, layer in other.named_modules():
         if type(layer).foreign:
-            rule, got = "must be made of layers and operations that can be traced", f"{layer.label()}, which derives from no class of typednn"
+            rule, got = (
+                "must be made of layers and operations that can be traced",
+                f"{layer.label()}, which derives from no class of typednn",
+            )
             raise ArgumentError(explain(f'{model.label()}, layer "{path}"', rule, got, "write it as a Layer"), "model")
         if isinstance(layer, Parts):
             layer.fused = False
