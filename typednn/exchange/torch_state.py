@@ -29,7 +29,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast, final
+from typing import Any, Final, NoReturn, TypeVar, cast, final
 
 import numpy as np
 
@@ -214,7 +214,8 @@ def _orders(where: str, model: Module, inputs: Any) -> dict[str, Array]:
 
 def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Array]) -> _Features:
     """What comes out of a node; ``orders`` gets those of its arrays."""
-    layer, x = node.what, given[0]
+    layer: Any = node.what
+    x = given[0]
     x_value = next(each for each in node.inputs if isinstance(each, Traced))
     flattens = isinstance(layer, layers.Flatten) or (isinstance(layer, layers.Reshape) and len(layer.shape) == 1)
     if flattens and node.output.ndim == 2 and x_value.ndim > 2:
@@ -223,19 +224,19 @@ def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Arr
     if x.order is None and all(each.order is None for each in given):
         if isinstance(layer, layers.Reshape) and node.output.ndim == 4 and not x.given:
             _refuse(where, node, "a row that becomes an image has its channels first in PyTorch")
-        keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (isinstance(layer, Elementwise) and not _normalises(layer))
+        keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (isinstance(layer, Elementwise) and not _normalises(node.what))
         return _Features(first=node.output.ndim == 4 or isinstance(layer, layers.Conv1d) or (keeps and x.first))
     if isinstance(layer, layers.Linear | layers.SequenceLinear):
         _note(where, node, orders, "weight", x.order)
         return _Features()
-    if isinstance(layer, layers.BatchNorm1d) or _normalises(layer):
+    if isinstance(layer, layers.BatchNorm1d) or _normalises(node.what):
         for name in ("weight", "bias", "running_mean", "running_var"):
             _note(where, node, orders, name, x.order)
         return x
     same = all(each.order is not None and x.order is not None and np.array_equal(each.order, x.order) for each in given)
     if same and (isinstance(layer, Elementwise) or (isinstance(layer, str) and node.output.shape == x_value.shape)):
         return x
-    return _refuse(where, node, "what reads the features of a flattened image is a Linear, a normalisation, or works number by number")
+    _refuse(where, node, "what reads the features of a flattened image is a Linear, a normalisation, or works number by number")
 
 
 def _normalises(layer: object) -> bool:
@@ -248,7 +249,7 @@ def _note(where: str, node: Node, orders: dict[str, Array], name: str, order: An
         _refuse(where, node, "an array has one order")
 
 
-def _refuse(where: str, node: Node, rule: str) -> Any:
+def _refuse(where: str, node: Node, rule: str) -> NoReturn:
     what = node.what.label() if isinstance(node.what, Module) else f"numpy.{node.what}"
     raise ArgumentError(explain(f'{where}, layer "{node.path}"', rule, what, "convert it by hand: docs/exchange.md"), "model")
 

@@ -8,6 +8,9 @@ looked into, so that a class that calls layers and does arithmetic of NumPy in b
 The trace is that of one example: a branch that depends on numbers is taken as the example takes it.
 """
 
+# Functions of NumPy take whatever NumPy's take.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import copy
@@ -16,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import EllipsisType
-from typing import Any, Final, NoReturn, TypeAlias, cast, final
+from typing import Any, Final, NoReturn, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +34,6 @@ from typednn.module.module import Module
 from typednn.stack import Stack
 
 SAMPLES: Final = 11  # a size that few others are multiples of: what is a multiple of it is taken for the batch's
-
-Index: TypeAlias = "int | slice | EllipsisType | None"
 
 # Functions of NumPy that work number by number, and products of matrices; ``+`` is ``add``.
 UFUNCS: Final = frozenset({
@@ -104,7 +105,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.value.shape
+        shape: tuple[int, ...] = self.value.shape
+        return shape
 
     @property
     def ndim(self) -> int:
@@ -116,7 +118,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.value.dtype
+        dtype: np.dtype[Any] = self.value.dtype
+        return dtype
 
     @property
     def flags(self) -> Any:
@@ -198,7 +201,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self.reshape(np.squeeze(self.value, axis).shape)
 
     def __getitem__(self, index: Any) -> Traced:
-        parts: tuple[Index, ...] = index if isinstance(index, tuple) else (index,)
+        parts: tuple[Any, ...] = index if index.__class__ is tuple else (index,)
         if any(isinstance(part, bool) or not isinstance(part, int | np.integer | slice | EllipsisType | None) for part in parts):
             self.trace.refuse("an index that is an array or a list")
         if Ellipsis in parts:
@@ -277,7 +280,10 @@ def _moveaxis(x: Traced, source: int, destination: int) -> Traced:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    return lambda x, *arguments, **options: getattr(x, name)(*arguments, **options)
+    def call(x: Any, *arguments: Any, **options: Any) -> Any:
+        return getattr(x, name)(*arguments, **options)
+
+    return call
 
 
 _FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
@@ -336,12 +342,12 @@ def trace(model: Module, inputs: Sequence[Any], known: Callable[[Module], bool])
             layer.fused = False
         vars(layer)["forward"] = partial(_called, found, path, layer, known)
     other.eval()
-    found.inputs = [Traced(found, np.asarray(to_numpy(each))) if is_array(each) else each for each in inputs]
+    given = [Traced(found, np.asarray(to_numpy(each))) if is_array(each) else each for each in inputs]
     try:
-        found.output = other.forward(*found.inputs)
+        found.output = other.forward(*given)
     except LocatedError as error:
         raise ArgumentError(explain(f"{model.label()}.forward", "must take the example", str(error)), "inputs") from None
-    found.inputs = [each for each in found.inputs if isinstance(each, Traced)]
+    found.inputs = [each for each in given if isinstance(each, Traced)]
     if not isinstance(found.output, Traced):
         found.stack.append(("", model))
         found.refuse(f"an output that is a {type(found.output).__name__}")
@@ -355,7 +361,7 @@ def is_leaf(layer: Module) -> bool:
 
 def _called(found: Trace, path: str, layer: Any, known: Callable[[Module], bool], *inputs: Any) -> Any:
     """What stands in for ``layer.forward`` in the copy."""
-    function = type(layer).forward
+    function: Any = layer.__class__.forward
     found.stack.append((path, layer))
     try:
         if known(layer):
@@ -388,9 +394,9 @@ def example(where: str, model: Module, inputs: Any = None) -> tuple[Any, ...]:
         sizes = (math.prod(sample.sizes),) if isinstance(model, Stack) else sample.sizes
         return (rng.standard_normal((SAMPLES, *sizes)).astype(model.dtype),)
     contract: Any = contract_of(type(model), "forward")
-    sizes = contract.hints[0].dim_str.split()[1:] if contract is not None and len(contract.hints) == 1 else ["?"]
-    if sizes and all(size.isdecimal() for size in sizes):
-        return (rng.standard_normal((SAMPLES, *map(int, sizes))).astype(model.dtype),)
+    texts: list[str] = contract.hints[0].dim_str.split()[1:] if contract is not None and len(contract.hints) == 1 else []
+    if texts and all(text.isdecimal() for text in texts):
+        return (rng.standard_normal((SAMPLES, *map(int, texts))).astype(model.dtype),)
     rule, cure = "needs the shape of a sample", "begin the model with Input(...), or pass inputs=, an example batch"
     raise ArgumentError(explain(where, rule, f"{model.label()}, which declares none", cure), "inputs")
 
