@@ -22,7 +22,23 @@ TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typednn import backends, config, data, errors, exchange, layers, losses, metrics, models, optim, random, runs, shapes, testing, training
+    from typednn import (
+        backends,
+        config,
+        data,
+        errors,
+        exchange,
+        layers,
+        losses,
+        metrics,
+        models,
+        optim,
+        random,
+        runs,
+        shapes,
+        testing,
+        training,
+    )
     from typednn.arrays import AnyArray, AnyBoolArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
     from typednn.contracts.checks import checking, get_checks, set_checks
     from typednn.contracts.protocols import Backward, DynLayer, Forward, Incremental, InputGrad, Loss, Optimizer, Update

@@ -36,7 +36,9 @@ def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_
         done = at_once("export", trained[0], "--to", to)
         assert done.returncode == 0, done.stderr
         assert done.stdout == f"{name}\n"
-        assert bool(re.search(r"^the model reads scaled numbers: \(x - \S+\) / \S+$", done.stderr, re.MULTILINE)) == ("scaled" in done.stderr)
+        assert bool(re.search(r"^the model reads scaled numbers: \(x - \S+\) / \S+$", done.stderr, re.MULTILINE)) == (
+            "scaled" in done.stderr
+        )
     found = ReferenceEvaluator(str(tmp_path / names["onnx"])).run(None, {"x": x})[0]
     assert np.abs(found - expected).max() < 1e-5
     loaded: Any = load(tmp_path / names["typednn"])
@@ -70,9 +72,16 @@ def test_mistakes(at_once: Command, tmp_path: Path, trained: tuple[Path, Any]) -
     before = (tmp_path / "m.safetensors").read_bytes()
     _refused(at_once("export", "none.safetensors", "--to", "npz"), "none.safetensors: must be a readable file, got No such file")
     _refused(at_once("export", tmp_path, "--to", "npz"), "typednn export: ")
-    _refused(at_once("export", "m.safetensors", "--to", "typednn"), "--output: must be another file than the model's own, got m.safetensors")
-    _refused(at_once("export", "m.safetensors", "--to", "npz", "--weights", "best"), "--weights: chooses between the weights of a run, got m")
-    _refused(at_once("export", "m.safetensors", "--to", "npz", "--channels-first"), "--channels-first: is the layout of images in ONNX, got --to npz")
+    _refused(
+        at_once("export", "m.safetensors", "--to", "typednn"), "--output: must be another file than the model's own, got m.safetensors"
+    )
+    _refused(
+        at_once("export", "m.safetensors", "--to", "npz", "--weights", "best"), "--weights: chooses between the weights of a run, got m"
+    )
+    _refused(
+        at_once("export", "m.safetensors", "--to", "npz", "--channels-first"),
+        "--channels-first: is the layout of images in ONNX, got --to npz",
+    )
     shutil.copytree(trained[0], tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints")
     _refused(at_once("export", "run", "--to", "npz"), "typednn export: ")

@@ -14,7 +14,10 @@ from typednn.layers import BatchNorm1d, Linear
 def test_numpy_reads_the_state(tmp_path: Path) -> None:
     """Also an array whose name is one of ``numpy.savez``'s arguments."""
     model = (Input(4) >> Linear(4, 3).named("file") >> BatchNorm1d(3)).init(np.random.default_rng(0)).astype(np.float64)
-    for path in (export_npz(model, tmp_path / "new" / "model.npz"), export_npz(BatchNorm1d(2, rng=np.random.default_rng(0)), tmp_path / "m")):
+    for path in (
+        export_npz(model, tmp_path / "new" / "model.npz"),
+        export_npz(BatchNorm1d(2, rng=np.random.default_rng(0)), tmp_path / "m"),
+    ):
         assert path.is_file()
     with np.load(tmp_path / "new" / "model.npz") as found:
         assert list(found) == list(model.state_dict())

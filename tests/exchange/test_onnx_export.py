@@ -20,7 +20,7 @@ from tests.layer_cases import CASES, LayerCase
 from typednn import AnyArray, Array2, Elementwise, ElementwiseGrad, Gradient, GraphElementwise, Input, Layer, Module, Parameter, S, layers
 from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, MissingExtra, NotInitialised
-from typednn.exchange import export_onnx, onnx_export
+from typednn.exchange import export_onnx, onnx_export, tracing
 from typednn.graph import sigmoid
 from typednn.graph.tensor import AnyTensor
 from typednn.layer import A
@@ -64,6 +64,10 @@ def test_every_layer_has_a_row() -> None:
     assert classes - OF_LAYERS == set(onnx_export.LAYERS)
 
 
+def test_every_operation_that_is_traced_has_a_row() -> None:
+    assert set(onnx_export.OPERATIONS) == tracing.UFUNCS | tracing.OTHERS
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case.name not in NOT_IN_THE_REFERENCE], ids=str)
 def test_every_layer(case: LayerCase, tmp_path: Path) -> None:
     """On inputs other than the example, by ONNX's reference."""
@@ -103,7 +107,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "lstm": lambda: lstm_classifier(2, rng=RNG(0)),
     "stack": lambda: Stack(lenet5(rng=RNG(0))),
     "mlp": lambda: trained(Input(4) >> Linear(4, 3) >> BatchNorm1d(3) >> Tanh() >> Dropout(0.5) >> Linear(3, 2), 5, 4),
-    "image to image": lambda: trained(Input(5, 4, 2) >> Conv2d(2, 3, 3, padding=1) >> BatchNorm2d(3) >> ReLU() >> Conv2d(3, 2, 1), 3, 5, 4, 2),
+    "image to image": lambda: trained(
+        Input(5, 4, 2) >> Conv2d(2, 3, 3, padding=1) >> BatchNorm2d(3) >> ReLU() >> Conv2d(3, 2, 1), 3, 5, 4, 2
+    ),
 }
 
 
@@ -133,7 +139,7 @@ def test_models(name: str, tmp_path: Path) -> None:
     compare(model, path, reference, inputs_of(model, 2))
     whole = onnx.load(str(path))
     assert [(each.domain, each.version) for each in whole.opset_import] == [("", 17)]
-    assert [size.dim_param for size in whole.graph.input[0].type.tensor_type.shape.dim][0] == "batch"
+    assert whole.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
     assert {each.name for each in whole.graph.initializer} >= set(model.named_parameters()) - {"slope"}
 
 
@@ -202,14 +208,18 @@ FORMULAS: dict[str, Callable[[Any], Any]] = {
     "functions": lambda y: np.exp(-np.square(y)) + np.sqrt(np.abs(y)) + np.log(1 + np.exp(y)) + np.sin(y) * np.cos(y) + np.tanh(y),
     "choices": lambda y: np.where(y > 0, y, np.minimum(y * 0.1, 0)) + np.maximum(y, 0.25) + np.clip(y, -0.5, 0.5),
     "conditions": lambda y: ((y > -1) & (y < 1) | ~(y >= -2) | (y != 0) & (y <= 3) | (y == 0)).astype(y.dtype),
-    "reductions": lambda y: y - y.mean(axis=1, keepdims=True) + y.sum(axis=-1)[:, None] + y.max(axis=1, keepdims=True) - np.min(y, 1, keepdims=True),
+    "reductions": lambda y: (
+        y - y.mean(axis=1, keepdims=True) + y.sum(axis=-1)[:, None] + y.max(axis=1, keepdims=True) - np.min(y, 1, keepdims=True)
+    ),
     "variance": lambda y: np.var(y, axis=1, keepdims=True) + np.std(y + 1, axis=1, keepdims=True) + np.reciprocal(2 + np.floor(y) ** 2),
     "parts": lambda y: np.concatenate([y[:, :2], y[:, ::2], y[..., -1:], y[:, 1][:, None]], axis=1),
     "shapes": lambda y: y.reshape(len(y), 2, 2).transpose(0, 2, 1).swapaxes(1, 2).reshape(y.shape[0], -1) + y,
-    "more shapes": lambda y: np.moveaxis(np.expand_dims(y, 1), 1, 2).squeeze(2) + np.ravel(y).reshape(y.shape) + np.broadcast_to(y[:, :1], y.shape),
+    "more shapes": lambda y: (
+        np.moveaxis(np.expand_dims(y, 1), 1, 2).squeeze(2) + np.ravel(y).reshape(y.shape) + np.broadcast_to(y[:, :1], y.shape)
+    ),
     "products": lambda y: (y @ np.arange(12, dtype=np.float32).reshape(4, 3)) / 10,
     "a batch of matrices": lambda y: (y[:, :, None] @ y[:, None, :]).reshape(len(y), -1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -300,7 +310,8 @@ def test_a_wrong_row_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path.write_text("before")
     monkeypatch.setitem(onnx_export.LAYERS, Tanh, onnx_export.LAYERS[layers.Sigmoid])
     with pytest.raises(
-        ArgumentError, match=r"^export_onnx, Chain: m\.onnx must give the model's own numbers to 1e-05, got a difference of .* for 2 samples"
+        ArgumentError,
+        match=r"^export_onnx, Chain: m\.onnx must give the model's own numbers to 1e-05, got a difference of .* for 2 samples",
     ):
         export_onnx((Input(4) >> Linear(4, 3) >> Tanh()).init(RNG(0)), path)
     assert path.read_text() == "before"
@@ -336,7 +347,9 @@ def test_objects_that_derive_from_nothing_are_refused(tmp_path: Path) -> None:
         def state_dict(self) -> dict[str, Any]:
             return {}
 
-    with pytest.raises(ArgumentError, match=r'Chain, layer "0": must be made of layers .*, got Own, which derives from no class of typednn'):
+    with pytest.raises(
+        ArgumentError, match=r'Chain, layer "0": must be made of layers .*, got Own, which derives from no class of typednn'
+    ):
         export_onnx(Input(4) >> Own() >> Linear(4, 2, rng=RNG(0)), tmp_path / "m.onnx")  # type: ignore[operator]
 
 
@@ -369,7 +382,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "rename", full)
-    with pytest.raises(DataError, match="m.onnx: must be writable, got No space left on device"):
+    with pytest.raises(DataError, match=r"m\.onnx: must be writable, got No space left on device"):
         export_onnx(MODELS["mlp"](), tmp_path / "m.onnx")
 
 

@@ -119,13 +119,15 @@ OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "ReduceMean to a pixel": (node("ReduceMean", "x", "a"), IMAGE, {"a": np.array([-1, -2], I64)}),
     "Dropout": (node("Dropout"), (4,), {}),
     "Resize": (
-        node("Resize", "x", "", "s", coordinate_transformation_mode="asymmetric", nearest_mode="floor"), IMAGE, {"s": np.float32([1, 1, 2, 3])},
+        node("Resize", "x", "", "s", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+        IMAGE,
+        {"s": np.float32([1, 1, 2, 3])},
     ),
     "Resize between pixels": (node("Resize", "x", "", "s", mode="linear"), IMAGE, {"s": np.float32([1, 1, 2, 2])}),
     "Pad": (node("Pad", "x", "p", "v"), IMAGE, {"p": np.array([0, 0, 1, 2, 0, 0, 3, 0], I64), "v": np.float32(-1.5)}),
     "Pad by the edge": (node("Pad", "x", "p", mode="edge"), IMAGE, {"p": np.array([0, 0, 1, 2, 0, 0, 3, 0], I64)}),
     "Reshape": (node("Reshape", "x", "s"), (12,), {"s": np.array([0, 3, 4], I64)}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -182,7 +184,13 @@ def test_a_reshape_that_flattens(sizes: list[Any], tmp_path: Path) -> None:
 
 
 def test_products_and_their_biases(tmp_path: Path) -> None:
-    nodes = chain(("p", "MatMul", ["x", "fc.weight"]), ("q", "Add", ["b", "p"]), ("r", "Tanh", "q"), ("s", "MatMul", ["r", "w"]), ("y", "Add", ["s", "c"]))
+    nodes = chain(
+        ("p", "MatMul", ["x", "fc.weight"]),
+        ("q", "Add", ["b", "p"]),
+        ("r", "Tanh", "q"),
+        ("s", "MatMul", ["r", "w"]),
+        ("y", "Add", ["s", "c"]),
+    )
     weights = {"fc.weight": numbers(4, 3), "b": numbers(3), "w": numbers(3, 2), "c": numbers(2)}
     model = compare(write(tmp_path / "m.onnx", nodes, (4,), **weights), 4)
     assert [repr(part) for part in model.parts] == ["Linear(4, 3)", "Tanh()", "Linear(3, 2)"]
@@ -241,13 +249,12 @@ def test_layers_of_our_own_export(case: LayerCase, tmp_path: Path) -> None:
     except ArgumentError:
         assert case.name in ("RNN of relu",), "ONNX's reference knows no ReLU there"
         return
-    try:
-        again: Any = import_onnx(path).eval()
-    except ArgumentError as error:
-        assert case.name in ONE_WAY, error
-        assert "node '" in str(error) or "the output depends on the input" in str(error)
-    else:
-        assert np.abs(again.forward(x) - model.forward(x)).max() < 1e-5
+    if case.name in ONE_WAY:
+        with pytest.raises(ArgumentError, match=r"node '|the output depends on the input"):
+            import_onnx(path)
+        return
+    again: Any = import_onnx(path).eval()
+    assert np.abs(again.forward(x) - model.forward(x)).max() < 1e-5
 
 
 # ------------------------------------------------------------------ what is refused
@@ -258,29 +265,64 @@ REFUSED: dict[str, tuple[list[Any], tuple[int, ...], dict[str, Any], str]] = {
     "of another domain": ([node("Relu", "x", domain="com.example")], (4,), {}, r"got com\.example\.Relu"),
     "a slope for each": ([node("PRelu", "x", "s")], (4,), {"s": numbers(4)}, "node 'prelu': .*, got PRelu with 4 slopes"),
     "an attribute": ([node("MaxPool", kernel_shape=[2, 2], ceil_mode=1)], IMAGE, {}, "got MaxPool with ceil_mode=1"),
-    "uneven pads": ([node("MaxPool", kernel_shape=[2, 2], pads=[0, 0, 1, 1])], IMAGE, {}, r"got MaxPool with pads=\[0, 0, 1, 1\], which differ"),
-    "automatic pads": ([node("Conv", "x", "w", auto_pad="SAME_UPPER")], IMAGE, {"w": numbers(3, 2, 3, 2)}, "got Conv with auto_pad='SAME_UPPER'"),
+    "uneven pads": (
+        [node("MaxPool", kernel_shape=[2, 2], pads=[0, 0, 1, 1])],
+        IMAGE,
+        {},
+        r"got MaxPool with pads=\[0, 0, 1, 1\], which differ",
+    ),
+    "automatic pads": (
+        [node("Conv", "x", "w", auto_pad="SAME_UPPER")],
+        IMAGE,
+        {"w": numbers(3, 2, 3, 2)},
+        "got Conv with auto_pad='SAME_UPPER'",
+    ),
     "a resize": ([node("Resize", "x", "", "s")], IMAGE, {"s": np.float32([1, 1, 1.5, 2])}, r"got Resize in mode 'nearest', half_pixel, by"),
     "three axes": ([node("GlobalAveragePool")], (2, 5), {}, "got GlobalAveragePool of 1 axes"),
     "softmax of images": ([node("Softmax", axis=1)], IMAGE, {}, "got Softmax along axis 1 of 4"),
     "a constant added": ([node("Add", "x", "b")], (4,), {"b": numbers(4)}, "got Add of a constant that is no bias of a product before it"),
     "a constant first": ([node("MatMul", "w", "x")], (4,), {"w": numbers(3, 2)}, "got MatMul of the constant 'w'"),
-    "two values multiplied": (chain(("a", "Tanh", "x"), ("y", "Mul", ["a", "x"])), (4,), {}, r"node 'y': .*, got Mul, which is not x·Sigmoid\(x\)"),
-    "weights that are computed": (chain(("a", "Tanh", "x"), ("y", "MatMul", ["x", "a"])), (4,), {}, "got MatMul with 'a', which is computed"),
+    "two values multiplied": (
+        chain(("a", "Tanh", "x"), ("y", "Mul", ["a", "x"])),
+        (4,),
+        {},
+        r"node 'y': .*, got Mul, which is not x·Sigmoid\(x\)",
+    ),
+    "weights that are computed": (
+        chain(("a", "Tanh", "x"), ("y", "MatMul", ["x", "a"])),
+        (4,),
+        {},
+        "got MatMul with 'a', which is computed",
+    ),
     "a value twice": ([node("Add", "x", "x")], (4,), {}, "got Add of a value to itself"),
     "a branch used twice": (
         chain(("a", "Tanh", "x"), ("b", "Relu", "a"), ("c", "Add", ["b", "x"]), ("y", "Add", ["c", "a"])),
-        (4,), {}, "node 'y': .*, got Add of a value that another branch has too",
+        (4,),
+        {},
+        "node 'y': .*, got Add of a value that another branch has too",
     ),
     "the batch moved": ([node("Transpose", perm=[1, 0])], (4,), {}, r"got Transpose with perm=\[1, 0\]"),
     "the batch reshaped": (
-        chain(("a", "Flatten", "x"), ("y", "Reshape", ["a", "s"])), IMAGE, {"s": np.array([0, 5, 8], I64)}, "got Reshape of axes in the order",
+        chain(("a", "Flatten", "x"), ("y", "Reshape", ["a", "s"])),
+        IMAGE,
+        {"s": np.array([0, 5, 8], I64)},
+        "got Reshape of axes in the order",
     ),
-    "sizes": (chain(("a", "Relu", "x"), ("y", "Gemm", ["a", "w"])), (4,), {"w": numbers(5, 3)}, "node 'y': .*, got Gemm: Linear.* expects 5 features"),
-    "concat of heights": (chain(("a", "Conv", ["x", "w"]), ("y", "Concat", ["a", "a"], {"axis": 2})), IMAGE, {"w": numbers(3, 2, 1, 1)}, "got Concat along axis 2"),
+    "sizes": (
+        chain(("a", "Relu", "x"), ("y", "Gemm", ["a", "w"])),
+        (4,),
+        {"w": numbers(5, 3)},
+        "node 'y': .*, got Gemm: Linear.* expects 5 features",
+    ),
+    "concat of heights": (
+        chain(("a", "Conv", ["x", "w"]), ("y", "Concat", ["a", "a"], {"axis": 2})),
+        IMAGE,
+        {"w": numbers(3, 2, 1, 1)},
+        "got Concat along axis 2",
+    ),
     "a flattened image": ([node("Flatten")], IMAGE, {}, "the output has its features in the order .*, got an image that was flattened"),
     "nothing": ([node("Identity")], (4,), {}, "the output depends on the input, got a constant, or the input itself"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -296,7 +338,10 @@ def test_inputs_that_are_not_known(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch"])
     for inputs, message in (
-        ([("x", TensorProto.FLOAT, ["batch", "time"])], r"the input 'x' has floats, and known sizes but the batch's, got float32 \['batch', '\?'\]"),
+        (
+            [("x", TensorProto.FLOAT, ["batch", "time"])],
+            r"the input 'x' has floats, and known sizes but the batch's, got float32 \['batch', '\?'\]",
+        ),
         ([("x", TensorProto.INT64, ["batch", 4])], "got int64"),
         ([("x", TensorProto.FLOAT, ["batch"])], r"got float32 \['batch'\]"),
         ([("x", TensorProto.FLOAT, ["batch", 4]), ("z", TensorProto.FLOAT, ["batch", 4])], "one input and one output, got 2 and 1"),
@@ -323,6 +368,15 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         import_onnx(None)  # type: ignore[arg-type]
 
 
+def refusal(path: Path) -> str:
+    """What is said against a file; empty where it is a model."""
+    try:
+        import_onnx(path)
+    except (DataError, ArgumentError) as error:
+        return str(error)
+    return ""
+
+
 def test_damaged_files(tmp_path: Path) -> None:
     """With bytes changed at random: typednn's own error, or a model whose results are the file's."""
     path = tmp_path / "m.onnx"
@@ -332,10 +386,8 @@ def test_damaged_files(tmp_path: Path) -> None:
         changed = bytearray(whole)
         changed[generator.integers(len(whole))] ^= 1 << int(generator.integers(8))
         path.write_bytes(changed)
-        try:
-            import_onnx(path)
-        except (DataError, ArgumentError) as error:
-            assert str(path) in str(error)
+        said = refusal(path)
+        assert not said or str(path) in said
 
 
 @pytest.mark.parametrize("location", ["../weights", "/etc/passwd", "a/../../weights", "..\\weights", "C:\\weights", "link", ""])
@@ -386,7 +438,9 @@ def test_results_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(MissingExtra, match=r"import_onnx: needs the package onnx, got no module named 'onnx'; pip install 'typednn\[onnx\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"import_onnx: needs the package onnx, got no module named 'onnx'; pip install 'typednn\[onnx\]'"
+    ):
         import_onnx(tmp_path / "m.onnx")
 
 

@@ -1,6 +1,6 @@
 """State dictionaries of PyTorch: models of PyTorch's own give the same outputs here with their weights, and ours there."""
 
-import pickle
+import pickle  # noqa: TID251  # to write what must be refused
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -129,8 +129,14 @@ def test_shared_parameters_have_all_their_names(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "an image of a row": (lambda: Input(4) >> Linear(4, 8) >> Reshape(2, 2, 2), 'layer "1": a row that becomes an image has .*, got Reshape'),
-    "softmax": (lambda: Input(2, 2, 2) >> Flatten() >> Softmax(), 'layer "1": what reads the features of a flattened image .*, got Softmax'),
+    "an image of a row": (
+        lambda: Input(4) >> Linear(4, 8) >> Reshape(2, 2, 2),
+        'layer "1": a row that becomes an image has .*, got Reshape',
+    ),
+    "softmax": (
+        lambda: Input(2, 2, 2) >> Flatten() >> Softmax(),
+        'layer "1": what reads the features of a flattened image .*, got Softmax',
+    ),
     "orders": (
         lambda: Input(2, 2, 2) >> Flatten() >> Residual(Linear(8, 8)),
         'layer "1": what reads the features of a flattened image .*, got numpy.add',
@@ -164,7 +170,7 @@ def test_mistakes(tmp_path: Path) -> None:
             load_torch(path, model)
     assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
     path.write_bytes(b"no tensors")
-    with pytest.raises(DataError, match="m.safetensors: must be a whole safetensors file"):
+    with pytest.raises(DataError, match=r"m\.safetensors: must be a whole safetensors file"):
         load_torch(path, model)
     with pytest.raises(ArgumentError, match="load_torch: model is a model of typednn, got the class LeNet5; call it"):
         load_torch(path, LeNet5)  # type: ignore[type-var]
@@ -176,8 +182,13 @@ def test_mistakes(tmp_path: Path) -> None:
 
 def test_without_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    for act in (lambda: export_torch((Input(1) >> Linear(1, 1)).init(RNG(0)), tmp_path / "m.pt"), lambda: load_torch(tmp_path / "m.pth", LeNet5())):
-        with pytest.raises(MissingExtra, match="needs the package torch, got no module named 'torch'; pip install torch, or use safetensors"):
+    for act in (
+        lambda: export_torch((Input(1) >> Linear(1, 1)).init(RNG(0)), tmp_path / "m.pt"),
+        lambda: load_torch(tmp_path / "m.pth", LeNet5()),
+    ):
+        with pytest.raises(
+            MissingExtra, match="needs the package torch, got no module named 'torch'; pip install torch, or use safetensors"
+        ):
             act()
 
 
@@ -287,7 +298,7 @@ def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
             return (tmp_path / "ran").mkdir, ()
 
     path, model = tmp_path / "m.pt", (Input(1) >> Linear(1, 1)).init(RNG(0))
-    for content in (pickle.dumps(Runs()), b"", b"PK\3\4 cut off"):  # noqa: TID251
+    for content in (pickle.dumps(Runs()), b"", b"PK\3\4 cut off"):
         path.write_bytes(content)
         with pytest.raises(DataError, match=r"m\.pt: must be a state dictionary that torch\.load\(weights_only=True\) reads, got "):
             load_torch(path, model)
@@ -301,5 +312,7 @@ def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
         ({"model": {"0.weight": torch.zeros(1)}}, "'model', a dict"),
     ):
         torch.save(table, path)
-        with pytest.raises(DataError, match=f"must be a dictionary of tensors by name, got {got}; save model.state_dict\\(\\), and nothing"):
+        with pytest.raises(
+            DataError, match=f"must be a dictionary of tensors by name, got {got}; save model.state_dict\\(\\), and nothing"
+        ):
             load_torch(path, model)

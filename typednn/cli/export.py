@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,12 +47,14 @@ def _model(source: Path, options: Namespace) -> Any:
         if options.weights is not None:
             raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out"))
         return load(source)
-    plan, model = opened(source, options.weights)
+    plan, built = opened(source, options.weights)
     if (plan.scaling.mean, plan.scaling.deviation) != (0.0, 1.0):
         hint(f"the model reads scaled numbers: (x - {plan.scaling.mean:g}) / {plan.scaling.deviation:g}")
-    if isinstance(model, Stack):
-        try:
+    return _of_samples(built)
+
+
+def _of_samples(model: Any) -> Any:
+    if model.__class__ is Stack:
+        with suppress(StackError):  # a layer in it reads rows of what are none
             return model.as_chain()
-        except StackError:  # a layer in it reads rows of what are none
-            return model
     return model

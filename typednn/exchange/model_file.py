@@ -26,8 +26,8 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, overload
 import numpy as np
 
 from typednn import config
+from typednn.errors import DataError, StackError, StateDictError, TypednnError, explain, listed
 from typednn.exchange.checked import check_model
-from typednn.errors import ArgumentError, DataError, StackError, StateDictError, TypednnError, explain, listed
 from typednn.files import path_of
 from typednn.layer import Chain, FirstChain
 from typednn.module.module import DTYPES, Module
@@ -122,4 +122,3 @@ def _built(file: TensorFile) -> Configured:
         cure = "if it has layers of your own, import the module that registers them first"
         raise DataError(explain(where, "must hold the config of a model", got, cure)) from None
     return cast("Configured", built if dtype == np.float32 else built.astype(dtype))
-

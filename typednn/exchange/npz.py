@@ -4,13 +4,12 @@ import io
 import os
 import zipfile
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from typednn.backends import to_numpy
 from typednn.exchange.checked import check_model
-from typednn.errors import ArgumentError, explain
 from typednn.files import path_of, write_whole
 from typednn.module.module import Module
 

@@ -11,7 +11,7 @@ Source: the operators of ONNX's standard, opset 17, github.com/onnx/onnx/blob/ma
 """
 
 # Rows are functions of what they export.
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ import numpy as np
 from typednn import layers
 from typednn.arrays import is_array
 from typednn.backends import to_numpy
-from typednn.exchange.checked import check_model
 from typednn.errors import ArgumentError, explain, optional
+from typednn.exchange.checked import check_model
 from typednn.exchange.tracing import Node, Traced, example, trace
 from typednn.files import path_of, sync_folder, write_whole, writing
 from typednn.kernels.positions import add_sines, rotate
@@ -180,7 +180,7 @@ class _File:
         """Whether to compute with these values channels first: where all are at hand so, and nothing has to be turned."""
         return all(isinstance(value, Traced) and value.ndim > 2 and True in self.forms[id(value)] for value in values)
 
-    def node(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
+    def node(self, kind: str, *inputs: str, outputs: Any = 1, **attributes: Any) -> Any:
         """A new node; the name of its result, or of each of several."""
         name = f"{self.path or type(self.layer).__name__}/{kind}_{len(self.nodes)}"
         names = [name] if outputs == 1 else [f"{name}_{place}" for place in range(outputs)]
@@ -212,7 +212,8 @@ class _File:
 
     def reshaped(self, name: str, *sizes: int) -> str:
         """``name`` under another shape of a sample."""
-        return self.node("Reshape", name, self.integers(-1, *sizes))
+        reshaped: str = self.node("Reshape", name, self.integers(-1, *sizes))
+        return reshaped
 
 
 # ------------------------------------------------------------------ layers
@@ -228,7 +229,11 @@ def _elementwise(kind: str, **attributes: Any) -> Row:
 
 def _of_settings(kind: str, **names: str) -> Row:
     """An elementwise operator whose attributes are settings of the layer."""
-    return lambda file, layer, x: _elementwise(kind, **{name: float(getattr(layer, own)) for name, own in names.items()})(file, layer, x)
+
+    def row(file: _File, layer: Any, x: Traced) -> Any:
+        return _elementwise(kind, **{name: float(getattr(layer, own)) for name, own in names.items()})(file, layer, x)
+
+    return row
 
 
 def _linear(file: _File, layer: Any, x: Traced) -> Out:
@@ -240,8 +245,10 @@ def _linear(file: _File, layer: Any, x: Traced) -> Out:
 
 def _affine(file: _File, x: str, weight: Any, bias: Any) -> str:
     """x weightᵀ + bias, of the last axis."""
-    y = file.node("MatMul", x, file.constant(weight, np.transpose, "transposed"))
-    return y if bias is None else file.node("Add", y, file.constant(bias))
+    y: str = file.node("MatMul", x, file.constant(weight, np.transpose, "transposed"))
+    if bias is not None:
+        y = file.node("Add", y, file.constant(bias))
+    return y
 
 
 def _channels_first(array: Any) -> Any:
@@ -333,7 +340,8 @@ def _normalised(file: _File, x: str, axes: list[int], eps: float, like: Traced) 
     """``x`` with mean 0 and variance 1 over ``axes``."""
     centred = file.node("Sub", x, file.node("ReduceMean", x, axes=axes, keepdims=1))
     variance = file.node("ReduceMean", file.node("Mul", centred, centred), axes=axes, keepdims=1)
-    return file.node("Div", centred, file.node("Sqrt", file.node("Add", variance, file.number(eps, like))))
+    normal: str = file.node("Div", centred, file.node("Sqrt", file.node("Add", variance, file.number(eps, like))))
+    return normal
 
 
 def _scaled(file: _File, x: str, weight: str | None, bias: str | None) -> Out:
@@ -419,7 +427,7 @@ def _learned_positions(file: _File, layer: Any, x: Traced) -> Out:
 
 
 def _sinusoidal_positions(file: _File, layer: Any, x: Traced) -> Out:
-    return Out(file.node("Add", file.read(x), file.constant(add_sines(np.zeros((1, *x.shape[1:]), x.dtype))[0])))
+    return Out(file.node("Add", file.read(x), file.constant(add_sines(cast("Any", np.zeros((1, *x.shape[1:]), x.dtype)))[0])))
 
 
 def _last_step(file: _File, layer: Any, x: Traced, lengths: Any = None) -> Out:
@@ -473,8 +481,8 @@ def _attention(file: _File, layer: Any, x: Traced, memory: Any = None, mask: Any
     v = file.node("Transpose", projected[2], perm=[0, 2, 1, 3])
     scores = file.node("Mul", file.node("MatMul", q, k), file.number(features**-0.5, x))
     nothing = file.number(-1e30, x)
+    earlier = np.arange(read.shape[1]) <= np.arange(x.shape[1])[:, None]
     if layer.causal:
-        earlier = np.arange(read.shape[1]) <= np.arange(x.shape[1])[:, None]
         scores = file.node("Where", file.constant(earlier), scores, nothing)
     attended = ""
     if mask is not None:
@@ -500,7 +508,8 @@ def _rotated(file: _File, x: str, like: Traced, features: int) -> str:
     for pair in range(0, features, 2):
         swap[pair + 1, pair], swap[pair, pair + 1] = -1, 1
     other = file.node("Mul", file.node("MatMul", x, file.constant(swap)), file.constant(sin))
-    return file.node("Add", file.node("Mul", x, file.constant(cos)), other)
+    rotated: str = file.node("Add", file.node("Mul", x, file.constant(cos)), other)
+    return rotated
 
 
 LAYERS: Final[dict[type, Row]] = {

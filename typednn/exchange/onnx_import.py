@@ -14,7 +14,7 @@ Source: the operators of ONNX's standard, github.com/onnx/onnx/blob/main/docs/Op
 """
 
 # Rows are functions of what they read.
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Order: TypeAlias = "tuple[int, ...]"
 
 # Of the input of one of these the channels are axis 1.
 _CHANNELS_FIRST: Final = frozenset(
-    "Conv ConvTranspose MaxPool AveragePool GlobalAveragePool BatchNormalization InstanceNormalization Resize Upsample".split()
+    {"AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "InstanceNormalization", "MaxPool", "Resize"}
 )
 _FOLDED: Final = 64  # numbers; larger constants are weights, and only moved
 
@@ -89,7 +89,9 @@ def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any]:
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, TypednnError):
             raise
-        got = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"  # of ONNX's own functions, on what its checker let through
+        got = (
+            f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"  # of ONNX's own functions, on what its checker let through
+        )
         raise DataError(explain(str(place), "must be valid ONNX", got)) from None
     reader.compare(model)
     return model.train()
@@ -99,8 +101,9 @@ def _read(onnx: Any, place: Path) -> Any:
     """The file, with the weights that lie in others of its folder."""
     with opened("import_onnx", place) as file:
         content = bytes(file.exactly(file.stream, file.size))
+        whole: Any = None
         try:
-            whole: Any = onnx.load_model_from_string(content)
+            whole = onnx.load_model_from_string(content)
             problem = "" if whole.graph.output and whole.opset_import else "a file without outputs or operators"
         except Exception as error:  # of protobuf, whose errors have no class that its package promises
             problem = str(error).strip().partition("\n")[0][:80] or type(error).__name__
@@ -138,11 +141,11 @@ class _Reader:
     onnx: Any
     place: Path
     whole: Any
-    constants: dict[str, Array] = field(default_factory=lambda: {})
-    values: dict[str, _Value] = field(default_factory=lambda: {})
-    arrays: dict[int, dict[str, Array]] = field(default_factory=lambda: {})  # of each layer, its parameters and buffers
-    names: set[str] = field(default_factory=lambda: set())
-    used: set[int] = field(default_factory=lambda: set())  # values that became part of a branch
+    constants: dict[str, Array] = field(default_factory=dict[str, Array])
+    values: dict[str, _Value] = field(default_factory=dict[str, _Value])
+    arrays: dict[int, dict[str, Array]] = field(default_factory=dict[int, dict[str, Array]])  # of each layer, its parameters and buffers
+    names: set[str] = field(default_factory=set[str])
+    used: set[int] = field(default_factory=set[int])  # values that became part of a branch
     source: Any = None
     node: Any = None
 
@@ -235,8 +238,11 @@ class _Reader:
         node, arrays = self.node, [self.constants[name] for name in given]
         if node.op_type in ("Identity", "Transpose", "Reshape", "Cast") or all(array.size <= _FOLDED for array in arrays):
             helper = self.onnx.helper
-            infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(self.constants[name].dtype), None) for name in given]
-            outputs = [helper.make_tensor_value_info(name, 0, None) for name in node.output if name]
+            infos = [
+                helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(self.constants[name].dtype), None) for name in given
+            ]
+            names: list[str] = [name for name in node.output if name]
+            outputs = [helper.make_tensor_value_info(name, 0, None) for name in names]
             graph = helper.make_graph([node], "constants", infos, outputs)
             content = helper.make_model(graph, opset_imports=self.whole.opset_import, ir_version=self.whole.ir_version)
             evaluator = optional("onnx.reference", "import_onnx", "needs the package onnx", EXTRA).ReferenceEvaluator(content)
@@ -244,7 +250,7 @@ class _Reader:
                 found = evaluator.run(None, dict(zip(given, arrays, strict=True)))
             except Exception as error:  # of whatever the reference meets
                 self.refuse(f"{node.op_type}: {error}")
-            self.constants |= {name: np.asarray(array) for name, array in zip(filter(None, node.output), found, strict=True)}
+            self.constants |= {name: np.asarray(array) for name, array in zip(names, found, strict=True)}
             return True
         return False
 
@@ -339,7 +345,7 @@ class _Reader:
         """The model with the arrays of its layers."""
         state: dict[str, Array] = {}
         for path, module in model.named_modules():
-            state |= {f"{path}.{name}": array for name, array in self.arrays.get(id(module), {}).items()}
+            state.update((f"{path}.{name}", array) for name, array in self.arrays.get(id(module), {}).items())
         kinds = {array.dtype for array in state.values() if array.dtype.kind == "f"}
         kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float32)
         model = model.astype(kind).init(np.random.default_rng(0))
@@ -409,7 +415,9 @@ def _gemm(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Va
     if len(x.shape) != 1 or options["transA"]:
         file.refuse("Gemm of what is no row")
     array = array if options["transB"] else array.T
-    offset = None if bias is None else np.broadcast_to(file.constant(bias), array.shape[:1] if file.constant(bias).ndim < 2 else (1, len(array)))
+    offset = (
+        None if bias is None else np.broadcast_to(file.constant(bias), array.shape[:1] if file.constant(bias).ndim < 2 else (1, len(array)))
+    )
     made = file.named(layers.Linear(array.shape[1], array.shape[0], bias=bias is not None), weight)
     arrays = {"weight": options["alpha"] * _columns(x, array), "bias": None if offset is None else options["beta"] * offset.reshape(-1)}
     return file.layer(x, made, **arrays)
@@ -419,7 +427,7 @@ def _matmul(file: _Reader, name: str, weight: str) -> _Value:
     x, array = file.value(name), file.constant(weight)
     if array.ndim != 2 or len(x.shape) > 2 or x.order != _plain(len(x.order)):
         file.refuse(f"MatMul of {len(x.shape) + 1} and {array.ndim} axes")
-    kind = layers.Linear if len(x.shape) == 1 else layers.SequenceLinear
+    kind: Any = layers.Linear if len(x.shape) == 1 else layers.SequenceLinear
     return file.layer(x, file.named(kind(*array.shape, bias=False), weight), weight=_columns(x, array.T))
 
 
@@ -430,10 +438,11 @@ def _add(file: _Reader, left: str, right: str) -> _Value:
         if not isinstance(linear, layers.Linear | layers.SequenceLinear) or linear.bias is not None or array.size != x.shape[-1]:
             file.refuse("Add of a constant that is no bias of a product before it")
         assert x.before is not None
-        made = type(linear)(linear.in_features, linear.out_features)
+        kind: Any = layers.Linear if isinstance(linear, layers.Linear) else layers.SequenceLinear
+        biased = kind(linear.in_features, linear.out_features)
         if linear.__typednn_storage__.name:
-            made.named(linear.__typednn_storage__.name)
-        return file.layer(x.before, made, weight=file.arrays[id(linear)]["weight"], bias=array.reshape(-1))
+            biased.named(linear.__typednn_storage__.name)
+        return file.layer(x.before, biased, weight=file.arrays[id(linear)]["weight"], bias=array.reshape(-1))
     first, second = file.value(left), file.value(right)
     if first.order != second.order or first.shape != second.shape or (first.features is None) != (second.features is None):
         file.refuse(f"Add of shapes {first.shape} and {second.shape}")
@@ -444,7 +453,8 @@ def _add(file: _Reader, left: str, right: str) -> _Value:
     if not inner and not shortcut:
         file.refuse("Add of a value to itself")
     inner, shortcut = (inner, shortcut) if inner else (shortcut, inner)
-    made: Any = layers.Residual(_one(inner), _one(shortcut) if shortcut else None)  # type: ignore[arg-type]
+    residual: Any = layers.Residual
+    made = residual(_one(inner), _one(shortcut) if shortcut else None)
     return replace(file.layer(start, made), order=first.order, features=first.features)
 
 
@@ -468,16 +478,17 @@ def _concat(file: _Reader, *names: str) -> _Value:
 
 def _mul(file: _Reader, left: str, right: str) -> _Value:
     """x·sigmoid(x) is a SiLU."""
-    for x, gate in ((left, right), (right, left)):
-        if x in file.values and gate in file.values and isinstance(file.values[gate].layer, layers.Sigmoid):
-            if file.values[gate].before is file.values[x]:
-                return file.layer(file.values[x], layers.SiLU(), features=file.values[x].features)
+    for x, gate in ((file.values.get(left), file.values.get(right)), (file.values.get(right), file.values.get(left))):
+        if x is not None and gate is not None and isinstance(gate.layer, layers.Sigmoid) and gate.before is x:
+            return file.layer(x, layers.SiLU(), features=x.features)
     return file.refuse("Mul, which is not x·Sigmoid(x)")
 
 
 def _window(file: _Reader, rank: int) -> dict[str, Any]:
     ones = [1] * (rank - 2)
-    return dict(file.options(kernel_shape=None, strides=ones, dilations=ones, pads=[0, 0] * (rank - 2), group=1, output_padding=[0] * (rank - 2)))
+    return dict(
+        file.options(kernel_shape=None, strides=ones, dilations=ones, pads=[0, 0] * (rank - 2), group=1, output_padding=[0] * (rank - 2))
+    )
 
 
 def _short(sizes: Sequence[int]) -> Any:
@@ -496,22 +507,23 @@ def _even(file: _Reader, pads: Sequence[int]) -> tuple[int, ...]:
 def _conv(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Value:
     x, array = file.channels_first(name), file.constant(weight)
     options = _window(file, array.ndim)
-    arrays = {"weight": np.moveaxis(array, 1, -1), "bias": None if bias is None else file.constant(bias)}
+    offset = None if bias is None else file.constant(bias)
     channels, out, groups = array.shape[1] * options["group"], array.shape[0], options["group"]
     strides, dilations, pads = options["strides"], options["dilations"], list(options["pads"])
     made: Any = None
     if array.ndim == 3:
-        (padding,) = _even(file, pads)
-        made = layers.Conv1d(channels, out, array.shape[2], strides[0], padding, dilations[0], groups, bias is not None)
+        (ends,) = _even(file, pads)
+        made = layers.Conv1d(channels, out, array.shape[2], strides[0], ends, dilations[0], groups, bias is not None)
     elif array.ndim == 4:
         if pads[:2] != pads[2:]:
             x = file.layer(x, layers.Pad2d((pads[1], pads[3], pads[0], pads[2])))
             pads = [0, 0, 0, 0]
-        window = map(_short, (array.shape[2:], strides, pads[:2], dilations))
-        made = layers.Conv2d(channels, out, *window, groups, bias is not None)
+        window: Any = map(_short, (array.shape[2:], strides, pads[:2], dilations))
+        kernel, stride, padding, dilation = window
+        made = layers.Conv2d(channels, out, kernel, stride, padding, dilation, groups, bias is not None)
     else:
         file.refuse(f"Conv of {array.ndim - 2} axes")
-    return file.layer(x, file.named(made, weight), **arrays)
+    return file.layer(x, file.named(made, weight), weight=np.moveaxis(array, 1, -1), bias=offset)
 
 
 def _conv_transpose(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Value:
@@ -520,8 +532,8 @@ def _conv_transpose(file: _Reader, name: str, weight: str, bias: str | None = No
     if array.ndim != 4:
         file.refuse(f"ConvTranspose of {array.ndim - 2} axes")
     sizes: Any = map(_short, (array.shape[2:], options["strides"], _even(file, options["pads"]), options["output_padding"]))
-    groups, dilations = options["group"], _short(options["dilations"])
-    made = layers.ConvTranspose2d(array.shape[0], array.shape[1] * groups, *sizes, groups, bias is not None, dilations)
+    groups, kind, biased = options["group"], cast("Any", layers.ConvTranspose2d), bias is not None
+    made = kind(array.shape[0], array.shape[1] * groups, *sizes, groups, biased, _short(options["dilations"]))
     offset = None if bias is None else file.constant(bias)
     return file.layer(x, file.named(made, weight), weight=np.moveaxis(array, 1, -1), bias=offset)
 
@@ -533,7 +545,9 @@ def _pool(kind: Any, **more: Any) -> Row:
         if len(x.order) != 4 or len(file.node.output) > 1:
             file.refuse(f"{file.node.op_type} of {len(x.order) - 2} axes, or with indices")
         sizes: Any = map(_short, (options["kernel_shape"], options["strides"], _even(file, options["pads"])))
-        extra = {"dilation": _short(options["dilations"])} if "dilations" in more else {"count_include_pad": bool(options["count_include_pad"])}
+        extra = (
+            {"dilation": _short(options["dilations"])} if "dilations" in more else {"count_include_pad": bool(options["count_include_pad"])}
+        )
         return file.layer(x, kind(*sizes, **extra))
 
     return row
@@ -564,8 +578,8 @@ def _batch_norm(file: _Reader, name: str, *given: str) -> _Value:
     if x.features is not None:
         arrays = [array[np.argsort(x.features)] for array in arrays]
     made = file.named(kind(x.shape[-1], options["epsilon"], round(1.0 - options["momentum"], 7)), given[0])
-    named = dict(zip(("weight", "bias", "running_mean", "running_var"), arrays, strict=True))
-    return file.layer(x, made, features=x.features, **named)
+    weight, bias, mean, variance = arrays
+    return file.layer(x, made, features=x.features, weight=weight, bias=bias, running_mean=mean, running_var=variance)
 
 
 def _layer_norm(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Value:
@@ -612,6 +626,10 @@ def _pad(file: _Reader, name: str, pads: str | None = None, value: str | None = 
         file.refuse(f"Pad with {widths}")
     mode: Any = "replicate" if options["mode"] == "edge" else "constant"
     return file.layer(x, layers.Pad2d((before[2], after[2], before[1], after[1]), mode, 0.0 if mode == "replicate" else number))
+
+
+def _identity(file: _Reader, name: str) -> _Value:
+    return file.value(name)
 
 
 def _transpose(file: _Reader, name: str) -> _Value:
@@ -668,7 +686,9 @@ def _squeeze(file: _Reader, name: str, given: str | None = None) -> _Value:
 
 def _resize(file: _Reader, name: str, *given: str) -> _Value:
     x, nearest = file.channels_first(name), ("nearest", "asymmetric", "floor")
-    options = file.options(mode="nearest", coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75)
+    options = file.options(
+        mode="nearest", coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75
+    )
     mode, at = options["mode"], options["coordinate_transformation_mode"]
     scales = file.constant(given[-1])
     whole = len(x.order) == 4 and scales.dtype.kind == "f" and scales.shape == (4,) and (scales[:2] == 1).all() and (scales % 1 == 0).all()
@@ -699,7 +719,7 @@ ROWS: Final[Mapping[str, Row]] = {
     "GlobalAveragePool": _global_average,
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _elementwise(layers.Hardswish),
-    "Identity": lambda file, name: file.value(name),
+    "Identity": _identity,
     "LayerNormalization": _layer_norm,
     "LeakyRelu": _elementwise(layers.LeakyReLU, alpha=0.01),
     "LogSoftmax": _softmax(layers.LogSoftmax),

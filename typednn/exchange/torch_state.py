@@ -29,15 +29,15 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast, final
+from typing import Any, Final, NoReturn, TypeVar, cast, final
 
 import numpy as np
 
 from typednn import layers
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
-from typednn.exchange.checked import check_model
 from typednn.errors import ArgumentError, DataError, StateDictError, explain, listed, optional
+from typednn.exchange.checked import check_model
 from typednn.exchange.tracing import Node, Traced, example, is_leaf, trace
 from typednn.files import opened, path_of, write_whole
 from typednn.layer import Elementwise
@@ -136,9 +136,7 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
     if problems:
         rule, cure = f"must hold the state dictionary of {model.label()} in PyTorch", "names are those of model.state_dict()"
         raise StateDictError(explain(str(place), rule, listed(problems, "; ", 3), cure))
-    state: dict[str, Any] = {
-        own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None
-    }
+    state: dict[str, Any] = {own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None}
     model.load_state_dict(state | _kept(model, entries))
     return model
 
@@ -169,7 +167,9 @@ def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
     for path, module, field, _ in model.named_fields("parameter", "buffer"):
         names = [_name(holders, name) for name in shared.get(path, (path,))]
         if names[0] is not None:
-            entries[path] = _Entry([name for name in names if name], field.shape(module), field.name == "weight" and isinstance(module, WINDOWS))
+            entries[path] = _Entry(
+                [name for name in names if name], field.shape(module), field.name == "weight" and isinstance(module, WINDOWS)
+            )
     if any(type(layer) in (layers.Flatten, layers.Reshape) for layer in holders.values()):
         if any(cell.array is None for *_, cell in model.named_fields("parameter", "buffer")):
             model = _filled(model)
@@ -214,7 +214,8 @@ def _orders(where: str, model: Module, inputs: Any) -> dict[str, Array]:
 
 def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Array]) -> _Features:
     """What comes out of a node; ``orders`` gets those of its arrays."""
-    layer, x = node.what, given[0]
+    layer: Any = node.what
+    x = given[0]
     x_value = next(each for each in node.inputs if isinstance(each, Traced))
     flattens = isinstance(layer, layers.Flatten) or (isinstance(layer, layers.Reshape) and len(layer.shape) == 1)
     if flattens and node.output.ndim == 2 and x_value.ndim > 2:
@@ -223,19 +224,19 @@ def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Arr
     if x.order is None and all(each.order is None for each in given):
         if isinstance(layer, layers.Reshape) and node.output.ndim == 4 and not x.given:
             _refuse(where, node, "a row that becomes an image has its channels first in PyTorch")
-        keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (isinstance(layer, Elementwise) and not _normalises(layer))
+        keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (isinstance(layer, Elementwise) and not _normalises(node.what))
         return _Features(first=node.output.ndim == 4 or isinstance(layer, layers.Conv1d) or (keeps and x.first))
     if isinstance(layer, layers.Linear | layers.SequenceLinear):
         _note(where, node, orders, "weight", x.order)
         return _Features()
-    if isinstance(layer, layers.BatchNorm1d) or _normalises(layer):
+    if isinstance(layer, layers.BatchNorm1d) or _normalises(node.what):
         for name in ("weight", "bias", "running_mean", "running_var"):
             _note(where, node, orders, name, x.order)
         return x
     same = all(each.order is not None and x.order is not None and np.array_equal(each.order, x.order) for each in given)
     if same and (isinstance(layer, Elementwise) or (isinstance(layer, str) and node.output.shape == x_value.shape)):
         return x
-    return _refuse(where, node, "what reads the features of a flattened image is a Linear, a normalisation, or works number by number")
+    _refuse(where, node, "what reads the features of a flattened image is a Linear, a normalisation, or works number by number")
 
 
 def _normalises(layer: object) -> bool:
@@ -248,7 +249,7 @@ def _note(where: str, node: Node, orders: dict[str, Array], name: str, order: An
         _refuse(where, node, "an array has one order")
 
 
-def _refuse(where: str, node: Node, rule: str) -> Any:
+def _refuse(where: str, node: Node, rule: str) -> NoReturn:
     what = node.what.label() if isinstance(node.what, Module) else f"numpy.{node.what}"
     raise ArgumentError(explain(f'{where}, layer "{node.path}"', rule, what, "convert it by hand: docs/exchange.md"), "model")
 

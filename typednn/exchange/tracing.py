@@ -2,11 +2,14 @@
 
 `trace` runs the forward of a copy of the model, in eval, on stand-ins for arrays: each has the numbers of an example, so that shapes and
 Python's branches are those of a real call, and notes what is computed with it. Layers that the caller knows become one node; others are
-looked into, so that a class that calls layers and does arithmetic of NumPy in between is traced like a chain. What is not in the table
-`OPERATIONS` cannot be traced: an `ArgumentError` names it and the layer that calls it.
+looked into, so that a class that calls layers and does arithmetic of NumPy in between is traced like a chain. What is neither in
+`UFUNCS` nor made of `OTHERS` cannot be traced: an `ArgumentError` names it and the layer that calls it.
 
 The trace is that of one example: a branch that depends on numbers is taken as the example takes it.
 """
+
+# Functions of NumPy take whatever NumPy's take.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import EllipsisType
-from typing import Any, Final, NoReturn, TypeAlias, cast, final
+from typing import Any, Final, NoReturn, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,23 +35,23 @@ from typednn.stack import Stack
 
 SAMPLES: Final = 11  # a size that few others are multiples of: what is a multiple of it is taken for the batch's
 
-Index: TypeAlias = "int | slice | EllipsisType | None"
-
-# Functions of NumPy that can stand in a forward, by their names there; `+` is `add`. Those above the line are ufuncs.
-OPERATIONS: Final = frozenset(
-    """
-    add subtract multiply divide negative power matmul maximum minimum exp log sqrt tanh sin cos absolute square reciprocal floor
-    less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not isnan
-    concatenate reshape transpose squeeze expand_dims broadcast_to where sum mean max min astype getitem pad
-    """.split()
+# Functions of NumPy that work number by number, and products of matrices; ``+`` is ``add``.
+UFUNCS: Final = frozenset({
+    "absolute", "add", "cos", "divide", "equal", "exp", "floor", "greater", "greater_equal", "isnan", "less", "less_equal", "log",
+    "logical_and", "logical_not", "logical_or", "matmul", "maximum", "minimum", "multiply", "negative", "not_equal", "power", "reciprocal",
+    "sin", "sqrt", "square", "subtract", "tanh",
+})  # fmt: skip
+# What else a node may be; other functions and methods are made of these.
+OTHERS: Final = frozenset(
+    {"astype", "broadcast_to", "concatenate", "getitem", "max", "mean", "min", "reshape", "sum", "transpose", "where"}
 )
-_ALIASES: Final = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not", "amax": "max", "amin": "min"}
+_ALIASES: Final = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not"}
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One step: ``what`` is a layer, or the name of an operation in `OPERATIONS`; ``path`` is the place of the layer that takes it.
+    """One step: ``what`` is a layer, or the name of an operation; ``path`` is the place of the layer that takes it.
 
     ``inputs`` are `Traced` values, arrays, numbers or None, in the order of the layer's or the function's arguments.
     """
@@ -65,10 +68,10 @@ class Node:
 class Trace:
     """The nodes of a forward in their order, what goes in and what comes out."""
 
-    inputs: list[Traced] = field(default_factory=lambda: [])
-    nodes: list[Node] = field(default_factory=lambda: [])
+    inputs: list[Traced] = field(default_factory=list["Traced"])
+    nodes: list[Node] = field(default_factory=list[Node])
     output: Any = None
-    stack: list[tuple[str, Module]] = field(default_factory=lambda: [])  # the layers that are being called
+    stack: list[tuple[str, Module]] = field(default_factory=list[tuple[str, Module]])  # the layers that are being called
 
     @property
     def where(self) -> str:
@@ -102,7 +105,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.value.shape
+        shape: tuple[int, ...] = self.value.shape
+        return shape
 
     @property
     def ndim(self) -> int:
@@ -114,7 +118,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.value.dtype
+        dtype: np.dtype[Any] = self.value.dtype
+        return dtype
 
     @property
     def flags(self) -> Any:
@@ -135,8 +140,10 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         name = _ALIASES.get(ufunc.__name__, ufunc.__name__)
-        if method != "__call__" or options or name not in OPERATIONS or (name != ufunc.__name__ and self.dtype != np.bool_):
-            self.trace.refuse(f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}" + (" with options" if options else ""))
+        if method != "__call__" or options or name not in UFUNCS or (name != ufunc.__name__ and self.dtype != np.bool_):
+            self.trace.refuse(
+                f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}" + (" with options" if options else "")
+            )
         if any(not isinstance(each, Traced | np.ndarray | np.generic | int | float) for each in inputs):
             self.trace.refuse(f"numpy.{name} of {', '.join(type(each).__name__ for each in inputs)}")
         with np.errstate(all="ignore"):
@@ -194,7 +201,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self.reshape(np.squeeze(self.value, axis).shape)
 
     def __getitem__(self, index: Any) -> Traced:
-        parts: tuple[Index, ...] = index if isinstance(index, tuple) else (index,)
+        parts: tuple[Any, ...] = index if index.__class__ is tuple else (index,)
         if any(isinstance(part, bool) or not isinstance(part, int | np.integer | slice | EllipsisType | None) for part in parts):
             self.trace.refuse("an index that is an array or a list")
         if Ellipsis in parts:
@@ -273,7 +280,10 @@ def _moveaxis(x: Traced, source: int, destination: int) -> Traced:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    return lambda x, *arguments, **options: getattr(x, name)(*arguments, **options)
+    def call(x: Any, *arguments: Any, **options: Any) -> Any:
+        return getattr(x, name)(*arguments, **options)
+
+    return call
 
 
 _FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
@@ -323,18 +333,21 @@ def trace(model: Module, inputs: Sequence[Any], known: Callable[[Module], bool])
     other: Any = copy.copy(model)  # on the same arrays
     for path, layer in other.named_modules():
         if type(layer).foreign:
-            rule, got = "must be made of layers and operations that can be traced", f"{layer.label()}, which derives from no class of typednn"
+            rule, got = (
+                "must be made of layers and operations that can be traced",
+                f"{layer.label()}, which derives from no class of typednn",
+            )
             raise ArgumentError(explain(f'{model.label()}, layer "{path}"', rule, got, "write it as a Layer"), "model")
         if isinstance(layer, Parts):
             layer.fused = False
         vars(layer)["forward"] = partial(_called, found, path, layer, known)
     other.eval()
-    found.inputs = [Traced(found, np.asarray(to_numpy(each))) if is_array(each) else each for each in inputs]
+    given = [Traced(found, np.asarray(to_numpy(each))) if is_array(each) else each for each in inputs]
     try:
-        found.output = other.forward(*found.inputs)
+        found.output = other.forward(*given)
     except LocatedError as error:
         raise ArgumentError(explain(f"{model.label()}.forward", "must take the example", str(error)), "inputs") from None
-    found.inputs = [each for each in found.inputs if isinstance(each, Traced)]
+    found.inputs = [each for each in given if isinstance(each, Traced)]
     if not isinstance(found.output, Traced):
         found.stack.append(("", model))
         found.refuse(f"an output that is a {type(found.output).__name__}")
@@ -348,7 +361,7 @@ def is_leaf(layer: Module) -> bool:
 
 def _called(found: Trace, path: str, layer: Any, known: Callable[[Module], bool], *inputs: Any) -> Any:
     """What stands in for ``layer.forward`` in the copy."""
-    function = type(layer).forward
+    function: Any = layer.__class__.forward
     found.stack.append((path, layer))
     try:
         if known(layer):
@@ -381,9 +394,9 @@ def example(where: str, model: Module, inputs: Any = None) -> tuple[Any, ...]:
         sizes = (math.prod(sample.sizes),) if isinstance(model, Stack) else sample.sizes
         return (rng.standard_normal((SAMPLES, *sizes)).astype(model.dtype),)
     contract: Any = contract_of(type(model), "forward")
-    sizes = contract.hints[0].dim_str.split()[1:] if contract is not None and len(contract.hints) == 1 else ["?"]
-    if sizes and all(size.isdecimal() for size in sizes):
-        return (rng.standard_normal((SAMPLES, *map(int, sizes))).astype(model.dtype),)
+    texts: list[str] = contract.hints[0].dim_str.split()[1:] if contract is not None and len(contract.hints) == 1 else []
+    if texts and all(text.isdecimal() for text in texts):
+        return (rng.standard_normal((SAMPLES, *map(int, texts))).astype(model.dtype),)
     rule, cure = "needs the shape of a sample", "begin the model with Input(...), or pass inputs=, an example batch"
     raise ArgumentError(explain(where, rule, f"{model.label()}, which declares none", cure), "inputs")
 

@@ -231,7 +231,9 @@ class Module(Node, Enforced):
         prefixes = tuple(f"{path}." if path else "" for path, _ in delegation.foreign_parts(self))
         return self._misfits({path: array for path, array in found.items() if not path.startswith(prefixes or ("\0",))}, stored, {})
 
-    def _misfits(self, found: Mapping[str, Any], stored: Mapping[str, tuple[Module, StoredField, Cell]], index: dict[str, str]) -> list[str]:
+    def _misfits(
+        self, found: Mapping[str, Any], stored: Mapping[str, tuple[Module, StoredField, Cell]], index: dict[str, str]
+    ) -> list[str]:
         """As `state_misfits`; a text in ``found`` is itself the reason, and ``index`` is put before the names."""
         problems = [f"missing {path!r}" for path in stored if path not in found]
         problems += [f"unexpected {path!r}" for path in found if path not in stored]
