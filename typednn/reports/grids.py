@@ -47,8 +47,8 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str], medium: Mediu
         )
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     with drawing():
-        side = min(max(4.0, 0.52 * classes + 1.6), medium.width)
-        drawn, axes = figure(side if medium.narrow else 1.06 * side + 1.4, side)
+        side = min(max(4.0, 0.52 * classes + 1.6), 14.0)
+        drawn, axes = figure(1.06 * side + 1.4, side)
         axes.grid(visible=False)
         colours = matplotlib().colors
         scale = colours.ListedColormap([colours.to_rgba(STRONG, share) for share in np.linspace(0.0, 1.0, 256)])
@@ -62,7 +62,7 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str], medium: Mediu
         upright = max(map(len, shown_names)) * size * 0.62 < cell * every
         axes.set_xticks(ticks, shown_names, fontsize=size, rotation=0 if upright else 90)
         axes.set_yticks(ticks, shown_names, fontsize=size)
-        if classes <= (20 if medium.narrow else 100):
+        if classes <= 100:
             numbers: dict[str, Any] = {
                 "fontsize": min(9.0, max(1.8, 1.45 * cell / max(len(f"{counts.max():,}"), 2))),
                 "ha": "center",
@@ -74,12 +74,9 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str], medium: Mediu
                 axes.text(called, true, f"{counts[true, called]:,}", color=colour, **numbers)
         right, total = int(np.trace(counts)), int(counts.sum())
         share = f" ({100 * right / total:.2f} %)" if total else ""
-        end = "\n" if medium.narrow else " "
-        axes.set_title(f"Confusion matrix:{end}{right:,} of {total:,} right{share}", fontsize=max(11.0, 1.3 * side))
+        axes.set_title(f"Confusion matrix: {right:,} of {total:,} right{share}", fontsize=max(11.0, 1.3 * side))
         axes.set_xlabel("predicted", fontsize=max(9.0, side))
         axes.set_ylabel("true", fontsize=max(9.0, side))
-        if medium.narrow:
-            return rendered(drawn, medium)
         bar = drawn.colorbar(shown, ax=axes, shrink=0.7, fraction=0.06, pad=0.03, aspect=25, ticks=[0, 0.01, 0.1, 0.5, 1])
         bar.ax.set_yticklabels(["0 %", "1 %", "10 %", "50 %", "100 %"])
         bar.set_label("share of the true class")

@@ -12,7 +12,7 @@ The same measurements give the same bytes. `docs/reports.md` says how to read ea
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +67,21 @@ def write_plots(
     return written
 
 
-def page_pictures(folder: Path, metrics: Metrics, report: AnyScores | None, without: Iterable[str] = ()) -> dict[str, tuple[bytes, bytes]]:
-    """SVG of what the run's files allow, for wide and for narrow screens, by the name of the PNG file; `MissingExtra` without matplotlib."""
+def page_pictures(
+    folder: Path, metrics: Metrics, report: AnyScores | None, without: Collection[str] = ()
+) -> dict[str, tuple[bytes, bytes | None]]:
+    """SVG of what the run's files allow, for wide and for narrow screens, by the name of the PNG file; `MissingExtra` without matplotlib.
+
+    A confusion matrix has no narrow form, as it is drawn only where it is large.
+    """
     matplotlib()
     shown, filters = attempted([], read_shown, folder) or (None, None)
-    made = {
-        name: (make(PAGE), make(PHONE)) for name, make in _makers(metrics, report, shown, filters).items() if name not in without
-    }
-    return {name: (wide, narrow) for name, (wide, narrow) in made.items() if wide is not None and narrow is not None}
+    drawn: dict[str, tuple[bytes, bytes | None]] = {}
+    for name, make in _makers(metrics, report, shown, filters).items():
+        wide = None if name in without else make(PAGE)
+        if wide is not None:
+            drawn[name] = wide, None if name == "confusion.png" else make(PHONE)
+    return drawn
 
 
 def _makers(
