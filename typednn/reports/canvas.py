@@ -25,7 +25,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK
 STYLES = ("-", "--", ":", "-.")
 CELL = "#010101"  # numbers in cells of a matrix, which are `STRONG` on white or on black paper, more or less opaque
 POSITIVE, NEGATIVE = "#7a5bd0", "#d06a00"  # weights; the nearer to zero, the less opaque
-STRONG, ON_STRONG, HALF = "#0b5cad", "#ffffff", 0.8  # beyond this opacity of a cell its number is white
+STRONG, ON_STRONG, HALF = "#0b5cad", "#ffffff", 0.82  # beyond this opacity of a cell its number is white
 # What a colour is in the dark. Light colours are those that are drawn.
 DARK = {
     INK: "#e6edf3",

@@ -116,7 +116,7 @@ def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | Non
         drawn, axes = figure(min(8.0, medium.width), 4.8)
         package = matplotlib()
         # From first to last; the part of the scale that is seen on white and on black.
-        scale = package.colors.ListedColormap(package.colormaps["viridis"](np.linspace(0.3, 0.75, 256)))
+        scale = package.colors.LinearSegmentedColormap.from_list("layers", package.colormaps["viridis"](np.linspace(0.3, 0.75, 32)), 2048)
         colours = package.cm.ScalarMappable(package.colors.Normalize(0, max(len(norms) - 1, 1)), scale)
         for place, (layer, (at, values)) in enumerate(norms.items()):
             x, y, least, most = thinned(at, np.where(values > 0, values, np.nan))

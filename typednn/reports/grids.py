@@ -145,7 +145,7 @@ def _tiled(
     lines = math.ceil(len(tiles) / columns)
     aspect = min(max(tiles.shape[1] / tiles.shape[2], 0.2), 3.0)
     words = 0.06 + 0.14 * (1 + captions[0].count("\n"))
-    wide = max(columns * width + (0.8 if bar else 0.0), 3.6)
+    wide = min(max(columns * width + (0.8 if bar else 0.0), 3.6), medium.width)
     with drawing():
         drawn, grid = figure(wide, lines * (width * aspect + words) + 0.6, lines, columns, squeeze=False)
         shown = None

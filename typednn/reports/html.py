@@ -19,7 +19,7 @@ import numpy as np
 
 from typednn.errors import DataError, MissingExtra, explain
 from typednn.files import as_object, write_whole
-from typednn.reports.canvas import DARK, HALF, INK, ON_STRONG, PAPER, STRONG, opacity
+from typednn.reports.canvas import CELL, DARK, HALF, INK, ON_STRONG, PAPER, STRONG, opacity
 from typednn.reports.plots import page_pictures, write_plots
 from typednn.runs.recorded import AnyScores, LanguageScores, Metrics, RegressionScores, Scores, read_metrics, read_scores, read_starts
 from typednn.runs.run_files import as_list, attempted, existing_run, read_bytes, read_json, read_text
@@ -55,8 +55,8 @@ _PAIRS = 10  # confusions that are listed
 _LEVELS = 20  # of the opacity of a cell
 
 # Names of colours: their values in the light, and in the dark. Texts have a contrast of 4.5 at least.
-LIGHT = {"ink": INK, "soft": "#59636e", "paper": PAPER, "card": "#f6f8fa", "line": "#d1d9e0", "link": "#0550ae", "warn": "#fff4d6"}
-DIM = {"ink": DARK[INK], "soft": "#9aa4af", "paper": DARK[PAPER], "card": "#161b22", "line": "#30363d", "link": "#79b8ff", "warn": "#332701"}
+LIGHT = {"ink": INK, "soft": "#59636e", "paper": "#ffffff", "cell": CELL, "card": "#f6f8fa", "line": "#d1d9e0", "link": "#0550ae", "warn": "#fff4d6"}
+DIM = {"ink": DARK[INK], "soft": "#9aa4af", "paper": DARK[PAPER], "cell": DARK[CELL], "card": "#161b22", "line": "#30363d", "link": "#79b8ff", "warn": "#332701"}
 _STYLE = f"""
 :root{{color-scheme:light dark;{"".join(f"--{name}:{colour};" for name, colour in LIGHT.items())}}}
 @media (prefers-color-scheme:dark){{:root{{{"".join(f"--{name}:{colour};" for name, colour in DIM.items())}}}
@@ -88,6 +88,7 @@ td{white-space:nowrap}
 .names td:first-child,.words td{white-space:pre-wrap;overflow-wrap:anywhere;min-width:4rem;max-width:40rem}
 th{color:var(--soft);font-weight:600}summary{cursor:pointer;margin:.8rem 0 .3rem;font-weight:600;overflow-wrap:anywhere}
 .matrix th,.matrix td{border:1px solid var(--line);padding:.15rem .3rem;text-align:center;vertical-align:middle;min-width:1.7rem}
+.matrix td{color:var(--cell)}
 .matrix thead th{vertical-align:bottom}
 .matrix thead span{writing-mode:vertical-rl;transform:rotate(180deg);max-height:11rem;text-align:left;overflow-wrap:anywhere}
 .matrix tbody span{display:block;width:max-content;max-width:9rem;margin-left:auto;overflow-wrap:anywhere}
@@ -105,7 +106,7 @@ dl{grid-template-columns:1fr 1fr;gap:.4rem}dd{font-size:1.1rem}}
 def cell_style(level: int) -> str:
     """The rule for a cell of the matrix that is ``level`` of `_LEVELS` opaque."""
     share = level / _LEVELS
-    return f".a{level}{{background:{STRONG}{round(255 * share):02x}" + (f";color:{ON_STRONG}" if share > HALF else "") + "}"
+    return f".matrix .a{level}{{background:{STRONG}{round(255 * share):02x}" + (f";color:{ON_STRONG}" if share > HALF else "") + "}"
 
 
 def page_style() -> str:
@@ -150,8 +151,8 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
 def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
     title = folder.resolve().name or "run"
     model = _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
-    starts = attempted(remarks, read_starts, folder) or []
-    config, environment = _config(folder, remarks), _starts(starts, remarks) if starts else _environment(folder, remarks)
+    starts, count = _starts(folder, remarks)
+    config, environment = _config(folder, remarks), _started(starts, count) if starts else _environment(folder, remarks)
     recipe = as_object((attempted([], read_json, folder, "recipe.json") or {}).get("recipe")) or {}
     task, accuracy = recipe.get("task"), ""
     if isinstance(scores, LanguageScores) or (scores is None and task == "language"):
@@ -178,7 +179,7 @@ def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: di
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
         f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)} · typednn</title>\n'
         f"<style>{page_style()}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escape(title)}</h1>{_origin(starts)}{_tiles(metrics, scores)}<nav aria-label=\"Sections\">{links}</nav></header>\n<main>\n{omitted}\n"
+        f"<header><h1>{escape(title)}</h1>{_origin(starts, count)}{_tiles(metrics, scores)}<nav aria-label=\"Sections\">{links}</nav></header>\n<main>\n{omitted}\n"
         + "\n".join(f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{escape(words)}</h2>\n{content}</section>' for name, words, content in sections)
         + "\n</main>\n</body>\n</html>\n"
     )
@@ -324,41 +325,36 @@ def _config(folder: Path, remarks: list[str]) -> str:
     return blocks or note("config.toml is missing or damaged: how the run was set up is not known.")
 
 
-def _origin(starts: Sequence[dict[str, Any]]) -> str:
+def _starts(folder: Path, remarks: list[str]) -> tuple[list[dict[str, str]], int]:
+    """The facts of the first process that trained and of the last ones, by name; and how many there were."""
+    starts = attempted(remarks, read_starts, folder) or []
+    try:
+        kept = [dict(_flat("", facts)) for facts in [*starts[:1], *starts[1:][1 - _STARTS :]]]
+    except RecursionError:
+        remarks.append("starts.jsonl is nested too deep to be shown")
+        return [], 0
+    for facts in kept:
+        facts["date"] = facts.get("date", "–").replace("T", " ").replace("+00:00", " UTC")
+    return kept, len(starts)
+
+
+def _origin(starts: Sequence[dict[str, str]], count: int) -> str:
     """When and how training began, in a few lines at the top."""
     if not starts:
         return ""
-    facts = dict(_flat("", starts[0]))
-    command = facts.get("command")
-    parts = [_moment(facts), _commit(facts), *(facts[key] for key in ("processor", "gpu") if facts.get(key, "–") != "–")]
-    begun = f"started {len(starts):,} times, last {_moment(dict(_flat('', starts[-1])))}" if len(starts) > 1 else ""
-    words = " · ".join(filter(None, [*parts, begun]))
-    shown = f"<p>{escaped(words[:_VALUE_LIMIT])}</p>" if words else ""
-    return shown + (f"<p><code>{escaped(command[:_VALUE_LIMIT])}</code></p>" if command else "")
+    first, again = starts[0], f"started {count:,} times, the last {starts[-1]['date']}" if count > 1 else ""
+    commit, command = first.get("git.commit", ""), first.get("command", "")
+    commit = f"commit {commit[:12]}{', with uncommitted changes' if first.get('git.changed') == 'True' else ''}" if commit else ""
+    words = " · ".join(part for part in (first["date"], commit, first.get("processor"), first.get("gpu"), again) if part and part != "–")
+    return f"<p>{escaped(words[:_VALUE_LIMIT])}</p><p><code>{escaped(command[:_VALUE_LIMIT])}</code></p>"
 
 
-def _moment(facts: dict[str, str]) -> str:
-    return facts.get("date", "").replace("T", " ").replace("+00:00", " UTC")
-
-
-def _commit(facts: dict[str, str]) -> str:
-    commit, changed = facts.get("git.commit", ""), facts.get("git.changed") == "True"
-    return f"commit {commit[:12]}{' and uncommitted changes' if changed else ''}" if commit else ""
-
-
-def _starts(starts: Sequence[dict[str, Any]], remarks: list[str]) -> str:
+def _started(starts: Sequence[dict[str, str]], count: int) -> str:
     """A column for each process that trained, a row for each fact."""
-    kept = [*starts[:1], *starts[1:][1 - _STARTS :]]
-    try:
-        columns = [dict(_flat("", facts)) for facts in kept]
-    except RecursionError:
-        remarks.append("starts.jsonl is nested too deep to be shown")
-        return note("starts.jsonl cannot be shown.")
-    columns = [{**facts, **({"date": _moment(facts)} if "date" in facts else {})} for facts in columns]
-    names = list(dict.fromkeys(name for facts in columns for name, value in facts.items() if value != "–"))[:_ROWS]
-    rows = [[_FACTS.get(name, name)[:_VALUE_LIMIT], *(facts.get(name, "–")[:_VALUE_LIMIT] for facts in columns)] for name in names]
-    left_out = f" (the first and the last {len(kept) - 1} of {len(starts):,})" if len(starts) > len(kept) else ""
-    head = ["what", *(["first start", *["later"] * (len(kept) - 1)] if len(kept) > 1 else ["value"])]
+    names = list(dict.fromkeys(name for facts in starts for name, value in facts.items() if value != "–"))[:_ROWS]
+    rows = [[_FACTS.get(name, name)[:_VALUE_LIMIT], *(facts.get(name, "–")[:_VALUE_LIMIT] for facts in starts)] for name in names]
+    left_out = f" (the first and the last {len(starts) - 1} of {count:,} times)" if count > len(starts) else ""
+    head = ["what", *(["first", *["later"] * (len(starts) - 1)] if len(starts) > 1 else ["value"])]
     return table(head, rows, f"How and with what training was started{left_out}", kind="words")
 
 
