@@ -58,7 +58,7 @@ def start(step: int, device: str) -> Json:
 
 def command_line(arguments: Sequence[str]) -> str:
     """``arguments`` as they would be typed, the program without its folder; passwords, tokens, and users of addresses become ``…``."""
-    program, *others = arguments or [""]
+    program, *others = arguments or [sys.executable]  # where Python is embedded there are none
     line = shlex.join([Path(program).name, *others]).encode(errors="replace").decode()
     return re.sub(_SECRET, r"\1…", line)[:_COMMAND]
 
