@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from colours import contrast, over
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from colours import contrast, over
 from sample_run import MODEL, metrics_lines, report_of, sample_arrays, sample_run, write_metrics
 
 from typednn.errors import DataError
@@ -353,9 +354,7 @@ RUN_FILES = ("metrics.jsonl", "report.json", "pictures.safetensors", "environmen
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
-        st.sampled_from(
-            [*RUN_FILES, "starts.jsonl"]
-        ),
+        st.sampled_from([*RUN_FILES, "starts.jsonl"]),
         st.binary(max_size=60),
         min_size=1,
     ).filter(lambda files: files.keys() != {"starts.jsonl"})
@@ -471,7 +470,9 @@ def test_texts_have_enough_contrast(whole_run: Path) -> None:
         assert contrast(theme["ink"], theme["warn"]) >= 4.5
         for colour, alpha, own in levels:
             assert contrast(own or theme["cell"], over(colour, int(alpha, 16) / 255, theme["paper"])) >= 4.5, (colour, alpha)
-    assert set(re.findall(r"(?<!-)color:([^;}]+)", style)) == {f"var(--{name})" for name in ("ink", "soft", "link", "cell")} | {"#ffffff"}, "every other colour of a text has two values"
+    assert set(re.findall(r"(?<!-)color:([^;}]+)", style)) == {f"var(--{name})" for name in ("ink", "soft", "link", "cell")} | {
+        "#ffffff"
+    }, "every other colour of a text has two values"
 
 
 def test_headings_are_in_order_and_pictures_have_words(whole_run: Path) -> None:
@@ -479,7 +480,7 @@ def test_headings_are_in_order_and_pictures_have_words(whole_run: Path) -> None:
     headings = [int(name[1]) for name, _ in page.elements if re.fullmatch("h[1-6]", name)]
     assert headings[0] == 1
     assert headings.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(headings, headings[1:], strict=False))
+    assert all(after <= before + 1 for before, after in pairwise(headings))
     for attributes in page.of("img"):
         assert re.match(r"[A-Z].{20}", attributes["alt"] or ""), "what it is, and what it shows"
     alts = "\n".join(attributes["alt"] or "" for attributes in page.of("img"))
@@ -607,7 +608,9 @@ def measured(page: Path, folder: Path, widths: tuple[int, ...]) -> list[dict[str
         "parent.postMessage(found,'*')})</script></body>"
     )
     framed = content.replace(policy[0], "").replace("</body>", script).replace("&", "&amp;").replace('"', "&quot;")
-    collect = "<script>const all=[];addEventListener('message',e=>{all.push(e.data);document.body.dataset.found=JSON.stringify(all)})</script>"
+    collect = (
+        "<script>const all=[];addEventListener('message',e=>{all.push(e.data);document.body.dataset.found=JSON.stringify(all)})</script>"
+    )
     frames = "".join(f'<iframe style="border:0" width="{width}" height="800" srcdoc="{framed}"></iframe>' for width in widths)
     wrapper = folder / "frame.html"
     wrapper.write_text(f'<!doctype html><meta charset="utf-8"><body>{collect}{frames}', encoding="utf-8")

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from colours import contrast, luminance, over
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from colours import contrast, luminance, over
 from sample_run import PICTURES, confusion_of, metrics_lines, sample_arrays, sample_run, write_metrics
 
 from typednn.errors import ArgumentError, DataError, MissingExtra

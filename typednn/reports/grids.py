@@ -103,7 +103,9 @@ def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None, medium
         named = (("true", int(place)), ("called", int(shares.argmax())))
         captions.append("\n".join(f"{word} {label(known[at], 16)}: {_percent(shares[at])}" for word, at in named))
     title = f"The worst {len(captions)} of {mistakes.wrong:,} misclassified images (of {mistakes.total:,})"
-    return _tiled(tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0, medium)
+    return _tiled(
+        tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0, medium
+    )
 
 
 def filter_picture(weight: AnyNumbers, medium: Medium = FILE) -> bytes:

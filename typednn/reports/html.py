@@ -55,13 +55,33 @@ _PAIRS = 10  # confusions that are listed
 _LEVELS = 20  # of the opacity of a cell
 
 # Names of colours: their values in the light, and in the dark. Texts have a contrast of 4.5 at least.
-LIGHT = {"ink": INK, "soft": "#59636e", "paper": "#ffffff", "cell": CELL, "card": "#f6f8fa", "line": "#d1d9e0", "link": "#0550ae", "warn": "#fff4d6"}
-DIM = {"ink": DARK[INK], "soft": "#9aa4af", "paper": DARK[PAPER], "cell": DARK[CELL], "card": "#161b22", "line": "#30363d", "link": "#79b8ff", "warn": "#332701"}
-_STYLE = f"""
+LIGHT = {
+    "ink": INK,
+    "soft": "#59636e",
+    "paper": "#ffffff",
+    "cell": CELL,
+    "card": "#f6f8fa",
+    "line": "#d1d9e0",
+    "link": "#0550ae",
+    "warn": "#fff4d6",
+}
+DIM = {
+    "ink": DARK[INK],
+    "soft": "#9aa4af",
+    "paper": DARK[PAPER],
+    "cell": DARK[CELL],
+    "card": "#161b22",
+    "line": "#30363d",
+    "link": "#79b8ff",
+    "warn": "#332701",
+}
+_STYLE = (
+    f"""
 :root{{color-scheme:light dark;{"".join(f"--{name}:{colour};" for name, colour in LIGHT.items())}}}
 @media (prefers-color-scheme:dark){{:root{{{"".join(f"--{name}:{colour};" for name, colour in DIM.items())}}}
 img.chart{{filter:invert(1) hue-rotate(180deg)}}}}
-""" + """
+"""
+    + """
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -101,6 +121,7 @@ header,main{padding:.8rem}h1{font-size:1.4rem}h2{font-size:1.15rem}
 dl{grid-template-columns:1fr 1fr;gap:.4rem}dd{font-size:1.1rem}}
 @media print{nav{display:none}.wide,pre{overflow:visible;white-space:pre-wrap}}
 """
+)
 
 
 def cell_style(level: int) -> str:
@@ -179,8 +200,12 @@ def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: di
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
         f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)} · typednn</title>\n'
         f"<style>{page_style()}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escape(title)}</h1>{_origin(starts, count)}{_tiles(metrics, scores)}<nav aria-label=\"Sections\">{links}</nav></header>\n<main>\n{omitted}\n"
-        + "\n".join(f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{escape(words)}</h2>\n{content}</section>' for name, words, content in sections)
+        f"<header><h1>{escape(title)}</h1>{_origin(starts, count)}{_tiles(metrics, scores)}"
+        f'<nav aria-label="Sections">{links}</nav></header>\n<main>\n{omitted}\n'
+        + "\n".join(
+            f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{escape(words)}</h2>\n{content}</section>'
+            for name, words, content in sections
+        )
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -236,7 +261,9 @@ def _language(scores: LanguageScores | None, metrics: Metrics) -> list[tuple[str
         report = scores.report
         row = [f"{report.tokens:,}", f"{report.loss:.4f}", f"{report.perplexity:.2f}", f"{100 * report.token_accuracy:.2f} %"]
         results = table(["tokens", "loss in nats", "perplexity", "next tokens told"], [row], f"On the {scores.split} split")
-    texts = "".join(f"{note(f'after step {step:,}')}<pre class=\"text\">{escaped(text[:_TEXT_LIMIT])}</pre>" for step, text in reversed(metrics.texts))
+    texts = "".join(
+        f'{note(f"after step {step:,}")}<pre class="text">{escaped(text[:_TEXT_LIMIT])}</pre>' for step, text in reversed(metrics.texts)
+    )
     return [("text", "Text", results), ("samples", "Samples", texts or note("No sample was recorded."))]
 
 
@@ -281,7 +308,7 @@ def _right(scores: Scores) -> str:
 
 
 def _matrix(scores: Scores) -> str:
-    """The confusion matrix as a table: a whole name in each row and column; the more of its row a cell has, the darker."""
+    """The confusion matrix as a table: a whole name in each row and column; the more of its row a cell has, the stronger."""
     counts, names = scores.confusion, [escaped(name[:_VALUE_LIMIT]) for name in scores.names]
     levels = np.ceil(_LEVELS * opacity(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))).astype(int)
     tag = "b" if max(map(len, names)) <= 3 else "span"  # longer names stand upright
@@ -292,10 +319,10 @@ def _matrix(scores: Scores) -> str:
         + "</tr>"
         for name, row, shades in zip(names, counts.tolist(), levels.tolist(), strict=True)
     )
-    words = "True classes in rows, predicted ones in columns. The darker, the greater the share of the row."
+    words = "True classes in rows, predicted ones in columns. The stronger the colour, the greater the share of the row."
     return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="Confusion matrix"><table class="matrix"><thead><tr><th scope="col">true</th>'
-        f"{top}</tr></thead><tbody>\n{rows}\n</tbody></table></div><p class=\"note\">{words}</p>"
+        f'<div class="wide" tabindex="0" role="region" aria-label="Confusion matrix">'
+        f'<table class="matrix"><thead><tr><th scope="col">true</th>{top}</tr></thead><tbody>\n{rows}\n</tbody></table></div><p class="note">{words}</p>'
     )
 
 
@@ -464,7 +491,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_
     top = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
     lines = "\n".join("<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return (
-        f'<details{" open" if is_open else ""}><summary>{escaped(words)}</summary>'
+        f"<details{' open' if is_open else ''}><summary>{escaped(words)}</summary>"
         f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(words)}">'
         f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>\n{lines}\n</tbody></table></div></details>'
     )

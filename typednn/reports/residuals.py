@@ -9,7 +9,10 @@ from typednn.runs.shown import Residuals
 
 
 def residual_picture(residuals: Residuals, medium: Medium = FILE) -> bytes:
-    """Left, or above: the prediction over the truth; on the diagonal it is right. Right, or below: the residual, true − predicted, over the prediction."""
+    """Left, or above: the prediction over the truth; on the diagonal it is right.
+
+    Right, or below: the residual, true − predicted, over the prediction.
+    """
     finite = np.isfinite(residuals.predictions) & np.isfinite(residuals.targets)
     predicted, true = (np.clip(array[finite], -GREATEST, GREATEST) for array in (residuals.predictions, residuals.targets))
     with drawing():

@@ -73,7 +73,9 @@ def git_state(folder: Path) -> Json | None:
         return None
     lines = done.stdout.decode(errors="replace").splitlines()
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
-    return {"commit": commit, "changed": any(not line.startswith("#") for line in lines)} if re.fullmatch("[0-9a-f]{40,64}", commit) else None
+    return (
+        {"commit": commit, "changed": any(not line.startswith("#") for line in lines)} if re.fullmatch("[0-9a-f]{40,64}", commit) else None
+    )
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = "float32") -> list[str]:
