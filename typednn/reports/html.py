@@ -322,7 +322,8 @@ def _matrix(scores: Scores) -> str:
     words = "True classes in rows, predicted ones in columns. The stronger the colour, the greater the share of the row."
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="Confusion matrix">'
-        f'<table class="matrix"><thead><tr><th scope="col">true</th>{top}</tr></thead><tbody>\n{rows}\n</tbody></table></div><p class="note">{words}</p>'
+        f'<table class="matrix"><thead><tr><th scope="col">true</th>{top}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
+        f'<p class="note">{words}</p>'
     )
 
 
