@@ -1,19 +1,23 @@
 """The part of ``cupy.cuda`` that typednn touches."""
 
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 class _Runtime:
     class CUDARuntimeError(RuntimeError): ...
 
     @staticmethod
     def getDeviceCount() -> int: ...
+    @staticmethod
+    def getDeviceProperties(device: int) -> dict[str, Any]: ...
 
 runtime: _Runtime
 
 def is_available() -> bool: ...
 
 class Device:
+    id: int
+
     def __init__(self, device: int | Device | None = None) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *args: object) -> None: ...

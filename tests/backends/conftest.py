@@ -84,8 +84,12 @@ def _fake_cupy(*, devices: int = 1, driver: bool = True, compiler: bool = True) 
     cupy.asarray = asarray
     cupy.asnumpy = asnumpy
     cupy.cuda = SimpleNamespace(
-        runtime=SimpleNamespace(getDeviceCount=device_count, CUDARuntimeError=CUDARuntimeError),
-        Device=lambda: SimpleNamespace(synchronize=lambda: calls.append("synchronize")),
+        runtime=SimpleNamespace(
+            getDeviceCount=device_count,
+            getDeviceProperties=lambda device: {"name": f"Card {device}".encode()},
+            CUDARuntimeError=CUDARuntimeError,
+        ),
+        Device=lambda: SimpleNamespace(id=7, synchronize=lambda: calls.append("synchronize")),
     )
     module: ModuleType = cupy
     return module

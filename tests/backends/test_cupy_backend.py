@@ -71,6 +71,7 @@ def test_with_a_gpu(install_cupy: Install) -> None:
     assert isinstance(cuda, CupyBackend)
     assert cuda.device == "cuda"
     assert cuda.namespace is cupy
+    assert cuda.described() == "Card 7"
     assert cuda.array_type is cupy.ndarray
     there: Any = cuda.asarray(X)
     assert cuda.owns(there)

@@ -1,6 +1,7 @@
 """Pictures: what is drawn, what is left out, whether it can be read, and whether the same run gives the same bytes."""
 
 import io
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,18 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from colours import contrast, luminance, over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_run import PICTURES, confusion_of, metrics_lines, sample_arrays, sample_run, write_metrics
 
 from typednn.errors import ArgumentError, DataError, MissingExtra
-from typednn.reports import canvas, curves, grids
-from typednn.reports.canvas import label, smoothed, thinned
+from typednn.reports import canvas, curves, grids, residuals
+from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, label, smoothed, thinned
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
 from typednn.reports.plots import write_plots
+from typednn.reports.residuals import residual_picture
 from typednn.runs.recorded import Metrics, read_metrics
-from typednn.runs.shown import worst_mistakes
+from typednn.runs.shown import Residuals, worst_mistakes
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
 agg: Any = pytest.importorskip("matplotlib.backends.backend_agg")
@@ -30,15 +33,15 @@ Figures = list[Any]
 
 @pytest.fixture
 def figures(monkeypatch: pytest.MonkeyPatch) -> Figures:
-    """Every figure that is drawn, as it was when it became a PNG."""
+    """Every figure that is drawn, as it was when it became a file."""
     kept: Figures = []
 
-    def png(drawn: Any) -> bytes:
+    def rendered(drawn: Any, medium: Medium) -> bytes:
         kept.append(drawn)
-        return canvas.png(drawn)
+        return canvas.rendered(drawn, medium)
 
-    for module in (curves, grids):
-        monkeypatch.setattr(module, "png", png)
+    for module in (curves, grids, residuals):
+        monkeypatch.setattr(module, "rendered", rendered)
     return kept
 
 
@@ -182,12 +185,177 @@ def test_thinning_leaves_out_what_is_not_finite() -> None:
     assert y.tolist() == [1, 1e30, 2]
 
 
-def test_smoothing_is_a_mean_of_neighbours_that_ends_with_the_ends() -> None:
-    line = np.arange(100.0)
-    np.testing.assert_allclose(smoothed(line), line)
+def test_smoothing_is_a_mean_of_neighbours() -> None:
+    line = np.arange(1000.0)
+    np.testing.assert_allclose(smoothed(line)[:-50], line[:-50])
     bumpy = np.where(np.arange(400) % 2, 1.0, -1.0)
-    assert abs(smoothed(bumpy)[50:-50]).max() < 0.1
+    assert abs(smoothed(bumpy)[50:]).max() < 0.1
     assert smoothed(bumpy)[0] == bumpy[0]
+    assert smoothed(np.array([3.0])).tolist() == [3.0]
+
+
+@given(st.lists(st.floats(0.0, 10.0), min_size=1, max_size=300), st.booleans())
+def test_what_falls_never_rises_when_smoothed(falls: list[float], lead: bool) -> None:
+    losses = 1.0 + np.cumsum(falls[::-1])[::-1] / 10
+    curve = smoothed(losses)
+    assert (np.diff(curve) <= 1e-9).all()
+    assert losses.min() - 1e-9 <= curve.min()
+    assert curve[0] == losses[0]
+
+
+def test_the_smoothed_end_is_no_false_turn() -> None:
+    """Noise does not bend the end of a falling curve upward on average, and never by half of itself; a real rise is seen."""
+    rng = np.random.default_rng(1)
+    falling = np.exp(-np.arange(1000) / 300)
+    rises: list[float] = []
+    for _ in range(200):
+        curve = smoothed(falling + rng.normal(0, 0.05, 1000))
+        rises.append(curve[-1] - curve[-100:-50].min())
+    assert np.mean(rises) < 0.001
+    assert max(rises) < 0.025
+    assert smoothed(np.append(falling, np.linspace(falling[-1], 1, 100)))[-1] > 0.4
+
+
+def test_the_end_lags_by_half_of_its_window() -> None:
+    line = np.arange(1000.0, 0.0, -1.0)
+    assert smoothed(line)[-1] == pytest.approx(line[-1] + 25)
+
+
+def test_a_logarithmic_course_follows_what_is_seen(figures: Figures) -> None:
+    """On a logarithmic axis one high loss among many low ones does not lift the course far above them."""
+    metrics = metrics_of(200)
+    metrics.steps[2][:] = np.geomspace(2.0, 0.001, 200)
+    metrics.steps[2][-4] = 2.0
+    assert loss_curve(metrics)
+    course = next(line for line in figures[0].axes[0].lines if line.get_label() == "training, smoothed").get_ydata()
+    assert figures[0].axes[0].get_yscale() == "log"
+    assert course[-1] < 0.004, "the mean of the last losses is 0.18"
+
+
+@pytest.mark.parametrize(
+    ("per_epoch", "epochs", "wide", "narrow"),
+    [
+        (5, 200, list(range(20, 201, 20)), [50, 100, 150, 200]),
+        (25, 6, [1, 2, 3, 4, 5, 6], [2, 4, 6]),
+        (100, 1, [], []),
+        (1, 10_000, list(range(1000, 10_001, 1000)), [5000, 10_000]),
+    ],
+)
+def test_epoch_marks_are_few_and_quiet(figures: Figures, per_epoch: int, epochs: int, wide: list[int], narrow: list[int]) -> None:
+    steps = np.arange(1.0, per_epoch * epochs + 1)
+    metrics = Metrics((steps, (steps - 1) // per_epoch + 1, 1 / steps, steps * 0 + 1, steps, steps), {}, {})
+    for medium, expected in ((FILE, wide), (PHONE, narrow)):
+        figures.clear()
+        assert loss_curve(metrics, medium)
+        assert_readable(figures[0])
+        top = figures[0].axes[0]
+        assert all(len(line.get_xdata()) > 2 for line in top.lines), "no line for an epoch"
+        marks = [axis for axis in top.child_axes if axis.get_xlabel() == "end of epoch"]
+        ticks = [tick.get_text() for axis in marks for tick in axis.get_xticklabels()]
+        assert ticks == [f"{number:,}" for number in expected]
+        assert [place for axis in marks for place in axis.get_xticks()] == [per_epoch * number for number in expected]
+
+
+@pytest.mark.parametrize("epochs", [[1e300] * 3, [-5, -3, -1], [np.nan] * 3, [1, np.inf, 2], [3, 2, 1], [0.5, 1.5, 2.5]])
+def test_epochs_of_any_kind_are_drawn(epochs: list[float]) -> None:
+    steps = np.arange(3.0)
+    assert loss_curve(Metrics((steps, np.array(epochs, np.float64), steps, steps, steps, steps), {}, {}))
+
+
+def test_whose_accuracy_is_said(figures: Figures) -> None:
+    metrics = metrics_of(50)
+    assert accuracy_curve(metrics)
+    shared = Metrics(metrics.steps, {"train": metrics.evaluations["test"], "validation": metrics.evaluations["test"]}, {})
+    assert accuracy_curve(shared)
+    assert [drawn.axes[0].get_title() for drawn in figures] == ["Accuracy on test data", "Accuracy on train and validation data"]
+
+
+# ------------------------------------------------------------------------------------------------ for the page
+
+
+def test_a_phone_has_readable_pictures(figures: Figures) -> None:
+    """Everything lies on the paper, no text on another, and no picture is wider than its paper is meant to be."""
+    at = np.arange(1.0, 200)
+    metrics = metrics_of(200, **{f"block{place}.attention.query": (at, 1 / at) for place in range(14)})
+    many = metrics_of(50, **{f"layer{place}": (at, 1 / at) for place in range(30)})
+    arrays = sample_arrays(60)
+    drawn = [
+        loss_curve(metrics, PHONE),
+        accuracy_curve(metrics, PHONE),
+        gradient_norm_curves(metrics, PHONE),
+        gradient_norm_curves(many, PHONE),
+        worst_picture(worst_mistakes(arrays["images"], arrays["labels"], arrays["scores"]), ["aeroplane in the sky"] * 10, PHONE),
+        filter_picture(arrays["filters"], PHONE),
+        residual_picture(Residuals.of(at, at), PHONE),
+    ]
+    assert len(figures) == len(drawn)
+    for each in figures:
+        assert each.get_figwidth() <= PHONE.width + 1e-9
+        assert_readable(each)
+
+
+def test_pictures_for_the_page_have_no_paper_and_two_colours_for_each() -> None:
+    metrics = metrics_of(60, conv1=(np.arange(1.0, 61), np.ones(60)))
+    arrays = sample_arrays(60)
+    pictures = [
+        loss_curve(metrics, PAGE),
+        accuracy_curve(metrics, PAGE),
+        gradient_norm_curves(metrics, PAGE),
+        confusion_picture(confusion_of(3), ["cat", "dog", "owl"], PAGE),
+        filter_picture(arrays["filters"], PAGE),
+        worst_picture(worst_mistakes(arrays["images"], arrays["labels"], arrays["scores"]), None, PAGE),
+        residual_picture(Residuals.of(np.arange(5.0), np.ones(5)), PAGE),
+    ]
+    for picture in pictures:
+        assert picture is not None
+        svg = picture.decode()
+        assert "<script" not in svg
+        assert "<metadata" not in svg, "neither a date nor a version"
+        assert "prefers-color-scheme:dark" in svg
+        body = svg.partition("</style>")[2]
+        # What is not a variable is the same in the light and in the dark: no paper, no ink.
+        fixed = set(re.findall(r"#[0-9a-f]{6}", body)) - {canvas.ON_STRONG}
+        assert not [colour for colour in fixed if luminance(colour) > 0.7 or luminance(colour) < 0.05], fixed
+        assert "fill: black" not in body
+        assert not re.search(r"<text|font-family", body), "letters are drawn: no font is needed"
+        assert svg.count("<svg ") == 1
+        used = set(re.findall(r"var\((--c\d+)\)", body))
+        assert used
+        for name in used:
+            assert svg.count(f"{name}:") == 2
+    assert loss_curve(metrics, PAGE) == pictures[0], "the same bytes"
+
+
+def test_colours_can_be_told_from_the_paper() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    light, dark = "#ffffff", canvas.DARK[canvas.PAPER]
+    for colour in (canvas.INK, canvas.ALARM, canvas.CELL):
+        assert contrast(colour, light) >= 4.5
+        assert contrast(canvas.DARK[colour], dark) >= 4.5
+    for colour in canvas.PALETTE[:3]:  # those of the splits
+        assert contrast(colour, light) >= 3
+    for colour in canvas.PALETTE:
+        assert contrast(canvas.DARK[colour], dark) >= 3
+    for colour in (canvas.POSITIVE, canvas.NEGATIVE):
+        assert min(contrast(colour, light), contrast(colour, dark)) >= 3
+
+
+@pytest.mark.parametrize("paper", ["#ffffff", canvas.DARK[canvas.PAPER]])
+def test_numbers_in_cells_can_be_read(paper: str) -> None:
+    ink = canvas.CELL if paper == "#ffffff" else canvas.DARK[canvas.CELL]
+    for opacity in np.linspace(0, 1, 201):
+        letters = canvas.ON_STRONG if opacity > canvas.HALF else ink
+        assert contrast(letters, over(canvas.STRONG, opacity, paper)) >= 4.5, opacity
+
+
+def test_a_long_run_has_small_pictures() -> None:
+    at = np.arange(1.0, 100_001)
+    noisy = np.random.default_rng(0).lognormal(0, 1, 100_000)
+    norms = {f"layer{place}": (at[::50], noisy[::50] * (place + 1)) for place in range(40)}
+    metrics = Metrics((at, np.ceil(at / 500), noisy, 1 / at, at, at), {"validation": (at[::50], noisy[::50], 1 / (1 + noisy[::50]))}, norms)
+    sizes = {draw.__name__: [len(draw(metrics, medium) or b"") for medium in (PAGE, PHONE)] for draw in (loss_curve, accuracy_curve)}
+    assert max(map(max, sizes.values())) < 250_000, sizes
+    assert 0 < len(gradient_norm_curves(metrics, PAGE) or b"") < 1_500_000
 
 
 def test_a_diverged_loss_is_marked(figures: Figures) -> None:

@@ -87,7 +87,15 @@ class Break(Callback):
 def test_the_folder(tmp_path: Path) -> None:
     run = _trained(tmp_path / "deep" / "run")
     names = {path.name for path in run.iterdir()}
-    assert names - {"events"} == {"config.toml", "environment.json", "model.txt", "metrics.jsonl", "checkpoints", "lock"}
+    assert names - {"events"} == {
+        "config.toml",
+        "environment.json",
+        "model.txt",
+        "metrics.jsonl",
+        "checkpoints",
+        "lock",
+        "starts.jsonl",
+    }
     assert (run / "config.toml").read_text() == "seed = 0\n"
     assert (run / "model.txt").read_text() == f"{_model()}\n"
     assert json.loads((run / "environment.json").read_text()) == environment()

@@ -47,6 +47,10 @@ class Backend(ABC):
         """Wait until everything that was asked of this device is done."""
         return
 
+    def described(self) -> str:
+        """The name of the device that computes; "" for the CPU."""
+        return ""
+
     def owns(self, array: object) -> bool:
         """Whether ``array`` is one of this device's."""
         return type(array) is self.array_type

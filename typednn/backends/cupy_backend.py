@@ -76,3 +76,8 @@ class CupyBackend(Backend):
 
     def synchronize(self) -> None:
         _cupy().cuda.Device().synchronize()
+
+    def described(self) -> str:
+        cupy = _cupy()
+        name: bytes = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"]
+        return name.decode(errors="replace")

@@ -1,22 +1,40 @@
 """The base of all pictures: matplotlib imported on demand, colours for colour-blind readers too, reproducible bytes.
 
+A picture is drawn for a medium: `FILE` is a PNG on white paper. `PAGE` and `PHONE` are SVG without paper, for wide and for narrow screens;
+their colours are CSS variables with two values, so that the same picture is readable in the light and in the dark.
+
 Figures are made directly on the Agg canvas: no window, no global figure, and the user's ``matplotlibrc`` has no effect.
 The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), without their yellow, which is invisible on white.
 """
 
 import importlib
 import io
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 
 from typednn.errors import optional
 from typednn.runs.recorded import Numbers
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+INK, PAPER, GRID, ALARM = "#1b1f24", "#fffffe", "#dddddd", "#b00020"  # no pure white and black: SVG files have others of them
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)
 STYLES = ("-", "--", ":", "-.")
+CELL = "#010101"  # numbers in cells of a matrix, which are `STRONG` on white or on black paper, more or less opaque
+POSITIVE, NEGATIVE = "#7a5bd0", "#d06a00"  # weights; the nearer to zero, the less opaque
+STRONG, ON_STRONG, HALF = "#0b5cad", "#ffffff", 0.82  # beyond this opacity of a cell its number is white
+# What a colour is in the dark. Light colours are those that are drawn.
+DARK = {
+    INK: "#e6edf3",
+    PAPER: "#0d1117",
+    GRID: "#30363d",
+    ALARM: "#ff7b8a",
+    CELL: "#e6edf3",
+    **dict(zip(PALETTE[:6], ("#58a6e0", "#f0883e", "#2fbf95", "#e19ac5", "#f2b33d", "#9ad4f5"), strict=True)),
+}
 POINTS = 1000
 GREATEST = 1e30  # beyond it, the margins of an axis overflow
 _SETTINGS: dict[str, Any] = {
@@ -27,12 +45,35 @@ _SETTINGS: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": 11.0,
-    "grid.color": "#DDDDDD",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": GRID,
     "grid.linewidth": 0.6,
     "lines.linewidth": 1.6,
     "legend.frameon": False,
     "text.parse_math": False,
+    "svg.hashsalt": "typednn",  # the same names in the same picture
 }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """What a picture is drawn for: a file ``kind``, and how wide it may be in inches."""
+
+    kind: str
+    width: float
+
+    @property
+    def narrow(self) -> bool:
+        """Whether things have to stand below each other."""
+        return self.width < 6.0
+
+
+FILE, PAGE, PHONE = Medium("png", 14.0), Medium("svg", 14.0), Medium("svg", 3.6)
 
 
 def matplotlib() -> Any:
@@ -62,11 +103,24 @@ def figure(width: float, height: float, *grid: int, **options: Any) -> tuple[Any
     return drawn, drawn.subplots(*grid, **options)
 
 
-def png(drawn: Any) -> bytes:
-    """``drawn`` as PNG: the same figure gives the same bytes, as neither date nor version is written."""
+def rendered(drawn: Any, medium: Medium) -> bytes:
+    """``drawn`` as the bytes of a PNG or an SVG file: the same figure gives the same bytes, as neither date nor version is written."""
     stream = io.BytesIO()
-    drawn.savefig(stream, format="png", metadata={"Software": None})
-    return stream.getvalue()
+    if medium.kind == "png":
+        drawn.savefig(stream, format="png", metadata={"Software": None})
+        return stream.getvalue()
+    drawn.savefig(stream, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    return _themed(stream.getvalue().decode()).encode()
+
+
+def _themed(svg: str) -> str:
+    """``svg`` with a CSS variable in the place of each colour of `DARK`, and the variables' values in the light and in the dark."""
+    names = {colour: f"--c{place}" for place, colour in enumerate(DARK)}
+    styled = re.sub(r"#[0-9a-f]{6}\b", lambda found: f"var({names[found[0]]})" if found[0] in names else found[0], svg)
+    light = "".join(f"{name}:{colour};" for colour, name in names.items())
+    dark = "".join(f"{name}:{DARK[colour]};" for colour, name in names.items())
+    rules = f"<style>:root{{color-scheme:light dark;{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}</style>"
+    return re.sub(r"(<svg [^>]*>)", lambda found: found[1] + rules, styled, count=1)
 
 
 def label(text: str, limit: int = 24) -> str:
@@ -90,10 +144,23 @@ def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numb
     return means[0], means[1], np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
 
 
-def smoothed(y: Numbers, share: float = 0.025) -> Numbers:
-    """The mean of each value and its neighbours, a ``share`` of all values on either side; fewer towards the ends, equally on both."""
-    reaches = np.minimum(int(len(y) * share), np.minimum(np.arange(len(y)), np.arange(len(y))[::-1]))
-    return np.array([np.mean(y[at - reach : at + reach + 1]) for at, reach in enumerate(reaches)], np.float64)
+def smoothed(y: Numbers, share: float = 0.05) -> Numbers:
+    """The mean of each value and its neighbours, a ``share`` of all values on either side, at least 10; at the ends there are fewer.
+
+    At the start as few after a value as before it: the curve begins with the first value. At the end the values before stay, and the
+    curve ends with the mean of the last ``share``. So both ends of the window only move on, and values that never rise give a curve that
+    never rises. With equally many on both sides the curve would end with the last value, whose noise looks like a turn. In exchange the
+    end of a falling curve is a little too high: it lags by half a ``share``.
+    """
+    at, reach = np.arange(len(y)), max(10, int(len(y) * share))
+    before = np.minimum(reach, at)
+    after = np.minimum(before, at[::-1])
+    return np.array([np.mean(y[i - b : i + a + 1]) for i, b, a in zip(at, before, after, strict=True)], np.float64)
+
+
+def opacity(share: Any) -> Any:
+    """How opaque a cell of a matrix is for a ``share`` of its row: not in proportion, so that one in a hundred is visible."""
+    return share**0.45
 
 
 def spans_decades(values: Numbers) -> bool:
@@ -101,11 +168,11 @@ def spans_decades(values: Numbers) -> bool:
     return len(values) > 1 and bool(values.min() > 0) and bool(values.max() > 50 * values.min())
 
 
-def step_axis(axes: Any) -> None:
+def step_axis(axes: Any, medium: Medium) -> None:
     """Whole steps on the x axis, few enough to be read, thousands set apart."""
     ticker = matplotlib().ticker
     axes.set_xlabel("step")
-    axes.xaxis.set_major_locator(ticker.MaxNLocator(7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(3 if medium.narrow else 7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
 
 
@@ -120,8 +187,8 @@ def logarithmic(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def legend_below(drawn: Any, axes: Any) -> None:
+def legend_below(drawn: Any, axes: Any, medium: Medium) -> None:
     """The legend of ``axes``, below everything else."""
     handles, texts = axes.get_legend_handles_labels()
     if handles:
-        drawn.legend(handles, texts, loc="outside lower center", ncols=2, fontsize=8)
+        drawn.legend(handles, texts, loc="outside lower center", ncols=1 if medium.narrow else 2, fontsize=8)

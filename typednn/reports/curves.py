@@ -1,4 +1,4 @@
-"""Curves over the steps of a run, as PNG: loss and learning rate, accuracy, gradient norms per layer.
+"""Curves over the steps of a run: loss and learning rate, accuracy, gradient norms per layer.
 
 Each takes `Metrics` and returns None where there is nothing to draw. Beyond a thousand steps, neighbours are grouped:
 a line through their means, and a band from the least to the greatest, so that a single spike stays visible.
@@ -9,16 +9,21 @@ from typing import Any
 import numpy as np
 
 from typednn.reports.canvas import (
+    ALARM,
+    FILE,
+    GRID,
     PALETTE,
+    PAPER,
     POINTS,
     STYLES,
+    Medium,
     drawing,
     figure,
     label,
     legend_below,
     logarithmic,
     matplotlib,
-    png,
+    rendered,
     smoothed,
     spans_decades,
     step_axis,
@@ -33,7 +38,7 @@ _SPLITS = {
 }
 
 
-def loss_curve(metrics: Metrics) -> bytes | None:
+def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
     """The loss of each training step, its smoothed course, each evaluation; beneath it the learning rate, where it changes."""
     steps, epochs, losses, rates = metrics.steps[:4]
     if not len(steps) and not metrics.evaluations:
@@ -41,11 +46,13 @@ def loss_curve(metrics: Metrics) -> bytes | None:
     with drawing():
         changes = len(np.unique(rates[np.isfinite(rates)])) > 1
         lines, height, ratios = (2, 5.6, [3, 1]) if changes else (1, 4.4, [1])
-        drawn, grid = figure(8.0, height, lines, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios})
+        drawn, grid = figure(min(8.0, medium.width), height, lines, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios})
         top = grid[0, 0]
         finite = losses[np.isfinite(losses)]
+        evaluated = [values[np.isfinite(values)] for _, values, _ in metrics.evaluations.values()]
+        decades = spans_decades(np.concatenate([finite, *evaluated]))
         if len(finite):
-            _course(top, steps, losses, PALETTE[0])
+            _course(top, steps, losses, PALETTE[0], decades)
         for split, (at, values, _) in metrics.evaluations.items():
             x, y, _, _ = thinned(at, values)
             top.plot(
@@ -53,16 +60,16 @@ def loss_curve(metrics: Metrics) -> bytes | None:
                 y,
                 **_SPLITS[split],
                 markersize=4.0 if len(x) <= 60 else 0.0,
-                markerfacecolor="white",
+                markerfacecolor=PAPER,
                 linewidth=1.0,
                 label=f"{split} (evaluated)",
             )
         _mark_breaks(top, steps, losses, "loss is not a number")
         top.set(title="Loss", ylabel="loss")
-        if spans_decades(np.concatenate([finite, *(values[np.isfinite(values)] for _, values, _ in metrics.evaluations.values())])):
+        if decades:
             logarithmic(top)
             top.set_ylabel("loss (logarithmic)")
-        _mark_epochs(top, steps, epochs)
+        _mark_epochs(top, steps, epochs, medium)
         if changes:
             below = grid[1, 0]
             x, y, least, most = thinned(steps, rates)
@@ -70,44 +77,47 @@ def loss_curve(metrics: Metrics) -> bytes | None:
             if len(steps) > POINTS:
                 below.fill_between(x, least, most, color=PALETTE[6], alpha=0.25, linewidth=0)
             below.set(ylabel="learning rate", ylim=(0, None))
-        step_axis(grid[-1, 0])
-        legend_below(drawn, top)
-        return png(drawn)
+        step_axis(grid[-1, 0], medium)
+        legend_below(drawn, top, medium)
+        return rendered(drawn, medium)
 
 
-def accuracy_curve(metrics: Metrics) -> bytes | None:
+def accuracy_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
     """The share of right answers at each evaluation, a line for each split, the last and the best in words."""
     curves = [(split, at, 100 * values) for split, (at, _, values) in metrics.evaluations.items() if np.isfinite(values).any()]
     if not curves:
         return None
     with drawing():
-        drawn, axes = figure(8.0, 4.2)
+        drawn, axes = figure(min(8.0, medium.width), 4.2)
+        gap = "\n" if medium.narrow else " "
         for split, at, values in curves:
             known = np.isfinite(values)
             at, values = at[known], values[known]
             best = int(values.argmax())
-            text = f"{split}: {values[-1]:.2f} % in the end, best {values[best]:.2f} % at step {at[best]:,.0f}"
+            text = f"{split}: {values[-1]:.2f} % in the end,{gap}best {values[best]:.2f} % at step {at[best]:,.0f}"
             x, y, _, _ = thinned(at, values)
             axes.plot(x, y, **_SPLITS[split], markersize=4.0 if len(x) <= 60 else 0.0, label=text)
-        axes.set(title="Accuracy", ylabel="right answers (%)")
+        axes.set(title=f"Accuracy on {' and '.join(split for split, _, _ in curves)} data", ylabel="right answers (%)")
         low, high = axes.get_ylim()
         axes.set_ylim(max(low, -2.0), min(high, 100.0 + 0.04 * max(100.0 - low, 0.5)))
-        _mark_epochs(axes, metrics.steps[0], metrics.steps[1])
-        step_axis(axes)
-        legend_below(drawn, axes)
-        return png(drawn)
+        _mark_epochs(axes, metrics.steps[0], metrics.steps[1], medium)
+        step_axis(axes, medium)
+        legend_below(drawn, axes, medium)
+        return rendered(drawn, medium)
 
 
-def gradient_norm_curves(metrics: Metrics) -> bytes | None:
+def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
     """The length of each layer's gradient, logarithmic; few layers are named, many have colours from first to last."""
     norms = {layer: series for layer, series in metrics.gradient_norms.items() if (np.isfinite(series[1]) & (series[1] > 0)).any()}
     if not norms:
         return None
     with drawing():
         few = len(norms) <= 14
-        drawn, axes = figure(8.0, 4.8)
+        drawn, axes = figure(min(8.0, medium.width), 4.8)
         package = matplotlib()
-        colours = package.cm.ScalarMappable(package.colors.Normalize(0, max(len(norms) - 1, 1)), "viridis")  # from first to last
+        # From first to last; the part of the scale that is seen on white and on black.
+        scale = package.colors.LinearSegmentedColormap.from_list("layers", package.colormaps["viridis"](np.linspace(0.3, 0.75, 32)), 2048)
+        colours = package.cm.ScalarMappable(package.colors.Normalize(0, max(len(norms) - 1, 1)), scale)
         for place, (layer, (at, values)) in enumerate(norms.items()):
             x, y, least, most = thinned(at, np.where(values > 0, values, np.nan))
             colour = PALETTE[place % len(PALETTE)] if few else colours.to_rgba(place)
@@ -118,18 +128,21 @@ def gradient_norm_curves(metrics: Metrics) -> bytes | None:
             _mark_breaks(axes, at, values, f"{label(layer)} is not a number")
         logarithmic(axes)
         axes.set(title="Gradient norm of each layer", ylabel="norm (logarithmic)")
-        step_axis(axes)
-        if few:
+        step_axis(axes, medium)
+        if few and medium.narrow:
+            legend_below(drawn, axes, medium)
+        elif few:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
         else:
             names, middle = list(norms), len(norms) // 2
             bar = drawn.colorbar(colours, ax=axes, ticks=[0, middle, len(names) - 1])
             bar.ax.set_yticklabels([label(names[place]) for place in (0, middle, len(names) - 1)])
             bar.set_label(f"{len(names)} layers, first to last")
-        return png(drawn)
+        return rendered(drawn, medium)
 
 
-def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str) -> None:
+def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str, decades: bool) -> None:
+    """The losses, and their smoothed course; on a logarithmic axis that of the logarithms, as one high loss would outweigh many others."""
     x, y, least, most = thinned(steps, losses)
     if (least < most).any():  # neighbours are grouped
         axes.fill_between(x, least, most, color=colour, alpha=0.22, linewidth=0, label="training steps, least to greatest")
@@ -138,19 +151,32 @@ def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str) -> None:
         return
     else:
         axes.plot(x, y, color=colour, alpha=0.35, linewidth=0.7, label="training step")
-    axes.plot(x, smoothed(y), color=colour, label="training, smoothed", zorder=3)
+    course = np.exp(smoothed(np.log(y))) if decades else smoothed(y)
+    axes.plot(x, course, color=colour, label="training, smoothed", zorder=3)
 
 
 def _mark_breaks(axes: Any, steps: Numbers, values: Numbers, text: str) -> None:
     """A dotted line at the first step whose value is not finite."""
     broken = steps[~np.isfinite(values)]
     if len(broken):
-        axes.axvline(broken[0], color="#B00020", linestyle=":", linewidth=1.4, label=f"{text}, first at step {broken[0]:,.0f}")
+        axes.axvline(broken[0], color=ALARM, linestyle=":", linewidth=1.4, label=f"{text}, first at step {broken[0]:,.0f}")
 
 
-def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers) -> None:
-    """A thin line where each epoch begins, unless there are too many of them."""
-    begun = steps[1:][np.diff(epochs) > 0]
-    if len(begun) <= 40:
-        for place, step in enumerate(begun):
-            axes.axvline(step, color="#999999", linewidth=0.6, zorder=0.5, label=None if place else "an epoch begins")
+def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers, medium: Medium) -> None:
+    """Numbers of at most ten epochs (four on a phone) above ``axes``, each where the epoch ends, at round numbers; no lines.
+
+    The last epoch has a number if it has as many steps as the one before: then it is over.
+    """
+    at = np.flatnonzero(np.diff(epochs) > 0)
+    if len(at) and steps[-1] - steps[at[-1]] >= steps[at[-1]] - (steps[at[-2]] if len(at) > 1 else 0):
+        at = np.append(at, len(steps) - 1)
+    ends = {number: step for number, step in zip(epochs[at].tolist(), steps[at].tolist(), strict=True) if 0 < number < 2**53}
+    most, greatest = 4 if medium.narrow else 10, max(ends, default=0.0)
+    every = next(by for by in (factor * 10**power for power in range(17) for factor in (1, 2, 5)) if greatest <= by * most)
+    shown = {number: step for number, step in ends.items() if number % every == 0}
+    if shown:
+        above = axes.secondary_xaxis("top")
+        above.set_xticks(list(shown.values()), [f"{number:,.0f}" for number in shown], fontsize=7)
+        above.set_xlabel("end of epoch", fontsize=7)
+        above.tick_params(length=3, color=GRID, pad=1)
+        above.spines["top"].set_visible(False)

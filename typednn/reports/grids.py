@@ -1,6 +1,7 @@
-"""Pictures made of cells, as PNG: the confusion matrix, the worst misclassified images, a layer's filters."""
+"""Pictures made of cells: the confusion matrix, the worst misclassified images, a layer's filters."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,14 +9,31 @@ import numpy as np
 
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, explain
-from typednn.reports.canvas import GREATEST, PALETTE, drawing, figure, label, matplotlib, png
+from typednn.reports.canvas import (
+    CELL,
+    FILE,
+    GREATEST,
+    HALF,
+    INK,
+    NEGATIVE,
+    ON_STRONG,
+    POSITIVE,
+    STRONG,
+    Medium,
+    drawing,
+    figure,
+    label,
+    matplotlib,
+    opacity,
+    rendered,
+)
 from typednn.runs.recorded import Numbers
 from typednn.runs.shown import AnyNumbers, Mistakes
 
 _FILTERS = 64
 
 
-def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
+def confusion_picture(confusion: AnyNumbers, names: Sequence[str], medium: Medium = FILE) -> bytes:
     """Counts, true classes in rows and predicted ones in columns; the darker, the greater the share of the row.
 
     The colour scale is not linear, so that one mistake in a hundred is visible. Up to 100 classes have numbers in their cells.
@@ -32,7 +50,9 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
         side = min(max(4.0, 0.52 * classes + 1.6), 14.0)
         drawn, axes = figure(1.06 * side + 1.4, side)
         axes.grid(visible=False)
-        shown = axes.imshow(shares, cmap="Blues", norm=matplotlib().colors.PowerNorm(0.45, 0.0, 1.0))
+        colours = matplotlib().colors
+        scale = colours.ListedColormap([colours.to_rgba(STRONG, share) for share in np.linspace(0.0, 1.0, 256)])
+        shown = axes.imshow(shares, cmap=scale, norm=colours.PowerNorm(0.45, 0.0, 1.0))
         # The size of a cell, in points of 1/72 inch, decides the font size of its name and number.
         cell = 72 * (side - 1.6) / classes
         size = min(9.0, max(5.5, 0.72 * cell))
@@ -50,7 +70,7 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
                 "in_layout": False,  # a number lies within its cell, and the layout is quicker without it
             }
             for true, called in zip(*np.nonzero(counts), strict=True):
-                colour = "white" if shares[true, called] > 0.35 else "black"
+                colour = ON_STRONG if opacity(shares[true, called]) > HALF else CELL
                 axes.text(called, true, f"{counts[true, called]:,}", color=colour, **numbers)
         right, total = int(np.trace(counts)), int(counts.sum())
         share = f" ({100 * right / total:.2f} %)" if total else ""
@@ -60,10 +80,10 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
         bar = drawn.colorbar(shown, ax=axes, shrink=0.7, fraction=0.06, pad=0.03, aspect=25, ticks=[0, 0.01, 0.1, 0.5, 1])
         bar.ax.set_yticklabels(["0 %", "1 %", "10 %", "50 %", "100 %"])
         bar.set_label("share of the true class")
-        return png(drawn)
+        return rendered(drawn, medium)
 
 
-def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None) -> bytes:
+def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None, medium: Medium = FILE) -> bytes:
     """The misclassified images, the worst first, each with the probabilities of its true and of its predicted class.
 
     Images are (batch, height, width), with channels last or without, or flat (batch, pixels), which are drawn as squares where they
@@ -74,7 +94,7 @@ def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None) -> byt
             drawn, axes = figure(5.0, 1.2)
             axes.axis("off")
             drawn.text(0.5, 0.5, f"None of {mistakes.total:,} images was misclassified.", ha="center", va="center", wrap=True)
-            return png(drawn)
+            return rendered(drawn, medium)
     tiles = _as_images("worst_picture", mistakes.images)
     classes = mistakes.probabilities.shape[1]
     known = names if names is not None and len(names) == classes else [str(place) for place in range(classes)]
@@ -83,11 +103,13 @@ def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None) -> byt
         named = (("true", int(place)), ("called", int(shares.argmax())))
         captions.append("\n".join(f"{word} {label(known[at], 16)}: {_percent(shares[at])}" for word, at in named))
     title = f"The worst {len(captions)} of {mistakes.wrong:,} misclassified images (of {mistakes.total:,})"
-    return _tiled(tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0)
+    return _tiled(
+        tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0, medium
+    )
 
 
-def filter_picture(weight: AnyNumbers) -> bytes:
-    """The weights of a first layer, a tile for each filter: orange is negative, purple positive, white zero.
+def filter_picture(weight: AnyNumbers, medium: Medium = FILE) -> bytes:
+    """The weights of a first layer, a tile for each filter: orange is negative, purple positive, and zero has no colour.
 
     ``weight`` as typednn keeps it: (out_channels, height, width, in_channels), or (out_features, in_features) of a Linear, whose
     rows are drawn as squares where they can be. Three channels are red, green, blue; of other numbers, each is a tile of its own.
@@ -106,18 +128,26 @@ def filter_picture(weight: AnyNumbers) -> bytes:
         tiles = np.moveaxis(values, 3, 1).reshape(-1, values.shape[1], values.shape[2])
     captions = [f"{place // channels}" + (f", in {place % channels}" if channels > 1 else "") for place in range(len(tiles))]
     title = "Filters of the first layer" + (f", the first {_FILTERS} of {len(tiles):,}" if len(tiles) > _FILTERS else "")
-    return _tiled(tiles[:_FILTERS], captions[:_FILTERS], title, "PuOr", (-limit, limit), 1.05, bar=tiles.ndim == 3)
+    return _tiled(tiles[:_FILTERS], captions[:_FILTERS], title, _diverging(), (-limit, limit), 1.05, medium, bar=tiles.ndim == 3)
 
 
 def _tiled(
-    tiles: Numbers, captions: Sequence[str], title: str, colours: str, limits: tuple[float, float], width: float, bar: bool = False
+    tiles: Numbers,
+    captions: Sequence[str],
+    title: str,
+    colours: Any,
+    limits: tuple[float, float],
+    width: float,
+    medium: Medium,
+    bar: bool = False,
 ) -> bytes:
     """A picture of ``tiles``, each ``width`` inches wide, its caption above it."""
-    columns = min(len(tiles), max(3, math.ceil(math.sqrt(len(tiles)))))
+    most = int(medium.width / width)
+    columns = min(len(tiles), max(min(3, most), math.ceil(math.sqrt(len(tiles)))), most)
     lines = math.ceil(len(tiles) / columns)
     aspect = min(max(tiles.shape[1] / tiles.shape[2], 0.2), 3.0)
     words = 0.06 + 0.14 * (1 + captions[0].count("\n"))
-    wide = max(columns * width + (0.8 if bar else 0.0), 3.6)
+    wide = min(max(columns * width + (0.8 if bar else 0.0), 3.6), medium.width)
     with drawing():
         drawn, grid = figure(wide, lines * (width * aspect + words) + 0.6, lines, columns, squeeze=False)
         shown = None
@@ -131,11 +161,17 @@ def _tiled(
                     vmax=limits[1] if limits[1] > limits[0] else limits[0] + 1,
                     interpolation="nearest",
                 )
-                axes.set_title(captions[place], fontsize=7, color=PALETTE[6])
-        drawn.suptitle(title, fontsize=11)
+                axes.set_title(captions[place], fontsize=7, color=INK)
+        drawn.suptitle("\n".join(textwrap.wrap(title, 44)) if medium.narrow else title, fontsize=11)
         if bar:
             drawn.colorbar(shown, ax=grid, shrink=0.8, fraction=0.3 / wide, pad=0.2 / wide, label="weight")
-        return png(drawn)
+        return rendered(drawn, medium)
+
+
+def _diverging() -> Any:
+    """Colours from negative over none at all to positive."""
+    colours, powers = matplotlib().colors, np.linspace(-1.0, 1.0, 257)
+    return colours.ListedColormap([colours.to_rgba(NEGATIVE if power < 0 else POSITIVE, abs(power)) for power in powers])
 
 
 def _as_images(where: str, images: AnyNumbers) -> Numbers:

@@ -2,6 +2,9 @@
 
 Pictures are embedded as data URIs, styles are in the page, there are no scripts, and a content security policy forbids the
 browser to load anything. All text from files is escaped. A note stands in the place of a missing or damaged part.
+
+Pictures are SVG, of which a browser takes the one for its width; their colours follow the reader's setting as the page's do. Whatever is
+wider than a phone scrolls in a box of its own.
 """
 
 import base64
@@ -16,8 +19,9 @@ import numpy as np
 
 from typednn.errors import DataError, MissingExtra, explain, installing
 from typednn.files import as_object, write_whole
-from typednn.reports.plots import write_plots
-from typednn.runs.recorded import AnyScores, LanguageScores, Metrics, RegressionScores, Scores, read_metrics, read_scores
+from typednn.reports.canvas import CELL, DARK, HALF, INK, ON_STRONG, PAPER, STRONG, opacity
+from typednn.reports.plots import page_pictures, write_plots
+from typednn.runs.recorded import AnyScores, LanguageScores, Metrics, RegressionScores, Scores, read_metrics, read_scores, read_starts
 from typednn.runs.run_files import as_list, attempted, existing_run, read_bytes, read_json, read_text
 
 _PICTURES = {
@@ -29,41 +33,106 @@ _PICTURES = {
     "filters.png": ("First-layer filters", "Weights of the first layer"),
     "gradient_norms.png": ("Gradient norms", "Length of each layer's gradient, logarithmic"),
 }
+# Facts of a start, in words.
+_FACTS = {
+    "step": "after step",
+    "git.commit": "git commit",
+    "git.changed": "uncommitted changes",
+    "processor": "processor",
+    "threads.cores": "cores",
+    "threads.kernels": "threads of kernels",
+    "gpu": "GPU",
+}
 # A folder with one of these files is a run.
 _FILES = ("config.toml", "recipe.json", "model.txt", "environment.json", "metrics.jsonl", "report.json", "pictures.safetensors")
 _TEXT_LIMIT = 200_000  # characters of a file
 _VALUE_LIMIT = 2000  # characters of a name or value in a table
 _ROWS = 200
 _LAST = 20  # evaluations that are shown
+_STARTS = 5  # processes of which the facts are shown
+_CELLS = 50  # classes of a confusion matrix that is a table; a larger one is a picture
+_PAIRS = 10  # confusions that are listed
+_LEVELS = 20  # of the opacity of a cell
 
-_STYLE = """
-:root{color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--paper:#fff;--card:#f6f8fa;
---line:#d1d9e0;--link:#0550ae;--warn:#fff4d6}
-@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9aa4af;--paper:#0d1117;--card:#161b22;
---line:#30363d;--link:#79b8ff;--warn:#332701}}
+# Names of colours: their values in the light, and in the dark. Texts have a contrast of 4.5 at least.
+LIGHT = {
+    "ink": INK,
+    "soft": "#59636e",
+    "paper": "#ffffff",
+    "cell": CELL,
+    "card": "#f6f8fa",
+    "line": "#d1d9e0",
+    "link": "#0550ae",
+    "warn": "#fff4d6",
+}
+DIM = {
+    "ink": DARK[INK],
+    "soft": "#9aa4af",
+    "paper": DARK[PAPER],
+    "cell": DARK[CELL],
+    "card": "#161b22",
+    "line": "#30363d",
+    "link": "#79b8ff",
+    "warn": "#332701",
+}
+_STYLE = (
+    f"""
+:root{{color-scheme:light dark;{"".join(f"--{name}:{colour};" for name, colour in LIGHT.items())}}}
+@media (prefers-color-scheme:dark){{:root{{{"".join(f"--{name}:{colour};" for name, colour in DIM.items())}}}
+img.chart{{filter:invert(1) hue-rotate(180deg)}}}}
+"""
+    + """
 *{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 header,main{max-width:62rem;margin:0 auto;padding:1rem}
-h1{margin:.4rem 0;font-size:1.7rem;overflow-wrap:anywhere}
-h2{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line);padding-bottom:.2rem}
-dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.6rem;margin:1rem 0}
-dl div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.5rem .8rem}
-dt{color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
+h1{margin:.4rem 0;font-size:1.7rem;line-height:1.25;overflow-wrap:break-word}
+h2{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line);padding-bottom:.2rem;overflow-wrap:break-word}
+dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(9rem,100%),1fr));gap:.6rem;margin:1rem 0}
+dl div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.5rem .8rem;min-width:0}
+dt{color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}
+dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 nav{display:flex;flex-wrap:wrap;gap:.3rem 1rem}a{color:var(--link)}
+header p{margin:.2rem 0;color:var(--soft);font-size:.9rem;overflow-wrap:anywhere}
 aside{background:var(--warn);border:1px solid var(--line);border-radius:8px;padding:.2rem 1rem .6rem}
-aside h2{margin:.6rem 0;border:0;font-size:1.05rem}li{overflow-wrap:anywhere}
-figure{margin:1rem 0;text-align:center}figure div{overflow-x:auto}
-img{max-width:max(100%,34rem);height:auto;background:#fff;border:1px solid var(--line);border-radius:8px;padding:6px}
+aside h2{margin:.6rem 0;border:0;font-size:1.05rem}ul{padding-left:1.2rem}li{overflow-wrap:anywhere}
+figure{margin:1rem 0;text-align:center}
+img{max-width:100%;height:auto;border-radius:8px}
+img.chart,img.photo{background:#fff}
+img.large{max-width:none;width:max(100%,44rem)}
 figcaption,.note{color:var(--soft);font-size:.9rem}.note{font-style:italic;overflow-wrap:anywhere}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .8rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);
-vertical-align:top;overflow-wrap:anywhere;min-width:4rem}
-th{color:var(--soft);font-weight:600}summary{cursor:pointer;margin:.8rem 0 .3rem;font-weight:600}
+th,td{padding:.25rem .8rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
+td{white-space:nowrap}
+.names td:first-child,.words td{white-space:pre-wrap;overflow-wrap:anywhere;min-width:4rem;max-width:40rem}
+th{color:var(--soft);font-weight:600}summary{cursor:pointer;margin:.8rem 0 .3rem;font-weight:600;overflow-wrap:anywhere}
+.matrix th,.matrix td{border:1px solid var(--line);padding:.15rem .3rem;text-align:center;vertical-align:middle;min-width:1.7rem}
+.matrix td{color:var(--cell)}
+.matrix thead th{vertical-align:bottom}
+.matrix thead span{writing-mode:vertical-rl;transform:rotate(180deg);max-height:11rem;text-align:left;overflow-wrap:anywhere}
+.matrix tbody span{display:block;width:max-content;max-width:9rem;margin-left:auto;overflow-wrap:anywhere}
+.matrix th[scope=row]{position:sticky;left:0;background:var(--paper);text-align:right}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.8rem;overflow-x:auto;
-font:13px/1.45 ui-monospace,Menlo,Consolas,monospace}
-@media print{nav{display:none}}
+margin:.6rem 0;font:13px/1.45 ui-monospace,Menlo,Consolas,monospace}
+pre.text{white-space:pre-wrap;overflow-wrap:anywhere}
+@media (max-width:36rem){th,td{padding-right:.45rem}table{font-size:.85rem}.matrix th,.matrix td{padding:.15rem .1rem}
+header,main{padding:.8rem}h1{font-size:1.4rem}h2{font-size:1.15rem}
+dl{grid-template-columns:1fr 1fr;gap:.4rem}dd{font-size:1.1rem}}
+@media print{nav{display:none}.wide,pre{overflow:visible;white-space:pre-wrap}}
 """
+)
+
+
+def cell_style(level: int) -> str:
+    """The rule for a cell of the matrix that is ``level`` of `_LEVELS` opaque."""
+    share = level / _LEVELS
+    return f".matrix .a{level}{{background:{STRONG}{round(255 * share):02x}" + (f";color:{ON_STRONG}" if share > HALF else "") + "}"
+
+
+def page_style() -> str:
+    """The page's CSS."""
+    return _STYLE + "".join(map(cell_style, range(1, _LEVELS + 1))) + "\n"
 
 
 def write_report(run_folder: str | os.PathLike[str]) -> Path:
@@ -81,26 +150,30 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     metrics = attempted(remarks, read_metrics, folder) or Metrics(tuple(np.empty(0) for _ in range(6)), {}, {})
     scores = attempted(remarks, read_scores, folder)
     remarks.extend(metrics.remarks)
-    absent = ""
+    absent, drawn = "", dict[str, tuple[bytes, bytes | None]]()
+    is_table = isinstance(scores, Scores) and len(scores.names) <= _CELLS
     try:
         attempted(remarks, write_plots, folder)
+        drawn = page_pictures(folder, metrics, scores, without=["confusion.png"] if is_table else [])
     except MissingExtra:
         absent = installing("matplotlib is not installed: pip install 'typednn[plots]'")
         remarks.append(f"pictures are not drawn anew: {absent}")
+    facts = _facts(metrics, scores)
+    pictures = {
+        name: _svg(name, *drawn[name], facts.get(name, "")) if name in drawn else _picture(folder, name, absent, remarks)
+        for name in _PICTURES
+        if not (is_table and name == "confusion.png")
+    }
     path = folder / "report.html"
-    write_whole(
-        path,
-        _page(folder, metrics, scores, {name: _picture(folder, name, absent, remarks) for name in _PICTURES}, remarks).encode(
-            "utf-8", errors="replace"
-        ),
-    )
+    write_whole(path, _page(folder, metrics, scores, pictures, remarks).encode("utf-8", errors="replace"))
     return path
 
 
 def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
     title = folder.resolve().name or "run"
     model = _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
-    config, environment = _config(folder, remarks), _environment(folder, remarks)
+    starts, count = _starts(folder, remarks)
+    config, environment = _config(folder, remarks), _started(starts, count) if starts else _environment(folder, remarks)
     recipe = as_object((attempted([], read_json, folder, "recipe.json") or {}).get("recipe")) or {}
     task, accuracy = recipe.get("task"), ""
     if isinstance(scores, LanguageScores) or (scores is None and task == "language"):
@@ -126,9 +199,13 @@ def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: di
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
         f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)} · typednn</title>\n'
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escape(title)}</h1>{_tiles(metrics, scores)}<nav>{links}</nav></header>\n<main>\n{omitted}\n"
-        + "\n".join(f'<section id="{name}"><h2>{escape(words)}</h2>\n{content}</section>' for name, words, content in sections)
+        f"<style>{page_style()}</style>\n</head>\n<body>\n"
+        f"<header><h1>{escape(title)}</h1>{_origin(starts, count)}{_tiles(metrics, scores)}"
+        f'<nav aria-label="Sections">{links}</nav></header>\n<main>\n{omitted}\n'
+        + "\n".join(
+            f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{escape(words)}</h2>\n{content}</section>'
+            for name, words, content in sections
+        )
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -143,7 +220,7 @@ def _tiles(metrics: Metrics, scores: AnyScores | None) -> str:
         numbers |= {
             "steps": f"{steps[-1]:,.0f}",
             "epochs": f"{epochs[-1]:,.0f}" if np.isfinite(epochs[-1]) else "",
-            "last loss": f"{losses[-1]:.4g}",
+            "training loss, last step": f"{losses[-1]:.4g}",
             f"{unit} per second": f"{np.median(speeds) * each:,.0f}" if len(speeds) else "",
             "time": _duration(float(seconds[-1])) if len(seconds) else "",
         }
@@ -184,7 +261,9 @@ def _language(scores: LanguageScores | None, metrics: Metrics) -> list[tuple[str
         report = scores.report
         row = [f"{report.tokens:,}", f"{report.loss:.4f}", f"{report.perplexity:.2f}", f"{100 * report.token_accuracy:.2f} %"]
         results = table(["tokens", "loss in nats", "perplexity", "next tokens told"], [row], f"On the {scores.split} split")
-    texts = "".join(f"{note(f'after step {step:,}')}<pre>{escaped(text[:_TEXT_LIMIT])}</pre>" for step, text in reversed(metrics.texts))
+    texts = "".join(
+        f'{note(f"after step {step:,}")}<pre class="text">{escaped(text[:_TEXT_LIMIT])}</pre>' for step, text in reversed(metrics.texts)
+    )
     return [("text", "Text", results), ("samples", "Samples", texts or note("No sample was recorded."))]
 
 
@@ -201,7 +280,9 @@ def _errors(scores: RegressionScores | None, pictures: dict[str, str]) -> list[t
 def _classes(scores: Scores | None, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
     """The sections of a classifier only: name, heading, HTML."""
     classes = note("There is no report of the classes: report.json is missing or damaged. `typednn eval` writes one.")
+    matrix = pictures.get("confusion.png", "")
     if scores is not None:
+        matrix = _right(scores) + (_matrix(scores) if len(scores.names) <= _CELLS else matrix) + _confusions(scores)
         columns = [
             [f"{100 * share:.1f} %" for share in (*shares, shares.mean())] for shares in (scores.precision, scores.recall, scores.f1)
         ]
@@ -211,12 +292,58 @@ def _classes(scores: Scores | None, pictures: dict[str, str]) -> list[tuple[str,
             list(zip((*scores.names, "mean"), *columns, samples, strict=True)),
             f"Class by class, on the {scores.split} split",
             is_open=len(scores.names) <= 30,
+            kind="names",
         )
     return [
         ("classes", "Classes", classes),
-        ("confusion", "Confusion matrix", pictures["confusion.png"]),
+        ("confusion", "Confusion matrix", matrix),
         ("worst", "Worst mistakes", pictures["worst.png"]),
     ]
+
+
+def _right(scores: Scores) -> str:
+    right, total = int(np.trace(scores.confusion)), int(scores.confusion.sum())
+    share = f" ({100 * right / total:.2f} %)" if total else ""
+    return f"<p>{escaped(f'On the {scores.split} split {right:,} of {total:,} are right{share}.')}</p>"
+
+
+def _matrix(scores: Scores) -> str:
+    """The confusion matrix as a table: a whole name in each row and column; the more of its row a cell has, the stronger."""
+    counts, names = scores.confusion, [escaped(name[:_VALUE_LIMIT]) for name in scores.names]
+    levels = np.ceil(_LEVELS * opacity(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))).astype(int)
+    tag = "b" if max(map(len, names)) <= 3 else "span"  # longer names stand upright
+    top = "".join(f'<th scope="col"><{tag}>{name}</{tag}></th>' for name in names)
+    rows = "\n".join(
+        f'<tr><th scope="row"><span>{name}</span></th>'
+        + "".join(f'<td class="a{level}">{count:,}</td>' if count else "<td></td>" for count, level in zip(row, shades, strict=True))
+        + "</tr>"
+        for name, row, shades in zip(names, counts.tolist(), levels.tolist(), strict=True)
+    )
+    words = "True classes in rows, predicted ones in columns. The stronger the colour, the greater the share of the row."
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="Confusion matrix">'
+        f'<table class="matrix"><thead><tr><th scope="col">true</th>{top}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
+        f'<p class="note">{words}</p>'
+    )
+
+
+def _confusions(scores: Scores) -> str:
+    """The most frequent confusions, with whole names."""
+    counts = np.where(np.eye(len(scores.names), dtype=bool), 0, scores.confusion)
+    order = np.argsort(-counts, axis=None, kind="stable")[:_PAIRS]
+    pairs = [(true, called) for true, called in zip(*np.unravel_index(order, counts.shape), strict=True) if counts[true, called]]
+    if len(scores.names) < 3 or not pairs:
+        return ""
+    rows = [
+        [
+            scores.names[true][:_VALUE_LIMIT],
+            scores.names[called][:_VALUE_LIMIT],
+            f"{counts[true, called]:,}",
+            f"{100 * counts[true, called] / scores.confusion[true].sum():.1f} %",
+        ]
+        for true, called in pairs
+    ]
+    return table(["true", "predicted", "count", "of the true class"], rows, "The most frequent confusions", kind="words")
 
 
 def _config(folder: Path, remarks: list[str]) -> str:
@@ -224,6 +351,39 @@ def _config(folder: Path, remarks: list[str]) -> str:
     texts = {name: _text(folder, name, remarks) for name in ("config.toml", "recipe.json")}
     blocks = "".join(note(name) + text for name, text in texts.items() if text)
     return blocks or note("config.toml is missing or damaged: how the run was set up is not known.")
+
+
+def _starts(folder: Path, remarks: list[str]) -> tuple[list[dict[str, str]], int]:
+    """The facts of the first process that trained and of the last ones, by name; and how many there were."""
+    starts = attempted(remarks, read_starts, folder) or []
+    try:
+        kept = [dict(_flat("", facts)) for facts in [*starts[:1], *starts[1:][1 - _STARTS :]]]
+    except RecursionError:
+        remarks.append("starts.jsonl is nested too deep to be shown")
+        return [], 0
+    for facts in kept:
+        facts["date"] = facts.get("date", "–").replace("T", " ").replace("+00:00", " UTC")
+    return kept, len(starts)
+
+
+def _origin(starts: Sequence[dict[str, str]], count: int) -> str:
+    """When and how training began, in a few lines at the top."""
+    if not starts:
+        return ""
+    first, again = starts[0], f"started {count:,} times, the last {starts[-1]['date']}" if count > 1 else ""
+    commit, command = first.get("git.commit", ""), first.get("command", "")
+    commit = f"commit {commit[:12]}{', with uncommitted changes' if first.get('git.changed') == 'True' else ''}" if commit else ""
+    words = " · ".join(part for part in (first["date"], commit, first.get("processor"), first.get("gpu"), again) if part and part != "–")
+    return f"<p>{escaped(words[:_VALUE_LIMIT])}</p><p><code>{escaped(command[:_VALUE_LIMIT])}</code></p>"
+
+
+def _started(starts: Sequence[dict[str, str]], count: int) -> str:
+    """A column for each process that trained, a row for each fact."""
+    names = list(dict.fromkeys(name for facts in starts for name, value in facts.items() if value != "–"))[:_ROWS]
+    rows = [[_FACTS.get(name, name)[:_VALUE_LIMIT], *(facts.get(name, "–")[:_VALUE_LIMIT] for facts in starts)] for name in names]
+    left_out = f" (the first and the last {len(starts) - 1} of {count:,} times)" if count > len(starts) else ""
+    head = ["what", *(["first", *["later"] * (len(starts) - 1)] if len(starts) > 1 else ["value"])]
+    return table(head, rows, f"How and with what training was started{left_out}", kind="words")
 
 
 def _environment(folder: Path, remarks: list[str]) -> str:
@@ -241,6 +401,7 @@ def _environment(folder: Path, remarks: list[str]) -> str:
         ["what", "value"],
         [[name[:_VALUE_LIMIT], value[:_VALUE_LIMIT]] for name, value in rows[:_ROWS]],
         "Where and with what the run took place",
+        kind="words",
     )
 
 
@@ -266,6 +427,7 @@ def _text(folder: Path, name: str, remarks: list[str]) -> str:
 
 
 def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
+    """An older picture of the run, where none can be drawn."""
     words, meaning = _PICTURES[name]
     content = attempted(remarks, read_bytes, folder, f"plots/{name}", 1 << 25)
     if content is None:
@@ -273,11 +435,45 @@ def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
     if not content.startswith(b"\x89PNG\r\n\x1a\n"):
         remarks.append(f"plots/{name} is not a PNG picture")
         return note(f"{words}: plots/{name} is not a PNG picture.")
-    image = base64.b64encode(content).decode("ascii")
-    return (
-        f'<figure><div><img src="data:image/png;base64,{image}" alt="{escape(words)}: {escape(meaning)}"></div>'
-        f"<figcaption>{escape(meaning)}</figcaption></figure>"
-    )
+    kind = "photo" if name in ("worst.png", "filters.png") else "chart"  # a chart is inverted in the dark
+    return _figure(f'<img class="{kind}" src="{_data(content, "png")}" alt="{escape(words)}: {escape(meaning)}">', meaning, name)
+
+
+def _svg(name: str, wide: bytes, narrow: bytes | None, facts: str) -> str:
+    """A picture for wide and for narrow screens; one without a narrow form scrolls."""
+    words, meaning = _PICTURES[name]
+    alt = escape(f"{words}: {meaning}. {facts}".strip())
+    if narrow is None:
+        image = f'<img class="large" src="{_data(wide, "svg+xml")}" alt="{alt}">'
+        return _figure(f'<div class="wide" tabindex="0" role="region" aria-label="{escape(words)}">{image}</div>', meaning, name)
+    source = f'<source media="(max-width:36rem)" srcset="{_data(narrow, "svg+xml")}">'
+    return _figure(f'<picture>{source}<img src="{_data(wide, "svg+xml")}" alt="{alt}"></picture>', meaning, name)
+
+
+def _figure(content: str, meaning: str, name: str) -> str:
+    return f'<figure id="{name.partition(".")[0]}-figure">{content}<figcaption>{escape(meaning)}</figcaption></figure>'
+
+
+def _data(content: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _facts(metrics: Metrics, scores: AnyScores | None) -> dict[str, str]:
+    """What the curves show, in words for those who do not see them."""
+    steps, _, losses = metrics.steps[:3]
+    finite = np.isfinite(losses)
+    parts: dict[str, list[str]] = {"curves.png": [], "accuracy.png": []}
+    if finite.any():
+        first, last = (f"{losses[finite][at]:.4g} at step {steps[finite][at]:,.0f}" for at in (0, -1))
+        parts["curves.png"].append(f"Training loss: {first}, {last}.")
+    for split, (at, loss, accuracy) in metrics.evaluations.items():
+        known = np.isfinite(accuracy)
+        parts["curves.png"].append(f"Last {split} loss: {loss[-1]:.4g}.")
+        if known.any():
+            best = int(accuracy[known].argmax())
+            last, most = (f"{100 * accuracy[known][place]:.2f} %" for place in (-1, best))
+            parts["accuracy.png"].append(f"{split}: last {last}, best {most} at step {at[known][best]:,.0f}.")
+    return {name: " ".join(words) for name, words in parts.items()}
 
 
 # --- the elements of the page, which escape all their text ----------------------------------------------------------------
@@ -288,13 +484,17 @@ def note(text: str) -> str:
     return f'<p class="note">{escaped(text)}</p>'
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_open: bool = True) -> str:
-    """A table that can be folded away; a wide one has its own scroll bar."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_open: bool = True, kind: str = "numbers") -> str:
+    """A table that can be folded away; a wide one has its own scroll bar.
+
+    In a ``kind`` of ``words`` lines are broken in all cells, in one of ``names`` in the first column.
+    """
     top = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
     lines = "\n".join("<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return (
-        f'<details{" open" if is_open else ""}><summary>{escaped(words)}</summary><div class="wide">'
-        f"<table><thead><tr>{top}</tr></thead><tbody>\n{lines}\n</tbody></table></div></details>"
+        f"<details{' open' if is_open else ''}><summary>{escaped(words)}</summary>"
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(words)}">'
+        f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>\n{lines}\n</tbody></table></div></details>'
     )
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a run, as PNG files in ``RUN/plots``; needs the extra ``typednn[plots]``, which is matplotlib.
+"""Pictures of a run, as PNG files in ``RUN/plots`` and as SVG for its page; needs the extra ``typednn[plots]``, which is matplotlib.
 
     curves.png           loss and learning rate          from metrics.jsonl
     accuracy.png         share of right answers          from metrics.jsonl
@@ -12,7 +12,7 @@ The same measurements give the same bytes. `docs/reports.md` says how to read ea
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import write_whole
-from typednn.reports.canvas import matplotlib
+from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, matplotlib
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
 from typednn.reports.residuals import residual_picture
-from typednn.runs.recorded import Scores, read_metrics, read_scores
+from typednn.runs.recorded import AnyScores, Metrics, Scores, read_metrics, read_scores
 from typednn.runs.run_files import attempted, existing_run
 from typednn.runs.shown import Mistakes, Residuals, read_shown, worst_mistakes
 
@@ -54,21 +54,9 @@ def write_plots(
     filters = kept if filters is None else filters
     if images is not None and labels is not None and scores is not None:
         shown = worst_mistakes(images, labels, scores)
-    metrics = read_metrics(folder)
-    makers: dict[str, Callable[[], bytes | None]] = {
-        "curves.png": lambda: loss_curve(metrics),
-        "accuracy.png": lambda: accuracy_curve(metrics),
-        "confusion.png": lambda: confusion_picture(report.confusion, report.names) if isinstance(report, Scores) else None,
-        "worst.png": lambda: (
-            worst_picture(shown, report.names if isinstance(report, Scores) else None) if isinstance(shown, Mistakes) else None
-        ),
-        "residuals.png": lambda: residual_picture(shown) if isinstance(shown, Residuals) else None,
-        "filters.png": lambda: None if filters is None else filter_picture(filters),
-        "gradient_norms.png": lambda: gradient_norm_curves(metrics),
-    }
     written: list[Path] = []
-    for name, make in makers.items():
-        drawn = make()
+    for name, make in _makers(read_metrics(folder), report, shown, filters).items():
+        drawn = make(FILE)
         if drawn is not None:
             if (folder / "plots").is_symlink():
                 raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))
@@ -77,3 +65,36 @@ def write_plots(
     if damages:
         raise DataError(damages[0])
     return written
+
+
+def page_pictures(
+    folder: Path, metrics: Metrics, report: AnyScores | None, without: Collection[str] = ()
+) -> dict[str, tuple[bytes, bytes | None]]:
+    """SVG of what the run's files allow, for wide and for narrow screens, by the name of the PNG file; `MissingExtra` without matplotlib.
+
+    A confusion matrix has no narrow form, as it is drawn only where it is large.
+    """
+    matplotlib()
+    shown, filters = attempted([], read_shown, folder) or (None, None)
+    drawn: dict[str, tuple[bytes, bytes | None]] = {}
+    for name, make in _makers(metrics, report, shown, filters).items():
+        wide = None if name in without else make(PAGE)
+        if wide is not None:
+            drawn[name] = wide, None if name == "confusion.png" else make(PHONE)
+    return drawn
+
+
+def _makers(
+    metrics: Metrics, report: AnyScores | None, shown: Mistakes | Residuals | None, filters: npt.NDArray[Any] | None
+) -> dict[str, Callable[[Medium], bytes | None]]:
+    """What draws each picture for a medium, None where the data for it are missing."""
+    names = report.names if isinstance(report, Scores) else None
+    return {
+        "curves.png": lambda medium: loss_curve(metrics, medium),
+        "accuracy.png": lambda medium: accuracy_curve(metrics, medium),
+        "confusion.png": lambda medium: confusion_picture(report.confusion, report.names, medium) if isinstance(report, Scores) else None,
+        "worst.png": lambda medium: worst_picture(shown, names, medium) if isinstance(shown, Mistakes) else None,
+        "residuals.png": lambda medium: residual_picture(shown, medium) if isinstance(shown, Residuals) else None,
+        "filters.png": lambda medium: None if filters is None else filter_picture(filters, medium),
+        "gradient_norms.png": lambda medium: gradient_norm_curves(metrics, medium),
+    }

@@ -1,19 +1,22 @@
-"""A regression's picture, as PNG: predicted and true numbers, and the residuals."""
+"""A regression's picture: predicted and true numbers, and the residuals."""
 
 from typing import Any
 
 import numpy as np
 
-from typednn.reports.canvas import GREATEST, PALETTE, drawing, figure, png
+from typednn.reports.canvas import FILE, GREATEST, PALETTE, Medium, drawing, figure, rendered
 from typednn.runs.shown import Residuals
 
 
-def residual_picture(residuals: Residuals) -> bytes:
-    """Left: the prediction over the truth; on the diagonal it is right. Right: the residual, true − predicted, over the prediction."""
+def residual_picture(residuals: Residuals, medium: Medium = FILE) -> bytes:
+    """Left, or above: the prediction over the truth; on the diagonal it is right.
+
+    Right, or below: the residual, true − predicted, over the prediction.
+    """
     finite = np.isfinite(residuals.predictions) & np.isfinite(residuals.targets)
     predicted, true = (np.clip(array[finite], -GREATEST, GREATEST) for array in (residuals.predictions, residuals.targets))
     with drawing():
-        drawn, (left, right) = figure(9.0, 4.4, 1, 2)
+        drawn, (left, right) = figure(medium.width, 7.6, 2, 1) if medium.narrow else figure(9.0, 4.4, 1, 2)
         dots: dict[str, Any] = {"color": PALETTE[0], "marker": ".", "linewidth": 0, "alpha": 0.5, "markersize": 5}
         left.plot(true, predicted, **dots)
         ends = [true.min(), true.max()] if len(true) else [0.0, 1.0]
@@ -22,4 +25,4 @@ def residual_picture(residuals: Residuals) -> bytes:
         right.plot(predicted, true - predicted, **dots)
         right.axhline(0.0, color=PALETTE[6], linewidth=1.0)
         right.set(title="Residuals", xlabel="predicted", ylabel="true − predicted")
-        return png(drawn)
+        return rendered(drawn, medium)

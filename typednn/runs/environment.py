@@ -1,18 +1,27 @@
-"""All that the bits of a training depend on besides its config: versions, machine, threads, engine."""
+"""All that the bits of a training depend on besides its config: versions, machine, threads, engine; and how a process started it."""
 
 import math
 import os
 import platform
 import re
-from collections.abc import Mapping
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from importlib import metadata
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from typednn.backends import select
 from typednn.engines import blas, fast, get_threads, processor
 from typednn.runs.state import Json
 from typednn.version import __version__
+
+_COMMAND = 2000  # characters of a command line that are kept
+_SECRET = r"(?i)((?:password|passwd|token|secret|api[-_]?key)(?:=|'?\s+)'?)[^\s']+|(?<=://)[^/@\s']+(?=@)"
 
 
 def environment() -> Json:
@@ -28,6 +37,45 @@ def environment() -> Json:
         "threads": {"cores": processor.cores(), "kernels": get_threads(), **limits},
         "engine": f"{kernels}; NumPy with {blas.numpy_blas()}",
     }
+
+
+def start(step: int, device: str) -> Json:
+    """How this process begins to train: after which step, when (UTC), by which command, from which git commit, on what.
+
+    The command line is its arguments only, without passwords in addresses; no variable of the environment but the numbers of threads.
+    ``git`` is absent outside a repository, and ``gpu`` on a CPU.
+    """
+    code, gpu = git_state(Path.cwd()), select(device).described()
+    return {
+        "step": step,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command_line(sys.orig_argv),
+        **({"git": code} if code else {}),
+        **environment(),
+        **({"gpu": gpu} if gpu else {}),
+    }
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """``arguments`` as they would be typed, the program without its folder; passwords, tokens, and users of addresses become ``…``."""
+    program, *others = arguments or [sys.executable]  # where Python is embedded there are none
+    line = shlex.join([Path(program).name, *others]).encode(errors="replace").decode()
+    return re.sub(_SECRET, r"\1…", line)[:_COMMAND]
+
+
+def git_state(folder: Path) -> Json | None:
+    """The commit that ``folder`` has checked out, and whether tracked files differ from it; None without a repository, a commit or git."""
+    command = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # nothing in the repository is written
+    try:
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    lines = done.stdout.decode(errors="replace").splitlines()
+    commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
+    return (
+        {"commit": commit, "changed": any(not line.startswith("#") for line in lines)} if re.fullmatch("[0-9a-f]{40,64}", commit) else None
+    )
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = "float32") -> list[str]:

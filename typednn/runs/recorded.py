@@ -21,7 +21,7 @@ from typednn.errors import DataError, explain
 from typednn.files import as_object, parsed, reason
 from typednn.metrics import LanguageReport, RegressionReport
 from typednn.runs.history import RECORD
-from typednn.runs.run_files import as_list, as_number, is_inside, read_json
+from typednn.runs.run_files import as_list, as_number, is_inside, read_bytes, read_json
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -157,6 +157,12 @@ def read_metrics(run_folder: Path) -> Metrics:
         {(key[1], key[2]): _series(rows, 2) for key, rows in numbers.items() if key[0] == "metric"},
         tuple(texts),
     )
+
+
+def read_starts(run_folder: Path) -> list[dict[str, Any]]:
+    """``starts.jsonl``: the facts of each process that trained, in order; lines that are no JSON objects are left out."""
+    content = read_bytes(run_folder, "starts.jsonl") or b""
+    return [entry for line in content.splitlines() if (entry := parsed(line)) is not None]
 
 
 def _texts(entry: dict[str, Any]) -> list[tuple[int, str]]:

@@ -3,7 +3,7 @@
     RUN/config.toml      what was trained, as it was written (or recipe.json)     RUN/model.txt   the model as printed
     RUN/environment.json versions, machine, threads, engine                       RUN/lock        pid of the process that writes
     RUN/metrics.jsonl    a line per step and per evaluation                       RUN/events/     TensorBoard
-    RUN/checkpoints/     `typednn.runs.checkpoint`; best.json names the best
+    RUN/checkpoints/     `typednn.runs.checkpoint`; best.json names the best       RUN/starts.jsonl  a line per process that trained
 
 The config is written last, so a folder with a config is a complete run. One process writes: `Run.create` and `Run.open` take the lock, by
 ``flock``, which ends with the process (POSIX). A checkpoint contains the digests of its run's configs, and is refused with others.
@@ -29,7 +29,7 @@ from typednn.layer import Parts
 from typednn.module.module import Module
 from typednn.module.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
-from typednn.runs.environment import environment
+from typednn.runs.environment import environment, start
 from typednn.runs.history import Best
 from typednn.runs.run_files import read_bytes
 from typednn.runs.state import Json, TrainingState, generator_states, restore_generators
@@ -213,6 +213,13 @@ class Run(AbstractContextManager["Run"]):
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
         self.metrics_bytes = size
+
+    def write_start(self, step: int, device: str) -> None:
+        """Append to starts.jsonl how this process begins to train; the file is replaced as a whole, so it has no half lines."""
+        self.require_lock()
+        before = read_bytes(self.folder, "starts.jsonl") or b""
+        with storing(self.folder / "starts.jsonl"):
+            replace_file(self.folder / "starts.jsonl", before + _LINE.encode(start(step, device)).encode() + b"\n")
 
     def write_metrics(self, line: Mapping[str, Any]) -> None:
         """Append one line; readers see it at once, and it is on the disk before the next checkpoint."""

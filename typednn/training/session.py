@@ -478,6 +478,7 @@ class Session:
             self.state = checkpoint.state
             run.settle(checkpoint.state.best, keep=self.keep)
         run.start_metrics(self.state.metrics_bytes)
+        run.write_start(self.state.step, self.model.device)
         saved = [pair for row in self.state.callbacks for pair in row.items()]
         for callback in self.callbacks:
             index = next((index for index, (name, _) in enumerate(saved) if name == type(callback).__qualname__), None)
