@@ -15,7 +15,9 @@ from tests.graph.differences import check_gradients, values
 from tests.graph.test_windows import convolved, draw_conv, sliding, windows_of
 from tests.support.effort import expensive
 from typednn.engines import available, using
+from typednn.engines.memory import pool
 from typednn.graph import interpreter
+from typednn.graph.graph import GRAPH
 from typednn.graph.grouping import grouped, split_reductions
 from typednn.graph.interpreter import seen, surrounded
 from typednn.graph.kinds import Kind
@@ -169,26 +171,23 @@ def test_no_windows_are_stored() -> None:
 @pytest.mark.parametrize("way", ["forward", "gradients"])
 def test_memory_is_that_of_a_block(engine: Any, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """X-A7: at its peak a convolution holds less than its windows are; without the pass it holds more."""
-    from typednn.engines.memory import pool
-
     monkeypatch.setattr(interpreter, "_BLOCK", 1 << 12)
-    monkeypatch.setattr(pool, "_COUNTS", False)  # memory from NumPy, which is measured
-    monkeypatch.setattr(pool, "_shapes", {})
     rng = np.random.default_rng(0)
     x, weight = (tensor(rng.normal(size=shape).astype(np.float32)) for shape in ((8, 20, 20, 8), (8, 5, 5, 8)))
 
+    def run() -> None:
+        with decomposed(), Tape() as tape:
+            y = conv2d(x, weight)
+            realize(*([y] if way == "forward" else tape.gradient((y * y).sum(), [x, weight], zeros=True)))
+
     def peak() -> int:
-        with decomposed(), Tape() as tape:
-            y = conv2d(x, weight)
-            results = [y] if way == "forward" else tape.gradient((y * y).sum(), [x, weight], zeros=True)
-            realize(*results)  # and what is compiled, before it is measured
-        with decomposed(), Tape() as tape:
-            y = conv2d(x, weight)
-            results = [y] if way == "forward" else tape.gradient((y * y).sum(), [x, weight], zeros=True)
-            tracemalloc.start()
-            realize(*results)
-            found = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
+        run()  # what is compiled is compiled now
+        GRAPH.collect()
+        pool.clear()
+        tracemalloc.start()
+        run()
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
         return found
 
     windows = 4 * 8 * 16 * 16 * 25 * 8

@@ -187,7 +187,9 @@ def _blocks(how: Windowed, kept: Sequence[int]) -> Iterator[tuple[slice, ...]]:
     """Cuts along all axes, one block after another, of about `_BLOCK` windows' numbers each."""
     sizes = how.contraction.shape
     numbers: list[int] = [math.prod(own) for own, view in zip(how.sizes, how.views, strict=True) if view is not None]
-    left = max([*numbers, *([] if how.into is None else [math.prod(sizes[axis] for axis in kept)])])
+    if how.into is not None:
+        numbers.append(math.prod(sizes[axis] for axis in kept))
+    left = max(numbers)
     cuts = [[slice(None)] for _ in sizes]
     for axis in how.blocked:
         if left <= _BLOCK:
