@@ -112,9 +112,9 @@ def _erf(hl: Any, x: Any) -> Any:
 
 def _polynomial(hl: Any, x: Any, factors: Sequence[float]) -> Any:
     """The lowest power first. In pairs, and pairs of pairs: the compiler's time doubles with each product within a product."""
-    terms = [constant(hl, x, factor) for factor in factors]
+    terms: list[Any] = [constant(hl, x, factor) for factor in factors]
     while len(terms) > 1:
-        pairs = [terms[place] + terms[place + 1] * x for place in range(0, len(terms) - 1, 2)]
+        pairs: list[Any] = [terms[place] + terms[place + 1] * x for place in range(0, len(terms) - 1, 2)]
         terms, x = [*pairs, *terms[2 * len(pairs) :]], x * x
     return terms[0]
 
