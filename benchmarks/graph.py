@@ -2,8 +2,9 @@
 
 Rows: 20 elementwise operations on 10 million numbers, also as a share of what copying allows (two arrays in, one out); softmax and layer
 norm of 4096 rows of 4096 numbers, forward and with the gradient; a step of MnistNet (784-128-10, batch 128, SGD) by a formula, which is
-recorded once, and by tensors and a tape, recorded at each step, beside the explicit layers'; and the first step of a process, with an
-empty cache of kernels and with the one that it left.
+recorded once, and by tensors and a tape, recorded at each step, beside the explicit layers'; convolutions of the twelve kinds, beside those
+whose windows are stored and the whole op, with the most memory that each holds; and the first step of a process, with an empty cache of
+kernels and with the one that it left.
 
 All engines get the same arrays and two threads. First the results are compared. Then the engines alternate within the process, a run of
 each in turn; a time is the median, a ratio that of medians, and ``least`` compares the fastest runs. Compilers that are not installed, or
@@ -17,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -27,7 +30,10 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn import Array1, Array2, Gradient, GraphLayer, Parameter, S
-from typednn.graph import Tape, Tensor2, linear, maximum, realize, softmax_cross_entropy, tensor
+from typednn.engines.memory import pool
+from typednn.graph import Tape, Tensor2, conv2d, decomposed, linear, maximum, realize, softmax_cross_entropy, tensor
+from typednn.graph.graph import GRAPH
+from typednn.graph.program import without_passes
 
 THREADS = 2
 NUMBERS = 10_000_000
@@ -290,6 +296,42 @@ def mnist() -> Engines:
     return {"graph": stepped(net), "tensors": by_tensors, "layers": stepped(model)}
 
 
+CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
+    "convolution of 32x28x28x6, 16 windows of 5x5": ((32, 28, 28, 6), (16, 5, 5, 6), 0),
+    "convolution of 8x56x56x64, 64 windows of 3x3": ((8, 56, 56, 64), (64, 3, 3, 64), 1),
+}
+
+
+def convolutions(image: tuple[int, ...], weights: tuple[int, ...], padding: int, gradient: bool) -> Engines:
+    """Of the twelve kinds; the same with its windows stored; and the whole op."""
+    x, weight = map(tensor, _arrays(image, weights))
+
+    def run(mode: AbstractContextManager[Any], passes: AbstractContextManager[Any]) -> Any:
+        with mode, Tape() as tape:
+            y = conv2d(x, weight, padding=padding)
+            results = [y, *(tape.gradient((y * y).sum(), [x, weight], zeros=True) if gradient else [])]
+            with passes:
+                realize(*results)
+        return results
+
+    return {
+        "graph": lambda: run(decomposed(), nullcontext()),
+        "windows stored": lambda: run(decomposed(), without_passes("windows")),
+        "whole op": lambda: run(nullcontext(), nullcontext()),
+    }
+
+
+def most_held(function: Callable[[], Any]) -> int:
+    """The most bytes that a call holds, its results and what the pool keeps for the next call among them. It must have run once."""
+    GRAPH.collect()  # results of the call before
+    pool.clear()
+    tracemalloc.start()
+    function()
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found
+
+
 FIRST = "import time; t = time.perf_counter(); from benchmarks.graph import mnist; mnist()['graph'](); print(time.perf_counter() - t)"
 
 
@@ -338,6 +380,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report(
         "MnistNet, a step", alternating(steps, 10 * options.runs), [], {name: abs(loss - losses["layers"]) for name, loss in losses.items()}
     )
+    for title, (image, weights, padding) in CONVOLUTIONS.items():
+        for gradient in (False, True):
+            contestants = convolutions(image, weights, padding, gradient)
+            difference = apart(contestants)
+            wrong += any(each > 1e-4 for each in difference.values())
+            report(f"{title}{' and gradient' * gradient}", alternating(contestants, options.runs), [], difference)
+            print("  most held:", ", ".join(f"{name} {most_held(each) / 1e6:.1f} MB" for name, each in contestants.items()))
     cold, warm = first_steps()
     print(f"first step of a process: cold {cold:.2f} s, warm {warm:.2f} s")
     return int(wrong > 0)

@@ -164,7 +164,7 @@ def refuse_beyond_memory(where: str, shape: Sequence[int], dtype: np.dtype[Any],
 
 def out_of_memory(where: str, what: str, needed: int | None, owner: object) -> OutOfMemory:
     """The error for arrays that don't fit; ``needed`` bytes, if that is known."""
-    needs = "" if needed is None else f", {needed:,} bytes ({needed / 2**30:,.1f} GiB)"
+    needs = "" if needed is None or needed.bit_length() > 1000 else f", {needed:,} bytes ({needed / 2**30:,.1f} GiB)"
     cure = f"this machine has {memory() / 2**30:,.1f} GiB: make the sizes smaller, or the batch"
     return OutOfMemory(explain(where, "its arrays must fit into memory", f"{what}{needs}", cure), owner)
 

@@ -23,6 +23,13 @@ def test_steps_of_mnist_net_agree() -> None:
     assert losses[0] < 3
 
 
+def test_convolutions_agree_and_windows_cost_memory() -> None:
+    contestants = graph.convolutions((4, 20, 20, 8), (8, 5, 5, 8), 0, gradient=True)
+    assert all(apart < 1e-4 for apart in graph.apart(contestants).values())
+    held = {name: graph.most_held(each) for name, each in contestants.items()}
+    assert held["windows stored"] > 4 * 4 * 16 * 16 * 25 * 8
+
+
 def test_ratios_are_of_the_graph_to_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     graph.report("row", {"graph": [0.002, 0.001, 0.003], "peer": [0.004, 0.004, 0.008]}, ["JAX is not installed"], {"peer": 1e-7})
     assert capsys.readouterr().out == ("row: graph 2.00 ms; peer 4.00 ms (ratio 0.50, least 0.25, apart 1e-07); JAX is not installed\n")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.differences import check_gradients, gradients, values
-from typednn.errors import ArgumentError, DTypeError, ShapeError
+from typednn.errors import ArgumentError, DTypeError, OutOfMemory, ShapeError
 from typednn.graph.dropout import dropout
 from typednn.graph.tensor import tensor
 
@@ -48,6 +48,11 @@ def test_evaluation_changes_nothing() -> None:
     """Z-F4: the same tensor."""
     x = tensor(np.ones(3))
     assert dropout(x, 0.5, np.random.default_rng(0), training=False) is x
+
+
+def test_numbers_beyond_memory() -> None:
+    with pytest.raises(OutOfMemory, match="dropout: its arrays must fit"):
+        dropout(tensor(np.ones(1)).expand(2**60), 0.5, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Movement: NumPy's values for every dtype, nothing lost on the way, derivatives by central differences. A row for each function."""
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn import graph as ops
-from typednn.errors import ArgumentError, DTypeError, ShapeError, TypednnError
+from typednn.errors import ArgumentError, DTypeError, OutOfMemory, ShapeError, TypednnError
 from typednn.graph import movement, tensor
 from typednn.graph.graph import GRAPH
 
@@ -360,6 +361,18 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("classes of floats", lambda: ops.one_hot(x, 3), DTypeError, "one_hot.*integers"),
     ("a negative count", lambda: ops.one_hot(whole, -3), ArgumentError, "classes.*-3"),
     ("a step of nothing", lambda: ops.arange(1, 5, 0), ArgumentError, "arange.*not 0"),
+    ("a number without end", lambda: ops.arange(0, math.inf), ArgumentError, "arange.*finite numbers.*inf"),  # type: ignore[arg-type]
+    ("numbers of no dtype", lambda: ops.arange(10**40, 10**40 + 3), ArgumentError, "arange: takes numbers that int64 holds, got 1000"),
+    ("numbers beyond memory", lambda: ops.arange(2**60), OutOfMemory, r"arange: its arrays must fit.*\(1152921504606846976,\).*smaller"),
+    ("floats beyond memory", lambda: ops.arange(0.0, 1e30), OutOfMemory, "arange: its arrays"),  # type: ignore[arg-type]
+    ("integers beyond all memory", lambda: ops.arange(0, 10**400), OutOfMemory, "arange: its arrays"),
+    ("sizes beyond all memory", lambda: ops.zeros((10**400,)).numpy(), OutOfMemory, "realize: its arrays"),
+    ("floats that are too far apart", lambda: ops.arange(-1e308, 1e308), ArgumentError, "arange: takes numbers"),  # type: ignore[arg-type]
+    ("rows beyond memory", lambda: ops.eye(2**60), OutOfMemory, "eye: its arrays"),
+    ("columns beyond memory", lambda: ops.tri(2, 2**60), OutOfMemory, "tri: its arrays"),
+    ("classes beyond memory", lambda: ops.one_hot(whole, 2**60), OutOfMemory, "one_hot: its arrays"),
+    ("a matrix beyond memory", lambda: ops.eye(2**25).numpy(), OutOfMemory, "realize: its arrays"),
+    ("places beyond memory", lambda: ops.set_item(x.reshape(1, 6).expand(2**50, 6), 0, 1.0), OutOfMemory, "set_item: its arrays"),
     ("rows of floats", lambda: ops.take(x, x), DTypeError, "take.*integers.*float32"),
     ("a row out of range", lambda: ops.take(x, whole, 0).numpy(), ArgumentError, "-2 to 1.*0 to 5"),
     ("a place out of range", lambda: ops.gather(x, 1, whole - 9).numpy(), ArgumentError, "gather.*-3 to 2.*-9"),

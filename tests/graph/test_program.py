@@ -138,7 +138,7 @@ def test_passes_can_be_left_out() -> None:
         assert optimised(made) == made
     assert left_out() == frozenset()
     with (
-        pytest.raises(ArgumentError, match="without_passes: names are fold_constants, common, products, dead, got fusion"),
+        pytest.raises(ArgumentError, match="without_passes: names are fold_constants, common, products, windows, dead, got fusion"),
         without_passes("fusion"),
     ):
         pass

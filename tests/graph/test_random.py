@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from typednn import graph as ops
-from typednn.errors import ArgumentError, DTypeError, TypednnError
+from typednn.errors import ArgumentError, DTypeError, OutOfMemory, TypednnError
 from typednn.graph import random
 from typednn.random import PCG32
 
@@ -70,6 +70,9 @@ def test_dtypes_and_shapes() -> None:
         (lambda: ops.uniform(G(0), 2.0, 1.0, ()), ArgumentError, "uniform.*low"),
         (lambda: ops.randint(G(0), 3, 3, ()), ArgumentError, "randint.*low"),
         (lambda: ops.randint(G(0), 0, 300, (), np.uint8), ArgumentError, "within uint8"),
+        (lambda: ops.rand(G(0), (2**60,)), OutOfMemory, "uniform: its arrays must fit.*smaller"),
+        (lambda: ops.randn(G(0), (2**40, 2**40)), OutOfMemory, "randn: its arrays must fit"),
+        (lambda: ops.randint(G(0), 0, 9, 2**60), OutOfMemory, "randint: its arrays must fit"),
         (lambda: ops.randn(G(0), (), np.int32), DTypeError, "draws floats"),
         (lambda: ops.randint(G(0), 0, 2, (), np.float32), DTypeError, "draws integers"),
     ],

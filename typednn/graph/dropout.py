@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from typednn.arguments import number
+from typednn.arrays import refuse_beyond_memory
 from typednn.errors import ArgumentError, explain
 from typednn.graph.kinds import Binary
 from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, tensor, zeros_like
@@ -30,6 +31,7 @@ def dropout(x: Tensor[Any, Any], p: float, random: AnyTensor | np.random.Generat
     if p == 1.0:
         return zeros_like(x)
     if isinstance(random, np.random.Generator):
+        refuse_beyond_memory("dropout", x.shape, np.dtype(np.float32), "cpu", None)
         random = tensor(cast("Any", random).random(x.shape, np.float32))
     elif not isinstance(random, Tensor):
         got = type(random).__name__

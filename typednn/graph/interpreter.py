@@ -10,9 +10,11 @@ by zero, shifts by as many places as there are or more, and the cast of NaN or o
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -22,6 +24,11 @@ from typednn.graph.custom import computed
 from typednn.graph.graph import number_of
 from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
 from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
+from typednn.graph.views import View, Windowed
+
+Multiply: TypeAlias = Callable[[Any, Any], Any]  # (n, rows, depth) and (n, depth, columns): n products
+
+_BLOCK: Final = 1 << 18  # numbers of windows that are stored at a time
 
 
 def _erf(xp: Any, x: Any) -> Any:
@@ -100,8 +107,8 @@ def padded(xp: Any, x: Any, widths: Sequence[tuple[int, int]], shape: Sequence[i
     return y
 
 
-def contracted(xp: Any, x: Any, y: Any, how: Contraction) -> Any:
-    """The sum over some axes of all products of ``x`` and ``y``, whose axes of size 1 repeat: a product of matrices."""
+def contracted(xp: Any, x: Any, y: Any, how: Contraction, multiply: Multiply | None = None) -> Any:
+    """The sum over some axes of all products of ``x`` and ``y``, whose axes of size 1 repeat: products of matrices, by ``multiply``."""
     kept = [axis for axis in range(len(how.shape)) if axis not in how.axes]
     first = [axis for axis in kept if y.shape[axis] == 1]
     second = [axis for axis in kept if x.shape[axis] == 1 and y.shape[axis] != 1]
@@ -112,9 +119,85 @@ def contracted(xp: Any, x: Any, y: Any, how: Contraction) -> Any:
 
     rows = x.transpose(*both, *first, *how.axes, *second).reshape(sizes(both), sizes(first), sizes(how.axes))
     columns = y.transpose(*both, *how.axes, *second, *first).reshape(sizes(both), sizes(how.axes), sizes(second))
-    found = xp.matmul(rows, columns).reshape([how.shape[axis] for axis in (*both, *first, *second)])
+    found = (multiply or xp.matmul)(rows, columns).reshape([how.shape[axis] for axis in (*both, *first, *second)])
     order = (*both, *first, *second)
     return found.transpose([order.index(axis) for axis in kept])
+
+
+def windowed(xp: Any, x: Any, y: Any, how: Windowed, shape: Sequence[int], multiply: Multiply | None = None) -> Any:
+    """`contracted` of inputs that may be windows, a block of them at a time; of ``shape``, which may be what windows are added to."""
+    sizes, axes = how.contraction
+    kept = [axis for axis in range(len(sizes)) if axis not in axes]
+    inputs = [
+        array.reshape(own) if view is None else seen(xp, surrounded(xp, array, view), view, own, range(len(own)))
+        for array, view, own in zip((x, y), how.views, how.sizes, strict=True)
+    ]
+    total = xp.zeros([sizes[axis] for axis in kept] if how.into is None else _around(shape, how.into), x.dtype)
+    out = total if how.into is None else seen(xp, total, how.into, sizes, kept)
+    again = _repeated(how, kept)
+    for block in _blocks(how, kept):
+        parts = [each[tuple(cut if size > 1 else slice(None) for cut, size in zip(block, each.shape, strict=True))] for each in inputs]
+        own = tuple(len(range(size)[cut]) for cut, size in zip(block, sizes, strict=True))
+        found = contracted(xp, parts[0], parts[1], Contraction(own, axes), multiply)
+        target = out[tuple(block[axis] for axis in kept)]
+        for at in np.ndindex(*(size if axis in again else 1 for axis, size in enumerate(target.shape))):
+            places = tuple(slice(place, place + 1) if axis in again else slice(None) for axis, place in enumerate(at))
+            target[places] += found[places]
+    if how.into is None:
+        return total.reshape(shape)
+    return xp.ascontiguousarray(padded(xp, total, [(-before, -after) for before, after in how.into.zeros], shape))
+
+
+def _around(shape: Sequence[int], view: View) -> list[int]:
+    return [size + before + after for size, (before, after) in zip(shape, view.zeros, strict=True)]
+
+
+def surrounded(xp: Any, array: Any, view: View) -> Any:
+    """``array`` with the zeros that its view may read."""
+    return padded(xp, array, view.zeros, _around(array.shape, view))
+
+
+def seen(xp: Any, array: Any, view: View, sizes: Sequence[int], axes: Sequence[int]) -> Any:
+    """``array``, its zeros around it, along these axes of the view. The same memory, of which a number may have several places."""
+    steps = [sum(step * stride for step, stride in zip(view.steps[axis], array.strides, strict=True)) for axis in axes]
+    first = array[tuple(slice(start, None) for start in view.starts)]
+    return xp.lib.stride_tricks.as_strided(first, [sizes[axis] for axis in axes], steps)
+
+
+def _repeated(how: Windowed, kept: Sequence[int]) -> set[int]:
+    """Axes of the result, the fewest numbers first, along which it is added a place at a time, as else two numbers were one."""
+    view, sizes = how.into, how.contraction.shape
+    if view is None:
+        return set()
+    ends = [1 + sum(view.steps[axis][place] * (sizes[axis] - 1) for axis in kept) for place in range(len(view.starts))]
+    strides = [math.prod(ends[place + 1 :]) for place in range(len(ends))]
+    found = {place: sum(map(operator.mul, view.steps[axis], strides)) for place, axis in enumerate(kept) if sizes[axis] > 1}
+    alone: list[int] = []
+    for place in sorted(found, key=lambda place: -sizes[kept[place]]):
+        reach, apart = 0, True
+        for each in sorted([*alone, place], key=found.__getitem__):
+            apart = apart and found[each] > reach
+            reach += found[each] * (sizes[kept[each]] - 1)
+        if apart:
+            alone.append(place)
+    return found.keys() - alone
+
+
+def _blocks(how: Windowed, kept: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Cuts along all axes, one block after another, of about `_BLOCK` windows' numbers each."""
+    sizes = how.contraction.shape
+    numbers: list[int] = [math.prod(own) for own, view in zip(how.sizes, how.views, strict=True) if view is not None]
+    if how.into is not None:
+        numbers.append(math.prod(sizes[axis] for axis in kept))
+    left = max(numbers)
+    cuts = [[slice(None)] for _ in sizes]
+    for axis in how.blocked:
+        if left <= _BLOCK:
+            break
+        left = max(left // sizes[axis], 1)
+        step = max(_BLOCK // left, 1)
+        cuts[axis] = [slice(start, start + step) for start in range(0, sizes[axis], step)]
+    return itertools.product(*cuts)
 
 
 def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
@@ -140,6 +223,8 @@ def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
     if kind == Kind.CAST:
         return inputs[0].astype(DTYPES[each.dtype])
     if kind == PRODUCT:
+        if isinstance(each.extra, Windowed):
+            return windowed(xp, inputs[0], inputs[1], each.extra, each.shape)
         return contracted(xp, inputs[0], inputs[1], each.extra)
     if kind == Kind.TO_DEVICE:
         return to_device(inputs[0], each.extra)

@@ -14,6 +14,7 @@ all places they would cost as many operations as there are places, for each numb
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,12 +24,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from typednn.arrays import is_floating, namespace
+from typednn.arrays import is_floating, namespace, refuse_beyond_memory
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.custom import Function
 from typednn.graph.elementwise import checked, where
 from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.kinds import Binary
+from typednn.graph.kinds import DTYPES, Binary
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
 from typednn.graph.tensor import (
@@ -44,12 +45,15 @@ from typednn.graph.tensor import (
     binary,
     broadcast_to,
     cast_to,
+    code_of,
     constant,
     pad,
     permute,
     reshape,
     tensor,
 )
+
+_INT64: Final = np.dtype(np.int64)
 
 # ------------------------------------------------------------------ arguments
 
@@ -189,6 +193,7 @@ def set_item(x: Tensor[R, D], index: Any, values: Operand) -> Tensor[R, D]:
     new = reshape(broadcast_to(as_tensor(values, x), shape), (-1,))
     if not new.size:
         return x
+    refuse_beyond_memory("set_item", x.shape, _INT64, "cpu", None)
     places = np.arange(x.size).reshape(x.shape)[index].reshape(-1)
     is_new, which = np.zeros(x.shape, np.bool_), np.zeros(x.size, np.int64)
     is_new[index], which[places] = True, np.arange(places.size)
@@ -375,10 +380,19 @@ def tile(x: Tensor[Any, D], repeats: int | Sequence[int]) -> Tensor[Any, D]:
 def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = np.int64) -> Tensor[Rank1, Any]:
     """The numbers from ``start`` to before ``stop``, or from 0 to before ``start``, a leaf."""
     first, last = (0, start) if stop is None else (start, stop)
-    if not all(isinstance(each, int | float) for each in (first, last, step)) or step == 0:
+    if not all(isinstance(each, int) or (isinstance(each, float) and math.isfinite(each)) for each in (first, last, step)) or step == 0:
         got = f"{first}, {last}, {step}"
-        raise ArgumentError(explain("arange", "takes numbers, and a step that is not 0", got))
-    return tensor(_numbers(first, last, step, np.dtype(dtype)))
+        raise ArgumentError(explain("arange", "takes finite numbers, and a step that is not 0", got))
+    return _counted("arange", first, last, step, DTYPES[code_of("arange", dtype)])
+
+
+def _counted(where: str, first: float, last: float, step: float = 1, dtype: np.dtype[Any] = _INT64) -> Tensor[Rank1, Any]:
+    """`arange` for ``where``, which is refused where memory has no place for it."""
+    try:
+        refuse_beyond_memory(where, (max(0, int(-((first - last) // step))),), _INT64, "cpu", None)
+        return tensor(_numbers(first, last, step, dtype))
+    except (OverflowError, ValueError) as error:
+        raise ArgumentError(explain(where, f"takes numbers that {dtype} holds", f"{first}, {last}, {step}")) from error
 
 
 @lru_cache(maxsize=256)
@@ -405,7 +419,7 @@ def _grid(where: str, rows: int, columns: int | None) -> tuple[AnyTensor, AnyTen
     """The number of each row, of shape (rows, 1), and of each column, (1, columns)."""
     height = _count(where, "rows", rows)
     width = height if columns is None else _count(where, "columns", columns)
-    return reshape(arange(height), (height, 1)), reshape(arange(width), (1, width))
+    return reshape(_counted(where, 0, height), (height, 1)), reshape(_counted(where, 0, width), (1, width))
 
 
 def tril(x: Tensor[R, D], k: int = 0) -> Tensor[R, D]:
@@ -444,7 +458,7 @@ def diagonal(x: Tensor[Any, D], offset: int = 0, axis1: int = 0, axis2: int = 1)
 def one_hot(indices: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTensor:
     """1 at the place that the integer names, along a last axis of size ``classes``, else 0; 0 everywhere for an integer out of range."""
     count = _count("one_hot", "classes", classes)
-    places = arange(count, dtype=_integers("one_hot", indices).dtype)
+    places = _counted("one_hot", 0, count, dtype=_integers("one_hot", indices).dtype)
     return cast_to(binary(Binary.EQUAL, unsqueeze(indices, -1), places), dtype)
 
 

@@ -9,6 +9,7 @@ pass               changes
 fold_constants     what is computed from constants alone becomes one
 common             an instruction that is there already is not computed twice
 products           a sum over the products of two expanded inputs becomes one PRODUCT, and the pairs are never stored
+windows            a product reads its windows from what they are of, or adds to them; they are stored a block at a time
 dead               what nothing needs goes
 =================  ========================================================================================
 
@@ -161,6 +162,13 @@ def products(program: Program) -> Program:
     return _rewritten(program, change)
 
 
+def windows(program: Program) -> Program:
+    """Products that read windows from what these are of: see `typednn.graph.views`."""
+    from typednn.graph.views import windows
+
+    return windows(program)
+
+
 def dead(program: Program) -> Program:
     """Only what the results need."""
     needed = set(program.outputs)
@@ -173,7 +181,13 @@ def dead(program: Program) -> Program:
     return Program(moved, tuple(places[old] for old in program.outputs))
 
 
-PASSES: Final[dict[str, Pass]] = {"fold_constants": fold_constants, "common": common, "products": products, "dead": dead}
+PASSES: Final[dict[str, Pass]] = {
+    "fold_constants": fold_constants,
+    "common": common,
+    "products": products,
+    "windows": windows,
+    "dead": dead,
+}
 _left_out: list[frozenset[str]] = []
 
 

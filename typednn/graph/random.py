@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.arrays import is_floating, is_integer
+from typednn.arrays import is_floating, is_integer, refuse_beyond_memory
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import Shape
 from typednn.graph.tensor import AnyTensor, sizes_of, tensor
@@ -54,4 +54,5 @@ def _asked(where: str, generator: Rng, shape: int | Sequence[int], dtype: Any, f
     kind = np.dtype(dtype)
     if not (is_floating(kind) if floats else is_integer(kind)):
         raise DTypeError(explain(where, "draws floats" if floats else "draws integers", str(kind)))
+    refuse_beyond_memory(where, sizes, np.dtype(np.float64), "cpu", None)
     return sizes, kind

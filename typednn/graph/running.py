@@ -27,11 +27,12 @@ from typednn.graph.debugging import Debug, any_on, is_on, say, statement
 from typednn.graph.graph import GRAPH
 from typednn.graph.grouping import Alone, Group, Step, grouped, split_reductions
 from typednn.graph.grouping import described as kernel_text
-from typednn.graph.interpreter import compute, interpret
+from typednn.graph.interpreter import compute, interpret, windowed
 from typednn.graph.kernels import kernel_of
 from typednn.graph.kinds import DTYPES, Kind
-from typednn.graph.program import PRODUCT, Instruction, Program, described, left_out, optimised, traced
+from typednn.graph.program import PRODUCT, Contraction, Instruction, Program, described, left_out, optimised, traced
 from typednn.graph.tensor import array_of
+from typednn.graph.views import Windowed
 
 Plan: TypeAlias = Callable[[Sequence[Any]], list[Any]]
 
@@ -182,8 +183,10 @@ class Compiled:
     def _function(self, step: Step) -> Callable[[list[Any]], None]:
         if isinstance(step, Alone):
             each = self.program.instructions[step.place]
+            if isinstance(each.extra, Windowed) and self.xp is np:
+                return _windowed(step.place, each)
             given = [self.program.instructions[place] for place in each.inputs]
-            product = _product(step.place, each, given) if each.kind == PRODUCT and self.xp is np else None
+            product = _product(step.place, each, given) if isinstance(each.extra, Contraction) and self.xp is np else None
             return _alone(step.place, each, self.xp) if product is None else product
         made: Any = None
         if _fits(self.program, step):
@@ -273,6 +276,23 @@ def _interpreted(program: Program, group: Group, xp: Any) -> Callable[[list[Any]
             values[place] = xp.asarray(own[place])
 
     return run
+
+
+def _windowed(place: int, each: Instruction) -> Callable[[list[Any]], None]:
+    """A product of windows, its blocks by `gemm`."""
+    left, right = each.inputs
+
+    def run(values: list[Any]) -> None:
+        values[place] = windowed(np, values[left], values[right], each.extra, each.shape, _multiplied)
+
+    return run
+
+
+def _multiplied(rows: Any, columns: Any) -> Any:
+    found = empty((len(rows), rows.shape[1], columns.shape[2]), rows.dtype)
+    for each in zip(rows, columns, found, strict=True):
+        gemm(*each)
+    return found
 
 
 def _alone(place: int, each: Instruction, xp: Any) -> Callable[[list[Any]], None]:

@@ -6,7 +6,8 @@ stand on both sides; it may also be a pair (before, after) for each axis.
 
 A window of one axis is read by repeating the axis and giving each repeat one place more: reshapes and cuts alone, whatever the sizes.
 Convolutions and pools of floats are one node, the ops of `typednn.kernels`, unless `typednn.graph.whole.decomposed` asks for the twelve
-kinds; then windows are as many times the memory of x as they have places, where the program does not fuse them.
+kinds. Then a product reads windows a block at a time (`typednn.graph.views`); a pool's take as many times the memory of x as they have
+places.
 Source: the formulas are those of `typednn.layers`; windows by repeating: tinygrad.
 """
 
