@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import choice, flag, integer, number
-from typednn.arrays import is_array
 from typednn.config import loads
 from typednn.config.registry import OPTIMIZERS
 from typednn.data import Loader
@@ -179,8 +178,13 @@ class _Estimator(BaseEstimator):
     def _samples(self, x: Numbers) -> Numbers:
         return x.reshape(len(x), *self._shape)
 
+    def _table(self, *arrays: npt.ArrayLike, **checks: Any) -> Any:
+        """``X``, or X and y, as scikit-learn checks them, X in float32; what is too large for that is refused."""
+        with np.errstate(over="ignore"):
+            return validate_data(self, *arrays, dtype=np.float32, **checks)
+
     def _outputs(self, X: npt.ArrayLike) -> Floats:
-        x = validate_data(self._fitted(), X, dtype=np.float32, reset=False)
+        x = self._fitted()._table(X, reset=False)
         outputs: Floats = evaluate(self._exact, self._samples(x), transform=lambda rows: rows.astype(np.float64))
         return outputs
 
@@ -218,7 +222,7 @@ class Classifier(ClassifierMixin, _Estimator):
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Train from the start: ``X`` (samples, features), ``y`` (samples) of numbers or words."""
-        x, y = validate_data(self, X, y, dtype=np.float32)
+        x, y = self._table(X, y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
         draws = self._start(x.shape[1], len(self.classes_))
@@ -228,7 +232,7 @@ class Classifier(ClassifierMixin, _Estimator):
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """One more pass, over these rows; the first call needs all ``classes``, or takes those of ``y``."""
         first = not hasattr(self, "model_")
-        x, y = validate_data(self, X, y, dtype=np.float32, reset=first)
+        x, y = self._table(X, y, reset=first)
         check_classification_targets(y)
         if first:
             self.classes_ = np.unique(np.asarray(y if classes is None else classes))
@@ -276,8 +280,9 @@ class Regressor(RegressorMixin, _Estimator):
         return self._train(MSE(), x, targets, 1)
 
     def _rows(self, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool) -> tuple[Numbers, Numbers]:
-        x, y = validate_data(self, X, y, dtype=np.float32, multi_output=True, y_numeric=True, reset=reset)
-        targets = check_array(y, dtype=np.float32, ensure_2d=False, input_name="y")
+        x, y = self._table(X, y, multi_output=True, y_numeric=True, reset=reset)
+        with np.errstate(over="ignore"):
+            targets = check_array(y, dtype=np.float32, ensure_2d=False, input_name="y")
         self._flat: bool = targets.ndim == 1
         return x, targets.reshape(len(x), -1)
 
@@ -328,7 +333,7 @@ def _perceptron(where: str, features: int, hidden: Sequence[int], outputs: int) 
 
 def _plain(value: Any) -> Any:
     """An array of its own memory, where joblib gives one that is mapped from a file."""
-    return np.array(value) if is_array(value) else value
+    return value if isinstance(value, int) else np.array(value)
 
 
 def _sample(model: Any) -> tuple[int, ...] | None:
