@@ -180,7 +180,7 @@ class _Estimator(BaseEstimator):
 
     def _table(self, *arrays: npt.ArrayLike, **checks: Any) -> Any:
         """``X``, or X and y, as scikit-learn checks them, X in float32; what is too large for that is refused."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return validate_data(self, *arrays, dtype=np.float32, **checks)
 
     def _outputs(self, X: npt.ArrayLike) -> Floats:
@@ -281,7 +281,7 @@ class Regressor(RegressorMixin, _Estimator):
 
     def _rows(self, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool) -> tuple[Numbers, Numbers]:
         x, y = self._table(X, y, multi_output=True, y_numeric=True, reset=reset)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             targets = check_array(y, dtype=np.float32, ensure_2d=False, input_name="y")
         self._flat: bool = targets.ndim == 1
         return x, targets.reshape(len(x), -1)
