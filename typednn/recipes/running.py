@@ -50,6 +50,14 @@ class Trained:
     test: Report
     folder: Path | None
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: where the run is, how it went, and the report on the test set."""
+        from typednn.html import Html, facts, shown
+
+        told = {"train": self.train.headline, "test": self.test.headline, "run": "none" if self.folder is None else self.folder}
+        parts = (Html(part._repr_html_()) for part in (self.history, self.test))
+        return shown(self.plan.recipe.name, facts(told), *parts)
+
 
 def train(
     recipe: Recipe,

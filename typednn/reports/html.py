@@ -6,7 +6,6 @@ browser to load anything. All text from files is escaped. A note stands in the p
 
 import base64
 import os
-import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 
 from typednn.errors import DataError, MissingExtra, explain
 from typednn.files import as_object, write_whole
+from typednn.html import escaped
 from typednn.reports.plots import write_plots
 from typednn.runs.recorded import AnyScores, LanguageScores, Metrics, RegressionScores, Scores, read_metrics, read_scores
 from typednn.runs.run_files import as_list, attempted, existing_run, read_bytes, read_json, read_text
@@ -296,8 +296,3 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_
         f'<details{" open" if is_open else ""}><summary>{escaped(words)}</summary><div class="wide">'
         f"<table><thead><tr>{top}</tr></thead><tbody>\n{lines}\n</tbody></table></div></details>"
     )
-
-
-def escaped(text: str) -> str:
-    """``text`` for HTML, without control characters, which have no meaning there."""
-    return escape(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n")))

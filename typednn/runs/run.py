@@ -31,6 +31,7 @@ from typednn.module.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.runs.environment import environment
 from typednn.runs.history import Best
+from typednn.runs.recorded import read_metrics
 from typednn.runs.run_files import read_bytes
 from typednn.runs.state import Json, TrainingState, generator_states, restore_generators
 
@@ -126,6 +127,18 @@ class Run(AbstractContextManager["Run"]):
         if not path.resolve().is_relative_to(self.folder.resolve()):
             raise CheckpointError(explain(str(self.folder), "everything lies within the run folder", f"{name!r}, which leads out of it"))
         return path
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the folder, and the losses that it holds."""
+        from typednn.html import curves, facts, number, shown
+
+        metrics = read_metrics(self.folder)
+        steps, epochs, losses, *_ = metrics.steps
+        lines = {"training": list(zip(steps.tolist(), losses.tolist(), strict=True))}
+        lines |= {split: list(zip(*(series.tolist() for series in found[:2]), strict=True)) for split, found in metrics.evaluations.items()}
+        told: dict[str, object] = {"config": "none" if self.config_path is None else self.config_path.name, "steps": f"{len(steps):,}"}
+        told |= {"epochs": f"{epochs[-1]:g}", "last loss": number(float(losses[-1]))} if len(steps) else {}
+        return shown(f"Run {self.folder}", facts(told), curves(lines, "step"))
 
     # ------------------------------------------------------------------ lock
 
