@@ -83,6 +83,14 @@ def tinted(words: str, share: float) -> Html:
     return Html(f'<div style="padding:0 .3em;background:rgba(0,114,178,{0.65 * share**0.45:.2f})">{escaped(words) or "&nbsp;"}</div>')
 
 
+def progress(share: float, words: str, lines: Sequence[str]) -> Html:
+    """A bar of which ``share`` is filled, with words beside it, and lines of text below."""
+    filled = f'<div style="width:{100 * min(max(share, 0.0), 1.0):.1f}%;height:100%;background:{COLOURS[0]}"></div>'
+    track = "display:inline-block;width:16em;height:.6em;margin-right:.8em;background:rgba(128,128,128,.3)"
+    text = f'<pre style="margin:.3em 0;background:none;color:inherit">{escaped(chr(10).join(lines))}</pre>' if lines else ""
+    return Html(f'<div><div style="{track}">{filled}</div>{escaped(words)}</div>{text}')
+
+
 def number(value: float) -> Html:
     """A number with four digits; one that is not finite stands out."""
     if math.isfinite(value):

@@ -48,7 +48,6 @@ class _Images(Generic[Images]):
             got = f"{self.train_images.shape[1:]} to train and {self.test_images.shape[1:]} to test"
             raise ArgumentError(explain(where, "all images have one shape", got))
 
-
     def _repr_html_(self) -> str:
         """What a notebook shows: sizes, and the first images."""
         from typednn.html import facts, shown
@@ -59,7 +58,8 @@ class _Images(Generic[Images]):
 
 def first_images(images: npt.NDArray[Any], labels: npt.NDArray[Any], names: Sequence[str] = ()) -> str:
     """The shape and the first images for a notebook, each with its label or that label's name."""
-    from typednn.html import facts, images as pictures, number
+    from typednn.html import facts, number
+    from typednn.html import images as pictures
 
     told = {"each": f"{' × '.join(map(str, images.shape[1:]))} {images.dtype}"}
     if images.ndim != 4 or images.shape[3] not in (1, 3):

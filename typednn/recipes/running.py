@@ -64,12 +64,15 @@ def train(
     data: str | Samples | None = None,
     *,
     run: str | Path | None = None,
+    overwrite: bool = False,
     source: Mapping[str, str] | None = None,
     progress: bool | Literal["auto"] = "auto",
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Trained:
     """Train from the start. ``data`` is a name, a folder or `Samples`, by default the recipe's own; ``run`` a new folder, or None.
+
+    ``overwrite``: a run that is in that folder is removed first, as `Run.create` says.
 
     ``source`` says how `Samples` are found again when the run is resumed: ``{"name": …}`` for `load_data`, ``{"train": …, "test": …}``
     for `load_tables`.
@@ -86,7 +89,7 @@ def train(
     start = _check(plan, samples, model)
     if run is None:
         return _trained(plan, config, model, start, samples, None, progress, time_limit, callbacks)
-    with Run.create(run, plan.to_text(), model, config=FILE) as opened:
+    with Run.create(run, plan.to_text(), model, config=FILE, overwrite=overwrite) as opened:
         write_whole(opened.folder / "config.toml", plan.config.encode())
         if samples.vocabulary is not None:
             samples.vocabulary.save(opened.folder / VOCABULARY)
