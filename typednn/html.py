@@ -88,7 +88,7 @@ def progress(share: float, words: str, lines: Sequence[str]) -> Html:
     filled = f'<div style="width:{100 * min(max(share, 0.0), 1.0):.1f}%;height:100%;background:{COLOURS[0]}"></div>'
     track = "display:inline-block;width:16em;height:.6em;margin-right:.8em;background:rgba(128,128,128,.3)"
     text = f'<pre style="margin:.3em 0;background:none;color:inherit">{escaped(chr(10).join(lines))}</pre>' if lines else ""
-    return Html(f'<div><div style="{track}">{filled}</div>{escaped(words)}</div>{text}')
+    return Html(f'<div style="white-space:pre"><div style="{track}">{filled}</div>{escaped(words)}</div>{text}')
 
 
 def number(value: float) -> Html:
