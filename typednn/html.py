@@ -22,6 +22,7 @@ Points: TypeAlias = Sequence[tuple[float, float]]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")  # Okabe's and Ito's, seen on white and on black
 _ROWS = 200  # of a table
 _POINTS = 300  # of a line
+_GREATEST = 1e300  # beyond it, differences overflow
 _SIDE = 64  # pixels of a small image
 _FAINT = "color:inherit;opacity:.7"
 _LINE = "1px solid rgba(128,128,128,.4)"
@@ -103,7 +104,10 @@ def curves(lines: Mapping[str, Points], along: str) -> Html:
 
     Points that are not finite are left out; nothing is drawn where no point is left.
     """
-    finite = {name: _thinned([(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]) for name, points in lines.items()}
+    finite = {
+        name: _thinned([(_within(x), _within(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)])
+        for name, points in lines.items()
+    }
     finite = {name: points for name, points in finite.items() if points}
     if not finite:
         return Html("")
@@ -139,6 +143,10 @@ def curves(lines: Mapping[str, Points], along: str) -> Html:
         f'<svg viewBox="0 0 480 {bottom + 42:.0f}" width="480" role="img" aria-label="{escaped(", ".join(finite))}" style="{style}" '
         f'font-size="11" font-family="system-ui,sans-serif">{"".join(drawn)}</svg>'
     )
+
+
+def _within(value: float) -> float:
+    return min(max(value, -_GREATEST), _GREATEST)
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:
