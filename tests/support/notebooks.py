@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 def read(name: str) -> Any:
     """The notebook ``examples/NAME.ipynb``, which is stored without anything that a run leaves."""
-    notebook = nbformat.read(REPOSITORY / "examples" / f"{name}.ipynb", as_version=4)
+    notebook: Any = nbformat.read(REPOSITORY / "examples" / f"{name}.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     for cell in notebook.cells:
         assert cell.cell_type == "markdown" or (cell.outputs == [] and cell.execution_count is None), f"{name}: store it without outputs"

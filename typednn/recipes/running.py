@@ -55,8 +55,8 @@ class Trained:
         from typednn.html import Html, facts, shown
 
         told = {"train": self.train.headline, "test": self.test.headline, "run": "none" if self.folder is None else self.folder}
-        parts = (Html(part._repr_html_()) for part in (self.history, self.test))
-        return shown(self.plan.recipe.name, facts(told), *parts)
+        parts: tuple[Any, ...] = self.history, self.test
+        return shown(self.plan.recipe.name, facts(told), *(Html(part._repr_html_()) for part in parts))
 
 
 def train(
