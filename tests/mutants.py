@@ -380,4 +380,26 @@ MUTANTS = [
         "            pass\n",
         "tests/kernels/test_attention.py::test_dropout",
     ),
+    # ------------------------------------------------------------------ docs/scikit-learn.md, docs/notebooks.md, docs/runs.md
+    mutant(
+        "the model is built again from model, so a pickle holds no layers",
+        "typednn/sklearn.py",
+        'if "model_" in state:',
+        'if "nothing" in state:',
+        "tests/test_sklearn.py::test_a_pickle_holds_arrays_and_parameters_only",
+    ),
+    mutant(
+        "every text is escaped",
+        "typednn/html.py",
+        "return value if isinstance(value, Html) else escaped(str(value))",
+        "return str(value)",
+        "tests/test_html.py::test_text_is_text",
+    ),
+    mutant(
+        "if the folder holds a file that is no part of a run, nothing is removed",
+        "typednn/runs/run.py",
+        "if path.name not in _OWN and not path.name.startswith",
+        "if False and not path.name.startswith",
+        "tests/runs/test_run.py::test_overwriting_removes_nothing_that_is_no_run",
+    ),
 ]  # fmt: skip

@@ -33,6 +33,7 @@ from typednn.errors import ArgumentError, explain
 Measure: TypeAlias = Literal["precision", "recall", "f1"]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Shares: TypeAlias = npt.NDArray[np.float64]
+_CELLS = 25  # classes of a confusion matrix in a notebook
 
 
 @final
@@ -110,6 +111,27 @@ class ClassificationReport:
             "split": "test",
             "train_accuracy": train.accuracy,
         }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the shares of every class, and the confusion matrix, darker where more of a class is."""
+        from typednn.html import shown, table, tinted
+
+        names = self.names if len(self.names) == self.classes else tuple(map(str, range(self.classes)))
+        shares = list(zip(*(share.tolist() for share in (self.precision, self.recall, self.f1)), strict=True))
+        rows = [
+            (name, *(f"{share:.3f}" for share in row), f"{count:,}")
+            for name, row, count in zip(names, shares, self.support.tolist(), strict=True)
+        ]
+        head = ["class", "precision", "recall", "F1", "support"]
+        parts = [table(head, rows, numbers=head[1:])]
+        if self.classes <= _CELLS:
+            cells = [
+                (name, *(tinted(f"{count:,}" if count else "", count / max(total, 1)) for count in row))
+                for name, row, total in zip(names, self.confusion.tolist(), self.support.tolist(), strict=True)
+            ]
+            parts.append(table(["true, predicted", *names], cells, numbers=names))
+        right = f"{np.trace(self.confusion):,} of {self.confusion.sum():,}"
+        return shown(f"{self.headline} ({right})", *parts)
 
     def __str__(self) -> str:
         """The shares of every class, the accuracy, and the confusion matrix."""
@@ -196,6 +218,13 @@ class RegressionReport:
         """As ``report.json`` has it, with the R² on the training set."""
         return {"task": "regression", **asdict(self), "split": "test", "train_r2": train.r2}
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from typednn.html import facts, number, shown
+
+        errors = {"mean squared error": number(self.mse), "mean absolute error": number(self.mae)}
+        return shown(self.headline, facts({"samples": f"{self.samples:,}", **errors}))
+
     def __str__(self) -> str:
         return (
             f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nRMSE     {self.rmse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
@@ -229,6 +258,13 @@ class LanguageReport:
     def as_json(self, train: LanguageReport) -> dict[str, Any]:
         """As ``report.json`` has it, with the loss on the training text."""
         return {"task": "language", **asdict(self), "split": "validation", "train_loss": train.loss}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from typednn.html import facts, number, shown
+
+        right = f"{self.token_accuracy:.2%} of the next tokens"
+        return shown(self.headline, facts({"tokens": f"{self.tokens:,}", "loss": number(self.loss), "right": right}))
 
     def __str__(self) -> str:
         return (

@@ -136,6 +136,75 @@ def test_a_run_is_made_once(tmp_path: Path) -> None:
         assert (made.folder / "recipe.json").read_text() == "{}"
 
 
+def test_a_run_is_overwritten_on_request(tmp_path: Path) -> None:
+    """A notebook's cell that is run again: the new run has nothing of the first."""
+    folder = _trained(tmp_path / "run", epochs=2)
+    for name in ("plots", "vocabulary"):
+        (folder / name).mkdir()
+        (folder / name / "a").write_text("")
+    for name in ("report.html", "report.json", "pictures.safetensors", "recipe.json", ".new-report.html"):
+        (folder / name).write_text("{}")
+    with Run.create(folder, "seed = 1\n", _model(), overwrite=True) as run:
+        assert sorted(path.name for path in folder.iterdir()) == ["config.toml", "environment.json", "lock", "model.txt"]
+        assert (folder / "config.toml").read_text() == "seed = 1\n"
+        assert run.latest() is None
+        assert _fit(run).steps == 21
+    with Run.create(tmp_path / "new", "a = 1\n", overwrite=True) as run:
+        assert run.folder.is_dir()
+
+
+def test_a_run_that_this_process_left_open_is_overwritten(tmp_path: Path) -> None:
+    first = Run.create(tmp_path / "run", "a = 1\n", _model())
+    _fit(first)
+    with pytest.raises(StateError, match="needs a folder without one"):
+        Run.create(tmp_path / "run", "a = 2\n")
+    (tmp_path / "elsewhere").mkdir()
+    with Run.create(tmp_path / "elsewhere" / ".." / "run", "a = 2\n", _model(), overwrite=True) as second:
+        _fit(second)
+        with pytest.raises(StateError, match="training needs the run's lock"):
+            _fit(first)
+    again = Run.open(tmp_path / "run")  # opened, and left so
+    with Run.create(tmp_path / "run", "a = 3\n", overwrite=True), pytest.raises(StateError, match="training needs the run's lock"):
+        again.require_lock()
+
+
+def test_overwriting_removes_nothing_that_is_no_run(tmp_path: Path) -> None:
+    folder = _trained(tmp_path / "run", epochs=1)
+    (folder / "thesis.tex").write_text("")
+    kept = sorted(folder.rglob("*"))
+    with pytest.raises(StateError, match=r"overwrite=True removes a run and nothing else, got a run, and thesis\.tex; move that away"):
+        Run.create(folder, "", overwrite=True)
+    assert sorted(folder.rglob("*")) == kept
+    (folder / "thesis.tex").unlink()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "photo.png").write_text("")
+    (folder / "plots").symlink_to(outside)
+    Run.create(folder, "", overwrite=True).close()
+    assert (outside / "photo.png").exists()
+    (tmp_path / "data" / "events").mkdir(parents=True)
+    with pytest.raises(StateError, match="a new run needs an empty folder, got events"):
+        Run.create(tmp_path / "data", "", overwrite=True)
+    with pytest.raises(ArgumentError, match="overwrite must be True or False, got 'yes'"):
+        Run.create(tmp_path / "new", "", overwrite="yes")  # type: ignore[arg-type]
+
+
+def test_a_run_in_which_another_process_trains_is_not_overwritten(tmp_path: Path) -> None:
+    folder = _trained(tmp_path / "run", epochs=1)
+    program = (
+        f"import time\nfrom typednn.runs import Run\nwith Run.open({str(folder)!r}):\n    print('open', flush=True)\n    time.sleep(60)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        kept = sorted(folder.rglob("*"))
+        with pytest.raises(RunLocked, match=f"a lock held by process {other.pid}"):
+            Run.create(folder, "", overwrite=True)
+        assert sorted(folder.rglob("*")) == kept
+        other.kill()
+
+
 def test_a_creation_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
     for name in ("lock", "environment.json", ".new-model.txt", "model.txt"):
         (tmp_path / name).write_text("half")

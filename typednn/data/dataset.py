@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, final
 
@@ -14,6 +15,7 @@ from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
+_SHOWN = 12  # images in a notebook
 Images = TypeVar("Images", bound=np.ndarray[Any, Any])
 
 
@@ -45,6 +47,27 @@ class _Images(Generic[Images]):
         if self.train_images.shape[1:] != self.test_images.shape[1:]:
             got = f"{self.train_images.shape[1:]} to train and {self.test_images.shape[1:]} to test"
             raise ArgumentError(explain(where, "all images have one shape", got))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: sizes, and the first images."""
+        from typednn.html import facts, shown
+
+        counts = {"to train on": f"{len(self.train_labels):,}", "to test": f"{len(self.test_labels):,}", "classes": self.classes}
+        return shown(type(self).__name__, facts(counts), first_images(self.train_images, self.train_labels))
+
+
+def first_images(images: npt.NDArray[Any], labels: npt.NDArray[Any], names: Sequence[str] = ()) -> str:
+    """The shape and the first images for a notebook, each with its label or that label's name."""
+    from typednn.html import facts, number
+    from typednn.html import images as pictures
+
+    told = {"each": f"{' × '.join(map(str, images.shape[1:]))} {images.dtype}"}
+    if images.ndim != 4 or images.shape[3] not in (1, 3):
+        return facts(told)
+    first = images[:_SHOWN]
+    told |= {"from": number(float(first.min())), "to": number(float(first.max()))}
+    words = [names[label] if label < len(names) else label for label in labels[:_SHOWN].tolist()]
+    return facts(told) + pictures(first, words)
 
 
 @final

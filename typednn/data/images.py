@@ -27,6 +27,7 @@ import numpy as np
 from typednn.arguments import integer, pair
 from typednn.arrays import Array3, Array4, IntArray1
 from typednn.data.class_folders import class_folders
+from typednn.data.dataset import first_images
 from typednn.errors import ArgumentError, DataError, TypednnError, explain, optional
 from typednn.files import File, allow, limit_of, opened, path_of
 
@@ -51,6 +52,14 @@ class ImageFolder:
     labels: IntArray1
     names: tuple[str, ...]
     paths: tuple[Path, ...]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: sizes, and the first image of each class."""
+        from typednn.html import facts, shown
+
+        counts = {"images": f"{len(self.labels):,}", "classes": len(self.names)}
+        _, first = np.unique(self.labels, return_index=True)
+        return shown("ImageFolder", facts(counts), first_images(self.images[first], self.labels[first], self.names))
 
 
 def image_size(path: str | Path) -> tuple[int, int]:

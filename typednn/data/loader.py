@@ -181,6 +181,14 @@ class Loader(Generic[X, Y]):
         """Batches in an epoch."""
         return math.ceil(self.rows / self.batch_size)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: rows, batches, and the position."""
+        from typednn.html import facts, shown, table
+
+        arrays = [(name, " × ".join(map(str, array.shape)), array.dtype) for name, array in (("x", self._x), ("y", self._y))]
+        place = {"batch size": self.batch_size, "batches an epoch": f"{self.steps_per_epoch:,}", "shuffled": self._rng is not None}
+        return shown("Loader", facts(place | {"epochs done": self.epoch}), table(["", "shape", "dtype"], arrays))
+
     def batches(self) -> Iterator[Batch[X, Y]]:
         """The rest of the current epoch; when it is exhausted, ``epoch`` is one more and ``step`` 0.
 

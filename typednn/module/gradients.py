@@ -92,6 +92,21 @@ class Gradient:
         shown = [field.name for field in fields if field.repr and not (field.name == "input" and self.is_deferred)]
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: of each parameter's derivative the shape and the norm, as a number and a bar."""
+        from typednn.html import bar, facts, number, shown, table
+
+        leaves = self.leaves()
+        norms = {name: math.sqrt(float(np.sum(np.square(to_numpy(leaf), dtype=np.float64)))) for name, leaf in leaves.items()}
+        most = max((norm for norm in norms.values() if math.isfinite(norm)), default=0.0) or 1.0
+        rows = [
+            (name, " × ".join(map(str, leaf.shape)), number(norms[name]), bar(norms[name] / most if math.isfinite(norms[name]) else 1.0))
+            for name, leaf in leaves.items()
+        ]
+        total = number(math.sqrt(sum(norm * norm for norm in norms.values())))
+        parts = facts({"norm": total}), table(["parameter", "shape", "norm", ""], rows, numbers=("norm",))
+        return shown(type(self).__qualname__, *parts)
+
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
         sums = dict(named_leaves(self))

@@ -320,6 +320,10 @@ class Module(Node, Enforced):
         """One line per module: name, layer, shapes, count; a shared parameter is counted where it stands first."""
         return printing.table(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a table of layers, shapes and parameters."""
+        return printing.html(self)
+
     def printed_count(self, own: int) -> str:
         """The last column of a printed model: how many numbers this module learns itself."""
         return f"{own:,}" if own else ""

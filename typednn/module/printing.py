@@ -1,4 +1,4 @@
-"""How a module prints: as the call that builds it, or a line for each module below it."""
+"""How a module prints: as the call that builds it, or a line for each module below it; in a notebook, a table."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from typednn.errors import TypednnError
 from typednn.module import delegation
 from typednn.module.state import Stateful
 
@@ -63,7 +64,41 @@ def table(model: Any) -> str:
         f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()
         for name, layer, shapes, count in lines
     ]
+    return "\n".join([*table, total(model)])
+
+
+def total(model: Any) -> str:
+    """How many parameters there are in all."""
     known = sum(math.prod(shape) for shape in model.own_shapes().values())
     unknown = sum(module.printed_count(0) == "?" for _, module in delegation.foreign_parts(model))
-    total = f"{known:,} parameters, and those of {unknown} foreign parts" if unknown else f"{model.num_parameters():,} parameters"
-    return "\n".join([*table, total])
+    return f"{known:,} parameters, and those of {unknown} foreign parts" if unknown else f"{model.num_parameters():,} parameters"
+
+
+def html(model: Any) -> str:
+    """`rows` as a table for notebooks; of a chain that knows its input, with the shape after each part."""
+    from typednn.html import shown
+    from typednn.html import table as html_table
+
+    after = _shapes_after(model)
+    head = ["", "layer", *(["output"] if after else []), "parameters", "count"]
+    lines = [
+        [name, layer, *([after.get(path, "")] if after else []), shapes, count]
+        for (name, layer, shapes, count), (path, _) in zip(rows(model), model.named_modules(), strict=True)
+    ]
+    return shown(f"{type(model).__name__}, {total(model)}", html_table(head, lines, numbers=("count",)))
+
+
+def _shapes_after(model: Any) -> dict[str, str]:
+    """The shape of one sample after each part of a chain, by the part's name."""
+    sample = getattr(model, "sample", None)
+    if sample is None:
+        return {}
+    found, flow = {"": f"from {' × '.join(map(str, sample.sizes))}"}, sample.flow
+    try:
+        for name, part in model.children():
+            flow = part.trace(flow)
+            sizes = flow.sizes()
+            found[name] = "" if sizes is None else " × ".join(map(str, sizes))
+    except TypednnError:  # a part reads rows, where the chain's samples are none
+        pass
+    return found

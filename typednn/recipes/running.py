@@ -28,7 +28,7 @@ from typednn.models import load_gpt2
 from typednn.module.foreign import Foreign
 from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
-from typednn.recipes.samples import Samples, Scaling, found_by
+from typednn.recipes.samples import Samples, found_by
 from typednn.runs import Run
 from typednn.runs.checkpoint import checkpoints
 from typednn.runs.run_files import read_bytes
@@ -57,18 +57,29 @@ class Trained:
     folder: Path | None
     steps: int
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: where the run is, how it went, and the report on the test set."""
+        from typednn.html import Html, facts, shown
+
+        told = {"train": self.train.headline, "test": self.test.headline, "run": "none" if self.folder is None else self.folder}
+        parts: tuple[Any, ...] = self.history, self.test
+        return shown(self.plan.recipe.name, facts(told), *(Html(part._repr_html_()) for part in parts))
+
 
 def train(
     recipe: Recipe,
     data: str | Samples | None = None,
     *,
     run: str | Path | None = None,
+    overwrite: bool = False,
     source: Mapping[str, str] | None = None,
     progress: bool | Literal["auto"] = "auto",
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Trained:
     """Train from the start. ``data`` is a name, a folder or `Samples`, by default the recipe's own; ``run`` a new folder, or None.
+
+    ``overwrite``: a run that is in that folder is removed first, as `Run.create` says.
 
     ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves (`Samples.source`):
     ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
@@ -85,7 +96,7 @@ def train(
     start = _check(plan, samples, model)
     if run is None:
         return _trained(plan, config, model, start, samples, None, progress, time_limit, callbacks)
-    with Run.create(run, plan.to_text(), model, config=FILE) as opened:
+    with Run.create(run, plan.to_text(), model, config=FILE, overwrite=overwrite) as opened:
         write_whole(opened.folder / "config.toml", plan.config.encode())
         if samples.vocabulary is not None:
             samples.vocabulary.save(opened.folder / VOCABULARY)

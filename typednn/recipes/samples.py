@@ -37,7 +37,7 @@ from typednn.data import (
     windows,
 )
 from typednn.data.class_folders import inside, part_folders
-from typednn.data.dataset import moments
+from typednn.data.dataset import first_images, moments
 from typednn.data.text import TOKENS, padded
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
@@ -87,6 +87,15 @@ class Samples:
     def classes(self) -> int:
         """How many there are: those that have names, or up to the largest label; of a text, the tokens of its vocabulary."""
         return len(self.vocabulary) if self.vocabulary is not None else len(self.names) or int(self.y.max()) + 1
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: sizes, and the first images if they are images."""
+        from typednn.html import facts, shown
+
+        told: dict[str, object] = {"to train on": f"{len(self.x):,}", "to test": f"{len(self.test_x):,}"}
+        labelled = self.vocabulary is None and self.y.dtype.kind in "iu"
+        told |= {"classes": self.classes} if labelled else {"targets": self.y.dtype}
+        return shown(f"{self.name}: {self.where}", facts(told), first_images(self.x, self.y, self.names) if labelled else "")
 
     def shaped(self, *sizes: int, stride: int | None = None) -> Samples:
         """Each input as an array of ``sizes``, the shape of one sample in the model; texts are cut or padded to it.

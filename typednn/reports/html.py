@@ -9,7 +9,6 @@ wider than a phone scrolls in a box of its own.
 
 import base64
 import os
-import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 
 from typednn.errors import DataError, MissingExtra, explain, installing
 from typednn.files import as_object, write_whole
+from typednn.html import escaped
 from typednn.reports.canvas import CELL, DARK, HALF, INK, ON_STRONG, PAPER, STRONG, opacity
 from typednn.reports.plots import page_pictures, write_plots
 from typednn.runs.recorded import AnyScores, LanguageScores, Metrics, RegressionScores, Scores, read_metrics, read_scores, read_starts
@@ -496,8 +496,3 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_
         f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(words)}">'
         f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>\n{lines}\n</tbody></table></div></details>'
     )
-
-
-def escaped(text: str) -> str:
-    """``text`` for HTML, without control characters, which have no meaning there."""
-    return escape(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n")))

@@ -7,6 +7,7 @@ from typing import Any
 
 from typednn.errors import ArgumentError, explain
 
+_SHOWN = 10  # evaluations in a notebook
 RECORD = ("step", "epoch", "split", "loss")  # keys of an evaluation besides its metrics
 
 
@@ -79,6 +80,30 @@ class History:
     best: Best | None = None
     steps: int = 0
     stopped: str = ""
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the losses as curves over the epochs, and the last evaluations."""
+        from typednn.html import curves, facts, number, shown, table
+
+        lines = {"training": [(float(epoch.number), epoch.loss) for epoch in self.epochs]}
+        each = self.steps / max(len(self.epochs), 1)  # steps of an epoch; all counts are 0 before the first
+        for measured in self.evaluations:
+            lines.setdefault(measured.split, []).append((measured.step / max(each, 1.0), measured.loss))
+        told: dict[str, object] = {"epochs": len(self.epochs), "steps": f"{self.steps:,}"}
+        told |= {"last loss": number(self.epochs[-1].loss)} if self.epochs else {}
+        told |= {"seconds": f"{sum(epoch.seconds for epoch in self.epochs):.1f}"}
+        told |= {"ended by": self.stopped} if self.stopped else {}
+        metrics = list(dict.fromkeys(name for measured in self.evaluations for name in measured.metrics))
+        head = ["step", "epoch", "split", "loss", *metrics, ""]
+        best = None if self.best is None else self.best.step
+        rows = [
+            [measured.step, measured.epoch, measured.split, number(measured.loss)]
+            + [number(measured.metrics[name]) if name in measured.metrics else "" for name in metrics]
+            + ["best" if measured.step == best else ""]
+            for measured in self.evaluations[-_SHOWN:]
+        ]
+        numbers = table(head, rows, numbers=("step", "epoch", "loss", *metrics)) if rows else ""
+        return shown("History", facts(told), curves(lines, "epoch"), numbers)
 
     @property
     def losses(self) -> list[float]:

@@ -12,6 +12,7 @@ The config is written last, so a folder with a config is a complete run. One pro
 import hashlib
 import json
 import os
+import shutil
 import stat
 import warnings
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
 
+from typednn.arguments import flag
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
 from typednn.files import reason, replace_file, sync_folder
@@ -31,12 +33,20 @@ from typednn.module.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.runs.environment import environment, start
 from typednn.runs.history import Best
+from typednn.runs.recorded import read_metrics
 from typednn.runs.run_files import read_bytes
 from typednn.runs.state import Json, TrainingState, generator_states, restore_generators
 
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
+# What a run's folder holds: see docs/runs.md.
+_OWN = frozenset(
+    ("checkpoints", "environment.json", "events", "lock", "metrics.jsonl", "model.txt", "pictures.safetensors", "plots", "report.html")
+) | {"report.json", "vocabulary", *CONFIGS}
 _LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+_LOCKED: set["Run"] = set()  # those of this process
 
 
 class RunLocked(StateError):
@@ -61,15 +71,28 @@ class Run(AbstractContextManager["Run"]):
         self._metrics: int | None = None
 
     @classmethod
-    def create(cls, folder: str | os.PathLike[str], config_text: str, model: Module | None = None, *, config: str = "config.toml") -> Self:
-        """A new run in ``folder``, which is made where it is missing and must not hold a run already."""
+    def create(
+        cls,
+        folder: str | os.PathLike[str],
+        config_text: str,
+        model: Module | None = None,
+        *,
+        config: str = "config.toml",
+        overwrite: bool = False,
+    ) -> Self:
+        """A new run in ``folder``, which is made where it is missing and must not hold a run already.
+
+        With ``overwrite`` a run that it holds is removed first, and one that this process has left open there is closed: a notebook's
+        cell can be run twice. A folder that holds anything else, or in which another process trains, stays as it is, with an error.
+        """
         if config not in CONFIGS:
             raise ArgumentError(explain("Run.create", f"config must be one of {', '.join(CONFIGS)}", repr(config)), "config")
         run = cls(folder)
+        if flag("Run.create", "overwrite", overwrite):
+            run._remove_earlier()
         if run.config_path is not None:
-            raise StateError(
-                explain(str(run.folder), "a new run needs a folder without one", "a run", "resume it, or choose another folder")
-            )
+            cure = "resume it, or choose another folder; in Python, overwrite=True replaces it"
+            raise StateError(explain(str(run.folder), "a new run needs a folder without one", "a run", cure))
         with storing(run.folder):
             run.folder.mkdir(parents=True, exist_ok=True)
         run._refuse_other_files()  # before a lock file is made, and again under the lock
@@ -127,7 +150,41 @@ class Run(AbstractContextManager["Run"]):
             raise CheckpointError(explain(str(self.folder), "everything lies within the run folder", f"{name!r}, which leads out of it"))
         return path
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the folder, and the losses that it holds."""
+        from typednn.html import curves, facts, number, shown
+
+        metrics = read_metrics(self.folder)
+        steps, epochs, losses, *_ = metrics.steps
+        lines = {"training": list(zip(steps.tolist(), losses.tolist(), strict=True))}
+        lines |= {split: list(zip(*(series.tolist() for series in found[:2]), strict=True)) for split, found in metrics.evaluations.items()}
+        told: dict[str, object] = {"config": "none" if self.config_path is None else self.config_path.name, "steps": f"{len(steps):,}"}
+        told |= {"epochs": f"{epochs[-1]:g}", "last loss": number(float(losses[-1]))} if len(steps) else {}
+        return shown(f"Run {self.folder}", facts(told), curves(lines, "step"))
+
     # ------------------------------------------------------------------ lock
+
+    def _remove_earlier(self) -> None:
+        """Remove a run that is in the folder, and nothing else."""
+        for left_open in [run for run in _LOCKED if run.folder.resolve() == self.folder.resolve()]:
+            left_open.close()
+        if self.config_path is None:
+            return
+        with storing(self.folder):
+            others = sorted(path.name for path in self.folder.iterdir() if path.name not in _OWN and not path.name.startswith(".new-"))
+        if others:
+            rule, got = "overwrite=True removes a run and nothing else", f"a run, and {', '.join(others[:5])}"
+            raise StateError(explain(str(self.folder), rule, got, "move that away, or choose another folder"))
+        try:
+            self._acquire()
+            with storing(self.folder):
+                for path in sorted(self.folder.iterdir(), key=lambda path: path.name in CONFIGS):  # until the last it is a run
+                    if path.is_dir() and not path.is_symlink():
+                        shutil.rmtree(path)
+                    elif path.name != "lock":
+                        path.unlink()
+        finally:
+            self.close()
 
     def _refuse_other_files(self) -> None:
         with storing(self.folder):
@@ -157,6 +214,7 @@ class Run(AbstractContextManager["Run"]):
                     refused.append(error)
             os.ftruncate(self._locks[0], 0)
             os.pwrite(self._locks[0], f"{os.getpid()}\n".encode(), 0)
+        _LOCKED.add(self)
         self._by_file = bool(refused)
         if len(refused) == len(self._locks):
             self.warn(f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here", 3)
@@ -187,6 +245,7 @@ class Run(AbstractContextManager["Run"]):
         for handle in (*self._locks, *([] if self._metrics is None else [self._metrics])):
             os.close(handle)
         self._metrics, self._locks = None, []
+        _LOCKED.discard(self)
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,15 +1,49 @@
-"""Progress on standard error: a bar with ETA on a terminal, a line per epoch elsewhere, nothing when quiet."""
+"""Progress: a bar with ETA on a terminal or in a notebook, a line per epoch elsewhere, on standard error; nothing when quiet."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, final
 
+from typednn.html import progress
 from typednn.runs.history import Epoch, Measured
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
+
+
+_LINES = 8  # epochs below a notebook's bar; the history has all
+
+
+@final
+class Cell:
+    """The output of a notebook's cell: a bar, and lines below it. It is shown once, and then changed in place."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._display: Any = import_module("IPython.display")
+        self._total, self._first, self._done = max(total, 1), done, done
+        self._words = ""
+        self._notes: list[str] = []
+        self._epochs: list[str] = []
+        self._begun: float = time.perf_counter()
+        self._handle: Any = self._display.display(self._html(), display_id=True)
+
+    def _html(self) -> Any:
+        return self._display.HTML(progress(self._done / self._total, self._words, [*self._notes, *self._epochs[-_LINES:]]))
+
+    def bar(self, done: int, words: str) -> None:
+        """Fill the bar up to the step ``done``, with words beside it and the time that is left."""
+        self._done, steps = done, done - self._first
+        left = (time.perf_counter() - self._begun) / max(steps, 1) * (self._total - done)
+        self._words = f"{words}  {left:.0f} s left" if steps > 0 and left >= 1.0 else words
+        self._handle.update(self._html())
+
+    def line(self, text: str, *, epoch: bool) -> None:
+        """Put a line below; of lines about epochs the last few stay."""
+        (self._epochs if epoch else self._notes).append(text)
+        self._handle.update(self._html())
 
 
 @final
@@ -20,6 +54,7 @@ class Display:
     """
 
     _console: Console | None = None
+    _cell: Cell | None = None
     _bar: Progress | None = None
     _task: TaskID
 
@@ -33,7 +68,9 @@ class Display:
         from rich.console import Console
 
         self._console = Console(stderr=True, highlight=False)
-        if self._console.is_terminal:
+        if self._console.is_jupyter:
+            self._cell = Cell(total, done)
+        elif self._console.is_terminal:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             self._bar = Progress(
@@ -62,8 +99,10 @@ class Display:
             self._draw(step, epoch, loss, speed)
 
     def _draw(self, step: int, epoch: int, loss: float, speed: float) -> None:
-        if self._bar is not None:
-            description, numbers = f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed * self.per_sample:,.0f} {self.unit}/s"
+        description, numbers = f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed * self.per_sample:,.0f} {self.unit}/s"
+        if self._cell is not None:
+            self._cell.bar(step, f"{description}  {numbers}")
+        elif self._bar is not None:
             self._bar.update(self._task, completed=step, description=description, numbers=numbers)
             self._bar.refresh()
 
@@ -79,11 +118,13 @@ class Display:
         """After an epoch: the bar, or a line."""
         self._draw(step, epoch.number, epoch.loss, speed)
         evaluation = "" if measured is None else f"  {summary(measured)}"
-        self.note(f"epoch {epoch.number}/{self.epochs}  train loss {epoch.loss:.4f}{evaluation}  {epoch.seconds:.1f} s")
+        self.note(f"epoch {epoch.number}/{self.epochs}  train loss {epoch.loss:.4f}{evaluation}  {epoch.seconds:.1f} s", epoch=True)
 
-    def note(self, text: str) -> None:
-        """Print a line of its own."""
-        if self._console is not None:
+    def note(self, text: str, *, epoch: bool = False) -> None:
+        """Print a line of its own; ``epoch``: it is about one."""
+        if self._cell is not None:
+            self._cell.line(text, epoch=epoch)
+        elif self._console is not None:
             self._console.print(text, soft_wrap=True, markup=False)
 
 

@@ -1,0 +1,3 @@
+from typing import Any
+
+def train_test_split(*arrays: Any, test_size: float, random_state: object, stratify: object) -> list[Any]: ...

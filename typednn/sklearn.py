@@ -1,0 +1,342 @@
+"""Classifier, Regressor: models of typednn as scikit-learn's estimators; needs the extra ``typednn[sklearn]``.
+
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from typednn.sklearn import Classifier
+
+    pipeline = make_pipeline(StandardScaler(), Classifier((64,), epochs=20, random_state=0)).fit(X, y)
+
+``X`` is a table (samples, features) of any numbers: an array, a list of rows, a data frame. It is converted here, and nowhere else, to
+float32. A model that reads images gets each row in the shape that its `Input` declares. Training computes in float32; predictions are
+computed in float64, with the same weights, so that those of a row do not depend on the rows beside it.
+
+A pickled or copied estimator holds its parameters, and arrays of weights and of the optimizer; the model is built anew from ``model``.
+A function that builds a model is pickled by its name, as Python's functions are.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import choice, flag, integer, number
+from typednn.config import loads
+from typednn.config.registry import OPTIMIZERS
+from typednn.data import Loader
+from typednn.errors import ArgumentError, MissingExtra, explain
+from typednn.kernels import softmax
+from typednn.layer import Input, Layer
+from typednn.layers import Linear, ReLU
+from typednn.losses import MSE, SoftmaxCrossEntropy
+from typednn.module.foreign import adopted
+from typednn.optim import GradientOptimizer
+from typednn.recipes.running import computed
+from typednn.runs.history import History
+from typednn.runs.state import generator_states, restore_generators
+from typednn.shapes import Flow
+from typednn.stack import Stack
+from typednn.training import EarlyStopping, Evaluation, evaluate, fit
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.model_selection import train_test_split
+    from sklearn.utils import Tags, check_array, check_random_state
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    reason = explain("typednn.sklearn", "needs scikit-learn 1.6 or later", str(error), "pip install 'typednn[sklearn]'")
+    raise MissingExtra(reason, name="sklearn") from None
+
+Numbers: TypeAlias = npt.NDArray[Any]
+Floats: TypeAlias = npt.NDArray[np.float64]
+AnyModel: TypeAlias = Layer[Any, Any, Any, Any]
+Described: TypeAlias = "str | Sequence[int] | AnyModel | Callable[[int, int], AnyModel]"
+
+
+class _Estimator(BaseEstimator):
+    """What both have in common: parameters, building, training, predicting, copies."""
+
+    def __init__(
+        self,
+        model: Described = (100,),
+        *,
+        optimizer: str | GradientOptimizer | None = None,
+        learning_rate: float | None = None,
+        epochs: int = 100,
+        batch_size: int = 32,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        """The parameters, which `fit` checks.
+
+        =====================  =======================================================================================================
+        model                  sizes of hidden layers, with a ReLU after each; the text of a config; a function
+                               ``model(features, outputs)`` that gives a model; or a model, of which a copy is trained from the start
+        optimizer              a name, such as ``"SGD"``, or an optimizer, which is copied; None: the config's, or else Adam
+        learning_rate          None: the optimizer's own
+        epochs, batch_size     passes over the data; rows of a step
+        early_stopping         end when the loss of a share of the rows, ``validation_fraction``, has not improved for
+                               ``n_iter_no_change`` epochs, and take the best weights
+        random_state           an integer gives the same weights at each fit
+        verbose                show the progress
+        =====================  =======================================================================================================
+        """
+        self.model: Described = model
+        self.optimizer: str | GradientOptimizer | None = optimizer
+        self.learning_rate: float | None = learning_rate
+        self.epochs: int = epochs
+        self.batch_size: int = batch_size
+        self.early_stopping: bool = early_stopping
+        self.validation_fraction: float = validation_fraction
+        self.n_iter_no_change: int = n_iter_no_change
+        self.random_state: int | np.random.RandomState | None = random_state
+        self.verbose: bool = verbose
+
+    model_: AnyModel
+    """The trained model, in float32."""
+    history_: History
+    """The record of the last fit."""
+    n_features_in_: int
+
+    @property
+    def n_iter_(self) -> int:
+        """How many epochs the last fit took."""
+        return len(self._fitted().history_.epochs)
+
+    @property
+    def loss_curve_(self) -> list[float]:
+        """The mean training loss of each epoch."""
+        return self._fitted().history_.losses
+
+    def _fitted(self) -> Self:
+        check_is_fitted(self, "model_")
+        return self
+
+    # ------------------------------------------------------------------ building, training, predicting
+
+    def _build(self, features: int, outputs: int) -> None:
+        """Set ``model_``, its weights not filled yet, and ``_optimizer``, as the parameters say."""
+        where, described, chosen = type(self).__name__, self.model, self.optimizer
+        self.model_, optimizer = _built(where, described, features, outputs)
+        self._shape: tuple[int, ...] = _sample(self.model_) or (features,)
+        given = self.model_.trace(Flow.start(self._shape)).sizes()
+        if math.prod(self._shape) != features or given not in (None, (outputs,)):
+            rule = f"model reads rows of {features} numbers and gives {outputs} for each"
+            got = f"{math.prod(self._shape)}, and {'an unknown number' if given is None else ' x '.join(map(str, given))}"
+            raise ArgumentError(explain(where, rule, got, "a function model(features, outputs) gets both from the data"), "model")
+        if isinstance(chosen, GradientOptimizer):
+            optimizer = copy.deepcopy(chosen)
+        elif chosen is not None or optimizer is None:
+            optimizer = OPTIMIZERS[choice(where, "optimizer", "Adam" if chosen is None else chosen, tuple(OPTIMIZERS))]()  # type: ignore[call-arg]
+        if self.learning_rate is not None:
+            optimizer.lr = number(where, "learning_rate", self.learning_rate, least=0.0)
+        self._optimizer: GradientOptimizer = optimizer.bind(self.model_)
+        self._built_from: tuple[Described, str | GradientOptimizer | None, int] = described, chosen, outputs
+
+    def _start(self, features: int, outputs: int) -> np.random.RandomState:
+        """Build anew, and fill the weights; what the validation share is drawn with."""
+        draws: np.random.RandomState = check_random_state(self.random_state)
+        self._rng: np.random.Generator = np.random.default_rng(draws.randint(2**31))
+        self._build(features, outputs)
+        self.model_.init(self._rng)
+        return draws
+
+    def _train(self, loss: Any, x: Numbers, y: Numbers, epochs: int, validation: tuple[Numbers, Numbers] | None = None) -> Self:
+        """``epochs`` more passes over ``x`` and ``y``."""
+        self.history_ = fit(
+            self.model_,
+            loss,
+            self._optimizer,
+            Loader(self._samples(x), y, batch_size=self.batch_size, rng=self._rng, prefetch=0),
+            epochs=epochs,
+            validation=None if validation is None else Evaluation(self._samples(validation[0]), validation[1]),
+            early_stopping=None if validation is None else EarlyStopping(self.n_iter_no_change),
+            progress=flag(type(self).__name__, "verbose", self.verbose),
+        )
+        return self._ready()
+
+    def _ready(self) -> Self:
+        """Make the model that predicts."""
+        self._exact: AnyModel = copy.deepcopy(self.model_).astype(np.float64).eval()
+        return self
+
+    def _split(self, x: Numbers, y: Numbers, draws: np.random.RandomState, classes: Numbers | None = None) -> Any:
+        """Rows to train on, and rows to measure on, or None."""
+        where = type(self).__name__
+        if not flag(where, "early_stopping", self.early_stopping):
+            return x, y, None
+        share = number(where, "validation_fraction", self.validation_fraction, least=0.0, below=1.0)
+        x, held_x, y, held_y = train_test_split(x, y, test_size=share, random_state=draws, stratify=classes)
+        return x, y, (held_x, held_y)
+
+    def _samples(self, x: Numbers) -> Numbers:
+        return x.reshape(len(x), *self._shape)
+
+    def _table(self, *arrays: npt.ArrayLike, **checks: Any) -> Any:
+        """``X``, or X and y, as scikit-learn checks them, X in float32; what is too large for that is refused."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return validate_data(self, *arrays, dtype=np.float32, **checks)
+
+    def _outputs(self, X: npt.ArrayLike) -> Floats:
+        x = self._fitted()._table(X, reset=False)
+        outputs: Floats = evaluate(self._exact, self._samples(x), transform=lambda rows: rows.astype(np.float64))
+        return outputs
+
+    # ------------------------------------------------------------------ copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "model_" in state:
+            model, optimizer, _ = state.pop("model_"), state.pop("_optimizer"), state.pop("_exact")
+            arrays = {name: np.array(array) for name, array in model.state_dict().items()}
+            state["_arrays"] = arrays, copy.deepcopy(optimizer.state_dict()), generator_states(model)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state.get("_arrays")
+        super().__setstate__({name: value for name, value in state.items() if name != "_arrays"})
+        if saved is not None:
+            arrays, moments = ({name: _plain(value) for name, value in part.items()} for part in saved[:2])
+            now = self.model, self.optimizer
+            self.model, self.optimizer, outputs = self._built_from  # they may have been set since
+            self._build(self.n_features_in_, outputs)
+            self.model, self.optimizer = now
+            self.model_.init(np.random.default_rng(0)).load_state_dict(arrays)
+            self._optimizer.load_state_dict(moments)
+            restore_generators(type(self).__name__, self.model_, saved[2])
+            self._ready()
+
+
+@final
+class Classifier(ClassifierMixin, _Estimator):
+    """A classifier of any labels: the model gives a score (a logit) for each of ``classes_``; the loss is `SoftmaxCrossEntropy`."""
+
+    classes_: Numbers
+    """The labels, sorted."""
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Train from the start: ``X`` (samples, features), ``y`` (samples) of numbers or words."""
+        x, y = self._table(X, y)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
+        draws = self._start(x.shape[1], len(self.classes_))
+        x, labels, held_back = self._split(x, labels, draws, labels)
+        return self._train(SoftmaxCrossEntropy(), x, labels, self.epochs, held_back)
+
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
+        """One more pass, over these rows; the first call needs all ``classes``, or takes those of ``y``."""
+        first = not hasattr(self, "model_")
+        x, y = self._table(X, y, reset=first)
+        check_classification_targets(y)
+        if first:
+            self.classes_ = np.unique(np.asarray(y if classes is None else classes))
+            self._start(x.shape[1], len(self.classes_))
+        labels = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        if (self.classes_[labels] != y).any():
+            unknown = np.setdiff1d(np.asarray(y), self.classes_)
+            rule = f"y must hold classes of the first call, {self.classes_.tolist()!r:.200}"
+            raise ArgumentError(explain("Classifier.partial_fit", rule, f"{unknown.tolist()!r:.200}", "pass classes= at the first"), "y")
+        return self._train(SoftmaxCrossEntropy(), x, labels, 1)
+
+    def predict_proba(self, X: npt.ArrayLike) -> Floats:
+        """The probability of each class, (samples, classes), in the order of ``classes_``."""
+        scores: Any = self._outputs(X)
+        shares: Any = softmax.forward(scores)
+        return np.asarray(shares, np.float64)
+
+    def predict(self, X: npt.ArrayLike) -> Numbers:
+        """The most probable class of each row."""
+        outputs = self._outputs(X)
+        best: Numbers = self.classes_[outputs.argmax(axis=1)]
+        return best
+
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The accuracy."""
+        return float(super().score(X, y, sample_weight))
+
+
+@final
+class Regressor(RegressorMixin, _Estimator):
+    """A regressor of one number or several: the loss is `MSE`. Standardise targets whose scale is far from 1."""
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Train from the start: ``X`` (samples, features), ``y`` (samples) or (samples, targets)."""
+        x, targets = self._rows(X, y, reset=True)
+        x, targets, held_back = self._split(x, targets, self._start(x.shape[1], targets.shape[1]))
+        return self._train(MSE(), x, targets, self.epochs, held_back)
+
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """One more pass, over these rows."""
+        first = not hasattr(self, "model_")
+        x, targets = self._rows(X, y, reset=first)
+        if first:
+            self._start(x.shape[1], targets.shape[1])
+        return self._train(MSE(), x, targets, 1)
+
+    def _rows(self, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool) -> tuple[Numbers, Numbers]:
+        x, y = self._table(X, y, multi_output=True, y_numeric=True, reset=reset)
+        with np.errstate(over="ignore", invalid="ignore"):
+            targets = check_array(y, dtype=np.float32, ensure_2d=False, input_name="y")
+        self._flat: bool = targets.ndim == 1
+        return x, targets.reshape(len(x), -1)
+
+    def predict(self, X: npt.ArrayLike) -> Floats:
+        """The numbers of each row, in the shape of ``y``."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if self._flat else outputs
+
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
+        """R², the share of the variance of ``y`` that is explained."""
+        return float(super().score(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _built(where: str, described: Described, features: int, outputs: int) -> tuple[AnyModel, GradientOptimizer | None]:
+    """A model that reads samples, and the optimizer of its config, if it has one."""
+    given: Any = described
+    model: Any
+    optimizer = None
+    if isinstance(described, str):
+        config = loads(described, "model")
+        model, optimizer = config.built(), config.optimizer()
+    elif isinstance(described, tuple | list):
+        model = _perceptron(where, features, given, outputs)
+    else:
+        model = adopted(given(features, outputs) if callable(given) and not hasattr(given, "forward") else copy.deepcopy(given))
+    made: object = model
+    if isinstance(made, Stack):
+        model, _ = computed(model, fused=True)
+    elif not isinstance(made, Layer):
+        rule = "model is sizes of hidden layers, a config's text, a function that gives a model, or a model"
+        raise ArgumentError(explain(where, rule, repr(given)[:200], "such as (100,)"), "model")
+    return model, optimizer
+
+
+def _perceptron(where: str, features: int, hidden: Sequence[int], outputs: int) -> Any:
+    """``hidden`` layers, each with a ReLU, and one that gives the outputs."""
+    model: Any = Input(features)
+    for size in hidden:
+        model = model >> Linear(features, integer(where, "a size in model", size)) >> ReLU()
+        features = size
+    return model >> Linear(features, outputs)
+
+
+def _plain(value: Any) -> Any:
+    """An array of its own memory, where joblib gives one that is mapped from a file."""
+    return value if isinstance(value, int) else np.array(value)
+
+
+def _sample(model: Any) -> tuple[int, ...] | None:
+    """The shape of one sample, where the model declares it."""
+    sample: object = getattr(model, "sample", None)
+    return sample.sizes if isinstance(sample, Input) else None
