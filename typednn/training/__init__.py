@@ -1,5 +1,8 @@
 """Training: the loop, its callbacks, and evaluation."""
 
+from typing import TYPE_CHECKING
+
+from typednn.public import published
 from typednn.runs.history import Best, Epoch, History, Measured, Step
 from typednn.training.batches import Batches, BatchLike, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every
@@ -22,3 +25,6 @@ __all__ = [
     "evaluate",
     "fit",
 ]
+
+if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
+    __getattr__ = published(globals())
