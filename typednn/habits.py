@@ -7,7 +7,6 @@ A name that typednn had and has given another works for one minor version, with 
 
 from __future__ import annotations
 
-import dis
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -40,6 +39,10 @@ _OWN_BACKWARD = "a layer writes its backward, or is a GraphLayer, whose formula 
 _INSIDE = "index the chain, model[0], iterate over it, or walk model.named_modules()"
 _ACTIVATION = "it is a layer of its own: put ReLU() and its like after it"
 
+_SCHEDULES = {
+    "CosineAnnealingLR": "CosineLR", "CosineDecay": "CosineLR", "ExponentialDecay": "ExponentialLR", "PolynomialDecay": "PolynomialLR",
+    "PiecewiseConstantDecay": "StepLR",
+}  # fmt: skip
 _SCHEDULE = _each(
     {
         "step": "leave it out: the optimizer asks its schedule at each step, SGD(lr=StepLR(0.1, step_size=10))",
@@ -95,7 +98,8 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
         "item": "loss.loss(prediction, target) is a float already",
         "grad": "it is called loss.loss_grad(prediction, target)",
     }),
-    **dict.fromkeys(["ConstantLR", "StepLR", "ExponentialLR", "LinearLR", "PolynomialLR", "CosineLR", "OneCycleLR", "ReduceLROnPlateau"], _SCHEDULE),
+    **dict.fromkeys(_SCHEDULES.values(), _SCHEDULE),
+    **dict.fromkeys(("ConstantLR", "LinearLR", "OneCycleLR", "ReduceLROnPlateau"), _SCHEDULE),
     "InputGrad": _each({
         "items keys values": "grad.leaves() gives the derivatives by name",
         "zero_ zero": _NO_ZERO,
@@ -130,10 +134,6 @@ _LOSSES = {
     "MeanAbsoluteError": "L1", "NLLLoss": "NLL", "HuberLoss": "Huber", "SmoothL1Loss": "Huber", "BCELoss": "BCEWithLogits",
     "BCEWithLogitsLoss": "BCEWithLogits",
     "BinaryCrossentropy": "BCEWithLogits", "KLDivLoss": "KLDiv", "CosineEmbeddingLoss": "CosineSimilarity",
-}  # fmt: skip
-_SCHEDULES = {
-    "CosineAnnealingLR": "CosineLR", "CosineDecay": "CosineLR", "ExponentialDecay": "ExponentialLR", "PolynomialDecay": "PolynomialLR",
-    "PiecewiseConstantDecay": "StepLR",
 }  # fmt: skip
 
 # Names of packages, classes and functions of other libraries, in whichever package of ours they are looked for.
@@ -218,7 +218,6 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     }),
     "evaluate": {"*": "its third argument is batch_size; targets go into fit's validation=Evaluation(x, y)"},
     "step": {"weights": "model.update(optimizer, grad) makes the step"},
-    "loss_grad": {"target": "a loss gets the prediction and the target"},
     "LSTM": {"num_layers": "one layer each: LSTM(4, 8) >> LSTM(8, 8)"},
     "GRU": {"num_layers": "one layer each: GRU(4, 8) >> GRU(8, 8)"},
     "RNN": {"num_layers": "one layer each: RNN(4, 8) >> RNN(8, 8)"},
@@ -266,9 +265,10 @@ VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "part": _each({
         "str": "a layer is an object, such as ReLU() of typednn.layers",
         "list tuple": "Sequential([a, b]) takes a list",
-        "ufunc function builtin_function_or_method": "an activation is an object, such as Tanh() of typednn.layers; formulas are GraphLayers",
+        "ufunc function builtin_function_or_method": "an activation is an object, such as Tanh() of typednn.layers",
         "ndarray": "model.forward(x) computes",
     }),
+    "next_grad": {"float": "pass loss.loss_grad(prediction, target): the derivative, not the value"},
     "state": {"str": "read the file first: safetensors.numpy.load_file(path)"},
 }  # fmt: skip
 
@@ -295,9 +295,9 @@ def names_of(package: str) -> Callable[[str], Any]:
         caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         while caller.f_back is not None and caller.f_code.co_name in ("called", "__getattr__"):
             caller = caller.f_back
-        if f"{package}.{name}" in RENAMED:
-            return _renamed(f"{package}.{name}")
         asks: str = caller.f_globals.get("__name__", "")
+        if f"{package}.{name}" in RENAMED:
+            return _renamed(f"{package}.{name}", told=asks.partition(".")[0] == "importlib")
         if name.startswith("_") or asks.partition(".")[0] in ("importlib", "typednn") or not (cure := _cure(package, name)):
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         message = explain(package, "has no such name", repr(name), cure)
@@ -306,16 +306,22 @@ def names_of(package: str) -> Callable[[str], Any]:
     return folding(missing, AttributeError)
 
 
-def _renamed(old: str) -> Any:
-    """What ``old``, a name with its package, is called now, with a `DeprecationWarning` in the line that used it."""
+def _renamed(old: str, *, told: bool) -> Any:
+    """What ``old``, a name with its package, is called now, with a `DeprecationWarning` in the line that used it, unless it was told.
+
+    An import asks twice: the import system looks whether there is such a name, then the line itself gets it.
+    """
     new, until = RENAMED[old]
-    warnings.warn(f"{old} is called {new} now; the old name goes in {until}", DeprecationWarning, stacklevel=caller_level())
+    if not told:
+        warnings.warn(f"{old} is called {new} now; the old name goes in {until}", DeprecationWarning, stacklevel=caller_level())
     package, _, name = new.rpartition(".")
     return getattr(import_module(package), name)
 
 
 def _imports(caller: FrameType) -> bool:
     """Whether the frame runs ``from package import name``, where Python drops the words of an `AttributeError`."""
+    import dis  # on a miss only
+
     return dis.opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM"
 
 

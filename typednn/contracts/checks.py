@@ -32,6 +32,7 @@ from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
 from typednn.contracts.judgement import is_bearable
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, TypednnError, explain
+from typednn.habits import value_cure
 from typednn.public import refuse_misfit
 from typednn.shapes.compiled import Scope, comparison, outcome
 from typednn.shapes.cures import channels_cure, rank_cure, target_cure
@@ -208,7 +209,8 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
         return CheckError(explain(where, f"{name} must be {_described(hint)}", type(value).__name__), instance)
     if not is_array(value):
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
-        return DeviceError(explain(where, f"{name} must be an array", kind, f"convert it with numpy.asarray({name})"), instance)
+        cure = value_cure(name, value) or f"convert it with numpy.asarray({name})"
+        return DeviceError(explain(where, f"{name} must be an array", kind, cure), instance)
     if len(options) > 1:
         options = [
             each for each in options if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) in (None, len(value.shape))
