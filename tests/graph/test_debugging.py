@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from typednn.debugging import Debug, debug
 from typednn.engines import available, using
 from typednn.errors import ArgumentError
-from typednn.debugging import Debug, debug
 from typednn.graph.tensor import tensor
 
 needs_halide = pytest.mark.skipif(not available(), reason="needs Halide")

@@ -21,9 +21,10 @@ import numpy.typing as npt
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import write_whole
 from typednn.reports.canvas import matplotlib
-from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
+from typednn.reports.curves import accuracy_curve, gradient_norm_curves, learning_rate_curve, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
 from typednn.reports.residuals import residual_picture
+from typednn.runs.history import LearningRates
 from typednn.runs.recorded import Scores, read_metrics, read_scores
 from typednn.runs.run_files import attempted, existing_run
 from typednn.runs.shown import Mistakes, Residuals, read_shown, worst_mistakes
@@ -77,3 +78,11 @@ def write_plots(
     if damages:
         raise DataError(damages[0])
     return written
+
+
+def write_learning_rates(found: LearningRates, path: str | os.PathLike[str]) -> Path:
+    """Draw what `typednn.training.find_learning_rate` found as the PNG file ``path``, and return it; `MissingExtra` without matplotlib."""
+    matplotlib()
+    file = Path(path)
+    write_whole(file, learning_rate_curve(found))
+    return file

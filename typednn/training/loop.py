@@ -132,7 +132,7 @@ def fit(
             task if task is not None else task_of(loss, measured_on),
             optimizer,
             loader,
-            arguments.run_of(run, trained, optimizer, stack),
+            None,
             hooks,
             measured_on,
             stop,
@@ -149,6 +149,7 @@ def fit(
             progress=bool(progress),
             state=TrainingState(origin=loader.epoch),
         )
+        session.run = arguments.run_of(run, trained, optimizer, stack)  # after all checks: a wrong argument leaves no folder
         stack.enter_context(stopping(stop, "finishing the step, then saving; once more ends at once" if progress else ""))
         stack.callback(trained.free_cache)
         history = session.train(stack)
