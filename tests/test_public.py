@@ -2,6 +2,8 @@
 
 import inspect
 import pickle  # noqa: TID251  # processes hand functions to each other by it
+import pydoc
+import sys
 from types import ModuleType
 
 import pytest
@@ -87,3 +89,30 @@ def test_operators_between_layers_say_what_joins_them() -> None:
     with pytest.raises(CallError, match="a >> b"):
         Linear(4, 8) | ReLU()  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue]
     assert repr(Input(4) >> Linear(4, 8))
+
+
+@pytest.mark.parametrize("package", [layers, losses, optim], ids=lambda package: package.__name__)
+def test_help_shows_the_formula(package: ModuleType) -> None:
+    """What a file says of its one class is in the class's docstring; the classes beside it keep their own."""
+    shown = 0
+    for name in package.__all__:
+        kind = getattr(package, name)
+        home = sys.modules[kind.__module__]
+        if getattr(kind, "_is_protocol", False):
+            continue
+        if kind.__name__.lower() == home.__name__.rpartition(".")[2].replace("_", ""):
+            text = pydoc.plain(pydoc.render_doc(kind))
+            assert [line for line in (home.__doc__ or "").splitlines() if line.strip() and line.strip() not in text] == []
+            assert f"{name}(" in text  # the signature
+            shown += 1
+    assert shown >= 6
+
+
+def test_help_of_a_convolution() -> None:
+    text = pydoc.plain(pydoc.render_doc(layers.Conv2d))
+    assert "Conv2d(in_channels: int, out_channels: int, kernel_size: int | tuple[int, int]" in text
+    assert layers.Conv2d.__doc__ is not None
+    assert layers.Conv2d.__doc__.startswith("``kernel_size``")
+    assert "y[" in layers.Conv2d.__doc__
+    assert layers.Conv2dGrad.__doc__ is not None
+    assert "y[" not in layers.Conv2dGrad.__doc__

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -74,7 +75,15 @@ def published(names: dict[str, Any]) -> Callable[[str], Any]:
             names[name].__module__ = package  # where pickle finds it
         elif inspect.isclass(value) and not (issubclass(value, BaseException) or getattr(value, "_is_protocol", False)):
             opened(value)
+            _tell_formula(value)
     return habits.names_of(package)
+
+
+def _tell_formula(kind: type) -> None:
+    """Add what its file says to the class's docstring: a layer's formulas, shapes and costs stand there, and ``help`` shows them."""
+    home = sys.modules[kind.__module__]
+    if kind.__name__.lower() == home.__name__.rpartition(".")[2].replace("_", "") and home.__doc__ and kind.__doc__:
+        kind.__doc__ = f"{inspect.cleandoc(kind.__doc__)}\n\n{home.__doc__}"
 
 
 def _refusal(name: str, cure: str) -> Callable[..., Any]:
