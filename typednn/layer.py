@@ -234,8 +234,9 @@ class Input(Generic[In]):
             raise ArgumentError(explain("Input", "dtype is float or int", repr(dtype)), "dtype")
         for size in sizes:
             if type(size) is not int or size < 1:
-                several = isinstance(size, list | tuple)
-                cure = f"write Input({', '.join(map(str, size))})" if several else "leave the batch out"
+                written: Any = size
+                several = isinstance(written, list | tuple)
+                cure = f"write Input({', '.join(map(str, written))})" if several else "leave the batch out"
                 raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), cure), "sizes")
         if len(sizes) > 3 or (not sizes and dtype is float):
             raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"), "sizes")

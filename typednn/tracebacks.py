@@ -27,7 +27,7 @@ _INSIDE = {"typednn", "beartype", "jaxtyping", *sys.stdlib_module_names}
 
 def folding(function: Callable[P, R], *others: type[BaseException]) -> Callable[P, R]:
     """``function`` with the tracebacks of typednn's errors folded, and of ``others``."""
-    kinds = (TypednnError, *others)
+    kinds: tuple[type[BaseException], ...] = (TypednnError, *others)
 
     @functools.wraps(function)
     def called(*args: P.args, **named: P.kwargs) -> R:

@@ -33,7 +33,7 @@ _READS: dict[type, tuple[tuple[type, ...], str]] = {
 _ENDS = {"scores": "leave it out", "probabilities": "end with Softmax()", "logarithms of probabilities": "end with LogSoftmax()"}
 
 
-def _wrong(name: str, rule: str, value: object, cure: str = "") -> ArgumentError:
+def _wrong(name: str, rule: str, value: Any, cure: str = "") -> ArgumentError:
     """The error; a class is said to be one, and how to make its instance."""
     kind = isinstance(value, type)
     got = f"the class {value.__name__}" if kind else shown(value, 60) if isinstance(value, str | int | float) else type(value).__name__

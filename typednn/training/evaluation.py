@@ -103,6 +103,6 @@ def _rows_of(array: Any, rows: Any) -> Any:
     return np.asarray(batch) if isinstance(array, np.ndarray) else batch  # rows of a memory map are an array
 
 
-def _has_rows(value: object) -> bool:
+def _has_rows(value: Any) -> bool:
     """Whether it is an array, or a memory map, with a first axis."""
     return (isinstance(value, np.ndarray) or is_array(value)) and len(value.shape) > 0

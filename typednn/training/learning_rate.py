@@ -72,7 +72,8 @@ def find_learning_rate(
         )
     position = loader.state_dict()
     try:
-        return _swept(*copied(trained, loss, optimizer, task or task_of(loss)), loader, _rates(start, end, steps), smoothing, diverged)
+        parts = copied(trained, loss, optimizer, task or task_of(loss))
+        return _swept(parts, loader, _rates(start, end, steps), smoothing, diverged)
     finally:
         loader.load_state_dict(position)
 
@@ -81,10 +82,9 @@ def _rates(start: float, end: float, steps: int) -> list[float]:
     return [start * (end / start) ** (step / (steps - 1)) for step in range(steps)]
 
 
-def _swept(
-    model: Any, loss: Any, optimizer: Any, task: Task, loader: Batches[Any, Any], rates: list[float], smoothing: float, diverged: float
-) -> LearningRates:
-    """One step at each rate."""
+def _swept(parts: Any, loader: Batches[Any, Any], rates: list[float], smoothing: float, diverged: float) -> LearningRates:
+    """One step at each rate; ``parts`` are model, loss, optimizer and task."""
+    model, loss, optimizer, task = parts
     model.train()
     losses: list[float] = []
     smoothed: list[float] = []
