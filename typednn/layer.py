@@ -235,7 +235,7 @@ class Input(Generic[In]):
         for size in sizes:
             if type(size) is not int or size < 1:
                 written: Any = size
-                several = isinstance(written, list | tuple)
+                several = isinstance(cast("object", size), list | tuple)
                 cure = f"write Input({', '.join(map(str, written))})" if several else "leave the batch out"
                 raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), cure), "sizes")
         if len(sizes) > 3 or (not sizes and dtype is float):

@@ -3,12 +3,9 @@
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
-
-import numpy as np
+from typing import Any, cast
 
 from typednn import habits, losses, optim
-from typednn.arrays import is_array
 from typednn.config import dumps
 from typednn.errors import ArgumentError, TypednnError, explain, shown
 from typednn.layer import Parts, not_a_part
@@ -18,7 +15,7 @@ from typednn.module.foreign import adopted, missing_methods
 from typednn.module.module import Module
 from typednn.runs.run import Run
 from typednn.training.callbacks import Callback, EarlyStopping
-from typednn.training.evaluation import Evaluation
+from typednn.training.evaluation import Evaluation, has_rows
 
 _HOOKS = ("on_step", "on_evaluation", "on_epoch", "on_end", "state_dict", "load_state_dict")
 _LOADER = "Loader(x, y, batch_size=32, rng=numpy.random.default_rng(0)) of typednn.data"
@@ -87,13 +84,9 @@ def check_loader(loader: object) -> None:
 
 def validation_of(validation: Any) -> Evaluation[Any, Any] | None:
     """An `Evaluation` as it is, a pair of arrays as one."""
-    if validation is None or isinstance(validation, Evaluation):
+    if validation is None or type(validation) is Evaluation:
         return validation
-    if (
-        isinstance(validation, tuple | list)
-        and len(validation) == 2
-        and all(isinstance(each, np.ndarray) or is_array(each) for each in validation)
-    ):
+    if type(validation) in (tuple, list) and len(validation) == 2 and all(has_rows(each) for each in validation):
         return Evaluation(*validation)
     raise _wrong("validation", "validation is a pair of arrays (x, y) or an Evaluation(x, y)", validation, "pass validation=(x, y)")
 
@@ -108,7 +101,8 @@ def early_stopping_of(early_stopping: Any) -> EarlyStopping | None:
 
 def callbacks_of(callbacks: Any) -> list[Callback]:
     """A list of callbacks; one alone need not be in a list."""
-    given = list(callbacks) if isinstance(callbacks, Sequence) and not isinstance(callbacks, str) else [callbacks]
+    several = isinstance(cast("object", callbacks), Sequence) and type(callbacks) is not str
+    given: list[Any] = list(callbacks) if several else [callbacks]
     for each in given:
         missing = [name for name in _HOOKS if not callable(getattr(each, name, None))]
         if isinstance(each, EarlyStopping):
@@ -129,7 +123,7 @@ def run_of(run: Any, model: Module, optimizer: Any, stack: ExitStack) -> Run | N
     """A run as it is; of a folder the run in it, or a new one, which is open until ``stack`` ends."""
     if run is None or isinstance(run, Run):
         return run
-    if not isinstance(run, str | os.PathLike):
+    if not isinstance(cast("object", run), str | os.PathLike):
         raise _wrong("run", "run is a Run or the folder of one", run)
     if Run(run).config_path is not None:
         return stack.enter_context(Run.open(run))

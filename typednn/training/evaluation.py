@@ -32,7 +32,7 @@ def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[
     ``transform`` turns a batch of ``x`` into the model's input, as a `typednn.data.Loader`'s does.
     Going into eval drops what forward kept: call it between steps, not between a forward and its backward.
     """
-    if not _has_rows(x):
+    if not has_rows(x):
         cure = "evaluate(model, x) makes the batches itself"
         raise ArgumentError(explain("evaluate", "x is an array of inputs", type(x).__name__, cure), "x")
     batches = (_rows_of(x, rows) for rows in in_order(len(x), batch_size))
@@ -70,7 +70,7 @@ class Evaluation(Generic[In, Target]):
         integer("Evaluation", "batch_size", self.batch_size)
         for name in ("x", "y") if self.labels is None else ("x", "y", "labels"):
             value: object = getattr(self, name)
-            if not _has_rows(value):
+            if not has_rows(value):
                 cure = "convert it with numpy.asarray(...)"
                 raise ArgumentError(explain("Evaluation", f"{name} is an array with rows", type(value).__name__, cure), name)
         sizes = [len(self.x), len(self.y), *([] if self.labels is None else [len(self.labels)])]
@@ -103,6 +103,6 @@ def _rows_of(array: Any, rows: Any) -> Any:
     return np.asarray(batch) if isinstance(array, np.ndarray) else batch  # rows of a memory map are an array
 
 
-def _has_rows(value: Any) -> bool:
+def has_rows(value: Any) -> bool:
     """Whether it is an array, or a memory map, with a first axis."""
-    return (isinstance(value, np.ndarray) or is_array(value)) and len(value.shape) > 0
+    return (issubclass(type(value), np.ndarray) or is_array(value)) and len(value.shape) > 0
