@@ -20,8 +20,6 @@ from typednn.version import __version__ as __version__
 
 TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of this import's time
 if TYPE_CHECKING:
-    from typing import Any
-
     from typednn import (
         backends,
         config,
@@ -177,15 +175,21 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        value = getattr(import_module(f"typednn.{_MODULE_OF[name]}"), name)
-    elif name in _SUBMODULES:
-        value = import_module(f"typednn.{name}")
-    else:
-        raise AttributeError(f"module 'typednn' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
+
+    def __getattr__(name):
+        if name in _MODULE_OF:
+            value = getattr(import_module(f"typednn.{_MODULE_OF[name]}"), name)
+        elif name in _SUBMODULES:
+            value = import_module(f"typednn.{name}")
+        else:
+            try:
+                return import_module("typednn.habits").names_of(__name__)(name)
+            except (AttributeError, ImportError) as error:  # its traceback ends in the line that asked
+                error.__traceback__ = None
+                raise
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import SupportsIndex, TypeVar, cast
 
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, explain, shown
+from typednn.habits import value_cure
 
 Choice = TypeVar("Choice", bound=str)
 
 
 def integer(where: str, name: str, value: SupportsIndex, least: int = 1) -> int:
     """``value`` as an int of at least ``least``; a bool or a float is refused."""
-    if not hasattr(value, "__index__") or isinstance(value, bool) or value.__index__() < least:
-        raise ArgumentError(explain(where, f"{name} must be an integer of at least {least}", repr(value)), name)
-    return value.__index__()
+    try:
+        given = least - 1 if isinstance(value, bool) else value.__index__()
+    except (AttributeError, TypeError):  # an array has the method, which refuses all but one number
+        given = least - 1
+    if given < least:
+        raise ArgumentError(explain(where, f"{name} must be an integer of at least {least}", shown(value), value_cure(name, value)), name)
+    return given
 
 
 def pair(where: str, name: str, value: int | Sequence[int], least: int = 1) -> tuple[int, int]:
@@ -24,7 +29,7 @@ def pair(where: str, name: str, value: int | Sequence[int], least: int = 1) -> t
         both = integer(where, name, value, least)
         return both, both
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ArgumentError(explain(where, f"{name} must be one integer or a pair (height, width)", repr(value)), name)
+        raise ArgumentError(explain(where, f"{name} must be one integer or a pair (height, width)", shown(value)), name)
     return integer(where, name, value[0], least), integer(where, name, value[1], least)
 
 
@@ -56,14 +61,16 @@ def number(
     if given == float("-inf") or not least <= given or not (given < below if most is None else given <= most):
         upper = f"< {below:g}" if most is None else f"<= {most:g}"
         bounds = "" if least == float("-inf") and below == float("inf") and most is None else f" with {least:g} <= {name} {upper}"
-        raise ArgumentError(explain(where, f"{name} must be a finite number{bounds}", got or repr(value)), argument or name)
+        raise ArgumentError(
+            explain(where, f"{name} must be a finite number{bounds}", got or shown(value), value_cure(name, value)), argument or name
+        )
     return given
 
 
 def choice(where: str, name: str, value: Choice, choices: Sequence[str]) -> Choice:
     """``value`` if it is one of ``choices``."""
     if not isinstance(cast("object", value), str) or value not in choices:
-        raise ArgumentError(explain(where, f"{name} must be one of {', '.join(map(repr, choices))}", repr(value)), name)
+        raise ArgumentError(explain(where, f"{name} must be one of {', '.join(map(repr, choices))}", shown(value)), name)
     return value
 
 
@@ -90,5 +97,5 @@ def zeros_around(
 def flag(where: str, name: str, value: bool) -> bool:
     """``value`` if it is True or False."""
     if value is not True and value is not False:
-        raise ArgumentError(explain(where, f"{name} must be True or False", repr(value)), name)
+        raise ArgumentError(explain(where, f"{name} must be True or False", shown(value)), name)
     return value

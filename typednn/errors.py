@@ -3,6 +3,9 @@
     TypednnError                    catch this to catch them all
     ├── DefinitionError  TypeError      a class is annotated so that it could not be checked
     ├── ArgumentError    ValueError     a constructor or function got a value outside its domain
+    │   └── CallError    TypeError          or arguments that it does not take
+    ├── MissingName      AttributeError what has no such attribute, though another library's has
+    ├── MissingImport    ImportError    a package has no such name, though another or another library's has
     ├── StackError       TypeError      two layers that cannot follow each other
     ├── LocatedError                    an error of one layer; knows the layer's path in the model
     │   ├── CheckError   TypeError          an array is not what an annotation promises
@@ -50,6 +53,18 @@ class ArgumentError(TypednnError, ValueError):
     def __init__(self, message: str, argument: str = "") -> None:
         super().__init__(message)
         self.argument = argument
+
+
+class CallError(ArgumentError, TypeError):
+    """A call with arguments that the function does not take, such as ``Adam(learning_rate=0.1)``."""
+
+
+class MissingName(TypednnError, AttributeError):
+    """An object or a module has no such attribute, and `typednn.habits` knows what to write instead."""
+
+
+class MissingImport(TypednnError, ImportError):
+    """A package has no such name, and `typednn.habits` knows what to write instead."""
 
 
 class LocatedError(TypednnError):
@@ -223,6 +238,12 @@ def explain(where: str, rule: str, got: str, cure: str = "") -> str:
     """``where: rule, got …; cure``: the order in which a reader needs it."""
     message = f"{where}: {rule}, got {got}"
     return printable(f"{message}; {cure}" if cure else message)
+
+
+def shown(value: object, most: int = 100) -> str:
+    """``repr(value)`` in one line, cut where it is long: a list of arrays would hide the rest of the message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def listed(parts: Sequence[str], separator: str = ", ", most: int = 12) -> str:

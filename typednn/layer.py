@@ -29,15 +29,18 @@ from typing_extensions import TypeVar, TypeVarTuple
 from typednn import arrays
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
 from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
-from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.errors import ArgumentError, ShapeError, StackError, TypednnError, explain
+from typednn.habits import value_cure
 from typednn.module.calls import is_observed
 from typednn.module.fields import Kept, not_forwarded
 from typednn.module.foreign import Foreign, adopted, identity, missing_methods
 from typednn.module.gradients import ChainGrad, ElementwiseGrad, deferred
 from typednn.module.module import Module
 from typednn.module.updates import inherited, update_parts
+from typednn.public import opened
 from typednn.shapes import Flow
 from typednn.shapes.cures import channels_cure, rank_cure
+from typednn.tracebacks import fold
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -65,7 +68,11 @@ class _Updated(Module, Generic[P]):
     @inherited
     def update(self, optimizer: Optimizer, grad: P) -> None:
         """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
-        update_parts(self, optimizer, grad)
+        try:
+            update_parts(self, optimizer, grad)
+        except TypednnError as error:
+            fold(error)
+            raise
 
 
 class _OneInput(_Updated[G], Generic[In, Out, G]):
@@ -227,7 +234,10 @@ class Input(Generic[In]):
             raise ArgumentError(explain("Input", "dtype is float or int", repr(dtype)), "dtype")
         for size in sizes:
             if type(size) is not int or size < 1:
-                raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), "leave the batch out"), "sizes")
+                written: Any = size
+                several = isinstance(cast("object", size), list | tuple)
+                cure = f"write Input({', '.join(map(str, written))})" if several else "leave the batch out"
+                raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), cure), "sizes")
         if len(sizes) > 3 or (not sizes and dtype is float):
             raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"), "sizes")
         self.sizes = sizes
@@ -254,6 +264,9 @@ class Input(Generic[In]):
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.sizes))
         return f"Input({sizes})" if self.dtype is float else f"Input({sizes}, dtype=int)"
+
+
+opened(Input)
 
 
 @cache
@@ -602,7 +615,8 @@ def check_stackable(parts: Sequence[Any], known: int = 0) -> None:
         if isinstance(part, MultiInput):
             raise StackError(f"{part!r} takes several inputs and cannot be stacked; call it in a hand-written forward")
         if not isinstance(part, Layer | Elementwise | Positionwise | FirstLayer | Foreign):
-            raise StackError(f"a stack is made of layers, got {not_a_part(part)}")
+            cure = value_cure("part", part)
+            raise StackError(f"a stack is made of layers, got {not_a_part(part)}{f'; {cure}' if cure else ''}")
         if place and isinstance(part, FirstLayer):
             raise StackError(f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put it first")
         if key in seen:

@@ -20,8 +20,9 @@ from typednn.reports import canvas, curves, grids, residuals
 from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, label, smoothed, thinned
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
-from typednn.reports.plots import write_plots
+from typednn.reports.plots import write_learning_rates, write_plots
 from typednn.reports.residuals import residual_picture
+from typednn.runs.history import LearningRates
 from typednn.runs.recorded import Metrics, read_metrics
 from typednn.runs.shown import Residuals, worst_mistakes
 
@@ -636,3 +637,20 @@ def test_nothing_to_draw(draw: Draw) -> None:
 
 def test_filters_of_huge_numbers_are_drawn() -> None:
     pixels(filter_picture(np.array([[8e307, -8e307], [1.0, 1.0]])))
+
+
+@pytest.mark.parametrize("suggestion", [0.01, None])
+@pytest.mark.parametrize("losses", [(2.0, 1.5, 1.0, 0.5), (2.0, 1.0, 0.01, 400.0), (1.0, 1.0, 1.0, 1.0), (1.0, 1.5, 1e38, 3e38)])
+def test_learning_rates(tmp_path: Path, figures: Figures, losses: tuple[float, ...], suggestion: float | None) -> None:
+    found = LearningRates((1e-4, 1e-3, 1e-2, 1e-1), losses, losses, suggestion)
+    path = write_learning_rates(found, tmp_path / "rates.png")
+    assert pixels(path.read_bytes()).std() > 0
+    (drawn,) = figures
+    shown = words(drawn)
+    assert "0.001" in shown
+    assert "$" not in shown
+    assert ("suggested: 0.01" in shown) == (suggestion is not None)
+    (axes,) = drawn.axes
+    assert [line.get_label() for line in axes.lines][:2] == ["training step", "smoothed"]
+    assert axes.get_xscale() == "log"
+    assert write_learning_rates(found, tmp_path / "again.png").read_bytes() == path.read_bytes()

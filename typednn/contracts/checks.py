@@ -31,9 +31,12 @@ from jaxtyping import AbstractArray, AnnotationError, config, jaxtyped  # pyrigh
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
 from typednn.contracts.judgement import is_bearable
-from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
+from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, TypednnError, explain
+from typednn.habits import value_cure
+from typednn.public import refuse_misfit
 from typednn.shapes.compiled import Scope, comparison, outcome
-from typednn.shapes.cures import channels_cure, rank_cure
+from typednn.shapes.cures import channels_cure, rank_cure, target_cure
+from typednn.tracebacks import fold
 
 Mode = Literal["full", "cached", "off"]
 # What to convert numbers to where an annotation names a kind of dtypes; integers to int64.
@@ -206,7 +209,8 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
         return CheckError(explain(where, f"{name} must be {_described(hint)}", type(value).__name__), instance)
     if not is_array(value):
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
-        return DeviceError(explain(where, f"{name} must be an array", kind, f"convert it with numpy.asarray({name})"), instance)
+        cure = value_cure(name, value) or f"convert it with numpy.asarray({name})"
+        return DeviceError(explain(where, f"{name} must be an array", kind, cure), instance)
     if len(options) > 1:
         options = [
             each for each in options if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) in (None, len(value.shape))
@@ -261,13 +265,21 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
         return ShapeError(explain(where, rule, got), instance)
     first = unifier.mismatches[0]
     if first.axis_index is None:
-        cure = rank_cure(name, shapes.rank(hint.dim_str), len(value.shape))
+        cure = rank_cure(name, shapes.rank(hint.dim_str), len(value.shape)) or _target_cure(names, values)
         return ShapeError(explain(where, rule, f"{got}: {shapes.number_of_axes(len(value.shape))}", cure), instance)
-    cure = channels_cure(name, value.shape, first.expected) if first.axis_index == 3 else ""
+    cure = channels_cure(name, value.shape, first.expected) if first.axis_index == 3 else _target_cure(names, values)
     if first.argument and not cure:
         given = f"give {first.counted}" if first.counted else f"make it {first.expected}"
         cure = f"{given}, or build the layer with {first.argument}={first.got}"
     return ShapeError(explain(where, rule, f"{got}: axis {first.axis_index} is {first.got}, not {first.expected}", cure), instance)
+
+
+def _target_cure(names: Sequence[str], values: Sequence[Any]) -> str:
+    """What to do about a target that does not fit its prediction."""
+    if list(names) != ["prediction", "target"]:
+        return ""
+    prediction, target = values
+    return target_cure(target.shape, prediction.shape, labels=not is_floating(target.dtype))
 
 
 def _read(instance: Any, path: str) -> Any:
@@ -407,7 +419,11 @@ class Contract:
 
     def in_order(self, instance: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call, defaults put in, one for each name."""
-        bound = self.signature.bind(instance, *args, **named)
+        try:
+            bound = self.signature.bind(instance, *args, **named)
+        except TypeError:
+            refuse_misfit(self.function, (instance, *args), named)
+            raise
         bound.apply_defaults()
         return bound.args[1:]
 
@@ -471,30 +487,34 @@ def enforced(function: Callable[..., Any], owner: type, note: Callable[[Any, Any
 
     @functools.wraps(function)
     def checked(self: Any, *args: Any, **named: Any) -> Any:
-        mode = switch.mode
-        if mode == "off":
+        try:
+            mode = switch.mode
+            if mode == "off":
+                if note is not None:
+                    note(self, None)
+                return function(self, *args, **named)
+            if named or len(args) != count:
+                args = contract.in_order(self, args, named)
+            kind = shapes_in = None
+            if mode == "cached":
+                for kind in contract.kinds:
+                    if shapes_in := kind.fits(self, args):
+                        break
+            if shapes_in is None:
+                contract.check_arguments(self, args)
+                check_agreement(lambda: contract.described(self), self, contract.names, args)
+            result = function(self, *args)
+            if kind is None or shapes_in is None or not kind.gives(self, shapes_in, result):
+                contract.check_result(self, args, result)
+                kind = contract.kind(self, args, result, names)
+                contract.kinds = remembered(contract.kinds, kind)
+                shapes_in = tuple(map(shape_of, args))
             if note is not None:
-                note(self, None)
-            return function(self, *args, **named)
-        if named or len(args) != count:
-            args = contract.in_order(self, args, named)
-        kind = shapes_in = None
-        if mode == "cached":
-            for kind in contract.kinds:
-                if shapes_in := kind.fits(self, args):
-                    break
-        if shapes_in is None:
-            contract.check_arguments(self, args)
-            check_agreement(lambda: contract.described(self), self, contract.names, args)
-        result = function(self, *args)
-        if kind is None or shapes_in is None or not kind.gives(self, shapes_in, result):
-            contract.check_result(self, args, result)
-            kind = contract.kind(self, args, result, names)
-            contract.kinds = remembered(contract.kinds, kind)
-            shapes_in = tuple(map(shape_of, args))
-        if note is not None:
-            note(self, (kind, shapes_in, result.shape))
-        return result
+                note(self, (kind, shapes_in, result.shape))
+            return result
+        except TypednnError as error:
+            fold(error)
+            raise
 
     return contracted(checked, contract)
 

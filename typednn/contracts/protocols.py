@@ -16,6 +16,7 @@ from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray, Array2
 from typednn.contracts.promises import enforce_class
+from typednn.public import opened
 
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out", covariant=True)
@@ -36,6 +37,7 @@ class Enforced(Protocol):
             super().__init_subclass__(**keywords)
             if not getattr(cls, "_is_protocol", False):
                 enforce_class(cls)
+                opened(cls)
 
 
 @runtime_checkable

@@ -1,5 +1,7 @@
 """Data: arrays in, arrays out. Readers, labels and batches; knows no layer."""
 
+from typing import TYPE_CHECKING
+
 from typednn.data.augmentation import (
     AUGMENTATIONS,
     Augmentation,
@@ -37,6 +39,7 @@ from typednn.data.token_files import read_token_table, read_tokens, write_token_
 from typednn.data.token_windows import windows
 from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
 from typednn.data.vocabulary import Characters, Vocabulary, read_vocabulary
+from typednn.public import published
 
 __all__ = [
     "AUGMENTATIONS",
@@ -112,3 +115,6 @@ __all__ = [
     "write_token_table",
     "write_tokens",
 ]
+
+if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
+    __getattr__ = published(globals())

@@ -16,9 +16,9 @@ NumPy doesn't have is named as in PyTorch. ``from typednn.graph import *`` would
 ``round`` and ``sum``.
 """
 
+from typednn.debugging import Debug, debug
 from typednn.graph.attention import attention, join_heads, split_heads
 from typednn.graph.custom import Function
-from typednn.graph.debugging import Debug, debug
 from typednn.graph.dropout import dropout
 from typednn.graph.elementwise import (
     abs,

@@ -1,70 +1,11 @@
-"""Debugging: what a `realize` does, on standard error. ``TYPEDNN_DEBUG`` is a sum of bits; `debug` sets them for a block.
-
-====  =========================================================================
-bit   prints, for each `realize`
-====  =========================================================================
-1     what computes it: kernels, or the interpreter and why
-2     how long each step took
-4     the groups of instructions that became kernels
-8     the program after all passes, an instruction on each line
-16    the kernels as Halide's statements, where a program is planned
-====  =========================================================================
-"""
+"""Debugging: what a `realize` prints where the bits of `typednn.debugging` ask for it."""
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
-from enum import IntFlag
 from pathlib import Path
-from typing import Any, Final
-
-from typednn.errors import ArgumentError, explain
-
-
-class Debug(IntFlag):
-    """The bits of ``TYPEDNN_DEBUG``."""
-
-    ENGINE = 1
-    TIMES = 2
-    GROUPS = 4
-    PROGRAM = 8
-    KERNELS = 16
-
-
-def _checked(where: str, value: str | int) -> int:
-    most = sum(Debug)
-    if (isinstance(value, str) and not value.isdecimal()) or not 0 <= int(value) <= most:
-        bits = ", ".join(f"{int(bit)} {bit.name}" for bit in Debug)
-        raise ArgumentError(explain(where, f"is a sum of {bits}, from 0 to {most}", repr(value)), "mask")
-    return int(value)
-
-
-_masks: Final[list[tuple[int]]] = [(_checked("TYPEDNN_DEBUG", os.environ.get("TYPEDNN_DEBUG", "").strip() or "0"),)]
-
-
-@contextmanager
-def debug(mask: int) -> Generator[None]:
-    """Within this block, in every thread, these bits are set, and no others."""
-    own = (_checked("debug", mask),)
-    _masks.append(own)
-    try:
-        yield
-    finally:
-        _masks[:] = [other for other in _masks if other is not own]
-
-
-def is_on(bit: Debug) -> bool:
-    """Whether ``bit`` is set now."""
-    return bool(_masks[-1][0] & bit)
-
-
-def any_on() -> bool:
-    """Whether any bit is set now."""
-    return _masks[-1][0] != 0
+from typing import Any
 
 
 def say(text: str) -> None:

@@ -18,12 +18,13 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from typednn.arrays import device_of, namespace, out_of_memory
+from typednn.debugging import Debug, any_printed, is_on
 from typednn.engines import available, empty, gemm
 from typednn.engines.dispatch import LIMIT, chosen_engine
 from typednn.engines.locks import Lock
 from typednn.errors import EngineError, OutOfMemory
 from typednn.graph.cuda import cuda_kernel_of
-from typednn.graph.debugging import Debug, any_on, is_on, say, statement
+from typednn.graph.debugging import say, statement
 from typednn.graph.graph import GRAPH
 from typednn.graph.grouping import Alone, Group, Step, grouped, split_reductions
 from typednn.graph.grouping import described as kernel_text
@@ -53,7 +54,7 @@ def run(numbers: Sequence[int]) -> None:
         program, leaves = traced(wanted)
         arrays = [array_of(number) for number in leaves]
     plan = plan_of(program, arrays)
-    if any_on():
+    if any_printed():
         _tell(program, arrays, plan)
     try:
         results = plan(arrays)
@@ -81,7 +82,7 @@ def counters() -> Counters:
 
 
 def _tell(program: Program, arrays: Sequence[Any], plan: Plan) -> None:
-    """What the bits of `typednn.graph.debugging` ask for, before a program runs."""
+    """What the bits of `typednn.debugging` ask for, before a program runs."""
     steps = plan.steps if isinstance(plan, Compiled) else []
     kernels = [step for step in steps if isinstance(step, Group)]
     if is_on(Debug.ENGINE):

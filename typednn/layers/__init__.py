@@ -1,5 +1,7 @@
 """Layers, one per file; read `typednn.layers.linear` before you write another."""
 
+from typing import TYPE_CHECKING
+
 from typednn.layers.adaptive_avg_pool2d import AdaptiveAvgPool2d, AdaptiveAvgPool2dGrad
 from typednn.layers.avg_pool2d import AvgPool2d, AvgPool2dGrad
 from typednn.layers.batch_norm1d import BatchNorm1d, BatchNorm1dGrad
@@ -48,6 +50,7 @@ from typednn.layers.softmax import Softmax, SoftmaxGrad
 from typednn.layers.softplus import Softplus
 from typednn.layers.tanh import Tanh
 from typednn.layers.upsample import Upsample, UpsampleGrad
+from typednn.public import published
 
 __all__ = [
     "ELU",
@@ -133,3 +136,6 @@ __all__ = [
     "Upsample",
     "UpsampleGrad",
 ]
+
+if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
+    __getattr__ = published(globals())

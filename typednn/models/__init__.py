@@ -1,5 +1,7 @@
 """Whole models, written out: each file reads like the figure in its paper."""
 
+from typing import TYPE_CHECKING
+
 from typednn.models.compact import CompactGPT2, compact
 from typednn.models.generation import generate, next_scores, probabilities, stream
 from typednn.models.gpt2 import GPT2, GPT2Block
@@ -10,6 +12,7 @@ from typednn.models.lstm_classifier import lstm_classifier
 from typednn.models.resnet import BasicBlock, Bottleneck, resnet18, resnet34, resnet50
 from typednn.models.unet import unet
 from typednn.models.vgg import vgg16
+from typednn.public import published
 
 __all__ = [
     "BasicBlock",
@@ -36,3 +39,6 @@ __all__ = [
     "vgg16",
     "write_gpt_c",
 ]
+
+if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
+    __getattr__ = published(globals())

@@ -29,12 +29,13 @@ from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_me
 from typednn.contracts.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
 from typednn.contracts.derivatives import GradientContract, Outermost, Record, backwards
 from typednn.engines.halide.rehearsal import Rehearsal, asked
-from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
+from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, TypednnError, explain
 from typednn.module.fields import not_forwarded
 from typednn.module.gradients import Gradient, set_shared
 from typednn.module.rehearsal import forward_and_backward, is_known
 from typednn.module.state import PLACEMENT
 from typednn.module.tree import Node
+from typednn.tracebacks import fold
 
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
 _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *output"])
@@ -54,11 +55,15 @@ def _rehearsal() -> Rehearsal | None:
 asked.append(_rehearsal)
 
 
-def locate(error: LocatedError | MemoryError, module: Node) -> None:
-    """Write the failing layer's path into the error; the outermost model writes last. A plain `MemoryError` becomes `OutOfMemory`."""
-    if not isinstance(error, LocatedError):
+def locate(error: TypednnError | MemoryError, module: Node) -> None:
+    """Write the failing layer's path into the error, and fold its traceback; the outermost model does so last.
+
+    A plain `MemoryError` becomes `OutOfMemory`.
+    """
+    fold(error)
+    if not isinstance(error, TypednnError):
         raise out_of_memory(module.label(), str(error) or "no more memory", None, module) from error
-    if error.owner is not None and error.owner is not module:
+    if isinstance(error, LocatedError) and error.owner is not None and error.owner is not module:
         error.path = next((path for path, part in module.named_modules() if part is error.owner), error.path)
 
 
@@ -198,7 +203,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                 state.record = record
             if _observers:
                 _notify(self, "forward", (x,) if alone else x, output)
-        except (LocatedError, MemoryError) as error:
+        except (TypednnError, MemoryError) as error:
             locate(error, self)
             raise
         return output
@@ -233,7 +238,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
                 set_shared(result, self.shared_leaves)  # the outermost gradient asks its model for its shared leaves
             if _observers:
                 _notify(self, "backward", (next_grad,), result)
-        except (LocatedError, MemoryError) as error:
+        except (TypednnError, MemoryError) as error:
             locate(error, self)
             raise
         return result

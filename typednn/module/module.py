@@ -26,6 +26,7 @@ from typednn.backends import select, to_device, to_numpy
 from typednn.contracts.checks import enforced
 from typednn.contracts.protocols import Enforced
 from typednn.errors import ArgumentError, LocatedError, StateDictError, explain, listed
+from typednn.habits import value_cure
 from typednn.module import calls, delegation, printing, sharing, updates
 from typednn.module.fields import StoredField
 from typednn.module.state import CallState, Cell, Placement, Storage
@@ -47,6 +48,7 @@ class Module(Node, Enforced):
         def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]: ...
 
     else:  # checkers must look at the constructors that layers write, not at this
+        __array_ufunc__ = None  # NumPy's operators leave `x >> model` to the model, which says what is wrong
 
         def __new__(cls, *args, **kwargs):
             self = super().__new__(cls)
@@ -195,7 +197,8 @@ class Module(Node, Enforced):
             state, foreign_states = delegation.split(self, state)
         elif not isinstance(state, list | tuple):
             got = type(state).__name__
-            raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got))
+            cure = value_cure("state", state)
+            raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got, cure))
         elif len(state) != len(stored):
             raise StateDictError(
                 explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", f"in this order: {listed(list(stored))}")

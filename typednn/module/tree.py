@@ -19,6 +19,7 @@ from typednn.module.gradients import named_leaves
 from typednn.module.state import CallState, Cell, Stateful, Storage
 from typednn.shapes import Flow, parse, rank, split_contract
 from typednn.shapes.compiled import outcome
+from typednn.tracebacks import folding
 
 # One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Node]"
@@ -46,6 +47,7 @@ class Node(Stateful):
     update: Callable[..., None]
     named_gradients: Callable[..., dict[str, AnyArray]]
 
+    @folding
     def __init_subclass__(cls, **keywords: Any) -> None:
         cls.fields = declared_fields(cls)
         for name, field in cls.fields.items():

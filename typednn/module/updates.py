@@ -24,7 +24,7 @@ from typednn.arrays import AnyArray
 from typednn.contracts.checks import Contract, contracted, judge, signature, switch
 from typednn.contracts.derivatives import check_derivative, check_optimizer
 from typednn.contracts.protocols import Optimizer
-from typednn.errors import LocatedError
+from typednn.errors import TypednnError
 from typednn.kernels.pointwise import add
 from typednn.module.calls import locate
 from typednn.module.gradients import Gradient, with_fields
@@ -180,7 +180,7 @@ def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable
             else:
                 with _sharing(self, uses):
                     _by_hand(self, function, optimizer, grad)
-        except LocatedError as error:
+        except TypednnError as error:
             locate(error, self)
             raise
 
@@ -213,7 +213,7 @@ def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bo
     """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is hand-written."""
     try:
         uses, by_hand = module.uses(grad)
-    except LocatedError as error:
+    except TypednnError as error:
         locate(error, module)
         raise
     if switch.mode != "off":

@@ -1,5 +1,7 @@
 """Optimizers, driven through each layer's ``update``; schedules; averages of weights; and functions of gradients."""
 
+from typing import TYPE_CHECKING
+
 from typednn.optim.adadelta import Adadelta
 from typednn.optim.adagrad import Adagrad
 from typednn.optim.adam import Adam
@@ -15,6 +17,7 @@ from typednn.optim.rmsprop import RMSprop
 from typednn.optim.schedule import ConstantLR, CosineLR, ExponentialLR, LinearLR, PolynomialLR, Schedule, StepLR, Watching
 from typednn.optim.settings import Group
 from typednn.optim.sgd import SGD
+from typednn.public import published
 
 __all__ = [
     "EMA",
@@ -41,3 +44,6 @@ __all__ = [
     "clip_grad_norm",
     "l2_penalty",
 ]
+
+if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
+    __getattr__ = published(globals())

@@ -449,7 +449,7 @@ def _completing(init: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(init)
     def complete(self: Any, *positional: Any, **named: Any) -> None:
         init(self, *positional, **named)
-        if type(self).__init__ is complete:
+        if getattr(type(self).__init__, "__wrapped__", None) is complete:  # within what makes it public
             self._complete = True
 
     return complete

@@ -268,7 +268,7 @@ def _restore_config(run: Run, plan: Plan) -> None:
     """Write ``config.toml`` anew where it differs from ``recipe.json``, as after a full disk."""
     content, present = plan.config.encode(), read_bytes(run.folder, "config.toml")
     if present not in (None, content):
-        run.warn(f"config.toml must say what {FILE} does: it was changed or damaged, and is written anew", 3)
+        run.warn(f"config.toml must say what {FILE} does: it was changed or damaged, and is written anew")
     if present != content:
         write_whole(run.folder / "config.toml", content)
 

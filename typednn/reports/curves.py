@@ -11,6 +11,7 @@ import numpy as np
 from typednn.reports.canvas import (
     ALARM,
     FILE,
+    GREATEST,
     GRID,
     PALETTE,
     PAPER,
@@ -29,6 +30,7 @@ from typednn.reports.canvas import (
     step_axis,
     thinned,
 )
+from typednn.runs.history import LearningRates
 from typednn.runs.recorded import Metrics, Numbers
 
 _SPLITS = {
@@ -139,6 +141,27 @@ def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | Non
             bar.ax.set_yticklabels([label(names[place]) for place in (0, middle, len(names) - 1)])
             bar.set_label(f"{len(names)} layers, first to last")
         return rendered(drawn, medium)
+
+
+def learning_rate_curve(found: LearningRates) -> bytes:
+    """The loss at each learning rate, its smoothed course, and the suggested rate."""
+    with drawing():
+        drawn, axes = figure(8.0, 4.2)
+        rates, losses, course = (np.array(values, np.float64) for values in (found.rates, found.losses, found.smoothed))
+        axes.plot(rates, np.clip(losses, -GREATEST, GREATEST), color=PALETTE[0], alpha=0.35, linewidth=0.7, label="training step")
+        axes.plot(rates, np.clip(course, -GREATEST, GREATEST), color=PALETTE[0], label="smoothed")
+        if found.suggestion is not None:
+            axes.axvline(found.suggestion, color=PALETTE[1], linewidth=1.2, label=f"suggested: {found.suggestion:.2g}")
+        if spans_decades(course[np.isfinite(course)]):
+            logarithmic(axes)
+        else:
+            least, most = float(min(course.min(), losses.min())), float(course[0])
+            axes.set_ylim(least - 0.1 * (most - least) - 1e-9, most + 0.5 * max(most - least, 1e-9))
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(matplotlib().ticker.StrMethodFormatter("{x:g}"))
+        axes.set(title="Loss by learning rate", xlabel="learning rate", ylabel="loss")
+        legend_below(drawn, axes, FILE)
+        return rendered(drawn, FILE)
 
 
 def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str, decades: bool) -> None:

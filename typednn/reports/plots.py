@@ -21,9 +21,10 @@ import numpy.typing as npt
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import write_whole
 from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, matplotlib
-from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
+from typednn.reports.curves import accuracy_curve, gradient_norm_curves, learning_rate_curve, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
 from typednn.reports.residuals import residual_picture
+from typednn.runs.history import LearningRates
 from typednn.runs.recorded import AnyScores, Metrics, Scores, read_metrics, read_scores
 from typednn.runs.run_files import attempted, existing_run
 from typednn.runs.shown import Mistakes, Residuals, read_shown, worst_mistakes
@@ -98,3 +99,11 @@ def _makers(
         "filters.png": lambda medium: None if filters is None else filter_picture(filters, medium),
         "gradient_norms.png": lambda medium: gradient_norm_curves(metrics, medium),
     }
+
+
+def write_learning_rates(found: LearningRates, path: str | os.PathLike[str]) -> Path:
+    """Draw what `typednn.training.find_learning_rate` found as the PNG file ``path``, and return it; `MissingExtra` without matplotlib."""
+    matplotlib()
+    file = Path(path)
+    write_whole(file, learning_rate_curve(found))
+    return file

@@ -109,3 +109,15 @@ class History:
     def losses(self) -> list[float]:
         """The mean loss of every epoch."""
         return [epoch.loss for epoch in self.epochs]
+
+
+@dataclass(frozen=True, slots=True)
+class LearningRates:
+    """What `typednn.training.find_learning_rate` measured: the loss at each rate, from the lowest rate to the last that was tried."""
+
+    rates: tuple[float, ...]
+    losses: tuple[float, ...]
+    smoothed: tuple[float, ...]
+    """The losses' running mean, of which every number is the mean of those before it, the later the heavier."""
+    suggestion: float | None
+    """The rate in the middle of the smoothed loss's longest fall; None where it never falls."""

@@ -36,6 +36,7 @@ from typednn.runs.history import Best
 from typednn.runs.recorded import read_metrics
 from typednn.runs.run_files import read_bytes
 from typednn.runs.state import Json, TrainingState, generator_states, restore_generators
+from typednn.tracebacks import caller_level
 
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
@@ -217,7 +218,7 @@ class Run(AbstractContextManager["Run"]):
         _LOCKED.add(self)
         self._by_file = bool(refused)
         if len(refused) == len(self._locks):
-            self.warn(f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here", 3)
+            self.warn(f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here")
 
     def require_lock(self) -> None:
         """`StateError` unless this process has the lock."""
@@ -250,9 +251,9 @@ class Run(AbstractContextManager["Run"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def warn(self, text: str, stacklevel: int) -> None:
-        """A `RunWarning` with the run's folder before ``text``."""
-        warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=stacklevel + 1)
+    def warn(self, text: str) -> None:
+        """A `RunWarning` with the run's folder before ``text``, in the line that called typednn."""
+        warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=caller_level())
 
     # ------------------------------------------------------------------ metrics
 
@@ -267,7 +268,7 @@ class Run(AbstractContextManager["Run"]):
                 raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
             present = os.fstat(self._metrics).st_size
             if present < size:
-                self.warn(f"metrics.jsonl holds {present} bytes, the checkpoint was written after {size}: the curves will have a gap", 2)
+                self.warn(f"metrics.jsonl holds {present} bytes, the checkpoint was written after {size}: the curves will have a gap")
                 size = path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
@@ -370,7 +371,7 @@ class Run(AbstractContextManager["Run"]):
                 damaged.append((folder, error))
             else:
                 for broken, why in damaged:
-                    warnings.warn(RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
+                    warnings.warn(RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"), stacklevel=caller_level())
                     if self._locks:
                         self._put_aside(broken)
                 return checkpoint

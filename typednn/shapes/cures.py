@@ -26,3 +26,17 @@ def channels_cure(name: str, shape: Sequence[int], expected: str) -> str:
     """What to do about images whose channels stand first, as PyTorch has them."""
     first = len(shape) == 4 and str(shape[1]) == expected != str(shape[3])
     return f"channels stand last: {name}.transpose(0, 2, 3, 1)" if first else ""
+
+
+def target_cure(target: Sequence[int], prediction: Sequence[int], *, labels: bool) -> str:
+    """What to do about a loss's target of this shape; ``labels`` are integers, one for each row of scores."""
+    given, wanted = tuple(target), tuple(prediction[:-1] if labels else prediction)
+    if given == (*wanted, 1):
+        return "drop its last axis: target[..., 0]"
+    if (*given, 1) == wanted:
+        return "add an axis: target[:, None]"
+    if labels and len(prediction) == 3 and given == (prediction[0], prediction[2]):
+        return "classes stand last: prediction.transpose(0, 2, 1)"
+    if labels and len(given) < len(wanted):
+        return f"give a label for each position, in shape {wanted}"
+    return ""

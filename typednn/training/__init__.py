@@ -1,9 +1,13 @@
 """Training: the loop, its callbacks, and evaluation."""
 
-from typednn.runs.history import Best, Epoch, History, Measured, Step
+from typing import TYPE_CHECKING
+
+from typednn.public import published
+from typednn.runs.history import Best, Epoch, History, LearningRates, Measured, Step
 from typednn.training.batches import Batches, BatchLike, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation, evaluate
+from typednn.training.learning_rate import find_learning_rate
 from typednn.training.loop import fit
 
 __all__ = [
@@ -16,9 +20,14 @@ __all__ = [
     "Evaluation",
     "Every",
     "History",
+    "LearningRates",
     "Measured",
     "Step",
     "ValuedLoss",
     "evaluate",
+    "find_learning_rate",
     "fit",
 ]
+
+if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
+    __getattr__ = published(globals())

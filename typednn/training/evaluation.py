@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 
 from typednn.arguments import integer
-from typednn.arrays import AnyArray, IntArray1, namespace
+from typednn.arrays import AnyArray, IntArray1, is_array, namespace
 from typednn.backends import to_device
 from typednn.data.batches import in_order
 from typednn.data.loader import Rows
@@ -33,6 +33,9 @@ def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[
     ``transform`` turns a batch of ``x`` into the model's input, as a `typednn.data.Loader`'s does.
     Going into eval drops what forward kept: call it between steps, not between a forward and its backward.
     """
+    if not has_rows(x):
+        cure = "evaluate(model, x) makes the batches itself"
+        raise ArgumentError(explain("evaluate", "x is an array of inputs", type(x).__name__, cure), "x")
     batches = (_rows_of(x, rows) for rows in in_order(len(x), batch_size))
     with evaluating(model):
         outputs = [model.forward(batch if transform is None else transform(batch)) for batch in batches]
@@ -68,6 +71,11 @@ class Evaluation(Generic[In, Target]):
 
     def __post_init__(self) -> None:
         integer("Evaluation", "batch_size", self.batch_size)
+        for name in ("x", "y") if self.labels is None else ("x", "y", "labels"):
+            value: object = getattr(self, name)
+            if not has_rows(value):
+                cure = "convert it with numpy.asarray(...)"
+                raise ArgumentError(explain("Evaluation", f"{name} is an array with rows", type(value).__name__, cure), name)
         sizes = [len(self.x), len(self.y), *([] if self.labels is None else [len(self.labels)])]
         if len(set(sizes)) != 1 or not sizes[0]:
             raise ArgumentError(
@@ -97,3 +105,8 @@ class Evaluation(Generic[In, Target]):
 def _rows_of(array: Any, rows: Any) -> Any:
     batch: Any = array[rows]
     return np.asarray(batch) if isinstance(array, np.ndarray) else batch  # rows of a memory map are an array
+
+
+def has_rows(value: Any) -> bool:
+    """Whether it is an array, or a memory map, with a first axis."""
+    return (issubclass(type(value), np.ndarray) or is_array(value)) and len(value.shape) > 0

@@ -11,6 +11,7 @@ step of an epoch it happens when the epoch is complete, so that no step is saved
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from os import PathLike
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -18,16 +19,15 @@ import numpy as np
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import InputGrad, Optimizer, Part
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, explain, shown
 from typednn.layer import Layer
 from typednn.module.delegation import foreign_parts
-from typednn.module.foreign import adopted, missing_methods
-from typednn.module.module import Module
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.history import History
 from typednn.runs.run import Run
 from typednn.runs.state import TrainingState
 from typednn.tasks import Task, task_of
+from typednn.training import arguments
 from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
 from typednn.training.evaluation import Evaluation
@@ -49,9 +49,9 @@ def fit(
     epochs: int,
     max_steps: int | None = None,
     task: Task | None = None,
-    run: Run | None = None,
-    callbacks: Sequence[Callback] = (),
-    validation: Evaluation[In, Target] | None = None,
+    run: Run | str | PathLike[str] | None = None,
+    callbacks: Callback | Sequence[Callback] = (),
+    validation: Evaluation[In, Target] | tuple[In, Target] | None = None,
     accumulate: int = 1,
     transform: Callable[[G], G] | Sequence[Callable[[G], G]] = (),
     clip_grad_norm: float | None = None,
@@ -69,8 +69,10 @@ def fit(
     =====================  ===========================================================================================================
     max_steps              end after this many steps in all, within an epoch too
     task                   what is measured besides the loss; by default as `typednn.tasks.task_of` says
-    run                    metrics, events and checkpoints go there; training continues from its checkpoint, if any, bit for bit
-    validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and at the end of training
+    run                    metrics, events and checkpoints go there; training continues from its checkpoint, if any, bit for bit.
+                           Of a path, the run in that folder, or a new one
+    validation             an Evaluation, or arrays (x, y), measured each epoch, or as ``evaluate_every`` says (steps, or
+                           ``Every(epochs=2)``), and at the end of training
     checkpoint_every       by default each epoch; also at a new best, and when training ends early. ``keep`` newest and the best stay
     accumulate             batches per update: their mean gradient, by rows. The epoch's last update may have fewer
     transform              a function from gradient to gradient, or several in order, between backward and update
@@ -89,34 +91,29 @@ def fit(
     Where the optimizer averages the weights (``ema``), evaluations measure the average, and the model has it at the end. Schedules that
     watch a metric, such as `typednn.optim.ReduceLROnPlateau`, are told it after each evaluation.
     """
-    trained: Layer[Any, Any, Any] = adopted(model)  # an object that derives from nothing is wrapped, and has the same methods
-    if not isinstance(trained, Module):
-        raise ArgumentError(
-            explain(
-                "fit",
-                "a model has forward, backward and update",
-                f"{type(model).__name__}, which has no {' and no '.join(missing_methods(model))}",
-            ),
-            "model",
-        )
-    for role, passed, method in (("loss", loss, "loss_grad"), ("optimizer", optimizer, "step")):
-        if not hasattr(passed, method):
-            rule = f"takes model, loss, optimizer, loader in this order, the {role} with {method}"
-            raise ArgumentError(explain("fit", rule, type(passed).__name__), role)
+    trained: Layer[Any, Any, Any] = arguments.model_of(model)
+    arguments.check_order(loss, optimizer)
+    arguments.check_loader(loader)
+    arguments.check_end(trained, loss)
+    if task is not None:
+        arguments.check_task(task)
+    measured_on, hooks, early = (
+        arguments.validation_of(validation),
+        arguments.callbacks_of(callbacks),
+        arguments.early_stopping_of(early_stopping),
+    )
     if run is not None:
         for _, part in foreign_parts(trained):
             part.require("state_dict")
             part.require("load_state_dict")
-    if early_stopping is not None and validation is None:
-        raise ArgumentError(
-            explain("fit", "early stopping watches an evaluation", "no validation", "pass validation=Evaluation(x, y)"), "validation"
-        )
-    if validation is None and isinstance(optimizer, GradientOptimizer) and optimizer.watched():
+    cure = "pass validation=Evaluation(x, y)"
+    if early is not None and measured_on is None:
+        raise ArgumentError(explain("fit", "early stopping watches an evaluation", "no validation", cure), "validation")
+    if measured_on is None and isinstance(optimizer, GradientOptimizer) and optimizer.watched():
         watched = ", ".join(map(repr, optimizer.watched()))
-        raise ArgumentError(
-            explain("fit", f"a schedule watches {watched} of an evaluation", "no validation", "pass validation=Evaluation(x, y)"),
-            "validation",
-        )
+        raise ArgumentError(explain("fit", f"a schedule watches {watched} of an evaluation", "no validation", cure), "validation")
+    if progress not in (True, False, "auto"):
+        raise ArgumentError(explain("fit", "progress is True, False or 'auto'", shown(progress)), "progress")
     for name, value in (("clip_grad_norm", clip_grad_norm), ("time_limit", time_limit)):
         if value is not None:
             number("fit", name, value, least=0.0)
@@ -128,30 +125,31 @@ def fit(
                 explain("fit", "transform is a function from gradient to gradient, or several", type(function).__name__), "transform"
             )
     stop = Stop()
-    session = Session(
-        trained,
-        loss,
-        task if task is not None else task_of(loss, validation),
-        optimizer,
-        loader,
-        run,
-        list(callbacks),
-        validation,
-        stop,
-        epochs=integer("fit", "epochs", epochs),
-        max_steps=math.inf if max_steps is None else integer("fit", "max_steps", max_steps),
-        accumulate=integer("fit", "accumulate", accumulate),
-        transforms=transforms,
-        clip=clip_grad_norm,
-        evaluate_every=every("evaluate_every", evaluate_every),
-        checkpoint_every=every("checkpoint_every", checkpoint_every),
-        time_limit=time_limit,
-        early_stopping=early_stopping,
-        keep=integer("fit", "keep", keep),
-        progress=bool(progress),
-        state=TrainingState(origin=loader.epoch),
-    )
     with ExitStack() as stack:
+        session = Session(
+            trained,
+            loss,
+            task if task is not None else task_of(loss, measured_on),
+            optimizer,
+            loader,
+            None,
+            hooks,
+            measured_on,
+            stop,
+            epochs=integer("fit", "epochs", epochs),
+            max_steps=math.inf if max_steps is None else integer("fit", "max_steps", max_steps),
+            accumulate=integer("fit", "accumulate", accumulate),
+            transforms=transforms,
+            clip=clip_grad_norm,
+            evaluate_every=every("evaluate_every", evaluate_every),
+            checkpoint_every=every("checkpoint_every", checkpoint_every),
+            time_limit=time_limit,
+            early_stopping=early,
+            keep=integer("fit", "keep", keep),
+            progress=bool(progress),
+            state=TrainingState(origin=loader.epoch),
+        )
+        session.run = arguments.run_of(run, trained, optimizer, stack)  # after all checks: a wrong argument leaves no folder
         stack.enter_context(stopping(stop, "finishing the step, then saving; once more ends at once" if progress else ""))
         stack.callback(trained.free_cache)
         history = session.train(stack)

@@ -473,7 +473,7 @@ class Session:
         if checkpoint is not None:
             changes = "; ".join(differences(checkpoint.environment, run.environment, str(self.model.dtype)))
             if changes:
-                run.warn(f"the bits may differ from an uninterrupted run's: {changes}", 4)
+                run.warn(f"the bits may differ from an uninterrupted run's: {changes}")
             restore(checkpoint, self.model, self.optimizer, self.loader)
             self.state = checkpoint.state
             run.settle(checkpoint.state.best, keep=self.keep)
@@ -486,7 +486,7 @@ class Session:
                 callback.load_state_dict(state)
         lost = ", ".join(dict.fromkeys(name for name, state in saved if state))
         if lost:
-            run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}", 4)
+            run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}")
 
 
 def bind(optimizer: object, model: Module) -> None:

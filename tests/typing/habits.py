@@ -1,0 +1,18 @@
+"""Names that other libraries have are refused: what answers for them at run time (`typednn.habits`) is hidden from type checkers."""
+
+from __future__ import annotations
+
+import typednn
+from typednn import Dense  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
+from typednn.layers import (
+    Conv2D,  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
+    Linear,
+)
+from typednn.losses import MSE
+from typednn.optim import SGD
+
+typednn.no_grad  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression]
+Linear(4, 8).predict  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression]
+SGD(0.1).zero_grad()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+MSE()(1, 2)  # type: ignore[operator]  # pyright: ignore[reportCallIssue]
+print(Dense, Conv2D)  # pyright: ignore[reportUnknownArgumentType]

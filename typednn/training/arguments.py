@@ -1,0 +1,135 @@
+"""What `fit` is called with, checked and brought into one form; a wrong argument is an `ArgumentError` that names it."""
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, cast
+
+from typednn import habits, losses, optim
+from typednn.config import dumps
+from typednn.errors import ArgumentError, TypednnError, explain, shown
+from typednn.layer import Parts, not_a_part
+from typednn.layers import Conv2d, Linear, LogSoftmax, SequenceLinear, Sigmoid, Softmax
+from typednn.losses import NLL, BCEWithLogits, CrossEntropy, SoftmaxCrossEntropy
+from typednn.module.foreign import adopted, missing_methods
+from typednn.module.module import Module
+from typednn.runs.run import Run
+from typednn.training.callbacks import Callback, EarlyStopping
+from typednn.training.evaluation import Evaluation, has_rows
+
+_HOOKS = ("on_step", "on_evaluation", "on_epoch", "on_end", "state_dict", "load_state_dict")
+_LOADER = "Loader(x, y, batch_size=32, rng=numpy.random.default_rng(0)) of typednn.data"
+
+# What the losses of a classification read: the layers that must not stand last before them, and what they read.
+_READS: dict[type, tuple[tuple[type, ...], str]] = {
+    SoftmaxCrossEntropy: ((Softmax, LogSoftmax, Sigmoid), "scores"),
+    BCEWithLogits: ((Sigmoid, Softmax, LogSoftmax), "scores"),
+    CrossEntropy: ((Linear, SequenceLinear, Conv2d, LogSoftmax), "probabilities"),
+    NLL: ((Linear, SequenceLinear, Conv2d, Softmax), "logarithms of probabilities"),
+}
+_ENDS = {"scores": "leave it out", "probabilities": "end with Softmax()", "logarithms of probabilities": "end with LogSoftmax()"}
+
+
+def _wrong(name: str, rule: str, value: Any, cure: str = "") -> ArgumentError:
+    """The error; a class is said to be one, and how to make its instance."""
+    kind = isinstance(value, type)
+    got = f"the class {value.__name__}" if kind else shown(value, 60) if isinstance(value, str | int | float) else type(value).__name__
+    return ArgumentError(explain("fit", rule, got, f"write {value.__name__}(…)" if kind else cure), name)
+
+
+def model_of(model: Any) -> Any:
+    """The model, wrapped where it derives from nothing."""
+    trained = adopted(model)
+    if not isinstance(trained, Module):
+        missing = missing_methods(model)
+        got = (
+            not_a_part(model)
+            if isinstance(model, type) or not missing
+            else f"{type(model).__name__}, which has no {' and no '.join(missing)}"
+        )
+        raise ArgumentError(explain("fit", "a model has forward, backward and update", got), "model")
+    return trained
+
+
+def check_order(loss: object, optimizer: object) -> None:
+    """The second and third argument are what their places say, objects and no names."""
+    for role, passed, method, package, usual in (
+        ("loss", loss, "loss_grad", losses, "SoftmaxCrossEntropy"),
+        ("optimizer", optimizer, "step", optim, "Adam"),
+    ):
+        if isinstance(passed, type) or not callable(getattr(passed, method, None)):
+            name = habits.kin(passed, package.__all__) if isinstance(passed, str) else ""
+            cure = f"pass an object, {name or usual}() of {package.__name__}" if isinstance(passed, str) else ""
+            raise _wrong(role, f"takes model, loss, optimizer, loader in this order, the {role} with {method}", passed, cure)
+
+
+def check_end(model: Module, loss: object) -> None:
+    """The model's last layer gives what the loss reads, as far as a chain and typednn's losses show it."""
+    refused, reads = _READS.get(type(loss), ((), ""))
+    last = model.parts[-1] if isinstance(model, Parts) and model.parts else None
+    if isinstance(last, refused):
+        end = type(last).__name__
+        rule = f"{type(loss).__name__} reads {reads}, which the model's last layer gives"
+        raise ArgumentError(
+            explain("fit", rule, repr(last), _ENDS[reads] if end != "Linear" else f"{_ENDS[reads]}, or train by SoftmaxCrossEntropy()"),
+            "loss",
+        )
+
+
+def check_loader(loader: object) -> None:
+    """The data come in batches, from something with a position."""
+    if isinstance(loader, type) or any(not hasattr(loader, name) for name in ("batches", "epoch", "step", "steps_per_epoch", "state_dict")):
+        raise _wrong("loader", "the fourth argument gives the batches", loader, f"pass {_LOADER}")
+
+
+def validation_of(validation: Any) -> Evaluation[Any, Any] | None:
+    """An `Evaluation` as it is, a pair of arrays as one."""
+    if validation is None or type(validation) is Evaluation:
+        return validation
+    if type(validation) in (tuple, list) and len(validation) == 2 and all(has_rows(each) for each in validation):
+        return Evaluation(*validation)
+    raise _wrong("validation", "validation is a pair of arrays (x, y) or an Evaluation(x, y)", validation, "pass validation=(x, y)")
+
+
+def early_stopping_of(early_stopping: Any) -> EarlyStopping | None:
+    """An `EarlyStopping`, or None."""
+    if early_stopping is None or isinstance(early_stopping, EarlyStopping):
+        return early_stopping
+    rule, patience = "early_stopping is an EarlyStopping", early_stopping if type(early_stopping) is int else 3
+    raise _wrong("early_stopping", rule, early_stopping, f"pass EarlyStopping(patience={patience}) of typednn.training")
+
+
+def callbacks_of(callbacks: Any) -> list[Callback]:
+    """A list of callbacks; one alone need not be in a list."""
+    several = isinstance(cast("object", callbacks), Sequence) and type(callbacks) is not str
+    given: list[Any] = list(callbacks) if several else [callbacks]
+    for each in given:
+        missing = [name for name in _HOOKS if not callable(getattr(each, name, None))]
+        if isinstance(each, EarlyStopping):
+            raise _wrong("callbacks", "callbacks are Callbacks", each, "pass early_stopping=EarlyStopping(…)")
+        if isinstance(each, type) or missing:
+            cure = f"derive its class from typednn.training.Callback, which has {' and '.join(missing[:3])}"
+            raise _wrong("callbacks", "callbacks are Callbacks", each, cure)
+    return given
+
+
+def check_task(task: object) -> None:
+    """A task has `typednn.tasks.Task`'s methods."""
+    if isinstance(task, type) or not all(callable(getattr(task, name, None)) for name in ("targets", "metrics")):
+        raise _wrong("task", "a task has targets and metrics", task, "pass Classification() or Regression() of typednn.tasks")
+
+
+def run_of(run: Any, model: Module, optimizer: Any, stack: ExitStack) -> Run | None:
+    """A run as it is; of a folder the run in it, or a new one, which is open until ``stack`` ends."""
+    if run is None or isinstance(run, Run):
+        return run
+    if not isinstance(cast("object", run), str | os.PathLike):
+        raise _wrong("run", "run is a Run or the folder of one", run)
+    if Run(run).config_path is not None:
+        return stack.enter_context(Run.open(run))
+    chained: Any = model
+    try:
+        text = dumps(chained, optimizer)
+    except TypednnError:  # of a model that no config describes
+        text = f"# {type(model).__name__}, trained by typednn.training.fit\n"
+    return stack.enter_context(Run.create(run, text, model))
