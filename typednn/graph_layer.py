@@ -411,7 +411,7 @@ def _later(layer: Any, between: Sequence[Any]) -> Callable[[], Any]:
     moment, last = next(changes), ref(layer._reduced)
 
     def refusal(got: str) -> StateError:
-        return unreadable(layer, "formula", got, "read it before update")
+        return unreadable(layer, "formula", got, "read it before update and before another forward")
 
     @cache
     def later() -> Any:
@@ -419,12 +419,13 @@ def _later(layer: Any, between: Sequence[Any]) -> Callable[[], Any]:
         reduced = last()
         if reduced is None or kept.get("_reduced") is not reduced:
             raise refusal("arrays that another forward, free_cache() or eval() dropped")
+        if any(field.cell(layer).changed > moment for _, field in layer.stored_fields()):
+            raise refusal("changed weights")
         recording: _Recording = kept["_recorded"]
         given = [kept["_input"], *(getattr(layer, name) for name, _ in layer.stored_fields())]
         again = recording.forward(given)[1:]
-        changed = any(field.cell(layer).changed > moment for _, field in layer.stored_fields())
-        if changed or not all(map(agrees, reduced[len(reduced) - len(again) :], again)):
-            raise refusal("weights or an input that have changed")
+        if not all(map(agrees, reduced[len(reduced) - len(again) :], again)):
+            raise refusal("weights or an input that were written into")
         _, step = cast("tuple[_Step, _Step]", recording.parted)
         return step([*given, *reduced, None, *between])[0]
 

@@ -37,7 +37,7 @@ from typednn.layer import (
     run_back,
 )
 from typednn.module.foreign import Foreign, adopted
-from typednn.module.gradients import Gradient, deferred
+from typednn.module.gradients import Gradient
 from typednn.module.module import Module
 from typednn.shapes import Axis, Dim, Flow
 
@@ -79,8 +79,6 @@ class Dyn(DynLayer):
     def backward(self, next_grad: Float[Array2, "batch {self.out_features}"]) -> DynGrad:
         batch = next_grad.shape[0]
         inner: Any = self.layer.backward(next_grad.reshape(batch, *self.output_shape))
-        if getattr(inner, "is_deferred", False):
-            return deferred(DynGrad, lambda: inner.input.reshape(batch, self.in_features), {"inner": inner})
         return DynGrad(inner.input.reshape(batch, self.in_features), inner)
 
     def update(self, optimizer: Optimizer, grad: DynGrad) -> None:

@@ -49,10 +49,10 @@ def split(program: Program, arrays: int) -> Split | None:
     if all(each.kind not in (Kind.CUSTOM, Kind.REDUCE, PRODUCT) for each in rest):
         return None
     read = {given for each in instructions[shared:] for given in each.inputs if given < shared}
-    between = sorted(place for place in read if instructions[place].kind not in (Kind.LEAF, Kind.CONST))
+    between = sorted(place for place in read if instructions[source(instructions, place)].kind not in (Kind.LEAF, Kind.CONST))
     leave = {source(instructions, place) for place in now.outputs}
     tuples = {given for each in instructions if isinstance(each.extra, Part) for given in each.inputs}
-    if any(place in tuples or source(instructions, place) in leave or _is_array(instructions, place) for place in between):
+    if any(place in tuples or source(instructions, place) in leave for place in between):
         return None
     known = list(instructions)
     for number, place in enumerate(between):
@@ -79,10 +79,6 @@ def source(instructions: Sequence[Instruction], place: int) -> int:
     while instructions[place].kind in MOVEMENT:
         (place,) = instructions[place].inputs
     return place
-
-
-def _is_array(instructions: Sequence[Instruction], place: int) -> bool:
-    return instructions[source(instructions, place)].kind == Kind.LEAF
 
 
 def _narrowed(program: Program) -> Program:
