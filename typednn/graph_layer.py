@@ -118,7 +118,13 @@ class _Recording:
 
 
 def _record(
-    where: str, formula: Callable[..., Any], inputs: Sequence[tuple[str, Any]], sources: Sequence[int], *, is_loss: bool, waits: bool = False
+    where: str,
+    formula: Callable[..., Any],
+    inputs: Sequence[tuple[str, Any]],
+    sources: Sequence[int],
+    *,
+    is_loss: bool,
+    waits: bool = False,
 ) -> _Recording:
     """``formula`` gets a tensor for each of the named arrays; the derivatives are by those whose places are ``sources``.
 
@@ -303,7 +309,7 @@ class _GraphModule(Formula):
 
     @classmethod
     def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any], bool]:
-        """The gradient's type, what makes one of the derivative by the input and those by the parameters, and whether the first may wait."""
+        """The gradient's type, what makes one of the derivatives by the input and by the parameters, and whether the first may wait."""
         raise NotImplementedError
 
 

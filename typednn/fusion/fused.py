@@ -129,4 +129,3 @@ class Between:
                     derivative = own[0]
             self.inputs = inputs
         return self.inputs[part]
-

@@ -8,6 +8,8 @@ bit   prints, for each `realize`
 4     the groups of instructions that became kernels
 8     the program after all passes, an instruction on each line
 16    the kernels as Halide's statements, where a program is planned
+32    nothing: each node is checked when it is made, and one that can't be
+      right is a `StateError`; for who writes operations
 ====  =========================================================================
 """
 
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from typednn.errors import ArgumentError, explain
+from typednn.graph.graph import GRAPH
 
 
 class Debug(IntFlag):
@@ -33,6 +36,7 @@ class Debug(IntFlag):
     GROUPS = 4
     PROGRAM = 8
     KERNELS = 16
+    CHECKS = 32
 
 
 def _checked(where: str, value: str | int) -> int:
@@ -51,10 +55,12 @@ def debug(mask: int) -> Generator[None]:
     """Within this block, in every thread, these bits are set, and no others."""
     own = (_checked("debug", mask),)
     _masks.append(own)
+    _check_nodes()
     try:
         yield
     finally:
         _masks[:] = [other for other in _masks if other is not own]
+        _check_nodes()
 
 
 def is_on(bit: Debug) -> bool:
@@ -65,6 +71,14 @@ def is_on(bit: Debug) -> bool:
 def any_on() -> bool:
     """Whether any bit is set now."""
     return _masks[-1][0] != 0
+
+
+def _check_nodes() -> None:
+    """Tell the graph whether to check new nodes: it doesn't ask each time, as a node takes 3 µs."""
+    GRAPH.checks = is_on(Debug.CHECKS)
+
+
+_check_nodes()
 
 
 def say(text: str) -> None:

@@ -66,7 +66,7 @@ class Graph:
         self.tapes: int = 0
         # Nodes that tensors no longer refer to, NONE for a tape: a finaliser may run anywhere, so it only notes what goes.
         self.dropped: deque[int] = deque()
-        self.checks: bool = False  # whether every new node is checked, for who works on the operations themselves
+        self.checks: bool = False  # whether every new node is checked: see `typednn.graph.debugging.Debug`
         self.lock: Lock = Lock()
 
     def push(self, kind: Kind, operation: int, dtype: int, shape: Shape, x: int = NONE, y: int = NONE, extra: Any = None) -> int:
@@ -94,7 +94,11 @@ class Graph:
             if self.recorded is not None:
                 self.recorded.add(number)
             if self.checks:
-                self.check(number)
+                try:
+                    self.check(number)
+                except StateError:
+                    self._release(number)
+                    raise
             return number
 
     def kind(self, number: int) -> Kind:

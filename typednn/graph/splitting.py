@@ -67,11 +67,14 @@ def split(program: Program, arrays: int) -> Split | None:
 
 def _derived(program: Program, wanted: Instruction) -> int | None:
     """Where ``program`` computes these derivatives of a whole op, and maybe more of them."""
-    for place, each in enumerate(program.instructions):
-        if isinstance(each.extra, Derived) and each._replace(extra=wanted.extra) == wanted and each.extra.op == wanted.extra.op:
-            if all(each.extra.wanted[number] for number, want in enumerate(wanted.extra.wanted) if want):
-                return place
-    return None
+    same = [
+        place
+        for place, each in enumerate(program.instructions)
+        if isinstance(each.extra, Derived)
+        and (each.extra.op, each.inputs) == (wanted.extra.op, wanted.inputs)
+        and all(gives or not want for gives, want in zip(each.extra.wanted, wanted.extra.wanted, strict=True))
+    ]
+    return same[0] if same else None
 
 
 def source(instructions: Sequence[Instruction], place: int) -> int:
