@@ -7,7 +7,8 @@ empty cache of kernels and with the one that it left.
 
 All engines get the same arrays and two threads. First the results are compared. Then the engines alternate within the process, a run of
 each in turn; a time is the median, a ratio that of medians, and ``least`` compares the fastest runs. Compilers that are not installed, or
-fail, are left out by name. The exit code is 1 if results disagree.
+fail, are left out by name. ``--target avx2`` holds every engine to AVX2 on a processor that has AVX-512. The exit code is 1 if results
+disagree.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Float
 
+from benchmarks import machine
 from typednn import Array1, Array2, Gradient, GraphLayer, Parameter, S
 from typednn.graph import Tape, Tensor2, linear, maximum, realize, softmax_cross_entropy, tensor
 
@@ -316,10 +318,17 @@ def first_steps() -> tuple[float, float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """All rows."""
     import typednn.engines
+    from typednn.graph import counters
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.graph", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--target", choices=machine.TARGETS, default="", help="hold every engine to these instructions (default: to none)")
     options = parser.parse_args(arguments)
+    if options.target and os.environ.get("TYPEDNN_TARGET") != options.target:  # libraries read these variables when they are loaded
+        command = [sys.executable, "-m", "benchmarks.graph", f"--runs={options.runs}", f"--target={options.target}"]
+        environment = machine.environment(machine.How(THREADS, options.target))
+        return subprocess.run(command, env=environment, cwd=Path(__file__).parent.parent, check=False).returncode
+    print(f"{machine.described()}{f', everybody held to {options.target}' if options.target else ''}; {THREADS} threads", flush=True)
     typednn.engines.set_threads(THREADS)
     wrong = 0
     for title, (name, arrays) in works().items():
@@ -338,6 +347,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report(
         "MnistNet, a step", alternating(steps, 10 * options.runs), [], {name: abs(loss - losses["layers"]) for name, loss in losses.items()}
     )
+    print(f"the graph ran {counters().kernels_run} kernels, {'by Halide' if typednn.engines.available() else 'and the interpreter'}")
     cold, warm = first_steps()
     print(f"first step of a process: cold {cold:.2f} s, warm {warm:.2f} s")
     return int(wrong > 0)
