@@ -35,7 +35,7 @@ from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.module.calls import is_observed
 from typednn.module.fields import Kept, not_forwarded
 from typednn.module.foreign import Foreign, adopted, identity, missing_methods
-from typednn.module.gradients import ChainGrad, ElementwiseGrad, Gradient, deferred
+from typednn.module.gradients import ChainGrad, ElementwiseGrad, deferred
 from typednn.module.module import Module
 from typednn.module.updates import inherited, update_parts
 from typednn.shapes import Flow
@@ -282,7 +282,7 @@ def run_back(steps: Sequence[Any], next_grad: Any) -> Any:
         gradients.append(step.backward(next_grad if not gradients else gradients[-1].input))
     kind: Any = ChainGrad
     first, parts = gradients[-1], tuple(gradients[::-1])
-    later: bool = isinstance(first, Gradient) and first.is_deferred
+    later: bool = getattr(first, "is_deferred", False)
     return deferred(kind, lambda: first.input, {"parts": parts}) if later else kind(first.input, parts)
 
 
