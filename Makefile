@@ -82,8 +82,9 @@ gpu: $(VENV)/.dev-installed ## the same laws on a GPU (needs CuPy in $(VENV))
 bench: $(VENV)/.bench-installed ## time typednn, beside PyTorch, ONNX Runtime and JAX (installs them; a quarter of an hour)
 	@$(PY) -m benchmarks
 
-bench-avx2: $(VENV)/.bench-installed ## the table of kernels with every library held to AVX2, on a processor with AVX-512
+bench-avx2: $(VENV)/.bench-installed ## the tables of kernels and of the graph with every library held to AVX2, on a processor with AVX-512
 	@$(PY) -m benchmarks.kernels --target avx2
+	@$(PY) -m benchmarks.graph --target avx2
 
 format: $(VENV)/.dev-installed ## let ruff put the code in order
 	@$(PY) -m ruff check --fix --quiet .

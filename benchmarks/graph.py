@@ -8,7 +8,8 @@ kernels and with the one that it left.
 
 All engines get the same arrays and two threads. First the results are compared. Then the engines alternate within the process, a run of
 each in turn; a time is the median, a ratio that of medians, and ``least`` compares the fastest runs. Compilers that are not installed, or
-fail, are left out by name. The exit code is 1 if results disagree.
+fail, are left out by name. ``--target avx2`` holds every engine to AVX2 on a processor that has AVX-512. ``--one-core`` counts the CPU
+seconds of one core, where other work uses the machine, too. The exit code is 1 if results disagree.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Float
 
+from benchmarks import machine
 from typednn import Array1, Array2, Gradient, GraphLayer, Parameter, S
 from typednn.engines.memory import pool
 from typednn.graph import Tape, Tensor2, conv2d, decomposed, linear, maximum, realize, softmax_cross_entropy, tensor
@@ -181,7 +183,7 @@ def _jax(jax: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
-def engines(name: str, arrays: Sequence[Any]) -> tuple[Engines, list[str]]:
+def engines(name: str, arrays: Sequence[Any], threads: int = THREADS) -> tuple[Engines, list[str]]:
     """What runs a work, by engine, and which engines are not there."""
     from typednn.graph.tensor import tensor
 
@@ -195,7 +197,7 @@ def engines(name: str, arrays: Sequence[Any]) -> tuple[Engines, list[str]]:
             if engine == "jax":
                 theirs, given = _jax(library), [library.numpy.asarray(each) for each in arrays]
             else:
-                library.set_num_threads(THREADS)
+                library.set_num_threads(threads)
                 theirs, given = _torch(library, engine == "torch.compile"), [library.from_numpy(each) for each in arrays]
             function = theirs[name]
             function(*given)
@@ -206,17 +208,17 @@ def engines(name: str, arrays: Sequence[Any]) -> tuple[Engines, list[str]]:
     return found, absent
 
 
-def alternating(contestants: Engines, runs: int) -> dict[str, list[float]]:
+def alternating(contestants: Engines, runs: int, clock: Callable[[], float] = time.perf_counter) -> dict[str, list[float]]:
     """Seconds of each, in turns."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(runs + 2):
         for name, function in contestants.items():
             time.sleep(0.01)  # the threads of the engine before still spin
             function()
-            begun = time.perf_counter()
+            begun = clock()
             function()
             if turn > 1:
-                times[name].append(time.perf_counter() - begun)
+                times[name].append(clock() - begun)
     return times
 
 
@@ -358,14 +360,28 @@ def first_steps() -> tuple[float, float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """All rows."""
     import typednn.engines
+    from typednn.graph import counters
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.graph", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--target", choices=machine.TARGETS, default="", help="hold every engine to these instructions (default: to none)")
+    parser.add_argument("--one-core", action="store_true", help="CPU seconds of one core, for a machine that does other work too")
     options = parser.parse_args(arguments)
-    typednn.engines.set_threads(THREADS)
+    threads = 1 if options.one_core else THREADS
+    if options.target and os.environ.get("TYPEDNN_TARGET") != options.target:  # libraries read these variables when they are loaded
+        command = [sys.executable, "-m", "benchmarks.graph", f"--runs={options.runs}", f"--target={options.target}"]
+        command += ["--one-core"] * options.one_core
+        environment = machine.environment(machine.How(threads, options.target))
+        return subprocess.run(command, env=environment, cwd=Path(__file__).parent.parent, check=False).returncode
+    print(f"{machine.described()}{f', everybody held to {options.target}' if options.target else ''}; {threads} threads", flush=True)
+    clock = time.perf_counter
+    if options.one_core:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        clock = time.process_time
+    typednn.engines.set_threads(threads)
     wrong = 0
     for title, (name, arrays) in works().items():
-        contestants, absent = engines(name, arrays)
+        contestants, absent = engines(name, arrays, threads)
         difference = apart(contestants)
         wrong += any(each > 1e-4 for each in difference.values())
         if name == "elementwise":
@@ -373,20 +389,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             halves = [slice(None, NUMBERS // 2), slice(NUMBERS // 2, None)]
             copy = _copier(x, y, out, halves)
             contestants = {**contestants, "copy": copy}
-        report(title, alternating(contestants, options.runs), absent, difference)
+        report(title, alternating(contestants, options.runs, clock), absent, difference)
     steps = mnist()
     losses = {name: float(step()) for name, step in steps.items()}
     wrong += max(abs(loss - losses["layers"]) for loss in losses.values()) > 1e-5
-    report(
-        "MnistNet, a step", alternating(steps, 10 * options.runs), [], {name: abs(loss - losses["layers"]) for name, loss in losses.items()}
-    )
+    apart_by = {name: abs(loss - losses["layers"]) for name, loss in losses.items()}
+    report("MnistNet, a step", alternating(steps, 10 * options.runs, clock), [], apart_by)
     for title, (image, weights, padding) in CONVOLUTIONS.items():
         for gradient in (False, True):
             contestants = convolutions(image, weights, padding, gradient)
             difference = apart(contestants)
             wrong += any(each > 1e-4 for each in difference.values())
-            report(f"{title}{' and gradient' * gradient}", alternating(contestants, options.runs), [], difference)
+            report(f"{title}{' and gradient' * gradient}", alternating(contestants, options.runs, clock), [], difference)
             print("  most held:", ", ".join(f"{name} {most_held(each) / 1e6:.1f} MB" for name, each in contestants.items()))
+    print(f"the graph ran {counters().kernels_run} kernels, {'by Halide' if typednn.engines.available() else 'and the interpreter'}")
     cold, warm = first_steps()
     print(f"first step of a process: cold {cold:.2f} s, warm {warm:.2f} s")
     return int(wrong > 0)

@@ -402,4 +402,18 @@ MUTANTS = [
         "if False and not path.name.startswith",
         "tests/runs/test_run.py::test_overwriting_removes_nothing_that_is_no_run",
     ),
+    mutant(
+        "of a GraphLayer: later, or after numbers were written into weights or input, it is refused",
+        "typednn/graph_layer.py",
+        "if not all(map(agrees, ",
+        "if all(map(agrees, ",
+        "tests/graph/test_graph_layer.py::test_it_is_refused_after_a_change",
+    ),
+    mutant(
+        "TYPEDNN_DEBUG 32 checks each node when it is made",
+        "typednn/graph/debugging.py",
+        "    GRAPH.checks = is_on(Debug.CHECKS)\n",
+        "    GRAPH.checks = False\n",
+        "tests/graph/test_debugging.py::test_a_bit_checks_each_new_node",
+    ),
 ]  # fmt: skip

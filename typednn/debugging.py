@@ -10,14 +10,16 @@ bit   for each `typednn.graph.realize` it prints, on standard error
 4     the groups of instructions that became kernels
 8     the program after all passes, an instruction on each line
 16    the kernels as Halide's statements, where a program is planned
-32    prints nothing; a traceback keeps its lines within typednn (`typednn.public`)
+32    nothing: each node of the graph is checked when it is made, and one that
+      can't be right is a `StateError`; for who writes operations
+64    nothing: a traceback keeps its lines within typednn (`typednn.public`)
 ====  =========================================================================
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from enum import IntFlag
 from typing import Final
@@ -33,7 +35,8 @@ class Debug(IntFlag):
     GROUPS = 4
     PROGRAM = 8
     KERNELS = 16
-    FRAMES = 32
+    CHECKS = 32
+    FRAMES = 64
 
 
 def _checked(where: str, value: str | int) -> int:
@@ -46,16 +49,20 @@ def _checked(where: str, value: str | int) -> int:
 
 _masks: Final[list[tuple[int]]] = [(_checked("TYPEDNN_DEBUG", os.environ.get("TYPEDNN_DEBUG", "").strip() or "0"),)]
 
+_told: Final[list[Callable[[], None]]] = []
+
 
 @contextmanager
 def debug(mask: int) -> Generator[None]:
     """Within this block, in every thread, these bits are set, and no others."""
     own = (_checked("debug", mask),)
     _masks.append(own)
+    _changed()
     try:
         yield
     finally:
         _masks[:] = [other for other in _masks if other is not own]
+        _changed()
 
 
 def is_on(bit: Debug) -> bool:
@@ -65,4 +72,15 @@ def is_on(bit: Debug) -> bool:
 
 def any_printed() -> bool:
     """Whether any bit is set now that prints something."""
-    return _masks[-1][0] & ~Debug.FRAMES != 0
+    return _masks[-1][0] & ~(Debug.CHECKS | Debug.FRAMES) != 0
+
+
+def on_change(call: Callable[[], None]) -> None:
+    """Have ``call`` called now, and whenever the bits change: for what is too quick to ask `is_on` each time."""
+    _told.append(call)
+    call()
+
+
+def _changed() -> None:
+    for call in _told:
+        call()

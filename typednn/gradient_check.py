@@ -90,6 +90,12 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     shape: tuple[int, ...] = model.forward(*points).shape
     weights = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
     gradient = model.backward(weights)
+    names = getattr(gradient, "__inputs__", ("input",))
+    by_inputs = [  # read here: one that was put off can't be computed after another forward
+        (name, point, getattr(gradient, name))
+        for name, point in zip(names, points, strict=True)
+        if point is not None and is_floating(point.dtype)
+    ]
 
     def loss() -> float:
         restore()
@@ -100,12 +106,7 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
         raise ArgumentError(
             explain("gradcheck", rule, "two different results", "draw from a generator that the layer holds in a field"), "layer"
         )
-    names, derivatives = getattr(gradient, "__inputs__", ("input",)), model.named_gradients(gradient)
-    by_inputs = [
-        (name, point, getattr(gradient, name))
-        for name, point in zip(names, points, strict=True)
-        if point is not None and is_floating(point.dtype)
-    ]
+    derivatives = model.named_gradients(gradient)
     by_parameters = [(name, weight, derivatives[name]) for name, weight in model.named_parameters().items()]
     where = f"{layer.label()}.backward"
     return GradcheckReport(layer.label(), [compare(where, *each, loss, eps, tolerance, most, rng) for each in (*by_inputs, *by_parameters)])

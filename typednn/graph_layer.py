@@ -22,14 +22,19 @@ tuples of them: nobody could tell whether it would be the same.
 
 Kept for backward: the input, by reference, and the results of sums and of other reductions. What is computed number by number from
 these is computed again. About 10 µs a call beside the computation, checks included.
+
+Where nobody who calls backward reads the derivative by the input of a `GraphLayer`, as in a model that begins with it, it is computed when
+it is read, as a chain's is: before the weights change, and before another forward.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, cast, final
+from dataclasses import MISSING, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, cast, final, get_origin
+from weakref import ref
 
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar
@@ -43,14 +48,15 @@ from typednn.errors import ArgumentError, DefinitionError, StateError, explain
 from typednn.graph.graph import GRAPH
 from typednn.graph.interpreter import interpret
 from typednn.graph.kinds import Kind
-from typednn.graph.program import Instruction, Program, left_out, optimised, traced
+from typednn.graph.program import Program, left_out, optimised, traced
 from typednn.graph.running import plan_of
+from typednn.graph.splitting import source, split
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, Tensor, Tensor0, Tensor1, Tensor2, Tensor3, Tensor4, array_of, lazily
-from typednn.layer import A, Elementwise, G, In, Layer, Out, P, S
+from typednn.layer import A, Elementwise, G, In, Layer, Out, P, S, input_is_read
 from typednn.module.fields import Kept
-from typednn.module.gradients import ElementwiseGrad
-from typednn.module.state import CallState, Cell
+from typednn.module.gradients import ElementwiseGrad, Gradient, agrees, deferred, unreadable
+from typednn.module.state import CallState, Cell, changes
 
 Prediction = TypeVar("Prediction")
 Target = TypeVar("Target", contravariant=True)
@@ -58,7 +64,6 @@ Target = TypeVar("Target", contravariant=True)
 _REMEMBERED: Final = 1024
 _PLAIN: Final = frozenset({bool, int, float, str, type(None)})
 _HELD: Final = frozenset({"__typednn_storage__", "__typednn_calls__"})
-_MOVEMENT: Final = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD})
 
 
 # ------------------------------------------------------------------ recordings
@@ -84,28 +89,28 @@ class _Step(NamedTuple):
 def _step(wanted: Sequence[int], known: Sequence[int], *, leaving: int) -> _Step:
     """What computes the nodes ``wanted`` from those that are ``known``; so many of the results leave this file."""
     program, leaves = traced(wanted)
-    reads = tuple(known.index(number) if number in known else array_of(number) for number in leaves)
+    return _stepping(program, tuple(known.index(number) if number in known else array_of(number) for number in leaves), leaving)
+
+
+def _stepping(program: Program, reads: tuple[Any, ...], leaving: int) -> _Step:
     better = optimised(program)
-    return _Step(program, reads, tuple(not _is_moved(better.instructions, place) for place in better.outputs[:leaving]))
-
-
-def _is_moved(instructions: Sequence[Instruction], place: int) -> bool:
-    while instructions[place].kind in _MOVEMENT:
-        (place,) = instructions[place].inputs
-    return instructions[place].kind == Kind.LEAF
+    moved = (source(better.instructions, place) for place in better.outputs[:leaving])
+    return _Step(program, reads, tuple(better.instructions[place].kind != Kind.LEAF for place in moved))
 
 
 @final
 class _Recording:
     """A formula, recorded for arrays of certain shapes and dtypes."""
 
-    __slots__ = ("backward", "both", "forward", "keeps_result")
+    __slots__ = ("backward", "both", "forward", "keeps_result", "parted")
 
-    def __init__(self, forward: _Step, backward: _Step, both: _Step, keeps_result: bool) -> None:
+    def __init__(self, forward: _Step, backward: _Step, both: _Step, keeps_result: bool, parted: tuple[_Step, _Step] | None) -> None:
         self.forward = forward  # the result, and what backward reads of what was computed on the way
         self.backward = backward  # the derivatives: from what forward reads, what it kept, and the derivative by the result
         self.both = both  # the result and its derivatives; of a loss
         self.keeps_result = keeps_result
+        # Backward in two: the derivatives by the parameters with what both need, and that by the input, which reads these too.
+        self.parted = parted
 
     @property
     def own(self) -> list[Any]:
@@ -114,9 +119,18 @@ class _Recording:
 
 
 def _record(
-    where: str, formula: Callable[..., Any], inputs: Sequence[tuple[str, Any]], sources: Sequence[int], *, is_loss: bool
+    where: str,
+    formula: Callable[..., Any],
+    inputs: Sequence[tuple[str, Any]],
+    sources: Sequence[int],
+    *,
+    is_loss: bool,
+    waits: bool = False,
 ) -> _Recording:
-    """``formula`` gets a tensor for each of the named arrays; the derivatives are by those whose places are ``sources``."""
+    """``formula`` gets a tensor for each of the named arrays; the derivatives are by those whose places are ``sources``.
+
+    Where the first derivative ``waits``, it can be computed later than the others, if that is worth it and safe.
+    """
     given = [_stand_in(where, name, array.shape, array.dtype) for name, array in inputs]
     known = [each.id for each in given]
     with Tape() as tape:
@@ -140,7 +154,25 @@ def _record(
     for number in kept:
         GRAPH.arrays[number] = _refusal(where)  # backward finds these computed
     backward = _step(derivatives, [*known, *kept, next_grad.id], leaving=len(derivatives))
-    return _Recording(forward, backward, both, value.id in kept)
+    own = [number for number in kept if number != value.id]  # nobody else has these arrays, so they tell whether others have changed
+    told = [known.index(number) for number in GRAPH.ancestors(own) if number in known]
+    told += range(len(known) + len(kept) - len(own), len(known) + len(kept))
+    return _Recording(forward, backward, both, value.id in kept, _parted(backward, told) if waits else None)
+
+
+def _parted(backward: _Step, told: Sequence[int]) -> tuple[_Step, _Step] | None:
+    """``backward`` in two steps, of which the second gives its first result; None unless that one reads arrays ``told`` of alone."""
+    parts = split(backward.program, len(backward.reads))
+    if parts is None:
+        return None
+    leaves = [each.extra for each in parts.later.instructions if each.kind == Kind.LEAF]
+    if any(backward.reads[leaf] not in told for leaf in leaves if leaf < len(backward.reads)):
+        return None
+    between = range(-parts.between, 0)  # places from the end: the last of what it is given
+    return (
+        _stepping(parts.now, backward.reads, len(parts.now.outputs) - parts.between),
+        _stepping(parts.later, (*backward.reads, *between), 1),
+    )
 
 
 def _stand_in(where: str, name: str, shape: Sequence[int], dtype: Any) -> AnyTensor:
@@ -262,22 +294,23 @@ class _GraphModule(Formula):
 
     @classmethod
     def _methods(cls, inputs: Sequence[Any], result: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
-        gradient, made = cls._gradient()
+        gradient, made, waits = cls._gradient()
 
         def forward(self: Any, x: Any) -> Any:
-            return _forward(self, x)
+            return _forward(self, x, waits)
 
         def backward(self: Any, next_grad: Any) -> Any:
             return made(*_backward(self, next_grad))
 
+        backward.defers = waits  # type: ignore[attr-defined]
         return {
             "forward": (forward, {"x": inputs[0], "return": result}),
             "backward": (backward, {"next_grad": result, "return": gradient}),
         }
 
     @classmethod
-    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any]]:
-        """The gradient's type, and what makes one of the derivative by the input and those by the parameters."""
+    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any], bool]:
+        """The gradient's type, what makes one of the derivatives by the input and by the parameters, and whether the first may wait."""
         raise NotImplementedError
 
 
@@ -293,9 +326,13 @@ class GraphLayer(_GraphModule, Layer[In, Out, G, S], Generic[In, Out, G, S]):
             raise NotImplementedError
 
     @classmethod
-    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any]]:
+    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any], bool]:
         gradient = _argument(cls, GraphLayer, "G")
-        return gradient, lambda dx, by_name: gradient(input=dx, **by_name)
+
+        def made(dx: Any, by_name: dict[str, Any]) -> Any:
+            return deferred(gradient, dx, by_name) if callable(dx) else gradient(input=dx, **by_name)
+
+        return gradient, made, _may_wait(gradient)
 
 
 class GraphElementwise(_GraphModule, Elementwise[P], Generic[P]):
@@ -310,31 +347,44 @@ class GraphElementwise(_GraphModule, Elementwise[P], Generic[P]):
             raise NotImplementedError
 
     @classmethod
-    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any]]:
+    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any], bool]:
         parameters = _argument(cls, GraphElementwise, "P")
         gradient: Any = ElementwiseGrad
         if parameters in (None, type(None)):
-            return gradient[AnyArray, None], lambda dx, _: gradient(dx, None)
-        return gradient[AnyArray, parameters], lambda dx, by_name: gradient(dx, parameters(**by_name))
+            return gradient[AnyArray, None], lambda dx, _: gradient(dx, None), False
+        return gradient[AnyArray, parameters], lambda dx, by_name: gradient(dx, parameters(**by_name)), False
 
 
-def _forward(layer: Any, x: Any) -> Any:
-    """The result of the formula for ``x``."""
-    recording, arrays = _recorded(layer, x)
+def _may_wait(gradient: Any) -> bool:
+    """Whether a gradient of this class can be made without its ``input``."""
+    kind: Any = get_origin(gradient) or gradient
+    fields: dict[str, Any] = getattr(kind, "__dataclass_fields__", {})
+    return (
+        Gradient in kind.__mro__
+        and kind.__post_init__ is Gradient.__post_init__
+        and kind.__inputs__ == ("input",)
+        and "input" in fields
+        and fields["input"].default is MISSING
+    )
+
+
+def _forward(layer: Any, x: Any, waits: bool) -> Any:
+    """The result of the formula for ``x``; the derivative by ``x`` may be computed later than the others, where it ``waits``."""
+    recording, arrays = _recorded(layer, x, waits)
     results = recording.forward(arrays)
     layer._recorded, layer._input = recording, x
-    layer._reduced = results if recording.keeps_result else results[1:]
+    layer._reduced = _Reduced(results if recording.keeps_result else results[1:])
     return results[0]
 
 
 def interpreted(layer: Any, x: Any) -> Any:
     """The result of a layer's formula for ``x``, one function of NumPy for each instruction: for arrays that only note what is done."""
-    recording, arrays = _recorded(layer, x)
+    recording, arrays = _recorded(layer, x, False)
     step = recording.forward
     return interpret(step.program, [arrays[each] if each.__class__ is int else each for each in step.reads])[0]
 
 
-def _recorded(layer: Any, x: Any) -> tuple[_Recording, list[Any]]:
+def _recorded(layer: Any, x: Any, waits: bool) -> tuple[_Recording, list[Any]]:
     """The recording of a layer's formula for arrays like ``x``, and the arrays that it reads."""
     stored = [(name, getattr(layer, name)) for name, _ in layer.stored_fields()]
     training: bool = layer.training
@@ -351,20 +401,58 @@ def _recorded(layer: Any, x: Any) -> tuple[_Recording, list[Any]]:
             names = (name for name, _ in stored)
             return layer.__class__.formula(_with_tensors(layer, dict(zip(names, tensors, strict=True))), x)
 
-        return _record(where, formula, [("x", x), *stored], sources, is_loss=False)
+        return _record(where, formula, [("x", x), *stored], sources, is_loss=False, waits=waits and sources[:1] == [0] and bool(learnt))
 
-    key = _key(layer, (x,), layer.dtype, tuple(name for name, _ in stored))
+    key = _key(layer, (x,), layer.dtype, tuple(name for name, _ in stored), waits)
     return _recording(key, record), [x, *(array for _, array in stored)]
 
 
 def _backward(layer: Any, next_grad: Any) -> tuple[Any, dict[str, Any]]:
-    """The derivative by the input, and by each parameter."""
+    """The derivative by the input, or what computes it when it is read; and that by each parameter."""
     recording: _Recording = layer._recorded
     stored = [getattr(layer, name) for name, _ in layer.stored_fields()]
-    found = iter(recording.backward([layer._input, *stored, *layer._reduced, next_grad]))
-    dx = next(found) if is_floating(layer._input.dtype) else None
+    given = [layer._input, *stored, *layer._reduced, next_grad]
     absent = layer.__typednn_storage__.absent
-    return dx, {name: None if name in absent else next(found) for name, _ in layer.__class__.learnt}
+    learnt = [name for name, _ in layer.__class__.learnt if name not in absent]
+    dx: Any = None
+    if recording.parted is not None and not input_is_read():
+        now, _ = recording.parted
+        found = now(given)
+        dx = _later(layer, found[len(learnt) :])
+    else:
+        found = recording.backward(given)
+        dx = found.pop(0) if is_floating(layer._input.dtype) else None
+    return dx, {**dict.fromkeys(absent), **dict(zip(learnt, found, strict=False))}
+
+
+def _later(layer: Any, between: Sequence[Any]) -> Callable[[], Any]:
+    """What computes the derivative by the input, from what backward has computed on the way; it holds nothing that forward kept."""
+    moment, last = next(changes), ref(layer._reduced)
+
+    def refusal(got: str) -> StateError:
+        return unreadable(layer, "formula", got, "read it before update and before another forward")
+
+    @cache
+    def later() -> Any:
+        kept = layer.__typednn_calls__.kept
+        reduced = last()
+        if reduced is None or kept.get("_reduced") is not reduced:
+            raise refusal("arrays that another forward, free_cache() or eval() dropped")
+        if any(field.cell(layer).changed > moment for _, field in layer.stored_fields()):
+            raise refusal("changed weights")
+        recording: _Recording = kept["_recorded"]
+        given = [kept["_input"], *(getattr(layer, name) for name, _ in layer.stored_fields())]
+        again = recording.forward(given)[1:]
+        if not all(map(agrees, reduced[len(reduced) - len(again) :], again)):
+            raise refusal("weights or an input that were written into")
+        _, step = cast("tuple[_Step, _Step]", recording.parted)
+        return step([*given, *reduced, None, *between])[0]
+
+    return later
+
+
+class _Reduced(list[Any]):
+    """What forward computed and backward reads. A list that can be told from others, and that goes when nobody needs it."""
 
 
 def _with_tensors(layer: Any, tensors: dict[str, AnyTensor]) -> Any:

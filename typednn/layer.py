@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,7 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn import arrays
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
+from typednn.contracts.derivatives import backwards
 from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
 from typednn.errors import ArgumentError, ShapeError, StackError, TypednnError, explain
 from typednn.habits import value_cure
@@ -293,8 +295,13 @@ def run_back(steps: Sequence[Any], next_grad: Any) -> Any:
         gradients.append(step.backward(next_grad if not gradients else gradients[-1].input))
     kind: Any = ChainGrad
     first, parts = gradients[-1], tuple(gradients[::-1])
-    later: bool = isinstance(first, kind) and first.is_deferred
+    later: bool = getattr(first, "is_deferred", False)
     return deferred(kind, lambda: first.input, {"parts": parts}) if later else kind(first.input, parts)
+
+
+def input_is_read() -> bool:
+    """Whether what calls the backward that runs reads the derivative by its input, as all do but chains that begin with it."""
+    return any(not (isinstance(outer, Parts) and outer.parts[0] is inner) for outer, inner in pairwise(backwards.running))
 
 
 class Parts(Module):

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_diabetes, load_digits
 
-NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
 def diabetes(path: Path) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from typednn.debugging import Debug, debug
 from typednn.engines import available, using
-from typednn.errors import ArgumentError
+from typednn.errors import ArgumentError, StateError
+from typednn.graph.graph import GRAPH
+from typednn.graph.kinds import CODES, Kind
 from typednn.graph.tensor import tensor
 
 needs_halide = pytest.mark.skipif(not available(), reason="needs Halide")
@@ -65,18 +67,38 @@ def test_the_interpreter_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert "by the interpreter (engine reference)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("mask", [-1, 64])
+def test_a_bit_checks_each_new_node(capsys: pytest.CaptureFixture[str]) -> None:
+    """X-D8: bit 32 refuses a node whose shape is not what its inputs give, within its block; it prints nothing."""
+    x = tensor(np.ones((2, 3), np.float32))
+
+    def wrong() -> None:
+        GRAPH.release(GRAPH.push(Kind.RESHAPE, 0, CODES[x.dtype], (2, 2), x.id))
+
+    for mask in (Debug.CHECKS, Debug.CHECKS | Debug.GROUPS):
+        with debug(mask):
+            with debug(0):
+                wrong()
+            with pytest.raises(StateError, match="RESHAPE of shapes"):
+                wrong()
+    wrong()
+    assert printed(capsys, Debug.CHECKS) == ""
+
+
+@pytest.mark.parametrize("mask", [-1, 128])
 def test_other_masks_are_refused(mask: int) -> None:
     """X-A6: a mask that is no sum of bits is an error that names the bits."""
     with pytest.raises(ArgumentError, match="8 PROGRAM"), debug(mask):
         pass
 
 
-@pytest.mark.parametrize(("value", "word"), [("8", "= multiply"), ("x", "TYPEDNN_DEBUG")])
+@pytest.mark.parametrize(("value", "word"), [("8", "= multiply"), ("x", "TYPEDNN_DEBUG"), ("32", "")])
 def test_the_variable_of_the_environment(value: str, word: str) -> None:
-    """X-D14: TYPEDNN_DEBUG=8 prints the lowered program of a realize; what is no number is an error that names the variable."""
-    code = "import numpy as np; from typednn.graph.tensor import tensor; (tensor(np.ones(3, np.float32)) * 3.0).realize()"
+    """X-D8, X-D14: TYPEDNN_DEBUG=8 prints the lowered program, 32 checks nodes; what is no number is an error that names the variable."""
+    code = (
+        "import numpy as np; from typednn.graph.tensor import tensor; from typednn.graph.graph import GRAPH\n"
+        f"(tensor(np.ones(3, np.float32)) * 3.0).realize(); assert GRAPH.checks == {value == '32'}"
+    )
     environment = {**os.environ, "TYPEDNN_DEBUG": value, "TYPEDNN_ENGINE": "reference"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert word in done.stderr
-    assert (done.returncode == 0) == (value == "8")
+    assert (done.returncode == 0) == (value != "x")

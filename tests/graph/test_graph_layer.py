@@ -2,8 +2,10 @@
 
 import copy
 import gc
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -39,12 +41,13 @@ from typednn import (
 from typednn.config import registry
 from typednn.engines import using
 from typednn.errors import ArgumentError, DefinitionError, NotForwarded, ShapeError, StackError, StateError
-from typednn.graph import arange, tril
+from typednn.graph import arange, linear, tanh, tril
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Unary
 from typednn.graph.program import without_passes
 from typednn.graph.tensor import AnyTensor, Tensor0, Tensor1, Tensor2, Tensor3, constant, tensor, unary
-from typednn.layers import GELU, Linear, Softmax
+from typednn.graph.whole import decomposed
+from typednn.layers import GELU, Linear, Softmax, Tanh
 from typednn.losses import MSE
 from typednn.optim import SGD
 from typednn.testing import check_layer, check_loss
@@ -197,6 +200,28 @@ class Leaky(GraphElementwise[SlopeGrad]):
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class NetGrad(Gradient):
+    input: Float[Array2, "batch in_features"]
+    weight1: Float[Array2, "hidden in_features"]
+    bias1: Float[Array1, " hidden"]
+    weight2: Float[Array2, "out_features hidden"]
+
+
+@final
+class Net(GraphLayer[Array2, Array2, NetGrad, S]):
+    """Two affine maps, the first by a whole op unless it is decomposed, and an activation between them."""
+
+    weight1: Parameter[Float[Array2, "5 4"]]
+    bias1: Parameter[Float[Array1, " 5"]]
+    weight2: Parameter[Float[Array2, "3 5"]]
+
+    def formula(self, x: Float[Tensor2, "batch 4"]) -> Float[Tensor2, "batch 3"]:
+        weight1, bias1, weight2 = map(tensor, (self.weight1, self.bias1, self.weight2))
+        return linear(tanh(linear(x, weight1, bias1)), weight2)
+
+
+@final
 class SquaredError(GraphLoss[Array2, Array2]):
     """The mean of (prediction - target)²."""
 
@@ -215,7 +240,7 @@ class Weighted(GraphLoss[Array2, Array1]):
         return (exp(prediction * self.scale).sum(axis=1) * target.cast(prediction.dtype)).sum()
 
 
-LAYERS = [Swish(4), Affine(3, 2), Affine(3, 2, bias=False), RowSoftmax(), LargestShare(), Shifted(3), TanhGELU(), Leaky()]
+LAYERS = [Swish(4), Affine(3, 2), Affine(3, 2, bias=False), RowSoftmax(), LargestShare(), Shifted(3), TanhGELU(), Leaky(), Net()]
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=repr)
@@ -459,6 +484,173 @@ def test_a_formula_leaves_nothing_in_its_layer() -> None:
     layer.forward(numbers(2, 3))
     assert "_seen" not in layer.__typednn_calls__.kept
     assert not hasattr(layer, "noted")
+
+
+# ------------------------------------------------------------------ a derivative by the input that nobody may read
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OuterGrad(Gradient):
+    input: Float[Array2, "batch in_features"]
+    net: NetGrad
+
+
+class Outer(Layer[Array2, Array2, OuterGrad, S]):
+    """A model that reads the derivative by the input of its part."""
+
+    def __init__(self, net: Any) -> None:
+        self.net: Net[Any] = net
+
+    def forward(self, x: Float[Array2, "batch 4"]) -> Float[Array2, "batch 3"]:
+        return self.net.forward(x)
+
+    def backward(self, next_grad: Float[Array2, "batch 3"]) -> OuterGrad:
+        gradient = self.net.backward(next_grad)
+        assert not gradient.is_deferred
+        return OuterGrad(gradient.input, gradient)
+
+
+def net() -> Any:
+    return Net().init(np.random.default_rng(0))
+
+
+def by_hand(model: Any) -> Any:
+    """The same net of layers."""
+    layers: Any = Input(4) >> Linear(4, 5) >> Tanh() >> Linear(5, 3, bias=False)
+    layers.astype(model.dtype)
+    names = ("0.weight", "0.bias", "2.weight")
+    layers.load_state_dict(dict(zip(names, model.state_dict().values(), strict=True)))
+    return layers
+
+
+@pytest.mark.parametrize("ops", ["whole", "decomposed"])
+@pytest.mark.parametrize("batch", [1, 7])
+def test_it_is_computed_when_it_is_read(ops: str, batch: int) -> None:
+    """And is what layers give, though next_grad and the gradient were written into meanwhile."""
+    model = net().astype(np.float64)
+    x, next_grad = numbers(batch, 4, dtype=np.float64), numbers(batch, 3, seed=1, dtype=np.float64)
+    layers = by_hand(model)
+    layers.forward(x)
+    expected = layers.backward(next_grad.copy())
+    with decomposed() if ops == "decomposed" else nullcontext():
+        model.forward(x)
+    gradient = model.backward(next_grad)
+    assert gradient.is_deferred
+    np.testing.assert_allclose(gradient.weight1, expected.parts[0].weight, rtol=1e-10)
+    np.testing.assert_allclose(gradient.weight2, expected.parts[2].weight, rtol=1e-10)
+    assert "input" not in repr(gradient)
+    for array in (next_grad, *gradient.leaves().values()):
+        array[...] = 9.0
+    np.testing.assert_allclose(gradient.input, expected.input, rtol=1e-10)
+    assert not gradient.is_deferred
+    assert gradcheck(model, x).error < 1e-7
+
+
+def test_a_model_that_begins_with_it_puts_it_off_too() -> None:
+    model = net()
+    x, next_grad = numbers(2, 4), numbers(2, 3, seed=1)
+    model.forward(x)
+    expected = model.backward(next_grad).input
+    chain: Any = Input(4) >> model >> Linear(3, 3, rng=np.random.default_rng(1)) >> Tanh()
+    for longer in (Input(4) >> model, Input(4) >> model >> Tanh(), chain):
+        longer.forward(x)
+        gradient = longer.backward(next_grad)
+        assert gradient.is_deferred
+        assert gradcheck(longer, x).error < 1e-6
+    whole = Outer(model)
+    whole.forward(x)
+    np.testing.assert_allclose(whole.backward(next_grad).input, expected, rtol=1e-5)
+
+
+def test_where_it_is_read_anyway_it_is_computed_at_once() -> None:
+    later: Any = Input(4) >> Linear(4, 4, rng=np.random.default_rng(1)) >> net()
+    later.forward(numbers(2, 4))
+    assert not later.backward(numbers(2, 3)).parts[1].is_deferred
+
+
+@pytest.mark.parametrize("layer", [Swish(4), RowSoftmax()], ids=repr)
+def test_where_that_saves_nothing_it_is_computed_at_once(layer: Any) -> None:
+    """Number by number, or with no parameters."""
+    layer.init(np.random.default_rng(0))
+    assert not layer.backward(layer.forward(numbers(2, 4))).is_deferred
+
+
+def test_gradients_that_are_made_of_it_put_it_off() -> None:
+    model = net()
+    model.forward(numbers(2, 4))
+    gradient = model.backward(numbers(2, 3))
+    total: Any = 0.5 * (gradient + gradient)
+    assert total.is_deferred
+    assert gradient.is_deferred
+    assert total.input is gradient.input
+    assert np.array_equal(copy.deepcopy(gradient).input, gradient.input)
+
+
+def written(array: Any) -> None:
+    array[...] = array + 1
+
+
+CHANGES = {
+    "an update": (lambda model, x, grad: model.update(SGD(lr=1e-7), grad), "changed weights"),
+    "load_state_dict": (lambda model, x, grad: model.load_state_dict(copy.deepcopy(model.state_dict())), "changed weights"),
+    "astype": (lambda model, x, grad: model.astype(np.float64), "another forward"),
+    "numbers in the weights": (lambda model, x, grad: written(model.weight1), "written into"),
+    "numbers in the input": (lambda model, x, grad: written(x), "written into"),
+    "another forward": (lambda model, x, grad: model.forward(x), "another forward"),
+    "free_cache": (lambda model, x, grad: model.free_cache(), "another forward"),
+    "eval": (lambda model, x, grad: model.eval(), "another forward"),
+}
+
+
+@pytest.mark.parametrize(("change", "got"), CHANGES.values(), ids=CHANGES)
+def test_it_is_refused_after_a_change(change: Any, got: str) -> None:
+    """Rather than computed of other numbers."""
+    model, x = net(), numbers(2, 4)
+    model.forward(x)
+    gradient = model.backward(numbers(2, 3))
+    change(model, x, gradient)
+    with pytest.raises(StateError, match=rf"Net\.backward: .* when it is read, .*{got}.*; read it before update"):
+        _ = gradient.input
+
+
+def test_what_forward_kept_is_not_held_by_gradients() -> None:
+    model = net()
+    gradients: list[Any] = []
+    kept: list[Any] = []
+    for seed in range(3):
+        x = numbers(2, 4, seed=seed)
+        model.forward(x)
+        gradients.append(model.backward(numbers(2, 3)))
+        kept.append(weakref.ref(x))
+        del x
+    assert [each() is None for each in kept] == [True, True, False]
+    with pytest.raises(StateError, match="another forward"):
+        _ = gradients[0].input
+
+
+def test_gradients_that_cannot_do_without_it_have_it() -> None:
+    """A class with a __post_init__ of its own sees whole gradients."""
+    seen = list[Any]()
+
+    @dataclass(frozen=True)
+    class SeenGrad(Gradient):
+        input: Float[Array2, "batch in_features"]
+        weight: Float[Array2, "out_features in_features"]
+
+        def __post_init__(self) -> None:
+            seen.append(self.input)
+
+    class Seen(GraphLayer[Array2, Array2, SeenGrad, S]):
+        weight: Parameter[Float[Array2, "3 4"]]
+
+        def formula(self, x: Float[Tensor2, "batch 4"]) -> Float[Tensor2, "batch 3"]:
+            return linear(x, tensor(self.weight)) ** 2
+
+    model: Any = Seen().init(np.random.default_rng(0))
+    gradient = model.backward(model.forward(numbers(2, 4)))
+    assert not gradient.is_deferred
+    assert seen[0] is gradient.input
 
 
 # ------------------------------------------------------------------ when a formula is recorded

@@ -77,7 +77,8 @@ class GradientType:
 
     def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
         """Every field is what its annotation says, all in one scope; a field that holds an array has one that names axes."""
-        hints = {name: hint for name, hint in self.fields.items() if not isinstance(hint, TypeVar)}
+        waits = self.inputs if getattr(gradient, "is_deferred", False) else ()  # to look at them would compute them
+        hints = {name: hint for name, hint in self.fields.items() if not isinstance(hint, TypeVar) and name not in waits}
         values = [getattr(gradient, name) for name in hints]
         for (name, hint), value in zip(hints.items(), values, strict=True):
             if is_array(value) and not array_hints(hint):
@@ -95,6 +96,7 @@ class GradientContract(GradientType):
         where = f"{owner.__qualname__}.backward"
         self.contract: Contract = Contract(function, where)
         super().__init__(self.contract.result, where)
+        self.defers = self.defers or getattr(function, "defers", False)
         if not self.known:
             return
         forward = contract_of(owner, "forward")

@@ -12,13 +12,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Self
 from weakref import ref
 
-from typednn.contracts.derivatives import backwards
 from typednn.fusion.segments import OneOp, Segment, Settings, apart, for_inference, forward_is_gone, segments
-from typednn.layer import AnyChainGrad, Parts
+from typednn.layer import AnyChainGrad, input_is_read
 from typednn.module.calls import locate
 from typednn.module.gradients import ChainGrad, deferred
 from typednn.module.module import Module
@@ -62,7 +60,7 @@ class Fused:
 
     def run_back(self, needed: Any, next_grad: Any) -> Any:
         # A chain of one segment gets the caller's array, which may change before anybody reads the input's derivative.
-        later = len(needed) > 1 and not _input_is_read()
+        later = len(needed) > 1 and not input_is_read()
         between = Between(self.segments, needed)
         gradients: list[tuple[Any, ...]] = []  # of each segment, the last segment's first
         derivative: Any = next_grad
@@ -131,8 +129,3 @@ class Between:
                     derivative = own[0]
             self.inputs = inputs
         return self.inputs[part]
-
-
-def _input_is_read() -> bool:
-    """Whether what calls this backward reads the derivative by the input, as all do but chains that begin with the chain."""
-    return any(not (isinstance(outer, Parts) and outer.parts[0] is inner) for outer, inner in pairwise(backwards.running))

@@ -9,7 +9,6 @@ any other part                                                  alone, as it is
 ==============================================================  ========
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -20,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import namespace
-from typednn.backends import to_numpy
-from typednn.errors import StateError, explain
+from typednn.errors import StateError
 from typednn.kernels import batch_norm, conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.chain import MAPS, Layout, Map, chain
@@ -41,7 +39,7 @@ from typednn.layers.relu import ReLU
 from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.tanh import Tanh
 from typednn.module.calls import locate, take_part
-from typednn.module.gradients import ElementwiseGrad, deferred
+from typednn.module.gradients import ElementwiseGrad, agrees, deferred, unreadable
 from typednn.module.module import Module
 from typednn.module.running_statistics import inferred, infers, normalised
 from typednn.module.state import Cell
@@ -175,12 +173,7 @@ class OneOp(Segment, ABC):
         if not self.settings.unchanged():
             raise _unreadable(self.layer, "layers that compute something else now")
         y = kept[1]
-        if y is None:
-            return
-        before, now = to_numpy(y), to_numpy(self.again(kept))
-        tolerance = math.sqrt(np.finfo(before.dtype).eps)
-        scale = float(np.abs(before[np.isfinite(before)]).max(initial=0))
-        if not np.allclose(now, before, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
+        if y is not None and not agrees(y, self.again(kept)):
             raise _unreadable(self.layer, "weights or an input that were written into")
 
 
@@ -198,9 +191,7 @@ def _alike(x: Any, weight: Any) -> bool:
 
 
 def _unreadable(part: Any, got: str) -> StateError:
-    rule = "the derivative by the input of a fused layer is computed when it is read, from the weights and arrays of its forward"
-    cure = "read it before update, or run part by part: model.fuse(False)"
-    return StateError(explain(f"{part.label()}.backward", rule, got, cure), part)
+    return unreadable(part, "fused layer", got, "read it before update, or run part by part: model.fuse(False)")
 
 
 def forward_is_gone(part: Any) -> StateError:

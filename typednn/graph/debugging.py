@@ -7,6 +7,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from typednn.debugging import Debug, is_on, on_change
+from typednn.graph.graph import GRAPH
+
+
+def _check_nodes() -> None:
+    """Tell the graph whether to check new nodes: it doesn't ask each time, as a node takes 3 µs."""
+    GRAPH.checks = is_on(Debug.CHECKS)
+
+
+on_change(_check_nodes)
+
 
 def say(text: str) -> None:
     """A line, or several, on standard error."""

@@ -66,7 +66,7 @@ class Graph:
         self.tapes: int = 0
         # Nodes that tensors no longer refer to, NONE for a tape: a finaliser may run anywhere, so it only notes what goes.
         self.dropped: deque[int] = deque()
-        self.checks: bool = False  # whether every new node is checked, for who works on the operations themselves
+        self.checks: bool = False  # whether every new node is checked: see `typednn.graph.debugging.Debug`
         self.lock: Lock = Lock()
 
     def push(self, kind: Kind, operation: int, dtype: int, shape: Shape, x: int = NONE, y: int = NONE, extra: Any = None) -> int:
@@ -94,7 +94,11 @@ class Graph:
             if self.recorded is not None:
                 self.recorded.add(number)
             if self.checks:
-                self.check(number)
+                try:
+                    self.check(number)
+                except StateError:
+                    self._release(number)
+                    raise
             return number
 
     def kind(self, number: int) -> Kind:
@@ -111,14 +115,14 @@ class Graph:
 
     def inputs(self, number: int) -> tuple[int, ...]:
         """The nodes that it reads."""
-        entry = self.slab[number]
-        kind = entry.tag & 0xFF
+        tag, x, y = self.slab.words(number)
+        kind = tag & 0xFF
         if kind <= Kind.LEAF:
             return ()
         if kind == Kind.CUSTOM:
             inputs: tuple[int, ...] = self.extras[number].inputs
             return inputs
-        return (entry.x,) if entry.y == NONE else (entry.x, entry.y)
+        return (x,) if y == NONE else (x, y)
 
     def constant(self, number: int) -> Any:
         """The number of a CONST."""
@@ -155,7 +159,7 @@ class Graph:
                 if number == NONE:
                     self.close_tape()
                 else:
-                    self.release(number)
+                    self._release(number)
 
     def retain(self, number: int) -> None:
         """One reference to ``number`` more."""
@@ -164,18 +168,21 @@ class Graph:
 
     def release(self, number: int) -> None:
         """One reference to ``number`` fewer; without any, it goes, and lets its inputs go."""
-        waiting = [number]
         with self.lock():
-            while waiting:
-                each = waiting.pop()
-                if self.slab.release(each):
-                    continue
-                waiting += self.inputs(each)
-                for known in (self.extras, self.arrays, self.names):
-                    known.pop(each, None)
-                if self.recorded is not None:
-                    self.recorded.discard(each)
-                self.slab.remove(each)
+            self._release(number)
+
+    def _release(self, number: int) -> None:
+        slab, waiting = self.slab, [number]
+        while waiting:
+            each = waiting.pop()
+            if slab.release(each):
+                continue
+            waiting += self.inputs(each)
+            for known in (self.extras, self.arrays, self.names):
+                known.pop(each, None)
+            if self.recorded is not None:
+                self.recorded.discard(each)
+            slab.remove(each)
 
     def realized(self, number: int, array: Any) -> None:
         """``array`` holds the numbers of ``number`` from now on; without a tape, it needs its inputs no longer."""
@@ -190,7 +197,7 @@ class Graph:
             self.slab.replace(number, Kind.LEAF | CODES[self.dtype(number)] << 16)
             self.extras.pop(number, None)
         for each in inputs:
-            self.release(each)
+            self._release(each)
 
     def open_tape(self) -> None:
         """From now on, every node that is made is recorded."""
@@ -237,15 +244,15 @@ class Graph:
     def ancestors(self, numbers: Iterable[int], stop: Any = ()) -> list[int]:
         """``numbers`` and all that they are computed from, inputs first; nothing beyond ``stop``."""
         found: dict[int, None] = {}
-        waiting: list[tuple[int, bool]] = [(number, False) for number in numbers]
+        waiting: list[int] = list(numbers)
         while waiting:
-            number, entered = waiting.pop()
-            if entered:
-                found.setdefault(number)
+            number = waiting.pop()
+            if number < 0:  # all that it is computed from was found
+                found.setdefault(~number)
             elif number not in found:
-                waiting.append((number, True))
+                waiting.append(~number)
                 if number not in stop:
-                    waiting += [(each, False) for each in self.inputs(number) if each not in found]
+                    waiting += [each for each in self.inputs(number) if each not in found]
         return list(found)
 
     def expression(self, number: int, depth: int = 3) -> str:

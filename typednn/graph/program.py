@@ -70,18 +70,18 @@ def traced(numbers: Iterable[int]) -> tuple[Program, list[int]]:
     instructions: list[Instruction] = []
     leaves: list[int] = []
     for number in graph.ancestors(wanted, stop=graph.arrays):
-        entry = graph.slab[number]
-        kind, operation, dtype = entry.tag & 0xFF, entry.tag >> 8 & 0xFF, entry.tag >> 16 & 0xFF
+        tag, x, y = graph.slab.words(number)
+        kind, operation, dtype = tag & 0xFF, tag >> 8 & 0xFF, tag >> 16 & 0xFF
         inputs: tuple[int, ...] = ()
         extra: Any
         if number in graph.arrays:
             kind, operation, extra = Kind.LEAF, 0, len(leaves)
             leaves.append(number)
         elif kind == Kind.CONST:
-            extra = entry.x, entry.y
+            extra = x, y
         else:
             extra = graph.extras.get(number)
-            inputs = tuple(places[each] for each in graph.inputs(number))
+            inputs = tuple([places[each] for each in graph.inputs(number)])
             if kind == Kind.CUSTOM:
                 extra = extra.function
         places[number] = len(instructions)

@@ -34,6 +34,7 @@ from typednn.graph.kinds import DTYPES, Kind
 from typednn.graph.program import PRODUCT, Contraction, Instruction, Program, described, left_out, optimised, traced
 from typednn.graph.tensor import array_of
 from typednn.graph.views import Windowed
+from typednn.graph.whole import Part
 
 Plan: TypeAlias = Callable[[Sequence[Any]], list[Any]]
 
@@ -298,6 +299,13 @@ def _multiplied(rows: Any, columns: Any) -> Any:
 
 def _alone(place: int, each: Instruction, xp: Any) -> Callable[[list[Any]], None]:
     inputs = each.inputs
+    if isinstance(each.extra, Part):
+        (given,), number = inputs, each.extra.place
+
+        def take(values: list[Any]) -> None:
+            values[place] = values[given][number]
+
+        return take
 
     def run(values: list[Any]) -> None:
         found: Any = compute(each, [values[given] for given in inputs], xp)

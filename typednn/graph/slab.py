@@ -69,6 +69,11 @@ class Slab:
         """The tag of ``number`` alone."""
         return self._words[(number << 2) + 1]
 
+    def words(self, number: int) -> tuple[int, int, int]:
+        """The tag and the two words after it: `Slab.__getitem__` without the references and their names."""
+        words, at = self._words, number << 2
+        return words[at + 1], words[at + 2], words[at + 3]
+
     def __getitem__(self, number: int) -> Entry:
         at = number << 2
         return Entry(*self._words[at : at + 4])

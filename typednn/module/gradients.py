@@ -202,6 +202,20 @@ def deferred(kind: type[AnyGradient], later: Callable[[], Any], others: dict[str
     return gradient
 
 
+def unreadable(part: Any, what: str, got: str, cure: str) -> StateError:
+    """The error of reading an ``input`` that was put off and can't be computed any more."""
+    rule = f"the derivative by the input of a {what} is computed when it is read, from the weights and arrays of its forward"
+    return StateError(explain(f"{part.label()}.backward", rule, got, cure), part)
+
+
+def agrees(before: Any, now: Any) -> bool:
+    """Whether an array that forward computed, and the same computed again, differ by rounding alone."""
+    before, now = to_numpy(before), to_numpy(now)
+    tolerance = math.sqrt(np.finfo(before.dtype).eps)
+    scale = float(np.abs(before[np.isfinite(before)]).max(initial=0))
+    return np.allclose(now, before, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+
+
 def without_inner_inputs(gradient: Any, cure: str) -> Any:
     """``gradient``, whose parts no longer hold the derivatives by their inputs: reading one is a `StateError` that gives the ``cure``."""
 

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 
-def network(X, y, width, rate):
+def network(X, y, width, rate):  # noqa: N803
     """A hidden layer of ``width``."""
     layers = [keras.Input(X.shape[1:]), keras.layers.Dense(width, activation="relu"), keras.layers.Dense(10, activation="softmax")]
     model = keras.Sequential(layers)

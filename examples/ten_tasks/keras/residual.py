@@ -21,8 +21,6 @@ x = keras.layers.Conv2D(16, 3, padding="same", use_bias=False)(keras.layers.Resc
 x = keras.layers.ReLU()(keras.layers.BatchNormalization()(x))
 x = block(block(block(x, 16, 1), 32, 2), 64, 2)
 model = keras.Model(images, keras.layers.Dense(10)(keras.layers.GlobalAveragePooling2D()(x)))
-model.compile(
-    keras.optimizers.Adam(0.003), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"]
-)
+model.compile(keras.optimizers.Adam(0.003), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
 model.fit(train, epochs=10, verbose=0)
 print(model.evaluate(test, verbose=0))
