@@ -113,6 +113,7 @@ def test_each_setting_is_used(photos: Path, tmp_path: Path, setting: dict[str, A
 
 def test_large_folders_stay_in_their_files(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not isinstance(load_data(str(photos), image=(8, 8, 3)).x, ImageFiles)
+    assert load_data(str(photos)).x.shape == (24, 20, 30, 1), "the size of the first, in grey, where nothing is said"
     monkeypatch.setattr(samples, "IN_MEMORY", 30 * 192 - 1)
     assert isinstance(load_data(str(photos), image=(8, 8, 3)).x, ImageFiles)
 

@@ -226,7 +226,9 @@ def load_data(
     if part_folders(folder) and _holds(folder, "train/*/*.txt"):
         return _of_texts(folder)
     if is_image_folder(folder):
-        return _of_images(folder) if image is None else _of_files(folder, image, seed, skip_damaged, stream)
+        if image is None and {"train", "test"} <= part_folders(folder).keys():
+            return _of_images(folder)
+        return _of_files(folder, image, seed, skip_damaged, stream)
     try:
         data = cifar10_pixels(folder) if _holds(folder, "*.bin", "*.tar.gz") else mnist_pixels(folder)
     except DataError as error:
@@ -268,9 +270,11 @@ def _of_images(folder: Path) -> Samples:
     return Samples(folder.resolve().name, f"images in {folder}", x, y, test_x, test_y, train.names)
 
 
-def _of_files(folder: Path, image: tuple[int, int, int], seed: int, skip_damaged: bool, stream: bool | None) -> Samples:
-    height, width, channels = image
-    sets = open_image_folder(folder, size=(height, width), channels=channels, test=TEST_SHARE, seed=seed, skip_damaged=skip_damaged)
+def _of_files(folder: Path, image: tuple[int, int, int] | None, seed: int, skip_damaged: bool, stream: bool | None) -> Samples:
+    size, channels = (None, 1) if image is None else (image[:2], image[2])
+    sets = open_image_folder(folder, size=size, channels=channels, test=TEST_SHARE, seed=seed, skip_damaged=skip_damaged)
+    image = (*sets.train_images.size, channels)
+    height, width = sets.train_images.size
     x, y, held = sets.train_images, sets.train_labels, sets.validation_images
     if held is not None:
         x, y = replace(x, paths=(*x.paths, *held.paths)), np.concatenate([y, np.asarray(sets.validation_labels)])
