@@ -330,8 +330,8 @@ def _matrix(scores: Scores) -> str:
 def _confusions(scores: Scores) -> str:
     """The most frequent confusions, with whole names."""
     counts = np.where(np.eye(len(scores.names), dtype=bool), 0, scores.confusion)
-    order = np.argsort(-counts, axis=None, kind="stable")[:_PAIRS]
-    pairs = [(true, called) for true, called in zip(*np.unravel_index(order, counts.shape), strict=True) if counts[true, called]]
+    order = np.argsort(-counts, axis=None, kind="stable")[:_PAIRS].tolist()
+    pairs = [(true, called) for true, called in (divmod(place, len(counts)) for place in order) if counts[true, called]]
     if len(scores.names) < 3 or not pairs:
         return ""
     rows = [
