@@ -34,18 +34,18 @@ class Scale(GraphLayer[Array2, Array2, ScaleGrad, S]):
         return x * self.scale
 
 
-Path("model.toml").write_text(config.dumps(Input(4) >> Scale(4) >> Linear(4, 3), optim.SGD(0.1)))
-again = config.load("model.toml")
+Path("model.toml").write_text(config.dumps(Input(4) >> Scale(4) >> Linear(4, 3)))
+again = config.load("model.toml").model()
 rng = np.random.default_rng(0)
 x = rng.standard_normal((300, 4), np.float32)
 y = x[:, :3].argmax(1)
-read = again.model().init(rng)
+again.init(rng)
 training.fit(
-    read,
+    again,
     losses.SoftmaxCrossEntropy(),
-    again.optimizer().bind(read),
+    optim.SGD(0.1).bind(again),
     data.Loader(x, y, batch_size=20, rng=rng),
     epochs=20,
     progress=False,
 )
-print("accuracy", (training.evaluate(read, x).argmax(1) == y).mean())
+print("accuracy", (training.evaluate(again, x).argmax(1) == y).mean())

@@ -56,8 +56,8 @@ class _Images(Generic[Images]):
         return shown(type(self).__name__, facts(counts), first_images(self.train_images, self.train_labels))
 
 
-def first_images(images: npt.NDArray[Any], labels: npt.NDArray[Any], names: Sequence[str] = ()) -> str:
-    """The shape and the first images for a notebook, each with its label or that label's name."""
+def first_images(images: Any, labels: npt.NDArray[Any], names: Sequence[str] = ()) -> str:
+    """The shape and the first images, of an array or of files, for a notebook; each with its label or that label's name."""
     from typednn.html import facts, number
     from typednn.html import images as pictures
 

@@ -10,6 +10,7 @@ import numpy as np
 from typednn.arguments import integer
 from typednn.arrays import AnyArray, IntArray1, is_array, namespace
 from typednn.backends import to_device
+from typednn.contracts.protocols import Part
 from typednn.data.batches import in_order
 from typednn.data.loader import Rows
 from typednn.errors import ArgumentError, explain
@@ -17,16 +18,16 @@ from typednn.layer import Layer
 from typednn.module.module import Module
 from typednn.tasks import Task
 
-In = TypeVar("In", bound=AnyArray)
+In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
 Out = TypeVar("Out", bound=AnyArray)
 Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
 Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 
 
 @overload
-def evaluate(model: Layer[In, Out, Any], x: In, batch_size: int = 500, *, transform: None = None) -> Out: ...
+def evaluate(model: Part[In, Out, Any], x: In, batch_size: int = 500, *, transform: None = None) -> Out: ...
 @overload
-def evaluate(model: Layer[In, Out, Any], x: Stored, batch_size: int = 500, *, transform: Callable[[Stored], In]) -> Out: ...
+def evaluate(model: Part[In, Out, Any], x: Stored | Rows[Any], batch_size: int = 500, *, transform: Callable[[Stored], In]) -> Out: ...
 def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[Any], Any] | None = None) -> Any:
     """``model.forward(x)`` in eval mode; afterwards every part has its mode back, also after an error.
 

@@ -24,7 +24,7 @@ from typednn.tasks import Task, task_of
 from typednn.training import arguments
 from typednn.training.batches import Batches, ValuedLoss
 
-In = TypeVar("In", bound=AnyArray)
+In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
 Out = TypeVar("Out", bound=AnyArray)
 Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 G = TypeVar("G", bound=InputGrad[Any])

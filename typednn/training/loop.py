@@ -34,7 +34,7 @@ from typednn.training.evaluation import Evaluation
 from typednn.training.session import Session
 from typednn.training.signals import Stop, stopping
 
-In = TypeVar("In", bound=AnyArray)
+In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
 Out = TypeVar("Out", bound=AnyArray)
 Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 G = TypeVar("G", bound=InputGrad[Any])
