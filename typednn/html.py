@@ -36,8 +36,9 @@ class Html(str):
 
 
 def escaped(text: str) -> str:
-    """``text`` for HTML, without control characters, which have no meaning there."""
-    return escape(re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n")))
+    """``text`` for HTML, without control characters, which have no meaning there; a lone surrogate, which no file can hold, becomes "?"."""
+    plain = text.replace("\r\n", "\n").encode("utf-8", "replace").decode()
+    return escape(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", plain))
 
 
 def shown(title: str, *parts: str) -> Html:

@@ -6,7 +6,6 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, final
 
-from typednn.html import progress
 from typednn.runs.history import Epoch, Measured
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ class Cell:
         self._handle: Any = self._display.display(self._html(), display_id=True)
 
     def _html(self) -> Any:
+        from typednn.html import progress
+
         return self._display.HTML(progress(self._done / self._total, self._words, [*self._notes, *self._epochs[-_LINES:]]))
 
     def bar(self, done: int, words: str) -> None:
