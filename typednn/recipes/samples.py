@@ -297,8 +297,8 @@ def load_tables(
 
     ``target`` is the name of the target's column, by default the first; the other columns are the inputs. For a classification, the
     default, targets are words, or whole numbers from 0; for a regression any numbers. A task that is None is what the targets look like: a
-    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Without ``test`` a fifth of
-    the rows, of each class, is the test part, drawn by ``seed``.
+    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Without ``test`` a fifth
+    of the rows, of each class, is the test part, drawn by ``seed``.
     """
     table = read_table(train, target=target)
     task = task or (_LABELS if table.names or _are_labels(table.y) else Regression())
