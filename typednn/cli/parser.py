@@ -463,7 +463,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         top.exit(2, f"typednn train: what is to be trained? {_CALLS}\ntypednn train --help shows examples\n")
     unknown = next((word for word in left if word.startswith("-") and word != "-"), None)
     if left and unknown is None and options.command == "train":  # argparse takes no files behind an option
-        options.files += left
+        options.files = [*options.files, *left]
     elif left:
         options_here = [name for names, _ in COMMANDS[options.command].arguments for name in names if name.startswith("--")]
         settings = _SETTINGS if options.command == "train" else ()

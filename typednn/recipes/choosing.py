@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from typednn.arrays import is_floating
 from typednn.data.table import ENDINGS
 from typednn.errors import ArgumentError, explain
 from typednn.recipes.catalogue import RECIPES
@@ -60,7 +61,7 @@ def choose(
     known = None if task is None else recipe.changed({"task": task}).made_task()
     test = files[1] if len(files) == 2 else None
     samples = load_tables(files[0], test, known, target=target, seed=recipe.seed if seed is None else seed)
-    found: TaskName = "regression" if samples.y.dtype.kind == "f" else "classification"
+    found: TaskName = "regression" if is_floating(samples.y.dtype) else "classification"
     if found != recipe.task:
         recipe = recipe.changed({"task": found})
     return (_for_rows(recipe, samples) if "shape" in recipe.adapts else recipe), samples

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -225,8 +225,10 @@ def read_plan(folder: Path) -> Plan:
 
 
 def _scaling(saved: Any) -> Scaling:
-    mean, deviation = (tuple(map(float, part)) if isinstance(part, list) else float(part) for part in (saved["mean"], saved["deviation"]))
-    return Scaling(mean, deviation)
+    def numbers(part: Any) -> float | tuple[float, ...]:
+        return tuple(map(float, cast("list[Any]", part))) if isinstance(part, list) else float(part)
+
+    return Scaling(numbers(saved["mean"]), numbers(saved["deviation"]))
 
 
 def checksum_of(samples: Samples) -> int:

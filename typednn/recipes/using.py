@@ -107,4 +107,6 @@ def _labels_of(samples: Samples, plan: Plan) -> Any:
         raise DataError(
             explain(f"data {samples.name!r}", f"the run knows the classes {listed(plan.names)}", listed(unknown), "is it the right data?")
         )
-    return np.array([plan.names.index(name) for name in samples.names])[samples.test_y]
+    numbers = np.array([plan.names.index(name) for name in samples.names], np.int64)
+    labels: Any = numbers[np.asarray(samples.test_y, np.int64)]
+    return labels
