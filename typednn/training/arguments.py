@@ -84,8 +84,9 @@ def check_loader(loader: object) -> None:
 
 def validation_of(validation: Any) -> Evaluation[Any, Any] | None:
     """An `Evaluation` as it is, a pair of arrays as one."""
-    if validation is None or type(validation) is Evaluation:
-        return validation
+    if validation is None or isinstance(cast("object", validation), Evaluation):
+        whole: Evaluation[Any, Any] | None = validation
+        return whole
     if type(validation) in (tuple, list) and len(validation) == 2 and all(has_rows(each) for each in validation):
         return Evaluation(*validation)
     raise _wrong("validation", "validation is a pair of arrays (x, y) or an Evaluation(x, y)", validation, "pass validation=(x, y)")
