@@ -28,6 +28,7 @@ from typing import Any, Final, NoReturn, TypeAlias, cast, final
 import numpy as np
 
 from typednn import layers
+from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DataError, StackError, TypednnError, explain, optional
 from typednn.exchange.onnx_export import EXTRA, TOLERANCE, difference, opened_onnx
 from typednn.files import opened, path_of
@@ -346,7 +347,7 @@ class _Reader:
         state: dict[str, Array] = {}
         for path, module in model.named_modules():
             state.update((f"{path}.{name}", array) for name, array in self.arrays.get(id(module), {}).items())
-        kinds = {array.dtype for array in state.values() if array.dtype.kind == "f"}
+        kinds = {array.dtype for array in state.values() if is_floating(array.dtype)}
         kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float32)
         model = model.astype(kind).init(np.random.default_rng(0))
         own = model.state_dict()
@@ -691,7 +692,7 @@ def _resize(file: _Reader, name: str, *given: str) -> _Value:
     )
     mode, at = options["mode"], options["coordinate_transformation_mode"]
     scales = file.constant(given[-1])
-    whole = len(x.order) == 4 and scales.dtype.kind == "f" and scales.shape == (4,) and (scales[:2] == 1).all() and (scales % 1 == 0).all()
+    whole = len(x.order) == 4 and is_floating(scales.dtype) and scales.shape == (4,) and (scales[:2] == 1).all() and (scales % 1 == 0).all()
     bilinear = mode == "linear" and at in ("half_pixel", "pytorch_half_pixel", "align_corners")
     if not whole or not (bilinear or (mode, at, options["nearest_mode"]) == nearest):
         file.refuse(f"Resize in mode {mode!r}, {at}, by {scales.tolist()}")
