@@ -29,6 +29,7 @@ it is read, as a chain's is: before the weights change, and before another forwa
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, replace
@@ -40,7 +41,8 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray, Array0, Array1, Array2, Array3, Array4, is_floating
-from typednn.contracts.checks import Contract, contracted, is_array_hint
+from typednn.contracts.checks import Contract, array_hints, contracted, is_array_hint
+from typednn.contracts.derivatives import gradient_fields
 from typednn.contracts.promises import type_arguments
 from typednn.contracts.protocols import Loss
 from typednn.engines.locks import Lock
@@ -62,6 +64,7 @@ Prediction = TypeVar("Prediction")
 Target = TypeVar("Target", contravariant=True)
 
 _REMEMBERED: Final = 1024
+_COMPUTED: Final = re.compile(r"[^\s{][*+/%-]|[*+/%-]\s*\(")  # in the axes of an annotation: one that follows from others
 _PLAIN: Final = frozenset({bool, int, float, str, type(None)})
 _HELD: Final = frozenset({"__typednn_storage__", "__typednn_calls__"})
 
@@ -356,7 +359,7 @@ class GraphElementwise(_GraphModule, Elementwise[P], Generic[P]):
 
 
 def _may_wait(gradient: Any) -> bool:
-    """Whether a gradient of this class can be made without its ``input``."""
+    """Whether a gradient of this class can be made and checked without its ``input``: an axis ``3*width`` needs it to know the width."""
     kind: Any = get_origin(gradient) or gradient
     fields: dict[str, Any] = getattr(kind, "__dataclass_fields__", {})
     return (
@@ -365,6 +368,9 @@ def _may_wait(gradient: Any) -> bool:
         and kind.__inputs__ == ("input",)
         and "input" in fields
         and fields["input"].default is MISSING
+        and not any(
+            _COMPUTED.search(each.dim_str) for hint in gradient_fields(kind, kind.__qualname__).values() for each in array_hints(hint)
+        )
     )
 
 

@@ -653,6 +653,26 @@ def test_gradients_that_cannot_do_without_it_have_it() -> None:
     assert seen[0] is gradient.input
 
 
+def test_gradients_whose_sizes_follow_from_it_have_it() -> None:
+    """An axis ``in_features+1`` is checked against the input's, so that must be there."""
+
+    @dataclass(frozen=True, slots=True)
+    class FollowsGrad(Gradient):
+        input: Float[Array2, "batch in_features"]
+        weight1: Float[Array2, "in_features+1 in_features"]
+        weight2: Float[Array2, "3 in_features+1"]
+
+    class Follows(GraphLayer[Array2, Array2, FollowsGrad, S]):
+        weight1: Parameter[Float[Array2, "5 4"]]
+        weight2: Parameter[Float[Array2, "3 5"]]
+
+        def formula(self, x: Float[Tensor2, "batch 4"]) -> Float[Tensor2, "batch 3"]:
+            return linear(tanh(linear(x, tensor(self.weight1))), tensor(self.weight2))
+
+    model: Any = Follows().init(np.random.default_rng(0))
+    assert not model.backward(model.forward(numbers(2, 4))).is_deferred
+
+
 # ------------------------------------------------------------------ when a formula is recorded
 
 
