@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 
@@ -226,7 +226,10 @@ def read_plan(folder: Path) -> Plan:
 
 def _scaling(saved: Any) -> Scaling:
     def numbers(part: Any) -> float | tuple[float, ...]:
-        return tuple(map(float, cast("list[Any]", part))) if isinstance(part, list) else float(part)
+        if not isinstance(part, list):
+            return float(part)
+        several: list[Any] = part
+        return tuple(map(float, several))
 
     return Scaling(numbers(saved["mean"]), numbers(saved["deviation"]))
 
