@@ -226,10 +226,7 @@ def read_plan(folder: Path) -> Plan:
 
 def _scaling(saved: Any) -> Scaling:
     def numbers(part: Any) -> float | tuple[float, ...]:
-        if not isinstance(part, list):
-            return float(part)
-        several: list[Any] = part
-        return tuple(map(float, several))
+        return tuple(map(float, part)) if hasattr(part, "__iter__") else float(part)
 
     return Scaling(numbers(saved["mean"]), numbers(saved["deviation"]))
 
