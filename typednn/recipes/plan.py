@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 
@@ -226,7 +226,7 @@ def read_plan(folder: Path) -> Plan:
 
 def _scaling(saved: Any) -> Scaling:
     def numbers(part: Any) -> float | tuple[float, ...]:
-        return tuple(map(float, cast("list[Any]", part))) if isinstance(part, list) else float(part)
+        return tuple(map(float, part)) if hasattr(part, "__iter__") else float(part)
 
     return Scaling(numbers(saved["mean"]), numbers(saved["deviation"]))
 
