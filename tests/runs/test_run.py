@@ -142,7 +142,7 @@ def test_a_run_is_overwritten_on_request(tmp_path: Path) -> None:
     for name in ("plots", "vocabulary"):
         (folder / name).mkdir()
         (folder / name / "a").write_text("")
-    for name in ("report.html", "report.json", "pictures.safetensors", "recipe.json", ".new-report.html"):
+    for name in ("report.html", "report.json", "pictures.safetensors", "recipe.json", "starts.jsonl", ".new-report.html"):
         (folder / name).write_text("{}")
     with Run.create(folder, "seed = 1\n", _model(), overwrite=True) as run:
         assert sorted(path.name for path in folder.iterdir()) == ["config.toml", "environment.json", "lock", "model.txt"]

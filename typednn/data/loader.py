@@ -342,11 +342,15 @@ def _balanced(weights: Any, y: Any, shuffle: bool) -> npt.NDArray[np.float64] | 
     return _shares(1.0 / counts[places], y, shuffle)
 
 
+def reads_rows(value: Any) -> bool:
+    """Whether it is no array, but read by rows as one is: see `Rows`."""
+    known = all(hasattr(value.__class__, part) for part in ("shape", "dtype", "__len__", "__getitem__"))
+    return known and not is_array(value) and isinstance(value.dtype, np.dtype)
+
+
 def _check_rows(name: str, array: Any, *, lazy: bool = False) -> None:
     known = is_array(array) and issubclass(type(array), np.ndarray)
-    if lazy and not known:
-        known = all(hasattr(array.__class__, part) for part in ("shape", "dtype", "__len__", "__getitem__")) and not is_array(array)
-    if not known or not len(array.shape) or not (is_number(array.dtype) or array.dtype == bool):
+    if not (known or (lazy and reads_rows(array))) or not len(array.shape) or not (is_number(array.dtype) or array.dtype == bool):
         rule = f"{name} must be a NumPy array of numbers with rows"
         raise ArgumentError(explain("Loader", rule, described(array), "convert it with numpy.asarray(...)"), name)
 

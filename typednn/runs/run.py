@@ -42,7 +42,18 @@ Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
 # What a run's folder holds: see docs/runs.md.
 _OWN = frozenset(
-    ("checkpoints", "environment.json", "events", "lock", "metrics.jsonl", "model.txt", "pictures.safetensors", "plots", "report.html")
+    (
+        "checkpoints",
+        "environment.json",
+        "events",
+        "lock",
+        "metrics.jsonl",
+        "model.txt",
+        "pictures.safetensors",
+        "plots",
+        "report.html",
+        "starts.jsonl",
+    )
 ) | {"report.json", "vocabulary", *CONFIGS}
 _LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 

@@ -12,7 +12,7 @@ from typednn.arrays import AnyArray, IntArray1, is_array, namespace
 from typednn.backends import to_device
 from typednn.contracts.protocols import Part
 from typednn.data.batches import in_order
-from typednn.data.loader import Rows
+from typednn.data.loader import Rows, reads_rows
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
 from typednn.module.module import Module
@@ -109,5 +109,5 @@ def _rows_of(array: Any, rows: Any) -> Any:
 
 
 def has_rows(value: Any) -> bool:
-    """Whether it is an array, or a memory map, with a first axis."""
-    return (issubclass(type(value), np.ndarray) or is_array(value)) and len(value.shape) > 0
+    """Whether it is an array, a memory map, or read by rows as these are, with a first axis."""
+    return (issubclass(type(value), np.ndarray) or is_array(value) or reads_rows(value)) and len(value.shape) > 0
