@@ -21,7 +21,17 @@ from typednn.files import as_object, write_whole
 from typednn.html import escaped
 from typednn.reports.canvas import CELL, DARK, HALF, INK, ON_STRONG, PAPER, STRONG, opacity
 from typednn.reports.plots import page_pictures, write_plots
-from typednn.runs.recorded import AnyScores, LanguageScores, Metrics, RegressionScores, Scores, read_metrics, read_scores, read_starts
+from typednn.runs.recorded import (
+    AnyScores,
+    Counts,
+    LanguageScores,
+    Metrics,
+    RegressionScores,
+    Scores,
+    read_metrics,
+    read_scores,
+    read_starts,
+)
 from typednn.runs.run_files import as_list, attempted, existing_run, read_bytes, read_json, read_text
 
 _PICTURES = {
@@ -329,9 +339,11 @@ def _matrix(scores: Scores) -> str:
 
 def _confusions(scores: Scores) -> str:
     """The most frequent confusions, with whole names."""
-    counts = np.where(np.eye(len(scores.names), dtype=bool), 0, scores.confusion)
-    order = np.argsort(-counts, axis=None, kind="stable")[:_PAIRS].tolist()
-    pairs = [(true, called) for true, called in (divmod(place, len(counts)) for place in order) if counts[true, called]]
+    counts: Counts = np.where(np.eye(len(scores.names), dtype=bool), 0, scores.confusion)
+    order: list[int] = np.argsort(-counts, axis=None, kind="stable")[:_PAIRS].tolist()
+    pairs: list[tuple[int, int]] = [
+        (true, called) for true, called in (divmod(place, len(counts)) for place in order) if counts[true, called]
+    ]
     if len(scores.names) < 3 or not pairs:
         return ""
     rows = [
