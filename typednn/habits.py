@@ -368,5 +368,5 @@ def _attribute_of(instance: object, name: str) -> Any:
     raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=instance)
 
 
-attribute_of = folding(_attribute_of, AttributeError)
+attribute_of: Callable[[object, str], Any] = folding(_attribute_of, AttributeError)
 """The ``__getattr__`` of a class: it is called for an attribute that there is not."""

@@ -17,7 +17,7 @@ A function that builds a model is pickled by its name, as Python's functions are
 import copy
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,15 +40,43 @@ from typednn.shapes import Flow
 from typednn.stack import Stack
 from typednn.training import EarlyStopping, Evaluation, evaluate, fit
 
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+if TYPE_CHECKING:  # scikit-learn ships no types; these are what a type checker sees, here and where typednn is used
     from sklearn.model_selection import train_test_split
-    from sklearn.utils import Tags, check_array, check_random_state
+    from sklearn.utils import check_array, check_random_state
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as error:
-    reason = explain("typednn.sklearn", "needs scikit-learn 1.6 or later", str(error), "pip install 'typednn[sklearn]'")
-    raise MissingExtra(reason, name="sklearn") from None
+
+    Tags: TypeAlias = Any
+
+    class BaseEstimator:
+        """What scikit-learn asks of every estimator."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __setstate__(self, state: dict[str, Any]) -> None: ...
+        def __sklearn_tags__(self) -> Tags: ...
+
+    class ClassifierMixin:
+        """The score of a classification: accuracy."""
+
+        def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float: ...
+
+    class RegressorMixin:
+        """The score of a regression: R²."""
+
+        def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float: ...
+
+else:
+    try:
+        from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+        from sklearn.model_selection import train_test_split
+        from sklearn.utils import Tags, check_array, check_random_state
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import check_is_fitted, validate_data
+    except ImportError as failed:
+        why = explain("typednn.sklearn", "needs scikit-learn 1.6 or later", str(failed), "pip install 'typednn[sklearn]'")
+        raise MissingExtra(why, name="sklearn") from None
 
 Numbers: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -26,7 +26,7 @@ def test_every_cell_runs_and_may_be_run_again(tmp_path: Path) -> None:
         progress, history = outputs  # one bar, changed in place, and nothing on standard error
         assert progress.output_type == "display_data"
         assert "width:100.0%" in html(progress)
-        assert re.findall(r"epoch (\d)/5 +loss", html(progress).partition("<pre")[2]) == ["1", "2", "3", "4", "5"]
+        assert re.findall(r"epoch (\d)/5 +train loss", html(progress).partition("<pre")[2]) == ["1", "2", "3", "4", "5"]
         assert history.output_type == "execute_result"
         assert "<svg" in html(history)
         assert history.data["text/plain"].startswith("History(")

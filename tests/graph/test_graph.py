@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from typednn.errors import ArgumentError, StateError
-from typednn.graph.debugging import Debug, debug
+from typednn.debugging import Debug, debug
 from typednn.graph.graph import GRAPH, Node
 from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
 from typednn.graph.program import Program

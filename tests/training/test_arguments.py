@@ -117,7 +117,7 @@ def train(**changes: Any) -> History:
         ({"validation_data": (X, Y)}, "got validation_data=; it is called validation"),
         ({"batch_size": 3}, "got batch_size=; the loader has it"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),  # the text of an object has its address
 )
 def test_a_wrong_argument_is_told_before_anything_runs(changes: dict[str, Any], message: str) -> None:
     counting = Counting()

@@ -96,7 +96,7 @@ class GradientContract(GradientType):
         where = f"{owner.__qualname__}.backward"
         self.contract: Contract = Contract(function, where)
         super().__init__(self.contract.result, where)
-        self.defers = self.defers or getattr(function, "defers", False)
+        self.defers: bool = self.defers or bool(getattr(function, "defers", False))
         if not self.known:
             return
         forward = contract_of(owner, "forward")

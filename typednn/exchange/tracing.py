@@ -134,7 +134,19 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         self.trace.refuse("a function that needs the numbers of an array")
 
-    __bool__ = __float__ = __int__ = __index__ = __array__  # a branch on numbers would hold for the example alone
+    # A branch on numbers would hold for the example alone.
+
+    def __bool__(self) -> NoReturn:
+        self.__array__()
+
+    def __float__(self) -> NoReturn:
+        self.__array__()
+
+    def __int__(self) -> NoReturn:
+        self.__array__()
+
+    def __index__(self) -> NoReturn:
+        self.__array__()
 
     # ------------------------------------------------------------------ what is computed with it
 
