@@ -67,7 +67,7 @@ def test_arrays_and_idx(at_once: Command, digit_run: Path, image: tuple[Any, int
     ("name", "content", "part"),
     [
         ("bad.png", b"\x89PNG\r\n\x1a\n rubbish", "bad.png: "),
-        ("text.png", b"hello", "text.png: must be a PNG image"),
+        ("text.png", b"hello", "text.png: must be a PNG, JPEG"),
         ("small.csv", b"1,2,3\n", "small.csv: must hold images of 28 x 28 x 1"),
     ],
 )

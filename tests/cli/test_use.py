@@ -72,7 +72,7 @@ def test_predict_json(at_once: Command, trained: tuple[Path, Any], tmp_path: Pat
         ("short.csv", b"1,2,3\n", ["short.csv: must hold rows of 4 numbers", "(1, 3)", "leave the label out"]),
         ("words.csv", b"1,2,3,4\na,b,c,d\n", ["row 2, column 1 must be a finite number, got 'a'"]),
         ("bad.npy", b"\x93NUMPY rubbish", ["bad.npy"]),
-        ("picture.jpg", b"\xff\xd8\xff", ["reads NPY and CSV", "'.jpg'"]),
+        ("picture.jpg", b"\xff\xd8\xff", ["reads NPY, CSV", "'.jpg'"]),
     ],
 )
 def test_bad_inputs(
@@ -104,16 +104,16 @@ def test_a_run_of_another_model(at_once: Command, trained: tuple[Path, Any], tmp
 @pytest.mark.parametrize(
     ("old", "new", "part"),
     [
-        ('"format": 4', '"format": 5', "reads formats up to 4, got format 5; update typednn"),
+        ('"format": 5', '"format": 6', "reads formats up to 5, got format 6; update typednn"),
         ('"scaling"', '"scalding"', "must be what typednn wrote, got no 'scaling'"),
         ('"epochs": 8', '"epochs": "8"', "epochs must be an integer"),
         ("{", "", "must be what typednn wrote, got no JSON"),
-        ('"format": 4', '"format": 0', "must be what typednn wrote, got format 0"),
-        ('"format": 4', '"format": -1', "must be what typednn wrote, got format -1"),
-        ('"format": 4', '"format": "2"', "must be what typednn wrote, got format '2'"),
-        ('"format": 4', '"format": null', "must be what typednn wrote, got format None"),
-        ('"format": 4', '"format": true', "must be what typednn wrote, got format True"),
-        ('"format": 4,', "", "must be what typednn wrote, got format None"),
+        ('"format": 5', '"format": 0', "must be what typednn wrote, got format 0"),
+        ('"format": 5', '"format": -1', "must be what typednn wrote, got format -1"),
+        ('"format": 5', '"format": "2"', "must be what typednn wrote, got format '2'"),
+        ('"format": 5', '"format": null', "must be what typednn wrote, got format None"),
+        ('"format": 5', '"format": true', "must be what typednn wrote, got format True"),
+        ('"format": 5,', "", "must be what typednn wrote, got format None"),
         ('"mean": ', '"mean": 1', "was trained by a recipe.json of SHA-256"),
         ('"loss": "softmax', '"loss": "softm', "loss must be"),
         ("\n", "\n\n", "was trained by a recipe.json of SHA-256"),

@@ -85,4 +85,5 @@ def _others(run: Path, data: str, plan: Plan) -> Samples:
         table = read_table(data, target=plan.data.get("target"), columns=columns, names=plan.names or None)
         x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task)
         return Samples(Path(data).name, data, x, y, x, y)
-    return replace(samples_of(plan.recipe, {**plan.data, "name": data}), names=())
+    image = {"image": plan.data["image"]} if "image" in plan.data else {}
+    return replace(samples_of(plan.recipe, {"name": data, **image}), names=())
