@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn.errors import ArgumentError, StateError
 from typednn.debugging import Debug, debug
+from typednn.errors import ArgumentError, StateError
 from typednn.graph.graph import GRAPH, Node
 from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
 from typednn.graph.program import Program

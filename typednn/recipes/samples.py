@@ -245,9 +245,9 @@ def load_data(
 
 
 def is_image_folder(folder: Path) -> bool:
-    """Whether a folder holds classes of samples, in parts or not: folders, and none of the files of MNIST or CIFAR-10."""
+    """Whether a folder holds classes of images, in parts or not: folders, no texts, and none of the files of MNIST or CIFAR-10."""
     if part_folders(folder):
-        return True
+        return not _holds(folder, "train/*/*.txt")
     return not _holds(folder, "*ubyte*", "*.bin", "*.tar.gz") and any(place.is_dir() for place in inside(folder))
 
 
