@@ -18,8 +18,8 @@ from typing import Any, Final
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
 from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, operands
 from typednn.graph.kinds import Binary, Reduce, Unary
-from typednn.kernels.elementwise import PARALLEL_FROM_EXP, constant, decay
-from typednn.kernels.linear_units import NORMAL, NORMAL32
+from typednn.kernels.elementwise import PARALLEL_FROM_EXP, constant
+from typednn.kernels.linear_units import gelu
 from typednn.kernels.pointwise import tanh
 
 _PIECE: Final = 1 << 14  # numbers of a task
@@ -100,23 +100,13 @@ _ERF: Final = tuple((-1) ** k * 2 / math.sqrt(math.pi) / (math.factorial(k) * (2
 
 
 def _erf(hl: Any, x: Any) -> Any:
-    """A series for small x; beyond, 1 - 2Φ(-√2·|x|), with the tail of the normal distribution that gelu has."""
-    size, double = hl.abs(x), type_of(x).bits() == 64
-    near = x * _polynomial(hl, x * x, _ERF[: 13 if double else 7])
+    """A series for small x; beyond, 1 - 2Φ(-√2·|x|), with the tail of the normal distribution that `gelu` has."""
+    square, size = x * x, hl.abs(x)
+    terms = [constant(hl, x, factor) for factor in reversed(_ERF[: 13 if type_of(x).bits() == 64 else 7])]
+    near = x * reduce(lambda value, factor: value * square + factor, terms)
     t = hl.clamp(size, constant(hl, x, 0.25), constant(hl, x, 7.0)) * constant(hl, x, math.sqrt(2))
-    inverse = constant(hl, x, 1) / (t + constant(hl, x, 4))
-    tail = _polynomial(hl, constant(hl, x, 1) - constant(hl, x, 8) * inverse, (NORMAL if double else NORMAL32)[::-1])
-    far = constant(hl, x, 1) - constant(hl, x, 2) * decay(hl, t * t * constant(hl, x, -0.5)) * tail * inverse
+    far = constant(hl, x, 1) + gelu.formulas[0].on_numbers(hl, -t) * constant(hl, x, 2) / t
     return hl.select(nan.is_nan(hl, x), x, hl.select(size < constant(hl, x, 0.5), near, hl.select(x < 0, -far, far)))
-
-
-def _polynomial(hl: Any, x: Any, factors: Sequence[float]) -> Any:
-    """The lowest power first. In pairs, and pairs of pairs: the compiler's time doubles with each product within a product."""
-    terms: list[Any] = [constant(hl, x, factor) for factor in factors]
-    while len(terms) > 1:
-        pairs: list[Any] = [terms[place] + terms[place + 1] * x for place in range(0, len(terms) - 1, 2)]
-        terms, x = [*pairs, *terms[2 * len(pairs) :]], x * x
-    return terms[0]
 
 
 def _log1p(hl: Any, x: Any) -> Any:

@@ -38,14 +38,14 @@ from typednn.kernels.pointwise import Formula, Pointwise, sigmoid, sloped, tanh
 
 # (t + 4)·exp(t²/2)·Φ(-t) as a polynomial in u = (t - 4)/(t + 4), the highest power first: its Chebyshev series, cut off where the rest is
 # 1e-16 of Φ(-t), and for float32 4e-8.
-NORMAL: Final = (
+_NORMAL: Final = (
     *(-1.2001589750627875e-10, -1.6886769129106983e-9, -5.871534258641454e-10, 1.606748775930253e-8, 1.7844428839722477e-8),
     *(-7.87838312432052e-8, -1.5977328486139576e-7, 2.647340184239069e-7, 1.0247845270564862e-6, -6.249553366930991e-7),
     *(-5.921610728646591e-6, 7.146022687712422e-7, 3.5145111788360564e-5, -1.9076760681025745e-6, -2.3109501733634148e-4),
     *(1.3334420916765166e-4, 1.6308184674061944e-3, -3.479692356652377e-3, -7.540188967386024e-3, 6.039657489036097e-2),
     *(-0.18652185795963662, 0.3871374007422266, -0.6078966419718923, 0.7552851304157514),
 )
-NORMAL32: Final = (
+_NORMAL32: Final = (
     *(-1.573205696e-4, 1.293256813e-4, 1.563786899e-3, -3.476167895e-3, -7.512231382e-3),
     *(6.039529587e-2, -0.1865267109, 0.3871375629, -0.6078964038, 0.7552851271),
 )
@@ -79,7 +79,7 @@ def _normal(exp: Any, number: Any, t: Any, bits: int) -> tuple[Any, Any]:
     """Φ(-t) and φ(t). To 4 eps while t is small; then rounding of t²/2 counts, in float32 1e-6 of it at t = 5."""
     inverse = 1 / (t + 4)
     u = 1 - 8 * inverse
-    factors = [number(factor) for factor in (NORMAL32 if bits == 32 else NORMAL)]
+    factors = [number(factor) for factor in (_NORMAL32 if bits == 32 else _NORMAL)]
     # Even and odd powers apart: the compiler's time doubles with each product within a product.
     even, odd = (_polynomial(u * u, factors[first::2]) for first in (1, 0))
     decayed = exp(-t * t / 2)
