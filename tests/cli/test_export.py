@@ -1,5 +1,6 @@
 """typednn export, on a run that `typednn train` made and on files of ``model.save``."""
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -36,9 +37,7 @@ def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_
         done = at_once("export", trained[0], "--to", to)
         assert done.returncode == 0, done.stderr
         assert done.stdout == f"{name}\n"
-        assert bool(re.search(r"^the model reads scaled numbers: \(x - \S+\) / \S+$", done.stderr, re.MULTILINE)) == (
-            "scaled" in done.stderr
-        )
+        assert done.stderr.startswith("the model reads scaled numbers: (x - [")
     found = ReferenceEvaluator(str(tmp_path / names["onnx"])).run(None, {"x": x})[0]
     assert np.abs(found - expected).max() < 1e-5
     loaded: Any = load(tmp_path / names["typednn"])
@@ -48,13 +47,37 @@ def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_
     assert np.array_equal(safetensors.numpy.load_file(tmp_path / names["torch"])["fc2.weight"], model["fc2"].weight)
 
 
-def test_scaled_inputs_are_told(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+def test_scaled_numbers_are_told(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """With them the file's model answers as `typednn predict` does."""
     plan, _ = opened(trained[0])
     done = at_once("export", trained[0], "--to", "npz", "--weights", "best", "--output", tmp_path / "folder" / "w.npz")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "folder" / "w.npz").is_file()
-    scaled = f"the model reads scaled numbers: (x - {plan.scaling.mean:g}) / {plan.scaling.deviation:g}\n"
-    assert done.stderr == (scaled if plan.scaling.deviation != 1.0 else "")
+    numbers = re.fullmatch(r"the model reads scaled numbers: \(x - \[(.*)\]\) / \[(.*)\]\n", done.stderr)
+    assert numbers is not None
+    mean, deviation = ([float(number) for number in group.split(", ")] for group in numbers.groups())
+    assert mean == pytest.approx(plan.scaling.mean, rel=1e-5)
+    assert deviation == pytest.approx(plan.scaling.deviation, rel=1e-5)
+
+
+def test_scaled_answers_are_told(at_once: Command, tmp_path: Path) -> None:
+    """Of a regression, whose targets are scaled: the told numbers bring the model's answers to the targets' units."""
+    x = np.random.default_rng(0).standard_normal((40, 2))
+    rows = [f"{1000 + 500 * a:.3f},{a:.4f},{b:.4f}" for a, b in x]
+    (tmp_path / "table.csv").write_text("\n".join(["price,a,b", *rows]))
+    run = at_once("train", "--data", "table.csv", "--target", "price", "--task", "regression", "--epochs", "2", "--run", "r", "-q")
+    assert run.returncode == 0, run.stderr
+    done = at_once("export", "r", "--to", "typednn", "--output", "m.safetensors")
+    told = re.search(r"the model answers in scaled numbers: y \* (\S+) \+ (\S+) has the targets' units", done.stderr)
+    scaled = re.search(r"\(x - \[(.*)\]\) / \[(.*)\]", done.stderr)
+    assert told is not None
+    assert scaled is not None
+    mean, deviation = (np.array(group.split(", "), np.float32) for group in scaled.groups())
+    model: Any = load(tmp_path / "m.safetensors")
+    y = model.eval().forward(((x[:3] - mean) / deviation).astype(np.float32))[:, 0] * float(told[1]) + float(told[2])
+    np.savetxt(tmp_path / "new.csv", x[:3], delimiter=",")
+    answers = [json.loads(line)["values"][0] for line in at_once("predict", "r", "new.csv", "--json").stdout.splitlines()]
+    np.testing.assert_allclose(y, answers, rtol=1e-4)
 
 
 def test_a_file(at_once: Command, tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from typednn.cli.output import hint, say
 from typednn.errors import ArgumentError, StackError, explain
 from typednn.exchange import export_npz, export_onnx, export_torch, load, save
 from typednn.files import path_of
+from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened
 from typednn.stack import Stack
+from typednn.tasks import Regression
 
 # What each format's files are called, and what writes them.
 FORMATS: Final[Mapping[str, tuple[str, Callable[[Any, Path], object]]]] = {
@@ -48,9 +50,24 @@ def _model(source: Path, options: Namespace) -> Any:
             raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out"))
         return load(source)
     plan, built = opened(source, options.weights)
-    if (plan.scaling.mean, plan.scaling.deviation) != (0.0, 1.0):
-        hint(f"the model reads scaled numbers: (x - {plan.scaling.mean:g}) / {plan.scaling.deviation:g}")
+    mean, deviation = _numbers(plan.scaling.mean), _numbers(plan.scaling.deviation)
+    if (mean, deviation) != ("0", "1"):
+        hint(f"the model reads scaled numbers: (x - {mean}) / {deviation}")
+    if isinstance(plan.task, Regression) and not plan.task.plain:
+        hint(
+            f"the model answers in scaled numbers: y * {_numbers(plan.task.deviation)} + {_numbers(plan.task.mean)} has the targets' units"
+        )
     return _of_samples(built)
+
+
+def _numbers(scaling: Scaling | Regression) -> tuple[str, str]:
+    """Mean and deviation, each one number, or one of each column."""
+
+    def text(values: float | tuple[float, ...]) -> str:
+        each = [values] if isinstance(values, float) else [*values]
+        return f"{each[0]:g}" if len(each) == 1 else f"[{', '.join(f'{number:g}' for number in each)}]"
+
+    return text(scaling.mean), text(scaling.deviation)
 
 
 def _of_samples(model: Any) -> Any:
