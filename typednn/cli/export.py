@@ -50,13 +50,12 @@ def _model(source: Path, options: Namespace) -> Any:
             raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out"))
         return load(source)
     plan, built = opened(source, options.weights)
-    mean, deviation = _numbers(plan.scaling.mean), _numbers(plan.scaling.deviation)
+    mean, deviation = _numbers(plan.scaling)
     if (mean, deviation) != ("0", "1"):
         hint(f"the model reads scaled numbers: (x - {mean}) / {deviation}")
-    if isinstance(plan.task, Regression) and not plan.task.plain:
-        hint(
-            f"the model answers in scaled numbers: y * {_numbers(plan.task.deviation)} + {_numbers(plan.task.mean)} has the targets' units"
-        )
+    mean, deviation = _numbers(plan.task) if isinstance(plan.task, Regression) else ("0", "1")
+    if (mean, deviation) != ("0", "1"):
+        hint(f"the model answers in scaled numbers: y * {deviation} + {mean} has the targets' units")
     return _of_samples(built)
 
 
