@@ -75,7 +75,7 @@ def test_scaled_answers_are_told(at_once: Command, tmp_path: Path) -> None:
     mean, deviation = (np.array(group.split(", "), np.float32) for group in scaled.groups())
     model: Any = load(tmp_path / "m.safetensors")
     y = model.eval().forward(((x[:3] - mean) / deviation).astype(np.float32))[:, 0] * float(told[1]) + float(told[2])
-    np.savetxt(tmp_path / "new.csv", x[:3], delimiter=",")
+    np.savetxt(tmp_path / "new.csv", x[:3], delimiter=",", header="a,b", comments="")
     answers = [json.loads(line)["values"][0] for line in at_once("predict", "r", "new.csv", "--json").stdout.splitlines()]
     np.testing.assert_allclose(y, answers, rtol=1e-4)
 
