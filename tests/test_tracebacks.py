@@ -79,7 +79,7 @@ MISTAKES = {
     "a step": lambda: SGD(0.1).step(X, X[:1]),
     "a loader": lambda: Loader(X, X[:1], batch_size=3, shuffle=False),
     "fit": lambda: fit(model(), "mse", SGD(0.1), loader(), epochs=1),  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType]
-    "fit, deeper": lambda: fit(model(), MSE(), SGD(0.1), loader(), epochs=1, progress=False),  # type: ignore[arg-type, misc]  # pyright: ignore
+    "fit, deeper": lambda: fit(model(), MSE(), SGD(0.1), loader(), epochs=1, progress=False),  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType]
     "an attribute": lambda: model().predict,  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     "no attribute": lambda: model().quxquux,  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     "a name": lambda: layers.Dense,  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

@@ -21,7 +21,7 @@ from typednn.tracebacks import caller_level, folding
 RENAMED: Final[dict[str, tuple[str, str]]] = {}
 
 # The packages whose names are public.
-_PARTS = "layers losses optim training data models runs metrics tasks recipes config random testing graph"
+_PARTS = "layers losses optim training data models runs metrics tasks recipes config exchange random testing graph"
 PACKAGES: Final = ("typednn", *map("typednn.{}".format, _PARTS.split()))
 
 
@@ -33,6 +33,7 @@ def _each(table: Mapping[str, str]) -> dict[str, str]:
 _FIT = "fit(model, loss, optimizer, loader, epochs=…) of typednn.training trains"
 _EVALUATE = "evaluate(model, x) of typednn.training gives the outputs for all rows; for classes .argmax(axis=1)"
 _STATE = "model.state_dict() gives the arrays by name, and load_state_dict takes them"
+_FILE = "model.save(path) writes a model into one file, and typednn.load(path) reads it"
 _BACKWARD = "grad = model.backward(loss.loss_grad(prediction, target)), then model.update(optimizer, grad)"
 _NO_ZERO = "leave it out: backward returns the gradient as a value, and nothing accumulates"
 _OWN_BACKWARD = "a layer writes its backward, or is a GraphLayer, whose formula is differentiated; model.backward(…) gives gradients"
@@ -73,7 +74,9 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
         "layers modules named_children submodules": _INSIDE,
         "add add_module": "write model >> layer, which gives a new chain",
         "get_weights weights variables trainable_variables trainable_weights params": "model.named_parameters() gives them by name",
-        "set_weights save_weights load_weights": _STATE,
+        "set_weights": _STATE,
+        "save_weights load_weights": _FILE,
+        "to_onnx export to_torchscript": "typednn.exchange.export_onnx(model, path) writes an ONNX file",
         "register_buffer": "declare it in the class: statistics: Buffer[Float[Array1, …]]",
         "register_parameter": "declare it in the class: weight: Parameter[Float[Array2, …]]",
         "register_forward_hook register_backward_hook register_full_backward_hook": "with observing(model, function): of typednn",
@@ -157,7 +160,8 @@ NAMES: Final[Mapping[str, str]] = {
         "cuda": 'model.to("cuda") moves a model, with the extra typednn[gpu]',
         "grad value_and_grad autograd jacobian backward": _OWN_BACKWARD,
         "jit compile vmap pmap": "leave it out: kernels are compiled on their own, with the extra typednn[fast]",
-        "save load": _STATE,
+        "save load": _FILE,
+        "onnx": "export_onnx and import_onnx are in typednn.exchange",
         "train Trainer": "from typednn.training import fit",
         "Model": "stack layers with >>, or derive from typednn.Layer",
         "ModuleList ModuleDict ParameterList": "a list, tuple or dictionary in a field holds layers",
@@ -166,7 +170,7 @@ NAMES: Final[Mapping[str, str]] = {
         "BatchNormalization BatchNorm": "from typednn.layers import BatchNorm2d, of images, or BatchNorm1d, of rows",
         "DataLoader Dataloader": "from typednn.data import Loader",
         "TensorDataset": "Loader(x, y, batch_size=…, rng=…) of typednn.data takes the arrays",
-        "random_split train_test_split": "slice the arrays by rng.permutation(len(x))",
+        "random_split train_test_split": "rows, test = typednn.data.split(labels, 0.2, seed=0)",
         "load_mnist MNIST": 'typednn.data.load("mnist")',
         "ModelCheckpoint Checkpoint": "pass run=Run.create(…) and checkpoint_every to fit",
         "TensorBoard CSVLogger": "pass run=Run.create(…) to fit: it writes metrics.jsonl and events",

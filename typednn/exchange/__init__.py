@@ -10,10 +10,16 @@ NPZ             `export_npz`                                                 ``n
 ==============  ===========================================================  ==========================
 """
 
+from typing import TYPE_CHECKING
+
 from typednn.exchange.model_file import load, save
 from typednn.exchange.npz import export_npz
 from typednn.exchange.onnx_export import export_onnx
 from typednn.exchange.onnx_import import import_onnx
 from typednn.exchange.torch_state import export_torch, load_torch
+from typednn.public import published
 
 __all__ = ["export_npz", "export_onnx", "export_torch", "import_onnx", "load", "load_torch", "save"]
+
+if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
+    __getattr__ = published(globals())
