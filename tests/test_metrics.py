@@ -197,7 +197,7 @@ def test_r2_over_all_outputs(batch: int) -> None:
 
 def test_a_regression_in_words() -> None:
     report = RegressionReport.from_batches([(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))])
-    assert str(report) == "samples  3\nMSE      0.333333\nMAE      0.333333\nR²       0.5000"
+    assert str(report) == "samples  3\nMSE      0.333333\nRMSE     0.57735\nMAE      0.333333\nR²       0.5000"
     assert report.headline == "R² 0.5000"
 
 

@@ -115,5 +115,5 @@ def test_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "mnist").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys.modules[find_mnist.__module__], "__file__", str(tmp_path / "a" / "b" / "c.py"))
+    monkeypatch.setattr(sys.modules["typednn.data.named"], "__file__", str(tmp_path / "a" / "b" / "c.py"))
     assert find_mnist() is None

@@ -154,7 +154,7 @@ def test_the_page_shows_residuals_and_no_classes(trained: tuple[Path, Any]) -> N
     page = write_report(folder).read_text(encoding="utf-8")
     last = result.history.evaluations[-1].metrics
     cells = "".join(f"<td>{last[name]:.4g}</td>" for name in ("mse", "mae", "r2"))
-    for text in ("<h2>Residuals</h2>", "<h2>Errors</h2>", f"{result.test.r2:.4f}", "mean absolute error", cells):
+    for text in (">Residuals</h2>", ">Errors</h2>", f"{result.test.r2:.4f}", "mean absolute error", cells):
         assert text in page
     for text in ("Confusion", "Worst mistakes", "accuracy"):
         assert text not in page
@@ -166,10 +166,10 @@ def test_a_page_without_a_report_is_a_regressions(trained: tuple[Path, Any], tmp
     for name in ("recipe.json", "metrics.jsonl"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     page = write_report(tmp_path).read_text(encoding="utf-8")
-    for text in ("<h2>Residuals</h2>", "<h2>Errors</h2>", "There is no report of the errors: report.json is missing or damaged."):
+    for text in (">Residuals</h2>", ">Errors</h2>", "There is no report of the errors: report.json is missing or damaged."):
         assert text in page
     for text in ("Confusion", "Worst mistakes", "classes", "accuracy"):
-        assert text not in page.partition("<h2>Config</h2>")[0]
+        assert text not in page.partition(">Config</h2>")[0]
 
 
 def test_resumed_to_the_same_bits(trained: tuple[Path, Any], files: Path, tmp_path: Path) -> None:

@@ -449,7 +449,10 @@ def _completing(init: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(init)
     def complete(self: Any, *positional: Any, **named: Any) -> None:
         init(self, *positional, **named)
-        if getattr(type(self).__init__, "__wrapped__", None) is complete:  # within what makes it public
+        outer: Any = type(self).__init__  # what makes a constructor public is around it
+        while outer not in (complete, None):
+            outer = getattr(outer, "__wrapped__", None)
+        if outer is complete:
             self._complete = True
 
     return complete

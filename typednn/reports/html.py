@@ -282,8 +282,8 @@ def _errors(scores: RegressionScores | None, pictures: dict[str, str]) -> list[t
     errors = note("There is no report of the errors: report.json is missing or damaged. `typednn eval` writes one.")
     if scores is not None:
         report = scores.report
-        row = [f"{report.samples:,}", f"{report.mse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]
-        errors = table(["samples", "mean squared error", "mean absolute error", "R²"], [row], f"On the {scores.split} split")
+        row = [f"{report.samples:,}", f"{report.mse:.6g}", f"{report.rmse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]
+        errors = table(["samples", "mean squared error", "its root", "mean absolute error", "R²"], [row], f"On the {scores.split} split")
     return [("errors", "Errors", errors), ("residuals", "Residuals", pictures["residuals.png"])]
 
 

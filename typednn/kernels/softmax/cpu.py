@@ -28,12 +28,13 @@ def across(hl: Any, cpu: Cpu, y: Any, f: Any, features: int) -> Any:
 
 
 def by_rows(hl: Any, cpu: Cpu, y: Any, f: Any, b: Any, batch: Any, features: int) -> Any:
-    """The schedule of an op on rows: along each row, and several threads for many rows."""
+    """The schedule of an op on rows: along each row, and several threads for many rows; few rows are one piece.
+
+    The same code for few rows and for many, so that a row's numbers have the same bits whatever rows are computed with it.
+    """
     rows, piece = max(_PIECE // features, 1), hl.Var("piece")
-    several = y.specialize(batch >= 4 * rows)
-    several.split(b, piece, b, rows, hl.TailStrategy.GuardWithIf).parallel(piece)
-    across(hl, cpu, several, f, features)
-    return across(hl, cpu, y, f, features)
+    size = hl.select(batch >= 4 * rows, rows, hl.max(batch, 1))
+    return across(hl, cpu, y.split(b, piece, b, size, hl.TailStrategy.GuardWithIf).parallel(piece), f, features)
 
 
 def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], features: int, y: Any, b: Any, largest: bool = False) -> Any:

@@ -68,8 +68,7 @@ def _weighted(
     weight, smoothing = settings
 
     def at(c: Any, b: Any) -> Any:
-        # Strictly, so that it is rounded alike in the code for few rows and in that for many, which the compiler would fuse differently.
-        smoothed = hl.strict_float((plain(c, b) * (1 - smoothing) + smoothing / classes) * weight[c])
+        smoothed = (plain(c, b) * (1 - smoothing) + smoothing / classes) * weight[c]
         if not labelled:
             return smoothed
         label = _label(hl, target, b, classes)
