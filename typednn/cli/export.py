@@ -63,7 +63,7 @@ def _numbers(scaling: Scaling | Regression) -> tuple[str, str]:
     """Mean and deviation, each one number, or one of each column."""
 
     def text(values: float | tuple[float, ...]) -> str:
-        each = [values] if isinstance(values, float) else [*values]
+        each = [*values] if isinstance(values, tuple) else [values]
         return f"{each[0]:g}" if len(each) == 1 else f"[{', '.join(f'{number:g}' for number in each)}]"
 
     return text(scaling.mean), text(scaling.deviation)
