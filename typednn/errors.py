@@ -207,7 +207,7 @@ _PIP = re.compile(r"pip install '?typednn\[([\w,]+)\]'?")
 
 
 def installing(text: str) -> str:
-    """``text`` with each ``pip install typednn[extra]`` as it works here, in quotes, without which zsh reads a pattern.
+    """``text`` with each hint to install an extra as it works here, in quotes, without which zsh reads a pattern.
 
     uv installs into environments that have no pip. Where typednn is not installed, as in a clone on PYTHONPATH, its folder is named: an
     index might have another package of this name.
