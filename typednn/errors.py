@@ -221,7 +221,8 @@ def installing(text: str) -> str:
         tool = (metadata.distribution("typednn").read_text("INSTALLER") or "").strip()
         how = "uv pip install 'typednn[{}]'" if tool == "uv" else "pip install 'typednn[{}]'"
     except metadata.PackageNotFoundError:
-        how = f"pip install '{Path(__file__).resolve().parents[1]}[{{}}]'"
+        folder = Path(__file__).resolve().parent.parent
+        how = f"pip install '{folder}[{{}}]'"
     return _PIP.sub(lambda match: how.format(match[1]), text)
 
 
