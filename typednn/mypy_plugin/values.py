@@ -4,6 +4,7 @@
 `Pack`       a tuple or list whose elements are known       `Many`       a collection of equal elements
 `Array`      an array, as a `typednn.shapes.Flow`           `Layer`      a layer, its sizes and its history
 `Gradient`   a gradient, field by field                     `Reference`  a class, function or module
+`DType`      a dtype, by jaxtyping's word for it            `Slice`      ``start:stop:step`` of an index
 `UNKNOWN`    anything else: nothing is ever refused because of it
 
 Integers that only a caller knows are symbols, with names that end in or contain ``·``, which no axis has: ``self·hidden``
@@ -75,6 +76,22 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
+class DType:
+    """``np.float32``, ``"float32"`` or ``float`` where a dtype is meant; ``kind`` as in `Array`, empty where it is not known."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """``start:stop:step`` in an index; ``Constant(None)`` where nothing is written."""
+
+    start: Value
+    stop: Value
+    step: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Gradient:
     """The result of a backward; ``owner`` is the layer that it belongs to."""
 
@@ -141,7 +158,7 @@ class Layer:
             return None
 
 
-Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | Gradient | Reference | Layer
+Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | DType | Slice | Gradient | Reference | Layer
 Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 
