@@ -86,7 +86,7 @@ class TypednnPlugin(Plugin):
     def get_function_hook(self, fullname: str) -> Hook | None:
         if fullname == FINISH:
             return self._finish
-        self._checking.notice(checker_state.type_checker)
+        self._notice()
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
@@ -94,7 +94,7 @@ class TypednnPlugin(Plugin):
         return None if signature is None else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
 
     def get_method_hook(self, fullname: str) -> Hook | None:
-        self._checking.notice(checker_state.type_checker)
+        self._notice()
         owner, _, name = fullname.rpartition(".")
         info = self._node(owner) if owner != classes.NDARRAY else None
         if not isinstance(info, TypeInfo):
@@ -122,6 +122,14 @@ class TypednnPlugin(Plugin):
 
     def _hook(self, act: Callable[[Body, Any], Type]) -> Hook:
         return lambda ctx: self._safely(lambda: act(self._checking.body(ctx.api), ctx), ctx.default_return_type, ctx)
+
+    def _notice(self) -> None:
+        """mypy checks a module: it is evaluated afterwards."""
+        try:
+            self._checking.notice(checker_state.type_checker)
+        except Exception:  # as in `_safely`, where there is no place for a message
+            if self.settings.debug:
+                raise
 
     def _finish(self, ctx: FunctionContext) -> Type:
         bodies = self._safely(lambda: list(self._checking.finished(ctx.api)), [], ctx)

@@ -136,7 +136,8 @@ def _last(api: Any) -> nodes.FuncDef:
     statement = nodes.ExpressionStmt(call)
     last = nodes.FuncDef("__typednn__", [], nodes.Block([statement]), signature)
     last._fullname = f"{api.tree.fullname}.__typednn__"
-    last.def_or_infer_vars = True  # mypy checks it also while it looks at nothing but what other modules see
+    if hasattr(last, "def_or_infer_vars"):  # mypy 2.3 and later: checked also while it looks at what other modules see
+        last.def_or_infer_vars = True
     for node in (called, name, call, statement, last.body, last):
         node.set_line(-1)
     return last
