@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeAlias, cast
 
@@ -27,13 +27,15 @@ from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import (
     DOT,
     UNKNOWN,
+    Array,
     Environment,
-    Layer,
+    Pack,
     Reference,
     Value,
     lookup,
     printed,
     symbol,
+    unshared,
 )
 from typednn.shapes import Lookup, unknown
 
@@ -56,6 +58,7 @@ class Body(Names):
         self.report_unknown = report_unknown
         self.reporting = False
         self.context: Any = None
+        self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
         self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
         self.function: nodes.FuncDef | None = scope if isinstance(scope, nodes.FuncDef) else None
@@ -76,10 +79,11 @@ class Body(Names):
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_facts.copied
+        self.touched: frozenset[str] = module_facts.touched if self.function is None else frozenset()
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
-        self.evaluator: Statements = Statements(self, names, rebound=self.rebound)
+        self.evaluator: Statements = Statements(self, names, rebound=self.rebound, unsteady=frozenset(often))
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -174,12 +178,31 @@ class Body(Names):
 
     def check(self) -> None:
         """Evaluate the whole scope once, with all that mypy found, and report what does not fit."""
-        self.evaluator.values, self.reporting = {}, True
+        self.reporting = True
         try:
             with self._target():
-                self.env = self.evaluator.run(self.statements, self._entry()) or {}
+                self._whole()
         finally:
-            self.position, self.reporting = len(self.statements), False
+            self.reporting = False
+
+    def faults(self) -> frozenset[int]:
+        """The nodes that are refused here, whoever calls it."""
+        if self.refusals is None:
+            self._whole()
+        return frozenset(self.refusals or ())
+
+    def _whole(self) -> None:
+        self.refusals = set()
+        self.evaluator.values = {}
+        self.env, self.position = self._entry(), len(self.statements)
+        self.env = self.evaluator.run(self.statements, self.env) or self.env
+
+    def held(self, name: str) -> Value:
+        """What a name of this module holds, where nothing changes it afterwards."""
+        value = UNKNOWN if name in self.shared else self.env.get(name, UNKNOWN)
+        if unshared(value) is value:
+            return value
+        return replace(value, frozen=True) if isinstance(value, Pack) and name not in self.touched else UNKNOWN
 
     @contextmanager
     def _target(self) -> Iterator[None]:
@@ -226,11 +249,13 @@ class Body(Names):
         expression = syntax.origin(node)
         if not isinstance(expression, nodes.NameExpr):
             return super().resolve(name)
+        if self.around is not None and expression.kind == nodes.LDEF:
+            return self.around.held(name) if name in self.around.env else self.around.resolve(name, node)
         if expression.kind != nodes.GDEF or expression.node is None:
             return UNKNOWN
-        if self.outer is not None and name not in self.outer.shared and expression.node.fullname == f"{self.module}.{name}":
-            value = self.outer.env.get(name, UNKNOWN)  # more than its type says: how it was built
-            if isinstance(value, Layer):
+        if self.outer is not None and expression.node.fullname == f"{self.module}.{name}":
+            value = self.outer.held(name)  # more than its type says: how it was built
+            if value is not UNKNOWN and not isinstance(value, Array):
                 return value
         return meaning(expression.node)
 
@@ -254,6 +279,8 @@ class Body(Names):
         text = printed(message)
         if " axes (" in text:
             self.refused.add(id(context))
+        if self.refusals is not None:
+            self.refusals.add(id(context))
         if self.reporting:
             self.api.fail(text, context, code=SHAPE)
 

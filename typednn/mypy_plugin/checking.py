@@ -6,6 +6,7 @@ once, in the order in which they stand in the file.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from mypy import nodes
@@ -29,6 +30,7 @@ class Checking:
         self._noticed: list[Any] = []  # the modules' checkers that `_last` was given to
         self._bodies: dict[int, Body] = {}  # by scope
         self._done: set[int] = set()  # scopes that were evaluated
+        self._asked: set[int] = set()  # functions that are evaluated to see what is refused in them
         self._latest: Body | None = None
 
     def notice(self, api: Any) -> None:
@@ -71,11 +73,15 @@ class Checking:
             outer = self._made(api, api.tree, None)
         made = Body(api, scope, outer, around, self.cache, report_unknown=self.settings.report_unknown)
         self._bodies[id(scope)] = made
+        self.cache.held = (outer or made).held
         self._done.discard(id(scope))
         return made
 
     def finished(self, api: Any) -> Iterator[Body]:
         """The scopes of a module that mypy has checked by now, each once: they can be evaluated."""
+        self.cache.faults = partial(self._faults, api)
+        if (module := self._bodies.get(id(api.tree))) is not None:
+            self.cache.held = module.held
         self._noticed = [each for each in self._noticed if each is not api]
         self._latest = None
         for scope, around in _scopes(api.tree):
@@ -87,6 +93,16 @@ class Checking:
             if body.checked():
                 self._done.add(id(scope))
                 yield body
+
+    def _faults(self, api: Any, function: nodes.FuncDef) -> frozenset[int]:
+        if id(function) in self._asked:  # a function that calls itself
+            return frozenset()
+        self._asked.add(id(function))
+        try:
+            body = self._bodies.get(id(function)) or self._made(api, function, None)
+            return body.faults()
+        finally:
+            self._asked.discard(id(function))
 
 
 def _scopes(tree: nodes.MypyFile) -> Iterator[tuple[Scope, nodes.FuncDef | None]]:

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict, cast
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
 from mypy.plugin import AnalyzeTypeContext, ClassDefContext
-from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, Type, UnboundType, UnionType, get_proper_type
+from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, Type, UnionType, get_proper_type
 
 from typednn.mypy_plugin import syntax
 
@@ -58,7 +58,8 @@ class ClassFacts(TypedDict):
     constants: dict[str, str]
     assigned: list[str]  # attributes that methods other than the constructor assign, or the module on other names than self
     passed_on: list[str]  # attributes that methods pass on, or store elsewhere
-    dataclass: list[list[str]]  # [field, default as text]
+    dataclass: list[list[str]]  # of a dataclass or a NamedTuple: [field, default as text]
+    integers: list[str]  # the fields that are declared as int
 
 
 def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | None:
@@ -87,15 +88,16 @@ def read_class(ctx: ClassDefContext) -> None:
     if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
         return
     module = in_module(tree)
-    functions = syntax.functions(ctx.cls.defs)
-    methods = {name: read for name, function in functions.items() if (read := signature(function, module.aliases)) is not None}
+    functions, known = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, known=True)
+    methods = {name: read for name, function in known.items() if (read := signature(function, module.aliases)) is not None}
     fields = {
         name: [syntax.word(declared), alternatives]
         for name, declared, _ in syntax.declared(ctx.cls.defs.body)
         if (alternatives := syntax.annotation(declared, module.aliases))
     }
     holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
-    if not (info.has_base(MODULE) or methods or fields or holds):
+    record = is_record(ctx.cls) or any(facts_of(base) is not None and facts_of(base)["dataclass"] for base in info.mro[1:])
+    if not (info.has_base(MODULE) or methods or fields or holds or record or info.is_enum):
         return
     if info.has_base(FORMULA) and "formula" in methods:
         methods |= _of_formula(methods["formula"])
@@ -110,6 +112,7 @@ def read_class(ctx: ClassDefContext) -> None:
         "assigned": sorted(syntax.assigned(each for name, body in bodies.items() if name != "__init__" for each in body) | module.assigned),
         "passed_on": sorted(syntax.passed_on(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
+        "integers": [name for name, declared, _ in syntax.declared(ctx.cls.defs.body) if syntax.word(declared) == "int"],
     }
     text = json.dumps(facts)
     info.metadata[KEY] = {"facts": text}
@@ -138,6 +141,11 @@ class InModule:
     def copied(self) -> set[str]:
         """The names that it assigns to other names: the types of both must stay compatible."""
         return syntax.copied(self.body)
+
+    @cached_property
+    def touched(self) -> frozenset[str]:
+        """The names that it changes more than once, in functions too: a list may then hold something else."""
+        return frozenset(name for name, times in Counter(syntax.changed(self.body)).items() if times > 1)
 
     @cached_property
     def body(self) -> list[ast.stmt]:
@@ -179,13 +187,18 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     return {name: texts[name] if name in texts and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
 
 
-def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
-    """The fields of a dataclass, which are its constructor's parameters."""
+def is_record(cls: nodes.ClassDef) -> bool:
+    """Whether a class is a dataclass or a NamedTuple: its fields are its constructor's parameters."""
     decorated = any("dataclass" in ast.unparse(syntax.expression(each)) for each in cls.decorators)
+    return decorated or any(syntax.decorator(syntax.expression(each)) == "NamedTuple" for each in cls.base_type_exprs)
+
+
+def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
+    record = is_record(cls)
     return [
-        [name, "" if isinstance(value, nodes.TempNode) else ast.unparse(syntax.expression(value))]
+        [name, "" if isinstance(value, nodes.TempNode) else ast.unparse(ast.fix_missing_locations(syntax.expression(value)))]
         for name, declared, value in syntax.declared(cls.defs.body)
-        if decorated and isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer")
+        if record and declared is not None and syntax.word(declared) not in ("ClassVar", "Parameter", "Kept", "Buffer")
     ]
 
 
@@ -249,6 +262,10 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     """``Float[Array2, "batch 10"]``: the array's type, with the string on it; an error where their ranks differ."""
     analyser: Any = ctx.api
     analyzed: Type = analyser.try_analyze_special_unbound_type(ctx.type, "typing.Annotated")
+    semantic: Any = analyser.api
+    stands_in = getattr(semantic, "statement", None)
+    if isinstance(stands_in, nodes.Decorator) and semantic.function_stack and not syntax.keeps_signature(stands_in.original_decorators):
+        return analyzed
     if len(ctx.type.args) == 2 and syntax.word(ctx.type) in syntax.KINDS:
         text = syntax.text_of(ctx.type.args[1])
         wrong = None if text is None else syntax.rank_error(syntax.word(ctx.type.args[0]), text)

@@ -44,8 +44,12 @@ class Context(ABC):
         """What a whole body returns, as far as all of its returns agree."""
 
     @abstractmethod
-    def inside(self, module: str, under: Hashable) -> "Context":
-        """The context of a constructor or a function that is called, silent, with what constructors share."""
+    def apply(self, function: Value, call: "Call") -> Value:
+        """The result of a function for the arguments of a call."""
+
+    @abstractmethod
+    def inside(self, module: str, under: Hashable, names: frozenset[str] = frozenset()) -> "Context":
+        """The context of a constructor or a function that is called: it keeps its complaints, as `Names.complaints`."""
 
     def cached(self, key: Hashable, operands: tuple[object, ...], compute: Callable[[], Result]) -> Result:
         """The last result for ``key`` if the operands are identical, else a new one: a body is evaluated many times."""

@@ -6,9 +6,21 @@ Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 import ast
 from functools import reduce
 
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join, show
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Slice, Value, integer_of, join, show
 
 UNROLLED = 64  # elements that are evaluated one by one, at most
+
+
+def member(owner: str, name: str, value: Value, *, integer: bool) -> Value:
+    """A member of an enum; of an `IntEnum` it is the integer itself."""
+    if integer:
+        return value
+    return Layer(f"{owner.rpartition('.')[2]}.{name}", owner, attributes={"name": Constant(name), "value": value})
+
+
+def value_of_member(value: Value) -> Value:
+    """What a member of an enum stands for."""
+    return value.attributes.get("value", UNKNOWN) if isinstance(value, Layer) else value
 
 
 def unary(op: ast.unaryop, value: Value) -> Value:
@@ -32,6 +44,24 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return Constant((a == b) == isinstance(op, ast.Is))
         case ast.Eq() | ast.NotEq() if isinstance(a, Constant) and isinstance(b, Constant):
             return Constant((a.value == b.value) == isinstance(op, ast.Eq))
+        case ast.Eq() | ast.NotEq() if (
+            isinstance(a, Constant) != isinstance(b, Constant) and isinstance(a, Constant | Number) and isinstance(b, Constant | Number)
+        ):
+            return (
+                Constant(isinstance(op, ast.NotEq))
+                if Constant(None) in (a, b)
+                or (isinstance(a, Constant) and isinstance(a.value, str))
+                or (isinstance(b, Constant) and isinstance(b.value, str))
+                else UNKNOWN
+            )
+        case ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() if (
+            isinstance(a, Layer) and isinstance(b, Layer) and a.class_name == b.class_name and _enum(a) and _enum(b)
+        ):
+            return Constant((a.shown == b.shown) == isinstance(op, ast.Is | ast.Eq))
+        case ast.In() | ast.NotIn() if isinstance(b, Pack) and isinstance(a, Constant | Number):
+            found = a in b.items or (bool(b.keys) and show(a) in b.keys)
+            sure = found or all(isinstance(each, Constant) or integer_of(each) is not None for each in (*b.items, a)) or bool(b.keys)
+            return Constant(found == isinstance(op, ast.In)) if sure else UNKNOWN
         case _ if (first := integer_of(a)) is not None and (second := integer_of(b)) is not None:
             answers: dict[type[ast.cmpop], bool] = {
                 ast.Eq: first == second, ast.NotEq: first != second, ast.Lt: first < second, ast.LtE: first <= second,
@@ -40,6 +70,10 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return Constant(answers[type(op)]) if type(op) in answers else UNKNOWN
         case _:
             return UNKNOWN
+
+
+def _enum(value: Layer) -> bool:
+    return value.attributes.keys() == {"name", "value"}
 
 
 def truth(value: Value) -> bool | None:
@@ -55,10 +89,30 @@ def truth(value: Value) -> bool | None:
             return None
 
 
+def key(shown: str) -> str | None:
+    """The text of a dict's key that is a string; None of any other."""
+    literal = ast.literal_eval(shown) if shown[:1] in ("'", '"') else None
+    return literal if isinstance(literal, str) else None
+
+
+def dictionary(pairs: Value) -> Value:
+    """A dict of pairs, if all keys are known."""
+    items = [each.items for each in pairs.items if isinstance(each, Pack) and len(each.items) == 2] if isinstance(pairs, Pack) else []
+    if not isinstance(pairs, Pack) or len(items) < len(pairs.items) or not all(isinstance(name, Constant | Number) for name, _ in items):
+        return UNKNOWN
+    latest = {show(name): value for name, value in items}
+    return Pack(tuple(latest.values()), keys=tuple(latest))
+
+
 def item(base: Value, place: Value) -> Value:
     """``base[place]``: of a tuple, a list, a dict, a stack."""
     index = integer_of(place)
     match base:
+        case Pack(items=items, keys=()) if isinstance(place, Slice):
+            ends = [None if end == Constant(None) else integer_of(end) for end in (place.start, place.stop, place.step)]
+            given = [end != Constant(None) for end in (place.start, place.stop, place.step)]
+            known = all(end is not None for end, is_given in zip(ends, given, strict=True) if is_given)
+            return Pack(items[slice(*ends)], frozen=base.frozen) if known and ends[2] != 0 else UNKNOWN
         case Pack(items=items, keys=keys) if keys:
             return items[keys.index(show(place))] if show(place) in keys else UNKNOWN
         case Pack(items=items) | Layer(parts=tuple(items)) if index is not None and -len(items) <= index < len(items):
@@ -70,9 +124,9 @@ def item(base: Value, place: Value) -> Value:
 
 
 def elements(value: Value) -> Value:
-    """The values of an iteration; the keys of a dict are no sizes."""
+    """The values of an iteration; of a dict its keys."""
     if isinstance(value, Pack) and value.keys:
-        return Pack((UNKNOWN,) * len(value.items), frozen=True)
+        return Pack(tuple(Constant(text) if (text := key(each)) is not None else UNKNOWN for each in value.keys), frozen=True)
     return value
 
 

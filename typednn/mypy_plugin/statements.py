@@ -5,14 +5,29 @@ any other loop runs until nothing changes.
 """
 
 import ast
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
+from mypy import nodes
+
 from typednn.mypy_plugin import python
 from typednn.mypy_plugin.evaluator import Evaluator
-from typednn.mypy_plugin.syntax import changed
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either, join, unshared
+from typednn.mypy_plugin.syntax import changed, origin
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Constant,
+    Environment,
+    Function,
+    Layer,
+    Number,
+    Pack,
+    Reference,
+    Value,
+    either,
+    join,
+    unshared,
+)
 
 
 @dataclass(eq=False)
@@ -23,8 +38,8 @@ class Statements(Evaluator):
     _breaks: list[list[Environment]] = field(default_factory=list[list[Environment]], init=False)
     _exits: list[Environment] = field(default_factory=list[Environment], init=False)  # at each return
 
-    def inside(self, module: str, under: Hashable) -> "Statements":
-        return Statements(self.scope.inside(module), under=(*self.under, under))
+    def inside(self, module: str, under: Hashable, names: frozenset[str] = frozenset()) -> "Statements":
+        return Statements(self.scope.inside(module), names, (*self.under, under))
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
         after = self.run(statements, env)
@@ -52,8 +67,14 @@ class Statements(Evaluator):
                 value = self.evaluate(right, env)
                 for target in targets:
                     self.assign(target, value if len(targets) == 1 else unshared(value), env)
+            case ast.AugAssign(target=target, op=op, value=right):
+                binary = ast.BinOp(left=target, op=op, right=right)
+                binary.origin = origin(statement)  # type: ignore[attr-defined]
+                self.assign(target, self.evaluate(binary, env), env)
             case ast.Expr(value=value):
                 self.evaluate(value, env)
+            case ast.Assert(test=test):
+                self.evaluate(test, env)
             case ast.Return(value=value):
                 result = Constant(None) if value is None else self.evaluate(value, env)
                 if self.returns is not None:
@@ -65,6 +86,8 @@ class Statements(Evaluator):
                 if decided is not None:
                     return self.run(body if decided else orelse, env)
                 return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
+            case ast.Match():
+                return self._match(statement, env)
             case ast.For():
                 return self._for(statement, env)
             case ast.While(test=test, body=body, orelse=orelse):
@@ -84,11 +107,96 @@ class Statements(Evaluator):
                 if isinstance(statement, ast.Break) and self._breaks:
                     self._breaks[-1].append(env)
                 return None
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            case ast.FunctionDef(name=name, args=parameters, body=body, decorator_list=decorators):
+                plain = not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(statement)) and not decorators
+                kept = self.captured(env)
+                env[name] = UNKNOWN
+                if plain:
+                    env[name] = kept[name] = Function(
+                        name, self.scope.module, parameters, body, kept, origin(statement)
+                    )  # it may call itself
+            case ast.ClassDef(name=name):
                 env[name] = UNKNOWN
             case _:
                 pass
         return env
+
+    def _match(self, statement: ast.Match, env: Environment) -> Environment | None:
+        """The first case that fits for sure, and all before it that may."""
+        subject = self.peek(statement.subject, env)
+        after: Environment | None = None
+        for case in statement.cases:
+            inner = dict(env)
+            fits = self._fits(case.pattern, subject, inner)
+            if fits is None or fits:
+                guard = True if case.guard is None else python.truth(self.peek(case.guard, inner))
+                fits = fits if guard else False if guard is False else None
+            if fits is not False:
+                after = either(after, self.run(case.body, inner))
+            if fits:
+                return after
+        return either(after, env)
+
+    def _fits(self, pattern: ast.pattern, subject: Value, env: Environment) -> bool | None:
+        """Whether a value fits a pattern, whose names it binds; None where that is not known."""
+        match pattern:
+            case ast.MatchValue(value=value):
+                return python.truth(python.compared(ast.Eq(), subject, self.peek(value, env)))
+            case ast.MatchSingleton(value=value):
+                return python.truth(python.compared(ast.Is(), subject, Constant(value)))
+            case ast.MatchAs(pattern=inner, name=name):
+                fits = True if inner is None else self._fits(inner, subject, env)
+                if name is not None:
+                    env[name] = unshared(subject)
+                return fits
+            case ast.MatchOr(patterns=several):
+                verdicts = [self._fits(each, subject, env) for each in several]
+                return True if True in verdicts else None if None in verdicts else False
+            case ast.MatchSequence(patterns=several):
+                star = next((place for place, each in enumerate(several) if isinstance(each, ast.MatchStar)), None)
+                items = subject.items if isinstance(subject, Pack) and not subject.keys else None
+                if items is None or (star is not None and len(items) < len(several) - 1):
+                    for each in several:
+                        self._fits(each, UNKNOWN, env)
+                    return None if items is None else False
+                if star is not None:
+                    after = len(several) - star - 1
+                    items = (*items[:star], Pack(items[star : len(items) - after]), *items[len(items) - after :])
+                if len(items) != len(several):
+                    return False
+                verdicts = [self._fits(each, item, env) for each, item in zip(several, items, strict=True)]
+                return False if False in verdicts else None if None in verdicts else True
+            case ast.MatchStar(name=name):
+                if name is not None:
+                    env[name] = unshared(subject)
+                return True
+            case ast.MatchClass(cls=cls, patterns=positional, kwd_attrs=names, kwd_patterns=named):
+                return self._fits_class(self.evaluate(cls, env), positional, dict(zip(names, named, strict=True)), subject, env)
+            case _:
+                return None
+
+    def _fits_class(
+        self, cls: Value, positional: list[ast.pattern], named: dict[str, ast.pattern], subject: Value, env: Environment
+    ) -> bool | None:
+        attributes: Mapping[str, Value] = {}
+        same: bool | None = None
+        match subject, cls:
+            case Layer(class_name=name, attributes=known), Reference(node=nodes.TypeInfo(fullname=wanted)):
+                attributes, same = known, True if name == wanted else None
+            case Pack(fields=(_, *_) as fields, items=items), _:
+                attributes = dict(zip(fields, items, strict=True))
+            case Number(), Reference(node=nodes.TypeInfo(fullname="builtins.int")):
+                same = True
+                positional and self._fits(positional[0], subject, env)
+                return None if len(positional) > 1 or named else same
+            case _:
+                pass
+        verdicts = [self._fits(each, attributes.get(name, UNKNOWN), env) for name, each in named.items()]
+        verdicts += [
+            self._fits(each, value, env)
+            for each, value in zip(positional, [*attributes.values(), *[UNKNOWN] * len(positional)], strict=False)
+        ]
+        return False if False in verdicts else same if None not in verdicts else None
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
         items = python.elements(self.peek(statement.iter, env))

@@ -5,6 +5,7 @@
 `Array`      an array, as a `typednn.shapes.Flow`           `Layer`      a layer, its sizes and its history
 `Gradient`   a gradient, field by field                     `Reference`  a class, function or module
 `DType`      a dtype, by jaxtyping's word for it            `Slice`      ``start:stop:step`` of an index
+`Function`   a nested function, a lambda                      `Partial`    a function with some of its arguments
 `UNKNOWN`    anything else: nothing is ever refused because of it
 
 Integers that only a caller knows are symbols, with names that end in or contain ``·``, which no axis has: ``self·hidden``
@@ -53,11 +54,15 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Elements one by one; of a dict, ``keys`` in the same order. ``frozen``: no other name can change it."""
+    """Elements one by one; of a dict, ``keys`` in the same order. ``frozen``: no other name can change it.
+
+    ``fields`` names the elements of a NamedTuple.
+    """
 
     items: tuple[Value, ...]
     frozen: bool = False
     keys: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +111,30 @@ class Reference:
     node: Any
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function whose source is at hand: ``body`` is an expression of a lambda; ``env`` holds the names around it."""
+
+    name: str
+    module: str
+    parameters: ast.arguments
+    body: Sequence[ast.stmt] | ast.expr
+    env: Environment
+    node: Any = None  # mypy's
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """``partial(function, *arguments, **keywords)``; a method with the object that it is called on."""
+
+    function: Value
+    arguments: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer: ``inputs`` and ``output`` are its annotations, ``attributes`` are set by its constructor."""
+    """A layer, or any other object: ``inputs`` and ``output`` are its annotations, ``attributes`` are set by its constructor."""
 
     shown: str  # as repr shows it
     class_name: str  # full name
@@ -158,7 +184,7 @@ class Layer:
             return None
 
 
-Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | DType | Slice | Gradient | Reference | Layer
+Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | DType | Slice | Function | Partial | Gradient | Reference | Layer
 Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 

@@ -8,9 +8,9 @@ import ast
 from functools import lru_cache
 from typing import cast
 
-from mypy.nodes import TypeInfo
+from mypy.nodes import FuncDef, TypeInfo
 
-from typednn.mypy_plugin import classes
+from typednn.mypy_plugin import classes, python, syntax
 from typednn.mypy_plugin.context import Analysis, Call, Context
 from typednn.mypy_plugin.features.stacks import traced
 from typednn.mypy_plugin.types import of_class
@@ -22,13 +22,37 @@ _CONSTRUCTIONS = 20_000  # in one scope; further ones are unknown
 
 def constructed(call: Call) -> Value:
     """``Linear(784, 10)``."""
+    layer = instance(call)
+    return traced(call, layer, call.node) if isinstance(layer, Layer) and layer.inner else layer
+
+
+def instance(call: Call) -> Value:
+    """``Config(hidden=128)``: an object of any class whose constructor, or whose fields, are known."""
     info: TypeInfo = call.receiver.node
     cache = call.context.scope.cache
     cache.constructions += 1
     if call.context.under.count(info.fullname) >= _SAME_CLASS or cache.constructions > _CONSTRUCTIONS:
         return UNKNOWN
-    layer = of_class(info, _shown(info, call), _attributes(call.context, info, call))
-    return traced(call, layer, call.node) if layer.inner else layer
+    if info.is_enum:
+        return next(
+            (member for member in constants(call.context, info).values() if python.value_of_member(member) == call.argument(0, "value")),
+            UNKNOWN,
+        )
+    if info.is_named_tuple:
+        values = _dataclass(call.context, info, call)
+        return Pack(tuple(values.values()), frozen=True, fields=tuple(values)) if values else UNKNOWN
+    if classes.facts_of(info) is None and not any(facts["dataclass"] for _, facts in classes.all_facts(info)):
+        return UNKNOWN
+    return of_class(info, _shown(info, call), _attributes(call.context, info, call))
+
+
+def passed_on(call: Call, inner: Context, name: str, function: object) -> None:
+    """Report at a call what does not fit in a function because of these arguments; what never fits is reported there."""
+    if inner.scope.complaints:
+        own = call.context.scope.cache.faults(function) if isinstance(function, FuncDef) else frozenset[int]()
+        message = next((message for message, node in inner.scope.complaints if id(syntax.origin(node)) not in own), None)
+        if message is not None:
+            call.complain(f"{name}: {message}")
 
 
 def symbolic(context: Context, info: TypeInfo) -> Layer:
@@ -67,26 +91,77 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
     if facts is None or not facts["constructor"]:
         return _dataclass(context, info, call)
     function = _function(facts["constructor"])
-    inner = context.inside(facts["module"], info.fullname)
+    initialiser = owner.names["__init__"].node if owner is not None else None
+    if isinstance(initialiser, FuncDef) and context.scope.reads(facts["module"]) and initialiser.body.body:
+        function = context.scope.once(
+            ("constructor", info.fullname, id(initialiser)), lambda: _without_self(syntax.as_function(initialiser))
+        )
+    inner = context.inside(facts["module"], info.fullname, context.names)
     inner.base, inner.of, inner.hidden = owner, info, classes.named(info, "assigned")
     env = bound(inner, function.args, call, classes.positive(info))
     env |= {f"self.{name}": value for name, value in constants(context, info).items()}
     after = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
+    if call is not None:
+        by_itself = initialiser if syntax.origin(function.body[0]) is not None else None
+        if by_itself is not None or not _always(context, owner, info, inner):
+            passed_on(call, inner, info.name, by_itself)
     shared = classes.named(info, "passed_on")
     return {name: unshared(value) if name in shared else value for name, value in after.items() if name not in inner.hidden}
 
 
+def _always(context: Context, owner: TypeInfo | None, info: TypeInfo, inner: Context) -> bool:
+    """Whether a constructor that is kept as text refuses the same without arguments: it is reported in its own module."""
+    if not inner.scope.complaints:
+        return True
+    function = _function((classes.facts_of(owner) or {"constructor": ""})["constructor"])
+    alone = context.inside(inner.scope.module, info.fullname)
+    alone.base, alone.of = owner, info
+    alone.outcome(function.body, bound(alone, function.args, None, classes.positive(info)))
+    own = {id(node) for _, node in alone.scope.complaints}
+    return all(id(node) in own for _, node in inner.scope.complaints)
+
+
 def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str, Value]:
-    facts = next((facts for base in info.mro if (facts := classes.facts_of(base)) and facts["dataclass"]), None)
-    if facts is None:
+    """The fields of a dataclass or a NamedTuple, those of its bases first; then what ``__post_init__`` sets."""
+    several = [facts for _, facts in classes.all_facts(info) if facts["dataclass"]]
+    if not several:
         return {}
-    inner = context.inside(facts["module"], info.fullname)
-    values = {name: inner.evaluate(parsed(default), {}) if default else UNKNOWN for name, default in facts["dataclass"]}
+    values: dict[str, Value] = {}
+    inner = context.inside(several[-1]["module"], info.fullname, context.names)
+    for facts in several:
+        within = context.inside(facts["module"], info.fullname, context.names)
+        values |= {name: _default(within, parsed(default)) if default else UNKNOWN for name, default in facts["dataclass"]}
     if call is not None:
-        values |= dict(zip(values, call.arguments, strict=False)) | {
+        given = dict(zip(values, call.arguments, strict=False)) | {
             name: call.keywords[name] for name in values.keys() & call.keywords.keys()
         }
-    return dict.fromkeys(values, UNKNOWN) if call is not None and call.spread else values
+        values = dict.fromkeys(values, UNKNOWN) if call.spread else values | given
+    else:
+        integers = {name for facts in several for name in facts["integers"]}
+        values |= {name: symbol(f"self·{name}", positive=name in classes.positive(info)) for name in integers & values.keys()}
+    after = info.get("__post_init__")
+    if after is not None and isinstance(after.node, FuncDef) and after.node.body.body and context.scope.reads(several[-1]["module"]):
+        function = _without_self(syntax.as_function(after.node))
+        inner.base, inner.of = info, info
+        outcome = inner.outcome(function.body, {f"self.{name}": value for name, value in values.items()})
+        values = {name[5:]: value for name, value in outcome.items() if name.startswith("self.")}
+        if call is not None:
+            passed_on(call, inner, info.name, after.node)
+    return values
+
+
+def _default(context: Context, default: ast.expr) -> Value:
+    """The default of a field: also of ``field(default=…)`` and ``field(default_factory=…)``."""
+    match default:
+        case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field"), keywords=keywords):
+            named = {each.arg: each.value for each in keywords}
+            if "default" in named:
+                return context.evaluate(named["default"], {})
+            if "default_factory" in named:
+                return context.evaluate(ast.Call(func=named["default_factory"], args=[], keywords=[]), {})
+            return UNKNOWN
+        case _:
+            return context.evaluate(default, {})
 
 
 def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
@@ -102,6 +177,10 @@ def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
             own: Environment = {}
             for name, text in facts["constants"].items() if facts is not None else ():
                 own[name] = inner.evaluate(parsed(text), own)
+            if base.is_enum:
+                own = {
+                    name: python.member(base.fullname, name, value, integer=info.has_base("builtins.int")) for name, value in own.items()
+                }
             values |= dict.fromkeys(values.keys() & base.names.keys(), UNKNOWN) | own
         return {**values, **dict.fromkeys(values.keys() & classes.named(info, "assigned"), UNKNOWN)}
 
@@ -129,6 +208,9 @@ def bound(context: Context, parameters: ast.arguments, call: Call | None, positi
         env |= dict(zip(names, call.arguments, strict=False))
         if parameters.vararg is not None:
             env[parameters.vararg.arg] = Pack(tuple(call.arguments[len(names) :]), frozen=True)
+        further = {name: value for name, value in call.keywords.items() if name not in {each.arg for each in declared}}
+        if parameters.kwarg is not None:
+            env[parameters.kwarg.arg] = Pack(tuple(further.values()), keys=tuple(map(repr, further)))
     return env | {each.arg: call.keywords[each.arg] for each in declared if each.arg in call.keywords}
 
 
@@ -151,7 +233,10 @@ def _shown(info: TypeInfo, call: Call) -> str:
 @lru_cache(maxsize=1024)
 def _function(text: str) -> ast.FunctionDef:
     """A constructor, without ``self`` among its parameters."""
-    function = cast("ast.FunctionDef", ast.parse(text).body[0])
+    return _without_self(cast("ast.FunctionDef", ast.parse(text).body[0]))
+
+
+def _without_self(function: ast.FunctionDef) -> ast.FunctionDef:
     del function.args.args[:1]
     return function
 
