@@ -132,8 +132,8 @@ class TypednnPlugin(Plugin):
                 raise
 
     def _finish(self, ctx: FunctionContext) -> Type:
-        bodies = self._safely(lambda: list(self._checking.finished(ctx.api)), [], ctx)
-        for body in bodies:
+        none: list[Body] = []
+        for body in self._safely(lambda: list(self._checking.finished(ctx.api)), none, ctx):
             self._safely(body.check, None, ctx)
         return ctx.default_return_type
 

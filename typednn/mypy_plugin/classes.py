@@ -88,16 +88,16 @@ def read_class(ctx: ClassDefContext) -> None:
     if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
         return
     module = in_module(tree)
-    functions, known = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, known=True)
-    methods = {name: read for name, function in known.items() if (read := signature(function, module.aliases)) is not None}
+    functions, plain = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, known=True)
+    methods = {name: read for name, function in plain.items() if (read := signature(function, module.aliases)) is not None}
     fields = {
         name: [syntax.word(declared), alternatives]
         for name, declared, _ in syntax.declared(ctx.cls.defs.body)
         if (alternatives := syntax.annotation(declared, module.aliases))
     }
     holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
-    record = is_record(ctx.cls) or any(facts_of(base) is not None and facts_of(base)["dataclass"] for base in info.mro[1:])
-    if not (info.has_base(MODULE) or methods or fields or holds or record or info.is_enum):
+    record = is_record(ctx.cls) or any(known["dataclass"] for base in info.mro[1:] if (known := facts_of(base)) is not None)
+    if not (info.has_base(MODULE) or methods or fields or holds or record or info.has_base("enum.Enum")):
         return
     if info.has_base(FORMULA) and "formula" in methods:
         methods |= _of_formula(methods["formula"])
@@ -191,6 +191,12 @@ def is_record(cls: nodes.ClassDef) -> bool:
     """Whether a class is a dataclass or a NamedTuple: its fields are its constructor's parameters."""
     decorated = any("dataclass" in ast.unparse(syntax.expression(each)) for each in cls.decorators)
     return decorated or any(syntax.decorator(syntax.expression(each)) == "NamedTuple" for each in cls.base_type_exprs)
+
+
+def record(info: nodes.TypeInfo) -> list[list[str]]:
+    """The fields of a dataclass with those of its bases, or of a NamedTuple: each with its default as text."""
+    fields = {name: default for _, facts in all_facts(info) for name, default in facts["dataclass"]}
+    return [[name, default] for name, default in fields.items()] or (_dataclass(info.defn) if info.is_named_tuple else [])
 
 
 def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:

@@ -48,6 +48,10 @@ class Context(ABC):
         """The result of a function for the arguments of a call."""
 
     @abstractmethod
+    def operated(self, op: ast.operator, call: "Call") -> Value:
+        """The result of an operator for the two arguments of a call."""
+
+    @abstractmethod
     def inside(self, module: str, under: Hashable, names: frozenset[str] = frozenset()) -> "Context":
         """The context of a constructor or a function that is called: it keeps its complaints, as `Names.complaints`."""
 

@@ -114,9 +114,7 @@ class Evaluator(Context):
                 return self._call(node, env)
             case ast.BinOp(left=left, op=operation, right=right):
                 operands = self.peek(left, env), self.peek(right, env)
-                symbol = _SYMBOLS.get(type(operation), "+")
-                name = f"{type(operands[0]).__name__} {symbol} {type(operands[1]).__name__}"
-                return TABLE[name](Call(self, name, node, env, arguments=operands)) if name in TABLE else UNKNOWN
+                return self.operated(operation, Call(self, "", node, env, arguments=operands))
             case ast.UnaryOp(op=op, operand=operand):
                 return python.unary(op, self.peek(operand, env))
             case ast.BoolOp(op=op, values=conditions):
@@ -191,7 +189,7 @@ class Evaluator(Context):
         match base:
             case Layer(parts=tuple(parts)) if name == "parts":
                 return Pack(parts)
-            case Layer() if name in base.attributes:
+            case Layer() if base.attributes.get(name, UNKNOWN) is not UNKNOWN:
                 return base.attributes[name]
             case Layer():
                 found = stored(self, base, name)
@@ -260,9 +258,9 @@ class Evaluator(Context):
         arguments: list[Value] = []
         keywords: dict[str, Value] = {}
         spread = False
-        for each in [*node.args, *node.keywords]:
-            inner = each.value if isinstance(each, ast.keyword) else each
-            inner = inner.value if isinstance(inner, ast.Starred) else inner
+        given: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+        for each in given:
+            inner = each.value if isinstance(each, ast.keyword | ast.Starred) else each
             value = self.evaluate(inner, env) if stores else self.peek(inner, env)
             lists += [inner] if unshared(value) is not value else []
             if isinstance(each, ast.keyword) and each.arg is None:
@@ -288,6 +286,11 @@ class Evaluator(Context):
             for each in lists:
                 mutated(each, env)
         return value
+
+    def operated(self, op: ast.operator, call: Call) -> Value:
+        left, right = call.arguments
+        name = f"{type(left).__name__} {_SYMBOLS.get(type(op), '+')} {type(right).__name__}"
+        return TABLE[name](replace(call, name=name, node=_operation(call.node, op))) if name in TABLE else UNKNOWN
 
     def apply(self, function: Value, call: Call) -> Value:
         """The result of a function for the arguments of ``call``."""
@@ -347,6 +350,15 @@ class Evaluator(Context):
             env |= {each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)}
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
             mutated(node.args[0], env)
+
+
+def _operation(node: ast.expr, op: ast.operator) -> ast.expr:
+    """An operator that is written as a call, such as ``operator.add(a, b)``, or that a function applies."""
+    if isinstance(node, ast.BinOp):
+        return node
+    made = ast.BinOp(left=ast.Constant(value=...), op=op, right=ast.Constant(value=...))
+    made.origin = syntax.origin(node)  # type: ignore[attr-defined]
+    return made
 
 
 def _unpacked(targets: list[ast.expr], value: Value) -> list[Value]:

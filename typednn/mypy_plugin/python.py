@@ -44,20 +44,10 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return Constant((a == b) == isinstance(op, ast.Is))
         case ast.Eq() | ast.NotEq() if isinstance(a, Constant) and isinstance(b, Constant):
             return Constant((a.value == b.value) == isinstance(op, ast.Eq))
-        case ast.Eq() | ast.NotEq() if (
-            isinstance(a, Constant) != isinstance(b, Constant) and isinstance(a, Constant | Number) and isinstance(b, Constant | Number)
-        ):
-            return (
-                Constant(isinstance(op, ast.NotEq))
-                if Constant(None) in (a, b)
-                or (isinstance(a, Constant) and isinstance(a.value, str))
-                or (isinstance(b, Constant) and isinstance(b.value, str))
-                else UNKNOWN
-            )
-        case ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() if (
-            isinstance(a, Layer) and isinstance(b, Layer) and a.class_name == b.class_name and _enum(a) and _enum(b)
-        ):
-            return Constant((a.shown == b.shown) == isinstance(op, ast.Is | ast.Eq))
+        case ast.Eq() | ast.NotEq() if isinstance(a, Constant | Number) and isinstance(b, Constant | Number) and _never_equal(a, b):
+            return Constant(isinstance(op, ast.NotEq))
+        case ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() if isinstance(a, Layer) and isinstance(b, Layer) and _enum(a) and _enum(b):
+            return Constant((a == b) == isinstance(op, ast.Is | ast.Eq))
         case ast.In() | ast.NotIn() if isinstance(b, Pack) and isinstance(a, Constant | Number):
             found = a in b.items or (bool(b.keys) and show(a) in b.keys)
             sure = found or all(isinstance(each, Constant) or integer_of(each) is not None for each in (*b.items, a)) or bool(b.keys)
@@ -70,6 +60,12 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return Constant(answers[type(op)]) if type(op) in answers else UNKNOWN
         case _:
             return UNKNOWN
+
+
+def _never_equal(a: Value, b: Value) -> bool:
+    """A number beside a string or None."""
+    plain = [each.value for each in (a, b) if isinstance(each, Constant)]
+    return len(plain) == 1 and (plain[0] is None or isinstance(plain[0], str))
 
 
 def _enum(value: Layer) -> bool:

@@ -186,16 +186,12 @@ class Statements(Evaluator):
             case Pack(fields=(_, *_) as fields, items=items), _:
                 attributes = dict(zip(fields, items, strict=True))
             case Number(), Reference(node=nodes.TypeInfo(fullname="builtins.int")):
-                same = True
-                positional and self._fits(positional[0], subject, env)
-                return None if len(positional) > 1 or named else same
+                return self._fits(positional[0], subject, env) if positional else True
             case _:
                 pass
         verdicts = [self._fits(each, attributes.get(name, UNKNOWN), env) for name, each in named.items()]
-        verdicts += [
-            self._fits(each, value, env)
-            for each, value in zip(positional, [*attributes.values(), *[UNKNOWN] * len(positional)], strict=False)
-        ]
+        places = [*attributes.values(), *[UNKNOWN] * len(positional)]
+        verdicts += [self._fits(each, value, env) for each, value in zip(positional, places, strict=False)]
         return False if False in verdicts else same if None not in verdicts else None
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:

@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from mypy import nodes
 from mypy import patterns as mypy_patterns
@@ -202,7 +202,7 @@ def _pattern(pattern: Any) -> ast.pattern:
                 cls=expression(pattern.class_ref), patterns=positional, kwd_attrs=list(pattern.keyword_keys), kwd_patterns=keywords
             )
         case _:  # of a mapping only what it captures
-            captured = [ast.MatchAs(pattern=None, name=name) for name in _captured(pattern)]
+            captured: list[ast.pattern] = [ast.MatchAs(pattern=None, name=name) for name in _captured(pattern)]
             return ast.MatchClass(cls=_unknown(), patterns=captured, kwd_attrs=[], kwd_patterns=[])
 
 
@@ -233,7 +233,7 @@ def _try(node: nodes.TryStmt) -> list[ast.stmt]:
 _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.AssignmentStmt: lambda node: [] if isinstance(node.rvalue, nodes.TempNode) else _assigned(node.lvalues, expression(node.rvalue)),
     nodes.OperatorAssignmentStmt: lambda node: [
-        ast.AugAssign(target=expression(node.lvalue), op=_OPERATORS[node.op](), value=expression(node.rvalue))
+        ast.AugAssign(target=cast(Any, expression(node.lvalue)), op=_OPERATORS[node.op](), value=expression(node.rvalue))
     ],
     nodes.DelStmt: lambda node: _assigned([node.expr], _unknown()),
     nodes.GlobalDecl: lambda node: [ast.Global(names=node.names), *_forgotten(node.names)],
@@ -292,32 +292,16 @@ def constructor(function: nodes.FuncDef) -> str:
 
 
 def as_function(function: nodes.FuncDef, decorators: Iterable[nodes.Expression] = ()) -> ast.FunctionDef:
+    """A function as Python's own node, with its parameters and defaults, without annotations."""
     body = block(function.body.body) or [ast.Pass()]
     arguments, decorated = parameters(function.arguments), _expressions(decorators)
     return ast.FunctionDef(name=function.name, args=arguments, body=body, decorator_list=decorated, **_NO_TYPE_PARAMETERS)
 
 
 # Decorators after which a function still takes and gives what it says; what any other makes of it is not known.
-_DECORATORS = frozenset(
-    [
-        "staticmethod",
-        "classmethod",
-        "property",
-        "cached_property",
-        "setter",
-        "abstractmethod",
-        "override",
-        "final",
-        "overload",
-        "cache",
-        "lru_cache",
-        "jaxtyped",
-        "beartype",
-        "typechecked",
-        "deprecated",
-        "njit",
-        "runtime_checkable",
-    ]
+_DECORATORS = (
+    *("staticmethod", "classmethod", "property", "cached_property", "setter", "abstractmethod", "override", "final", "overload"),
+    *("cache", "lru_cache", "jaxtyped", "beartype", "typechecked", "deprecated", "njit"),
 )
 
 
@@ -333,7 +317,10 @@ def decorator(node: ast.expr) -> str:
 
 
 def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.FuncDef]:
-    """The functions that a class body defines; of overloaded ones the implementation. ``known``: none under a decorator that is not known."""
+    """The functions that a class body defines; of overloaded ones the implementation.
+
+    With ``known`` those under a decorator that may change them are left out.
+    """
     # Before mypy has analysed a class, the implementation is the last of the overloads.
     implementations = [each.impl or each.items[-1] if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
     kept = (
@@ -401,27 +388,9 @@ def passed_on(body: Iterable[ast.stmt]) -> set[str]:
     return {value.attr for value in values if value is not None and of_self(value)}
 
 
-_READERS = frozenset(
-    [
-        "len",
-        "zip",
-        "enumerate",
-        "range",
-        "sum",
-        "list",
-        "tuple",
-        "reversed",
-        "min",
-        "max",
-        "pairwise",
-        "map",
-        "sorted",
-        "all",
-        "any",
-        "print",
-        "isinstance",
-        "prod",
-    ]
+_READERS = (
+    *("len", "zip", "enumerate", "range", "sum", "list", "tuple", "reversed", "min", "max", "pairwise", "map", "sorted", "all", "any"),
+    *("print", "isinstance", "prod"),
 )
 
 

@@ -41,7 +41,7 @@ def instance(call: Call) -> Value:
     if info.is_named_tuple:
         values = _dataclass(call.context, info, call)
         return Pack(tuple(values.values()), frozen=True, fields=tuple(values)) if values else UNKNOWN
-    if classes.facts_of(info) is None and not any(facts["dataclass"] for _, facts in classes.all_facts(info)):
+    if not any(True for _ in classes.all_facts(info)):
         return UNKNOWN
     return of_class(info, _shown(info, call), _attributes(call.context, info, call))
 
@@ -123,24 +123,19 @@ def _always(context: Context, owner: TypeInfo | None, info: TypeInfo, inner: Con
 
 def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str, Value]:
     """The fields of a dataclass or a NamedTuple, those of its bases first; then what ``__post_init__`` sets."""
-    several = [facts for _, facts in classes.all_facts(info) if facts["dataclass"]]
-    if not several:
+    fields = classes.record(info)
+    if not fields:
         return {}
-    values: dict[str, Value] = {}
-    inner = context.inside(several[-1]["module"], info.fullname, context.names)
-    for facts in several:
-        within = context.inside(facts["module"], info.fullname, context.names)
-        values |= {name: _default(within, parsed(default)) if default else UNKNOWN for name, default in facts["dataclass"]}
+    inner = context.inside(info.module_name, info.fullname, context.names)
+    values = {name: _default(inner, parsed(default)) if default else UNKNOWN for name, default in fields}
     if call is not None:
-        given = dict(zip(values, call.arguments, strict=False)) | {
-            name: call.keywords[name] for name in values.keys() & call.keywords.keys()
-        }
-        values = dict.fromkeys(values, UNKNOWN) if call.spread else values | given
+        named = {name: call.keywords[name] for name in values.keys() & call.keywords.keys()}
+        values = dict.fromkeys(values, UNKNOWN) if call.spread else values | dict(zip(values, call.arguments, strict=False)) | named
     else:
-        integers = {name for facts in several for name in facts["integers"]}
+        integers = {name for _, facts in classes.all_facts(info) for name in facts["integers"]}
         values |= {name: symbol(f"self·{name}", positive=name in classes.positive(info)) for name in integers & values.keys()}
     after = info.get("__post_init__")
-    if after is not None and isinstance(after.node, FuncDef) and after.node.body.body and context.scope.reads(several[-1]["module"]):
+    if after is not None and isinstance(after.node, FuncDef) and after.node.body.body and context.scope.reads(after.node.info.module_name):
         function = _without_self(syntax.as_function(after.node))
         inner.base, inner.of = info, info
         outcome = inner.outcome(function.body, {f"self.{name}": value for name, value in values.items()})
