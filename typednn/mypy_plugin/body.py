@@ -18,7 +18,7 @@ from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.classes import SHAPE
-from typednn.mypy_plugin.features.constructors import symbolic
+from typednn.mypy_plugin.features.constructors import constants, symbolic
 from typednn.mypy_plugin.features.returns import returned
 from typednn.mypy_plugin.names import ConstructionCache, Names, meaning
 from typednn.mypy_plugin.sizes import names_of, promised
@@ -93,10 +93,14 @@ class Body(Names):
         arguments = [] if self.function is None else self.function.arguments
         env: Environment = {}
         if self.function is not None and self.info is not None and arguments and arguments[0].variable.name == "self":
-            env["self"] = own = of_class(self.info) if self.in_constructor else symbolic(self.evaluator, self.info)
+            env["self"] = own = (
+                of_class(self.info, "", constants(self.evaluator, self.info))
+                if self.in_constructor
+                else symbolic(self.evaluator, self.info)
+            )
             self.attributes = lookup(own.attributes)
             self.evaluator.own = own
-            self.evaluator.assigned = classes.named(self.info, "assigned")
+            self.evaluator.assigned = classes.assigned(self.info)
         if self.function is not None and self.annotated is not None:
             self.evaluator.returns = partial(returned, self.evaluator, self.function, self.annotated, self.attributes)
         return {each.variable.name: self._parameter(each) for each in arguments} | env
@@ -169,7 +173,7 @@ class Body(Names):
             case ast.Name(id=name):
                 return name not in self.shared
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if self.info and self.in_constructor:
-                passed_on = classes.named(self.info, "passed_on")
+                passed_on = classes.passed_on(self.info)
                 return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | passed_on
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
@@ -193,7 +197,7 @@ class Body(Names):
 
     def _whole(self) -> None:
         self.refusals = set()
-        self.evaluator.values = {}
+        self.evaluator.begin()
         self.env, self.position = self._entry(), len(self.statements)
         self.env = self.evaluator.run(self.statements, self.env) or self.env
 
@@ -274,9 +278,10 @@ class Body(Names):
         _, earlier = self.signatures.get(id(context), (None, signature))
         self.signatures[id(context)] = (context, signature if earlier == signature else None)
 
-    def complain(self, message: str, node: ast.AST) -> None:
-        context = syntax.origin(node) or self.context
-        text = printed(message)
+    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None) -> None:
+        calling = syntax.origin(caller)
+        context = syntax.origin(node) or calling or self.context
+        text = printed(message) + (f" (called in line {calling.line})" if calling is not None and context is not calling else "")
         if " axes (" in text:
             self.refused.add(id(context))
         if self.refusals is not None:

@@ -58,6 +58,7 @@ class Checking:
         known = self._bodies.get(id(scope))
         if known is not None and known.api is api and (known.binder is api.binder or isinstance(api.scope.stack[-1], nodes.LambdaExpr)):
             self._latest = known
+            self.cache.held, self.cache.faults = (known.outer or known).held, partial(self._faults, api)
             return known
         functions = [each for each in stack if isinstance(each, nodes.FuncDef)]
         around = self._bodies.get(id(functions[-2])) if len(functions) > 1 and functions[-1] is scope else None
@@ -73,7 +74,7 @@ class Checking:
             outer = self._made(api, api.tree, None)
         made = Body(api, scope, outer, around, self.cache, report_unknown=self.settings.report_unknown)
         self._bodies[id(scope)] = made
-        self.cache.held = (outer or made).held
+        self.cache.held, self.cache.faults = (outer or made).held, partial(self._faults, api)
         self._done.discard(id(scope))
         return made
 

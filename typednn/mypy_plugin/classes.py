@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
@@ -56,7 +56,10 @@ class ClassFacts(TypedDict):
     inner: dict[str, str]  # of a wrapper: field -> the contract for the layers in it
     constructor: str
     constants: dict[str, str]
-    assigned: list[str]  # attributes that methods other than the constructor assign, or the module on other names than self
+    assigned: dict[
+        str, list[str]
+    ]  # by method but the constructor: attributes that it assigns; by "": those that the module assigns on others
+    calls: dict[str, list[str]]  # by method: the methods of self that it calls
     passed_on: list[str]  # attributes that methods pass on, or store elsewhere
     dataclass: list[list[str]]  # of a dataclass or a NamedTuple: [field, default as text]
     integers: list[str]  # the fields that are declared as int
@@ -95,7 +98,7 @@ def read_class(ctx: ClassDefContext) -> None:
         for name, declared, _ in syntax.declared(ctx.cls.defs.body)
         if (alternatives := syntax.annotation(declared, module.aliases))
     }
-    holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
+    holds = any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
     record = is_record(ctx.cls) or any(known["dataclass"] for base in info.mro[1:] if (known := facts_of(base)) is not None)
     if not (info.has_base(MODULE) or methods or fields or holds or record or info.has_base("enum.Enum")):
         return
@@ -109,7 +112,9 @@ def read_class(ctx: ClassDefContext) -> None:
         "inner": {name: text for name, declared, _ in syntax.declared(ctx.cls.defs.body) if (text := syntax.inner_contract(declared))},
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
-        "assigned": sorted(syntax.assigned(each for name, body in bodies.items() if name != "__init__" for each in body) | module.assigned),
+        "assigned": {name: sorted(syntax.assigned(body)) for name, body in bodies.items() if name != "__init__"}
+        | {"": sorted(module.assigned)},
+        "calls": {name: sorted(syntax.called_on_self(body)) for name, body in bodies.items()},
         "passed_on": sorted(syntax.passed_on(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
         "integers": [name for name, declared, _ in syntax.declared(ctx.cls.defs.body) if syntax.word(declared) == "int"],
@@ -251,9 +256,28 @@ def positive(info: nodes.TypeInfo) -> set[str]:
     return {name for text in texts for name in re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", text)}
 
 
-def named(info: nodes.TypeInfo, what: Literal["assigned", "passed_on"]) -> frozenset[str]:
-    """Attributes that some method other than a constructor assigns: they may change at any time. Or those that some method passes on."""
-    return frozenset(name for _, facts in all_facts(info) for name in facts[what])
+def passed_on(info: nodes.TypeInfo) -> frozenset[str]:
+    """Attributes that some method passes on."""
+    return frozenset(name for _, facts in all_facts(info) for name in facts["passed_on"])
+
+
+def assigned(info: nodes.TypeInfo) -> frozenset[str]:
+    """Attributes that some method assigns which is not a part of the constructor: they may change at any time."""
+    parts = parts_of_constructor(info)
+    return frozenset(
+        name for _, facts in all_facts(info) for method, names in facts["assigned"].items() if method not in parts for name in names
+    )
+
+
+def parts_of_constructor(info: nodes.TypeInfo) -> frozenset[str]:
+    """The methods that constructors alone call, such as ``self._build()``, and ``__post_init__``."""
+    each = [facts["calls"] for _, facts in all_facts(info)]
+    found, new = set[str](), {"__init__", "__post_init__"}
+    while new:
+        found |= new
+        new = {name for calls in each for method in new for name in calls.get(method, [])} - found
+    others = {name for calls in each for method, names in calls.items() if method not in found for name in names}
+    return frozenset(found - others)
 
 
 def constructor_owner(mro: Iterable[nodes.TypeInfo]) -> nodes.TypeInfo | None:

@@ -27,6 +27,7 @@ class Context(ABC):
     base: TypeInfo | None = None  # the class whose constructor this body is
     of: TypeInfo | None = None  # the class of the instance it works on
     hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
+    assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that receives self
     _last: dict[Hashable, tuple[tuple[object, ...], Any]] = field(
         default_factory=dict[Hashable, tuple[tuple[object, ...], Any]], init=False
     )
@@ -54,6 +55,10 @@ class Context(ABC):
     @abstractmethod
     def inside(self, module: str, under: Hashable, names: frozenset[str] = frozenset()) -> "Context":
         """The context of a constructor or a function that is called: it keeps its complaints, as `Names.complaints`."""
+
+    def begin(self) -> None:
+        """Forget what was evaluated so far."""
+        self._last.clear()
 
     def cached(self, key: Hashable, operands: tuple[object, ...], compute: Callable[[], Result]) -> Result:
         """The last result for ``key`` if the operands are identical, else a new one: a body is evaluated many times."""

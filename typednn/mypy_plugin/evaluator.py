@@ -52,7 +52,10 @@ class Evaluator(Context):
     settled: bool = False  # no value can change between two evaluations: those in `values` hold
     rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
     unsteady: frozenset[str] = frozenset()  # names that are assigned more than once, or changed in place
-    assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that receives self
+
+    def begin(self) -> None:
+        super().begin()
+        self.values = {}
 
     def assign(self, target: ast.expr, value: Value, env: Environment) -> None:
         """Bind a name, an attribute of self, or several at once."""
@@ -196,8 +199,8 @@ class Evaluator(Context):
                 return functions.member(Call(self, name, node, env, base), base) if found is UNKNOWN else found
             case Gradient(fields=fields):
                 return fields.get(name, UNKNOWN)
-            case Pack(fields=fields, items=items) if name in fields:
-                return items[fields.index(name)]
+            case Pack(fields=(_, *_) as fields, items=items):
+                return items[fields.index(name)] if name in fields else functions.member(Call(self, name, node, env, base), base)
             case Reference(node=nodes.MypyFile() as module):
                 return self.scope.within(module, name)
             case Reference(node=nodes.TypeInfo() as info):
@@ -280,6 +283,8 @@ class Evaluator(Context):
         call = Call(self, known, node, env, receiver, arguments, keywords, spread)
         if known:
             return UNKNOWN if spread and known not in EFFECTS else TABLE[known](call)
+        if syntax.of_self(node.func) and self.base is not None and "self" not in env:
+            return constructors.continued(replace(call, name=node.func.attr))
         function = self._attribute_of(receiver, node.func, env) if isinstance(node.func, ast.Attribute) else self.evaluate(node.func, env)
         value = self.apply(function, call)
         if not _READERS.intersection(names) and not functions.only_reads(self, function):
@@ -295,7 +300,7 @@ class Evaluator(Context):
     def apply(self, function: Value, call: Call) -> Value:
         """The result of a function for the arguments of ``call``."""
         match function:
-            case Partial(function=Reference(node=nodes.FuncDef() as method), arguments=(Layer() | Reference() as owner,)):
+            case Partial(function=Reference(node=nodes.FuncDef() as method), arguments=(Layer() | Pack() | Reference() as owner,)):
                 return functions.method(replace(call, receiver=owner), method)
             case Partial(function=inner, arguments=before, keywords=named):
                 return self.apply(inner, replace(call, arguments=(*before, *call.arguments), keywords={**dict(named), **call.keywords}))
@@ -306,12 +311,12 @@ class Evaluator(Context):
                 known = next((name for name in entries if name in TABLE), "")
                 call = replace(call, name=known, receiver=function)
                 return TABLE[known](call) if known else constructors.instance(call)
+            case Reference(node=nodes.FuncDef(fullname=name)) if name in TABLE:
+                return TABLE[name](replace(call, name=name))
             case Reference(node=nodes.FuncDef() as called):
-                return (
-                    TABLE[called.fullname](replace(call, name=called.fullname))
-                    if called.fullname in TABLE
-                    else functions.applied(call, called)
-                )
+                return functions.applied(call, called)
+            case Reference(node=nodes.OverloadedFuncDef(impl=nodes.FuncDef() as called)):
+                return functions.applied(call, called)
             case Function():
                 return functions.followed(call, function)
             case _:

@@ -109,8 +109,8 @@ class Names:
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         """The name and the annotation strings of the function that a call calls."""
 
-    def complain(self, message: str, node: ast.AST) -> None:
-        """Keep an error, for whoever called what is evaluated here."""
+    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None) -> None:
+        """Keep an error, for whoever called what is evaluated here. ``caller``: the call whose arguments are to blame."""
         self.complaints.append((message, node))
 
     def note(self, message: str, node: ast.AST) -> None:

@@ -6,7 +6,23 @@ Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 import ast
 from functools import reduce
 
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Slice, Value, integer_of, join, show
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Array,
+    Constant,
+    Function,
+    Layer,
+    Many,
+    Number,
+    Pack,
+    Partial,
+    Slice,
+    Value,
+    integer_of,
+    join,
+    number,
+    show,
+)
 
 UNROLLED = 64  # elements that are evaluated one by one, at most
 
@@ -79,8 +95,10 @@ def truth(value: Value) -> bool | None:
             return bool(inner)
         case Number() if value.size.value is not None:
             return bool(value.size.value)
-        case Pack(items=items) if value.frozen:
+        case Pack(items=items):
             return bool(items)
+        case Function() | Partial():
+            return True
         case _:
             return None
 
@@ -119,11 +137,16 @@ def item(base: Value, place: Value) -> Value:
             return UNKNOWN
 
 
+def keys_of(value: Pack) -> tuple[Value, ...]:
+    """The keys of a dict."""
+    return tuple(
+        Constant(text) if (text := key(each)) is not None else number(int(each)) if each.isdecimal() else UNKNOWN for each in value.keys
+    )
+
+
 def elements(value: Value) -> Value:
     """The values of an iteration; of a dict its keys."""
-    if isinstance(value, Pack) and value.keys:
-        return Pack(tuple(Constant(text) if (text := key(each)) is not None else UNKNOWN for each in value.keys), frozen=True)
-    return value
+    return Pack(keys_of(value), frozen=True) if isinstance(value, Pack) and value.keys else value
 
 
 def element(value: Value) -> Value:

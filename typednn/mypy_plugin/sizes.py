@@ -7,7 +7,7 @@ from mypy.nodes import TypeInfo
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
-from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Reference, Value, known, lookup
+from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Reference, Value, known, lookup
 from typednn.shapes import Dim, Flow, Lookup, Shape, Unifier, parse
 
 # jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are checked by mypy.
@@ -67,11 +67,11 @@ def why(value: Value, place: int | None) -> str:
     return axes[place].why if axes is not None and place is not None and place < len(axes) else ""
 
 
-def class_of(context: Context, layer: Layer) -> TypeInfo | None:
-    """A layer's class, if mypy has read it."""
-    module, _, name = layer.class_name.rpartition(".")
-    value = context.scope.inside(module).resolve(name)
-    return value.node if isinstance(value, Reference) and isinstance(value.node, TypeInfo) else None
+def class_of(context: Context, value: Layer | Pack) -> TypeInfo | None:
+    """The class of a layer, or of another object, if mypy has read it."""
+    module, _, name = (value.class_name if isinstance(value, Layer) else value.of).rpartition(".")
+    found = context.scope.inside(module).resolve(name)
+    return found.node if isinstance(found, Reference) and isinstance(found.node, TypeInfo) else None
 
 
 def stored(context: Context, layer: Layer, name: str) -> Value:

@@ -36,6 +36,7 @@ class Statements(Evaluator):
 
     returns: Callable[[Value, ast.AST], None] | None = None
     _breaks: list[list[Environment]] = field(default_factory=list[list[Environment]], init=False)
+    _continues: list[list[Environment]] = field(default_factory=list[list[Environment]], init=False)
     _exits: list[Environment] = field(default_factory=list[Environment], init=False)  # at each return
 
     def inside(self, module: str, under: Hashable, names: frozenset[str] = frozenset()) -> "Statements":
@@ -90,8 +91,8 @@ class Statements(Evaluator):
                 return self._match(statement, env)
             case ast.For():
                 return self._for(statement, env)
-            case ast.While(test=test, body=body, orelse=orelse):
-                return self._loop([], [ast.Expr(value=test), *body], [ast.Expr(value=test), *orelse], env)
+            case ast.While():
+                return self._while(statement, env)
             case ast.With(items=items, body=body):
                 for item in items:
                     self.evaluate(item.context_expr, env)
@@ -106,6 +107,8 @@ class Statements(Evaluator):
             case ast.Raise() | ast.Break() | ast.Continue():
                 if isinstance(statement, ast.Break) and self._breaks:
                     self._breaks[-1].append(env)
+                if isinstance(statement, ast.Continue) and self._continues:
+                    self._continues[-1].append(env)
                 return None
             case ast.FunctionDef(name=name, args=parameters, body=body, decorator_list=decorators):
                 plain = not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(statement)) and not decorators
@@ -196,14 +199,41 @@ class Statements(Evaluator):
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
         items = python.elements(self.peek(statement.iter, env))
-        if isinstance(items, Pack) and len(items.items) <= python.UNROLLED and not _leaves(statement.body):
-            current: Environment | None = env
-            for item in items.items:
-                if current is not None:
-                    self.assign(statement.target, item, current)
-                    current = self.run(statement.body, current)
-            return None if current is None else self.run(statement.orelse, current)
-        return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
+        if not isinstance(items, Pack) or len(items.items) > python.UNROLLED:
+            return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
+        current: Environment | None = env
+        left: list[Environment] = []
+        for item in items.items:
+            if current is not None:
+                self.assign(statement.target, item, current)
+                current, breaks = self._iteration(statement.body, current)
+                left += breaks
+        return reduce(either, left, None if current is None else self.run(statement.orelse, current))
+
+    def _while(self, statement: ast.While, env: Environment) -> Environment | None:
+        """As long as the condition is decided, iteration by iteration."""
+        current: Environment | None = env
+        left: list[Environment] = []
+        for _ in range(python.UNROLLED):
+            if current is None:
+                return reduce(either, left, None)
+            decided = python.truth(self.peek(statement.test, current))
+            if decided is None:
+                break
+            if not decided:
+                return reduce(either, left, self.run(statement.orelse, current))
+            current, breaks = self._iteration(statement.body, current)
+            left += breaks
+        test = ast.Expr(value=statement.test)
+        after = None if current is None else self._loop([], [test, *statement.body], [test, *statement.orelse], current)
+        return reduce(either, left, after)
+
+    def _iteration(self, body: Sequence[ast.stmt], env: Environment) -> tuple[Environment | None, list[Environment]]:
+        """The environment after one run of a loop's body, and those at its breaks."""
+        self._breaks.append([])
+        self._continues.append([])
+        after = self.run(body, env)
+        return reduce(either, self._continues.pop(), after), self._breaks.pop()
 
     def _loop(
         self,
@@ -213,23 +243,23 @@ class Statements(Evaluator):
         env: Environment,
         item: Value = UNKNOWN,
     ) -> Environment | None:
-        if _leaves(body):  # continue skips the rest of the body: what the body changes becomes unknown
-            env = forget(env, body)
         entry = dict(env)
         breaks: list[Environment] = []
         for _ in range(4):
-            self._breaks.append([])
             start = dict(entry)
             for target in targets:
                 self.assign(target, item, start)
-            after = self.run(body, start)
-            breaks = self._breaks.pop()
+            after, breaks = self._iteration(body, start)
             widened = either(dict(env), after)
             if widened is None or widened == entry:
                 break
             entry = widened
         else:
             entry = forget(env, body)
+            start = dict(entry)
+            for target in targets:
+                self.assign(target, item, start)
+            breaks = self._iteration(body, start)[1]
         return reduce(either, breaks, self.run(orelse, dict(entry)))
 
     def _try(self, statement: ast.Try, env: Environment) -> Environment | None:
@@ -246,7 +276,3 @@ class Statements(Evaluator):
 def forget(env: Environment, body: Sequence[ast.stmt]) -> Environment:
     """The environment with everything unknown that some statements may assign or change."""
     return {**env, **dict.fromkeys(changed(body), UNKNOWN)}
-
-
-def _leaves(body: Sequence[ast.stmt]) -> bool:
-    return any(isinstance(node, ast.Continue | ast.Break) for statement in body for node in ast.walk(statement))

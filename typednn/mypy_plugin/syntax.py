@@ -42,7 +42,7 @@ def _unknown(node: object = None) -> ast.expr:
 
 
 def _name(name: str) -> ast.Name:
-    return ast.Name(id=name, ctx=_LOAD)
+    return ast.Name(id=name.rstrip("'"), ctx=_LOAD)  # mypy writes f' for the second of two f
 
 
 # ------------------------------------------------------------------ expressions
@@ -225,7 +225,10 @@ def _with(node: nodes.WithStmt) -> list[ast.stmt]:
 
 def _try(node: nodes.TryStmt) -> list[ast.stmt]:
     pairs = zip(node.vars, node.handlers, strict=True)
-    handlers = [ast.ExceptHandler(type=None, name=None if name is None else name.name, body=_body(body)) for name, body in pairs]
+    handlers = [
+        ast.ExceptHandler(type=None if name is None else _name("Exception"), name=None if name is None else name.name, body=_body(body))
+        for name, body in pairs
+    ]
     return [ast.Try(body=_body(node.body), handlers=handlers, orelse=_body(node.else_body), finalbody=_body(node.finally_body))]
 
 
@@ -380,6 +383,12 @@ def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
     """The attributes that statements assign or change in place; with ``others``, on anything but self (``net.head = …``)."""
     parts = (part for each in body for part in _changed_parts(each))
     return {part.attr for part in parts if isinstance(part, ast.Attribute) and not (others and of_self(part))}
+
+
+def called_on_self(body: Iterable[ast.stmt]) -> set[str]:
+    """The methods of self that statements call."""
+    called = (node.func for each in body for node in ast.walk(each) if isinstance(node, ast.Call))
+    return {function.attr for function in called if of_self(function)}
 
 
 def passed_on(body: Iterable[ast.stmt]) -> set[str]:

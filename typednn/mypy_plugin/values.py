@@ -56,13 +56,14 @@ class Constant:
 class Pack:
     """Elements one by one; of a dict, ``keys`` in the same order. ``frozen``: no other name can change it.
 
-    ``fields`` names the elements of a NamedTuple.
+    ``fields`` names the elements of a NamedTuple, ``of`` its class.
     """
 
     items: tuple[Value, ...]
     frozen: bool = False
     keys: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

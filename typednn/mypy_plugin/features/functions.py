@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mypy import nodes
 
-from typednn.mypy_plugin import syntax
+from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.context import Call, Context
 from typednn.mypy_plugin.features.constructors import bound, passed_on
 from typednn.mypy_plugin.sizes import class_of, fits, result, same_precision
@@ -26,25 +26,40 @@ _CALLS = 20_000  # of functions and constructors that are evaluated in one run; 
 
 def applied(call: Call, function: nodes.FuncDef) -> Value:
     """A call of a function that a module or a class defines."""
-    value, source = annotated(call), at_hand(call.context, function)
-    if value is None or value is not UNKNOWN or source is None:
-        return value or UNKNOWN
-    return followed(call, source)
+    return _both(call, call, function)
 
 
 def method(call: Call, function: nodes.FuncDef) -> Value:
     """A method of ``call.receiver``, an object or a class."""
-    value, source = annotated(call), at_hand(call.context, function)
-    if value is None or value is not UNKNOWN or source is None:
-        return value or UNKNOWN
     receiver = () if function.is_static else (call.receiver,)
-    return followed(replace(call, arguments=(*receiver, *call.arguments)), source)
+    return _both(call, replace(call, arguments=(*receiver, *call.arguments)), function)
 
 
-def member(call: Call, owner: Layer | Reference) -> Value:
+def _both(call: Call, full: Call, function: nodes.FuncDef) -> Value:
+    """By its annotations; and by its source, where arguments say more than annotations can: layers, numbers, functions."""
+    value, source = annotated(call), at_hand(call.context, function)
+    values = (*full.arguments, *full.keywords.values())
+    if value is None or source is None or (value is not UNKNOWN and all(isinstance(each, Array) for each in values)):
+        return value or UNKNOWN
+    return better(value, followed(full, source))
+
+
+def better(promised: Value, found: Value) -> Value:
+    """What annotations promise, with the sizes that they leave open as they were found."""
+    match promised, found:
+        case Array(), Array() if promised.flow.shape and found.flow.shape and len(promised.flow.shape) == len(found.flow.shape):
+            pairs = zip(promised.flow.axes or (), found.flow.axes or (), strict=True)
+            axes = tuple(b if a.size is None else a for a, b in pairs)
+            return replace(promised, flow=replace(promised.flow, axes=axes), kind=promised.kind or found.kind)
+        case _:
+            return found if promised is UNKNOWN else promised
+
+
+def member(call: Call, owner: Layer | Pack | Reference) -> Value:
     """``object.name`` that its class defines: a property's value, a method."""
     info = owner.node if isinstance(owner, Reference) else class_of(call.context, owner)
-    symbol = info.get(call.name) if isinstance(info, nodes.TypeInfo) else None
+    name = call.name
+    symbol = info.get(name) if isinstance(info, nodes.TypeInfo) else None
     node = symbol.node if symbol is not None else None
     if isinstance(node, nodes.OverloadedFuncDef) and node.is_property:
         node = node.items[0]
@@ -84,11 +99,13 @@ def followed(call: Call, function: Function) -> Value:
 
 def _evaluated(call: Call, function: Function) -> Value:
     inner = call.context.inside(function.module, id(function.body), call.context.names)
-    receiver = call.arguments[0] if call.arguments and [each.arg for each in function.parameters.args][:1] == ["self"] else UNKNOWN
+    receiver = call.arguments[0] if call.arguments and [each.arg for each in function.parameters.args[:1]] == ["self"] else UNKNOWN
     inner.own = receiver if isinstance(receiver, Layer) else None
+    info = class_of(call.context, receiver) if isinstance(receiver, Layer) else None
+    inner.assigned = frozenset() if info is None else classes.assigned(info)
     env = function.env | bound(inner, function.parameters, call, set())
     value = inner.evaluate(function.body, env) if isinstance(function.body, ast.expr) else inner.returned(function.body, env)
-    passed_on(call, inner, function.name, function.node)
+    passed_on(call, inner, function.node)
     return value
 
 
