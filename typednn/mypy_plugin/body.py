@@ -83,7 +83,7 @@ class Body(Names):
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
-        self.evaluator: Statements = Statements(self, names, rebound=self.rebound, unsteady=frozenset(often))
+        self.evaluator: Statements = Statements(self, names, rigid=names, rebound=self.rebound, unsteady=self.rebound | often)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -203,7 +203,7 @@ class Body(Names):
 
     def held(self, name: str) -> Value:
         """What a name of this module holds, where nothing changes it afterwards."""
-        value = UNKNOWN if name in self.shared else self.env.get(name, UNKNOWN)
+        value = UNKNOWN if name in self.evaluator.unsteady else self.env.get(name, UNKNOWN)
         if unshared(value) is value:
             return value
         return replace(value, frozen=True) if isinstance(value, Pack) and name not in self.touched else UNKNOWN

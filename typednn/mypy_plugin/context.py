@@ -12,6 +12,7 @@ from mypy.nodes import TypeInfo
 from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
 from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Value
+from typednn.shapes import Dim, differ, same
 
 Result = TypeVar("Result")
 
@@ -31,6 +32,13 @@ class Context(ABC):
     _last: dict[Hashable, tuple[tuple[object, ...], Any]] = field(
         default_factory=dict[Hashable, tuple[tuple[object, ...], Any]], init=False
     )
+
+    flexible: set[str] = field(default_factory=set[str])  # names whose sizes the body compares: they may be equal
+    rigid: frozenset[str] = frozenset()  # names of axes that the function's own parameters declare, all for any sizes
+
+    def comparison(self) -> "Comparison":
+        """How sizes are compared in this body."""
+        return Comparison(self.rigid - self.flexible)
 
     @abstractmethod
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
@@ -66,6 +74,24 @@ class Context(ABC):
         if last is None or list(map(id, last[0])) != list(map(id, operands)):
             last = self._last[key] = (operands, compute())
         return cast("Result", last[1])
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Whether two sizes differ: for all sizes, or because two names that stand for any sizes are equal by luck only."""
+
+    rigid: frozenset[str]
+    by_luck: bool = False
+
+    def __call__(self, a: Dim, b: Dim) -> bool:
+        if differ(a, b):
+            return True
+        names = a.names() | b.names()
+        rounded = any(not isinstance(atom, str) for size in (a, b) for product, _ in size.terms for atom in product)
+        if rounded or not names <= self.rigid or not a.names() or not b.names() or same(a, b):
+            return False
+        self.by_luck = True
+        return True
 
 
 @dataclass(frozen=True, slots=True)

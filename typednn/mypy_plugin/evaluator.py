@@ -12,13 +12,16 @@ from functools import reduce
 from mypy import nodes
 
 from typednn.mypy_plugin import python, syntax
+from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.context import Call, Context, mutated
-from typednn.mypy_plugin.features import EFFECTS, TABLE, constructors, functions
+from typednn.mypy_plugin.features import EFFECTS, TABLE, arrays, constructors, functions
 from typednn.mypy_plugin.features.constructors import constants
 from typednn.mypy_plugin.sizes import stored
 from typednn.mypy_plugin.values import (
     UNKNOWN,
+    Array,
     Constant,
+    DType,
     Environment,
     Function,
     Gradient,
@@ -30,6 +33,7 @@ from typednn.mypy_plugin.values import (
     Reference,
     Slice,
     Value,
+    integer_of,
     join,
     number,
     show,
@@ -69,10 +73,27 @@ class Evaluator(Context):
                     self.assign(each, item, env)
             case ast.Starred(value=inner):
                 self.assign(inner, value, env)
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+            case ast.Subscript(value=inner, slice=place):
+                self._assign_item(target, inner, self.evaluate(place, env), value, env)
+            case ast.Attribute(value=inner):
                 mutated(inner, env)
             case _:
                 pass
+
+    def _assign_item(self, target: ast.Subscript, inner: ast.expr, place: Value, value: Value, env: Environment) -> None:
+        """``x[place] = value``: of an array, or of a list or a dict in a variable."""
+        base = self.peek(inner, env)
+        index, name = integer_of(place), ast.unparse(inner) if isinstance(inner, ast.Name) or syntax.of_self(inner) else ""
+        match base:
+            case Array():
+                arrays.assigned(Call(self, "", target, env, base), place, value)
+            case Pack(items=items, keys=(), frozen=False) if name and index is not None and -len(items) <= index < len(items):
+                env[name] = Pack((*items[: index % len(items)], unshared(value), *items[index % len(items) + 1 :]))
+            case Pack(items=items, keys=keys, frozen=False) if name and isinstance(place, Constant) and (keys or not items):
+                entries = dict(zip(keys, items, strict=True)) | {show(place): unshared(value)}
+                env[name] = Pack(tuple(entries.values()), keys=tuple(entries))
+            case _:
+                mutated(inner, env)
 
     # ------------------------------------------------------------------ expressions
 
@@ -119,7 +140,10 @@ class Evaluator(Context):
                 operands = self.peek(left, env), self.peek(right, env)
                 return self.operated(operation, Call(self, "", node, env, arguments=operands))
             case ast.UnaryOp(op=op, operand=operand):
-                return python.unary(op, self.peek(operand, env))
+                value = self.peek(operand, env)
+                if isinstance(value, Array) and not isinstance(op, ast.Not):
+                    return arrays.operator(Call(self, "", node, env), op, [value])
+                return python.unary(op, value)
             case ast.BoolOp(op=op, values=conditions):
                 value = self.evaluate(conditions[0], env)
                 for place, condition in enumerate(conditions[1:], 1):
@@ -134,6 +158,9 @@ class Evaluator(Context):
                 return value
             case ast.Compare(left=left, ops=[comparison, *_], comparators=others):
                 values = [self.peek(each, env) for each in (left, *others)]
+                self.flexible.update(name for value in values for name in _names(value))
+                if len(values) == 2 and any(isinstance(each, Array) for each in values):
+                    return arrays.operator(Call(self, "", node, env), comparison, values)
                 return python.compared(comparison, *values) if len(values) == 2 else UNKNOWN
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 decided = python.truth(self.peek(test, env))
@@ -154,7 +181,8 @@ class Evaluator(Context):
                 pairs = self._comprehension(ast.Tuple(elts=[key, entry], ctx=ast.Load()), generators, env)
                 return python.dictionary(pairs)
             case ast.Subscript(value=inner, slice=place):
-                return python.item(self.peek(inner, env), self.evaluate(place, env))
+                base, index = self.peek(inner, env), self.peek(place, env)
+                return arrays.item(Call(self, "", node, env, base), index) if isinstance(base, Array) else python.item(base, index)
             case ast.Slice(lower=lower, upper=upper, step=step):
                 ends = [Constant(None) if each is None else self.evaluate(each, env) for each in (lower, upper, step)]
                 return Slice(*ends)
@@ -201,6 +229,8 @@ class Evaluator(Context):
                 return fields.get(name, UNKNOWN)
             case Pack(fields=(_, *_) as fields, items=items):
                 return items[fields.index(name)] if name in fields else functions.member(Call(self, name, node, env, base), base)
+            case Reference(node=nodes.MypyFile(fullname="numpy")) if name in _NUMPY:
+                return _NUMPY[name]
             case Reference(node=nodes.MypyFile() as module):
                 return self.scope.within(module, name)
             case Reference(node=nodes.TypeInfo() as info):
@@ -294,6 +324,9 @@ class Evaluator(Context):
 
     def operated(self, op: ast.operator, call: Call) -> Value:
         left, right = call.arguments
+        if isinstance(left, Array) or isinstance(right, Array):
+            in_place = isinstance(call.node, ast.BinOp) and getattr(call.node, "in_place", False) and isinstance(left, Array)
+            return arrays.operator(call, op, call.arguments, in_place=in_place)
         name = f"{type(left).__name__} {_SYMBOLS.get(type(op), '+')} {type(right).__name__}"
         return TABLE[name](replace(call, name=name, node=_operation(call.node, op))) if name in TABLE else UNKNOWN
 
@@ -333,14 +366,14 @@ class Evaluator(Context):
             case ast.Attribute(attr=name), Reference(node=nodes.MypyFile() as module):
                 value = self.scope.within(module, name)
                 if isinstance(value, Reference):
-                    yield value.node.fullname
+                    yield from _called(value.node.fullname)
                 yield f"{module.fullname}.{name}"
             case ast.Attribute(value=owner, attr=name), _:
                 yield f"{self.scope.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
             case ast.Name(id=name), _ if name not in env:
                 value = self.scope.resolve(name, function)
                 if isinstance(value, Reference):
-                    yield value.node.fullname
+                    yield from _called(value.node.fullname)
                 elif not self.scope.defines(name, function):
                     yield f"builtins.{name}"
             case _:
@@ -355,6 +388,31 @@ class Evaluator(Context):
             env |= {each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)}
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
             mutated(node.args[0], env)
+
+
+_NUMPY: dict[str, Value] = {
+    **{name: DType(kind) for name, kind in dtypes.BY_NAME.items() if name not in ("bool", "int", "float", "complex")},
+    "newaxis": Constant(None), "pi": Constant(3.14), "e": Constant(2.7), "inf": Constant(float("inf")), "nan": Constant(float("nan")),
+}  # fmt: skip
+
+
+def _called(name: str) -> Iterator[str]:
+    """The names of a function: as it is defined, and where NumPy offers it."""
+    yield name
+    if name.startswith("numpy."):
+        *_, last = name.split(".")
+        yield f"numpy.linalg.{last}" if ".linalg." in name else f"numpy.{last}"
+
+
+def _names(value: Value) -> frozenset[str]:
+    """The names in a size, or in a shape."""
+    match value:
+        case Number(size=size):
+            return size.names()
+        case Pack(items=items):
+            return frozenset(name for each in items for name in _names(each))
+        case _:
+            return frozenset()
 
 
 def _operation(node: ast.expr, op: ast.operator) -> ast.expr:

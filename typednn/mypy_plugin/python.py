@@ -23,6 +23,7 @@ from typednn.mypy_plugin.values import (
     number,
     show,
 )
+from typednn.shapes import Flow
 
 UNROLLED = 64  # elements that are evaluated one by one, at most
 
@@ -44,8 +45,6 @@ def unary(op: ast.unaryop, value: Value) -> Value:
     match op, value:
         case ast.USub(), Number():
             return Number(-value.size, value.positive)
-        case ((ast.USub() | ast.UAdd()), Array()):
-            return value
         case ast.Not(), _:
             decided = truth(value)
             return UNKNOWN if decided is None else Constant(not decided)
@@ -146,6 +145,10 @@ def keys_of(value: Pack) -> tuple[Value, ...]:
 
 def elements(value: Value) -> Value:
     """The values of an iteration; of a dict its keys."""
+    if isinstance(value, Array) and value.flow.shape:
+        row = Array(Flow.of(value.flow.shape[1:]), value.kind)
+        count = value.flow.shape[0].value if value.flow.shape[0] is not None else None
+        return Pack((row,) * count) if count is not None and count <= UNROLLED else Many(row)
     return Pack(keys_of(value), frozen=True) if isinstance(value, Pack) and value.keys else value
 
 

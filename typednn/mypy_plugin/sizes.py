@@ -31,6 +31,17 @@ def array(context: Context, shape: "Shape | None", kind: str = "") -> Value:
     return Array(replace(flow, symbols={**{each: Dim.named(each) for each in context.names}, **flow.symbols}), kind)
 
 
+def settled(context: Context, value: Value) -> Value:
+    """What a function of NumPy gives: the names of this body stay what they are."""
+    match value:
+        case Array(flow=flow) if flow.axes is not None:
+            return replace(value, flow=replace(flow, symbols={**{each: Dim.named(each) for each in context.names}, **flow.symbols}))
+        case Pack(items=items, keys=()):
+            return replace(value, items=tuple(settled(context, each) for each in items))
+        case _:
+            return value
+
+
 def promised(context: Context, text: str, kind: str, attributes: Lookup) -> Value:
     """The array that an annotation of this body, or of a field, describes."""
     unifier = Unifier(attributes)

@@ -70,7 +70,7 @@ class Statements(Evaluator):
                     self.assign(target, value if len(targets) == 1 else unshared(value), env)
             case ast.AugAssign(target=target, op=op, value=right):
                 binary = ast.BinOp(left=target, op=op, right=right)
-                binary.origin = origin(statement)  # type: ignore[attr-defined]
+                binary.origin, binary.in_place = origin(statement), True  # type: ignore[attr-defined]
                 self.assign(target, self.evaluate(binary, env), env)
             case ast.Expr(value=value):
                 self.evaluate(value, env)

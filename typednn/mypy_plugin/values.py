@@ -263,6 +263,8 @@ def join(a: Value, b: Value) -> Value:
         case Array(), Array() if a.flow.shape is not None and b.flow.shape is not None and len(a.flow.shape) == len(b.flow.shape):
             shape = [x if x is not None and y is not None and same(x, y) else None for x, y in zip(a.flow.shape, b.flow.shape, strict=True)]
             return Array(Flow.of(shape), a.kind if a.kind == b.kind else "")
+        case Array(), Array():
+            return Array(Flow.start(None), a.kind if a.kind == b.kind else "")
         case Gradient(), Gradient() if a.fields.keys() == b.fields.keys():
             return Gradient(a.owner, {name: join(a.fields[name], b.fields[name]) for name in a.fields})
         case Layer(), Layer() if replace(a, shown="") == replace(b, shown=""):

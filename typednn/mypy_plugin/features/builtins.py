@@ -10,7 +10,7 @@ from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.python import UNROLLED, dictionary, element, elements, truth
 from typednn.mypy_plugin.sizes import class_of
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Layer, Many, Number, Pack, Partial, Reference, Value, integer_of, number
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Partial, Reference, Value, integer_of, number
 from typednn.shapes import Dim, operation
 
 _LONGEST = 32  # terms of a polynomial; a longer one becomes unknown
@@ -25,6 +25,9 @@ def builtin(call: Call) -> Value:
     match name, list(map(elements, call.arguments)):
         case "int", [Number() as value]:
             return value
+        case "len", _ if isinstance(call.arguments[0], Array) and call.arguments[0].flow.shape:
+            size = call.arguments[0].flow.shape[0]
+            return UNKNOWN if size is None else Number(size)
         case "len", [Pack(items=items)]:
             return number(len(items))
         case (("tuple" | "list" | "reversed"), [Pack(items=items)]):
