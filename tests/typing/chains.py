@@ -3,7 +3,7 @@
 Read by mypy --strict and by pyright --strict, never run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, assert_type
 
 from typednn import Array2, Array4, Chain, ChainGrad, ElementwiseChain, ElementwiseGrad, Input, Layer, Module, Sequential, Stack
@@ -20,6 +20,8 @@ assert_type(rectified, Chain[Array2, Array2, Last[ReLU], LinearGrad, Elementwise
 rectified = Linear(3, 4) >> Tanh()
 any_last: Chain[Array2, Array2, str, LinearGrad, ElementwiseGrad[Array2, None]] = rectified
 rectified = any_last
+several = [Linear(3, 4) >> ReLU(), Linear(3, 4) >> Tanh()]
+alike: Sequence[Chain[Array2, Array2, str, LinearGrad, ElementwiseGrad[Array2, None]]] = several
 
 # how it is run changes no type
 assert_type(

@@ -4,6 +4,7 @@ In mypy's configuration: ``plugins = ["typednn.mypy_plugin"]``. It reads the ann
 at run time, through the same `typednn.shapes`. Each file here does one thing:
 
     options      ``[tool.typednn-mypy]``
+    reveals      ``reveal_type`` in readable lines
     body         one scope while mypy checks it
     statements   runs the statements of a constructor or a body
     evaluator    evaluates expressions; looks up the meaning of names in
@@ -47,6 +48,7 @@ from typednn import shapes
 from typednn.mypy_plugin import classes, options
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.names import ConstructionCache
+from typednn.mypy_plugin.reveals import Reveals
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
 
@@ -69,6 +71,7 @@ class TypednnPlugin(Plugin):
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
         self._cache = ConstructionCache(None)
         self._bodies: list[Body] = []  # the scopes that mypy was in last, the latest first
+        self._reveals = Reveals(self._body, debug=self.settings.debug)
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
         """A change of settings, or of typednn itself, makes mypy check again."""
@@ -127,6 +130,7 @@ class TypednnPlugin(Plugin):
 
     def _body(self, api: Any) -> Body:
         """The scope that mypy is in: it makes a new binder whenever it begins to check one."""
+        self._reveals.watch(api)
         body = next((body for body in self._bodies if body.binder is api.binder), None)
         if body is not None:
             return body

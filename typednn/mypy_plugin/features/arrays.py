@@ -124,12 +124,9 @@ def new_array(call: Call) -> Value:
     return UNKNOWN if items is None else array(call.context, [each.size if isinstance(each, Number) else None for each in items])
 
 
-def reveal(call: Call) -> Value:
-    """``reveal_type(x)`` also says the sizes of an array."""
-    value = call.argument(0, "")
-    if isinstance(value, Array) and value.flow.shape is not None:
-        call.context.scope.note(f'Revealed sizes are "{written_shape(value.flow.shape, " ")}"', call.node)
-    return value
+def revealed(call: Call) -> Value:
+    """``reveal_type(x)``; see `reveals` for what is printed."""
+    return call.argument(0, "")
 
 
 def _written(value: Value) -> str:
@@ -153,5 +150,5 @@ TABLE: dict[str, Analysis] = {
     **dict.fromkeys((f"Array.{name}()" for name in _METHODS), of_array),
     **dict.fromkeys((f"numpy.{name}" for name in _SAME_SHAPE), same_shape),
     **dict.fromkeys((*_MADE, *_DRAWN), new_array),
-    "builtins.reveal_type": reveal,
+    **dict.fromkeys(("builtins.reveal_type", "typing.reveal_type", "typing_extensions.reveal_type"), revealed),
 }
