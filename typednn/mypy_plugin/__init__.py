@@ -4,6 +4,7 @@ In mypy's configuration: ``plugins = ["typednn.mypy_plugin"]``. It reads the ann
 at run time, through the same `typednn.shapes`. Each file here does one thing:
 
     options      ``[tool.typednn-mypy]``
+    reveals      ``reveal_type`` in readable lines
     checking     one module: evaluates its scopes when mypy has checked them
     body         one scope
     statements   runs the statements of a constructor or a body
@@ -49,6 +50,7 @@ from typednn import shapes
 from typednn.mypy_plugin import classes, options
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.checking import FINISH, Checking
+from typednn.mypy_plugin.reveals import Reveals
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
 
@@ -68,6 +70,7 @@ class TypednnPlugin(Plugin):
         files = [*Path(__file__).parent.rglob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
         self._checking = Checking(self.settings)
+        self._reveals = Reveals(self._revealed)
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
         """A change of settings, or of typednn itself, makes mypy check again."""
@@ -123,9 +126,18 @@ class TypednnPlugin(Plugin):
     def _hook(self, act: Callable[[Body, Any], Type]) -> Hook:
         return lambda ctx: self._safely(lambda: act(self._checking.body(ctx.api), ctx), ctx.default_return_type, ctx)
 
+    def _revealed(self) -> None:
+        """mypy reveals a type: the scope is evaluated even if nothing else in it is of interest."""
+        try:
+            self._checking.body(checker_state.type_checker)
+        except Exception:  # as in `_notice`
+            if self.settings.debug:
+                raise
+
     def _notice(self) -> None:
         """mypy checks a module: it is evaluated afterwards."""
         try:
+            self._reveals.watch(checker_state.type_checker)
             self._checking.notice(checker_state.type_checker)
         except Exception:  # as in `_safely`, where there is no place for a message
             if self.settings.debug:

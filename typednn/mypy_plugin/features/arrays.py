@@ -7,7 +7,7 @@ from typednn.mypy_plugin.array_functions import TABLE as ROWS
 from typednn.mypy_plugin.array_functions import Misfit, apply
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Value, written_shape
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Value
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
@@ -48,14 +48,6 @@ def assigned(call: Call, index: Value, value: Value) -> None:
     computed(call, "[]=", (call.receiver, index, value))
 
 
-def reveal(call: Call) -> Value:
-    """``reveal_type(x)`` also says the sizes of an array."""
-    value = call.argument(0, "")
-    if isinstance(value, Array) and value.flow.shape is not None:
-        call.context.scope.note(f'Revealed sizes are "{written_shape(value.flow.shape, " ")}"', call.node)
-    return value
-
-
 def unchanged(call: Call) -> Value:
     """``x.setflags(…)`` and others that give nothing."""
     return Constant(None)
@@ -64,5 +56,4 @@ def unchanged(call: Call) -> Value:
 TABLE: dict[str, Analysis] = {
     **{name: function for name in ROWS if name.startswith(("numpy.", "Array."))},
     **dict.fromkeys(("Array.setflags()", "Array.fill()", "Array.sort()"), unchanged),
-    "builtins.reveal_type": reveal,
 }
