@@ -94,9 +94,9 @@ class Program:
         return found
 
 
-def programs(kind: str) -> list[Program]:
+def programs(kind: str, corpus: Path = CORPUS) -> list[Program]:
     """Every program of ``kind``, "correct" or "faulty"."""
-    return [Program(path) for path in sorted((CORPUS / kind).iterdir()) if path.suffix == ".py" or (path / "__init__.py").exists()]
+    return [Program(path) for path in sorted((corpus / kind).iterdir()) if path.suffix == ".py" or (path / "__init__.py").exists()]
 
 
 CORRECT, FAULTY = (programs(kind) for kind in KINDS)
@@ -115,11 +115,11 @@ class Failure:
     lines: list[list[object]]
 
 
-def run(kind: str) -> dict[str, Failure | None]:
-    command = [sys.executable, "-W", "error", "-c", RUNNER, *(program.name for program in programs(kind))]
+def run(kind: str, corpus: Path = CORPUS) -> dict[str, Failure | None]:
+    command = [sys.executable, "-W", "error", "-c", RUNNER, *(program.name for program in programs(kind, corpus))]
     # Kernels for all the sizes of the corpus would take minutes to compile.
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TYPEDNN_ENGINE": "reference"}
-    result = subprocess.run(command, cwd=CORPUS / kind, capture_output=True, text=True, check=False, env=environment)
+    result = subprocess.run(command, cwd=corpus / kind, capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, result.stderr
     return {name: None if outcome is None else Failure(**outcome) for name, outcome in json.loads(result.stdout).items()}
 
@@ -177,11 +177,11 @@ def test_faulty_fails(program: Program, outcomes: dict[str, Failure | None]) -> 
 # ---------------------------------------------------------------------------------------------------- read by mypy
 
 
-def mypy(kind: str, config: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+def mypy(kind: str, config: Path, cache: Path, corpus: Path = CORPUS) -> subprocess.CompletedProcess[str]:
     """mypy over every program of ``kind``, started in its folder, so that files are told as in `Program.expected`."""
     command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(cache), "."]
     environment = os.environ | {"MYPYPATH": os.pathsep.join(map(str, (ROOT / "stubs", ROOT)))}
-    return subprocess.run(command, cwd=CORPUS / kind, capture_output=True, text=True, check=False, env=environment)
+    return subprocess.run(command, cwd=corpus / kind, capture_output=True, text=True, check=False, env=environment)
 
 
 def reported(output: str) -> dict[tuple[str, int], str]:
