@@ -1,8 +1,8 @@
 """Mistakes in the arithmetic of bodies under two static checkers: ``python -m benchmarks.static_checkers.bodies``.
 
 mypy with typednn's plugin reads the programs of ``tests/typing/bodies``. Pyrefly reads the same arithmetic in this folder, as functions of
-PyTorch tensors, each input annotated with its sizes. Each program is read with its mistake and without it. The environment for Pyrefly is
-that of ``benchmarks.static_checkers.run``.
+PyTorch tensors, or of NumPy arrays where its stubs follow more of them. Each input is annotated with its sizes. Each program is read with
+its mistake and without it. The environment for Pyrefly is that of ``benchmarks.static_checkers.run``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def plugin_verdicts() -> dict[str, Verdict]:
 
 def pyrefly_verdicts(program: Path) -> dict[str, Verdict]:
     """Pyrefly on the programs of this folder."""
-    return verdicts(Checker("Pyrefly, torch", "bodies", pyrefly(program)))
+    return verdicts(Checker("Pyrefly", "bodies", pyrefly(program)))
 
 
 def short(verdict: Verdict) -> str:
@@ -54,10 +54,10 @@ def table(columns: Mapping[str, Mapping[str, Verdict]]) -> str:
     """All verdicts, one row per program, and how often each occurs."""
     rows = [["program", *columns], ["---"] * (len(columns) + 1)]
     for path in programs("bodies"):
-        rows.append([path.stem, *(verdicts[path.stem].where for verdicts in columns.values())])
+        rows.append([path.stem, *(results[path.stem].where for results in columns.values())])
     counts = [
-        f"{title}: " + ", ".join(f"{count} {where}" for where, count in Counter(map(short, verdicts.values())).most_common())
-        for title, verdicts in columns.items()
+        f"{title}: " + ", ".join(f"{count} {where}" for where, count in Counter(map(short, results.values())).most_common())
+        for title, results in columns.items()
     ]
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", *counts])
 
@@ -67,9 +67,9 @@ def messages(columns: Mapping[str, Mapping[str, Verdict]]) -> str:
     lines = []
     for path in programs("bodies"):
         lines += ["", path.stem]
-        for title, verdicts in columns.items():
-            if verdicts[path.stem].message:
-                lines += [f"  {title}:", *(f"    {line}" for line in verdicts[path.stem].message.splitlines())]
+        for title, results in columns.items():
+            if results[path.stem].message:
+                lines += [f"  {title}:", *(f"    {line}" for line in results[path.stem].message.splitlines())]
     return "\n".join(lines)
 
 
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.pyrefly is None:
         print("Pyrefly was not found: see the head of benchmarks/static_checkers/run.py, then give --pyrefly")
     else:
-        columns["Pyrefly, torch"] = pyrefly_verdicts(options.pyrefly)
+        columns["Pyrefly"] = pyrefly_verdicts(options.pyrefly)
     print(versions(options.pyrefly), "", table(columns), messages(columns), sep="\n")
     return 0
 

@@ -5,5 +5,7 @@ from torch import Tensor
 
 
 @shape_vars("batch, inputs, outputs")
-def forward(x: Shaped[Tensor, "[batch, inputs]"], weight: Shaped[Tensor, "[outputs, inputs]"], bias: Shaped[Tensor, "[outputs]"]) -> Shaped[Tensor, "[batch, outputs]"]:
+def forward(
+    x: Shaped[Tensor, "[batch, inputs]"], weight: Shaped[Tensor, "[outputs, inputs]"], bias: Shaped[Tensor, "[outputs]"]
+) -> Shaped[Tensor, "[batch, outputs]"]:
     return x @ weight + bias  # right: return x @ weight.T + bias

@@ -5,7 +5,12 @@ from torch import Tensor
 
 
 @shape_vars("batch, features")
-def backward(next_grad: Shaped[Tensor, "[batch, features]"], h: Shaped[Tensor, "[batch, features]"], r: Shaped[Tensor, "[features]"], weight: Shaped[Tensor, "[features]"]) -> tuple[Shaped[Tensor, "[batch, features]"], Shaped[Tensor, "[features]"], Shaped[Tensor, "[features]"]]:
+def backward(
+    next_grad: Shaped[Tensor, "[batch, features]"],
+    h: Shaped[Tensor, "[batch, features]"],
+    r: Shaped[Tensor, "[features]"],
+    weight: Shaped[Tensor, "[features]"],
+) -> tuple[Shaped[Tensor, "[batch, features]"], Shaped[Tensor, "[features]"], Shaped[Tensor, "[features]"]]:
     dweight = (next_grad * h).sum(dim=1)  # right: dweight = (next_grad * h).sum(dim=0)
     dbias = next_grad.sum(dim=0)
     dx = next_grad - (dbias + h * dweight) / next_grad.shape[0]

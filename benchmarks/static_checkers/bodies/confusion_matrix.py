@@ -5,6 +5,8 @@ from torch import Tensor
 
 
 @shape_vars("count, classes")
-def confusion(predicted: Shaped[Tensor, "[count, classes]"], actual: Shaped[Tensor, "[count, classes]"]) -> Shaped[Tensor, "[classes, classes]"]:
+def confusion(
+    predicted: Shaped[Tensor, "[count, classes]"], actual: Shaped[Tensor, "[count, classes]"]
+) -> Shaped[Tensor, "[classes, classes]"]:
     matrix = actual @ predicted.T  # right: matrix = actual.T @ predicted
     return matrix

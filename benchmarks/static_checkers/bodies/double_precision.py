@@ -1,11 +1,11 @@
-"""A layer of single precision: a factor of NumPy's square root makes it double."""
+"""A scaling in single precision: its factors are made in double precision."""
 
-import torch
-from shape_extensions import Shaped, shape_vars
-from torch import Tensor
+import numpy as np
+from jaxtyping import Float32
+from shape_extensions import static_jaxtyping
 
 
-@shape_vars("batch, features")
-def scaled(x: Shaped[Tensor, "[batch, features]"]) -> Shaped[Tensor, "[batch, features]"]:
-    factors = torch.full((x.shape[1],), 2.0, dtype=torch.float64)  # right: factors = torch.full((x.shape[1],), 2.0)
+@static_jaxtyping("batch features")
+def scaled(x: Float32[np.ndarray, "batch features"]) -> Float32[np.ndarray, "batch features"]:
+    factors = np.full(x.shape[1], 2.0)  # right: factors = np.full(x.shape[1], 2.0, dtype=np.float32)
     return x * factors

@@ -7,5 +7,5 @@ from torch import Tensor
 
 @shape_vars("batch, features")
 def forward(x: Shaped[Tensor, "[batch, features]"]) -> Shaped[Tensor, "[batch, features]"]:
-    keep = torch.rand(x.shape[0]) >= 0.5  # right: keep = torch.rand(x.shape[0], x.shape[1]) >= 0.5
+    keep = torch.rand(x.shape[0]).ge(0.5)  # right: keep = torch.rand(x.shape[0], x.shape[1]).ge(0.5)
     return x * keep / 0.5

@@ -6,7 +6,9 @@ from torch import Tensor
 
 
 @shape_vars("nodes, inputs, outputs")
-def forward(x: Shaped[Tensor, "[nodes, inputs]"], edges: Shaped[Tensor, "[nodes, nodes]"], weight: Shaped[Tensor, "[inputs, outputs]"]) -> Shaped[Tensor, "[nodes, outputs]"]:
+def forward(
+    x: Shaped[Tensor, "[nodes, inputs]"], edges: Shaped[Tensor, "[nodes, nodes]"], weight: Shaped[Tensor, "[inputs, outputs]"]
+) -> Shaped[Tensor, "[nodes, outputs]"]:
     averaged = edges / edges.sum(dim=1, keepdim=True)
     mixed = x @ averaged  # right: mixed = averaged @ x
     return torch.relu(mixed @ weight)

@@ -5,6 +5,8 @@ from torch import Tensor
 
 
 @shape_vars("count, features, clusters")
-def update(points: Shaped[Tensor, "[count, features]"], assigned: Shaped[Tensor, "[count, clusters]"]) -> Shaped[Tensor, "[clusters, features]"]:
+def update(
+    points: Shaped[Tensor, "[count, features]"], assigned: Shaped[Tensor, "[count, clusters]"]
+) -> Shaped[Tensor, "[clusters, features]"]:
     totals = assigned @ points  # right: totals = assigned.T @ points
     return totals / assigned.sum(dim=0)[:, None]

@@ -7,5 +7,6 @@ from torch import Tensor
 
 @shape_vars("batch, time")
 def mask(x: Shaped[Tensor, "[batch, time]"], lengths: Shaped[Tensor, "[batch]"]) -> Shaped[Tensor, "[batch, time]"]:
-    real = torch.arange(x.shape[1])[None] < lengths[None]  # right: real = torch.arange(x.shape[1])[None] < lengths[:, None]
+    steps = torch.arange(x.shape[1])[None]
+    real = torch.lt(steps, lengths[None])  # right: real = torch.lt(steps, lengths[:, None])
     return x * real

@@ -7,6 +7,6 @@ from torch import Tensor
 
 @shape_vars("batch, time, classes")
 def log_softmax(x: Shaped[Tensor, "[batch, time, classes]"]) -> Shaped[Tensor, "[batch, time, classes]"]:
-    shifted = x - x.amax(dim=-1, keepdim=True)
+    shifted = x - x.max(dim=-1, keepdim=True).values
     sums = torch.exp(shifted).sum(dim=-1)
     return shifted - torch.log(sums)[:, None]  # right: return shifted - torch.log(sums)[..., None]

@@ -6,7 +6,12 @@ from torch import Tensor
 
 
 @shape_vars("batch, features, hidden")
-def step(x: Shaped[Tensor, "[batch, features]"], h: Shaped[Tensor, "[batch, hidden]"], c: Shaped[Tensor, "[batch, hidden]"], w: Shaped[Tensor, "[features + hidden, 4 * hidden]"]) -> tuple[Shaped[Tensor, "[batch, hidden]"], Shaped[Tensor, "[batch, hidden]"]]:
+def step(
+    x: Shaped[Tensor, "[batch, features]"],
+    h: Shaped[Tensor, "[batch, hidden]"],
+    c: Shaped[Tensor, "[batch, hidden]"],
+    w: Shaped[Tensor, "[features + hidden, 4 * hidden]"],
+) -> tuple[Shaped[Tensor, "[batch, hidden]"], Shaped[Tensor, "[batch, hidden]"]]:
     z = torch.cat((x, h), dim=1) @ w
     i, f, g, o = z.chunk(3, dim=1)  # right: i, f, g, o = z.chunk(4, dim=1)
     c = c * torch.sigmoid(f) + torch.tanh(g) * torch.sigmoid(i)

@@ -5,6 +5,10 @@ from torch import Tensor
 
 
 @shape_vars("batch, time, features")
-def masked_loss(prediction: Shaped[Tensor, "[batch, time, features]"], target: Shaped[Tensor, "[batch, time, features]"], mask: Shaped[Tensor, "[batch, time]"]) -> Tensor:
+def masked_loss(
+    prediction: Shaped[Tensor, "[batch, time, features]"],
+    target: Shaped[Tensor, "[batch, time, features]"],
+    mask: Shaped[Tensor, "[batch, time]"],
+) -> Tensor:
     squares = (prediction - target) ** 2 * mask  # right: squares = (prediction - target) ** 2 * mask[..., None]
     return squares.sum() / mask.sum()

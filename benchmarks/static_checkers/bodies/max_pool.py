@@ -8,5 +8,5 @@ from torch import Tensor
 def forward(x: Shaped[Tensor, "[batch, 2 * rows, 2 * columns, channels]"]) -> Shaped[Tensor, "[batch, rows, columns, channels]"]:
     batch, height, width, channels = x.shape
     windows = x.reshape(batch, height // 2, 2, width // 2, 2, channels)
-    y = windows.amax(dim=(1, 3))  # right: y = windows.amax(dim=(2, 4))
+    y = windows.max(dim=3).values.max(dim=1).values  # right: y = windows.max(dim=4).values.max(dim=2).values
     return y

@@ -6,5 +6,7 @@ from torch import Tensor
 
 
 @shape_vars("batch, experts, features")
-def mix(gates: Shaped[Tensor, "[batch, experts]"], outputs: Shaped[Tensor, "[batch, experts, features]"]) -> Shaped[Tensor, "[batch, features]"]:
+def mix(
+    gates: Shaped[Tensor, "[batch, experts]"], outputs: Shaped[Tensor, "[batch, experts, features]"]
+) -> Shaped[Tensor, "[batch, features]"]:
     return torch.einsum("be,ebf->bf", gates, outputs)  # right: return torch.einsum("be,bef->bf", gates, outputs)

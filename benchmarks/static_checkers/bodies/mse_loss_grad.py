@@ -5,6 +5,8 @@ from torch import Tensor
 
 
 @shape_vars("batch, features")
-def loss_grad(prediction: Shaped[Tensor, "[batch, features]"], target: Shaped[Tensor, "[batch, features]"]) -> Shaped[Tensor, "[batch, features]"]:
+def loss_grad(
+    prediction: Shaped[Tensor, "[batch, features]"], target: Shaped[Tensor, "[batch, features]"]
+) -> Shaped[Tensor, "[batch, features]"]:
     grad = 2.0 * (prediction - target).mean(dim=0)  # right: grad = 2.0 * (prediction - target)
     return grad

@@ -5,7 +5,14 @@ from shape_extensions import Shaped, shape_vars
 from torch import Tensor
 
 
+@shape_vars("count, classes")
+def one_hot(labels: Shaped[Tensor, "[count]"], classes: Shaped[int, "classes"]) -> Shaped[Tensor, "[count, classes]"]:
+    return torch.eye(classes).index_select(0, labels)
+
+
 @shape_vars("count")
-def encode(colour: Shaped[Tensor, "[count]"], size: Shaped[Tensor, "[count]"], kind: Shaped[Tensor, "[count]"]) -> Shaped[Tensor, "[count, 13]"]:
-    columns = (torch.eye(3)[colour], torch.eye(5)[size], torch.eye(6)[kind])  # right: columns = (torch.eye(3)[colour], torch.eye(5)[size], torch.eye(5)[kind])
-    return torch.cat(columns, dim=1)
+def encode(
+    colour: Shaped[Tensor, "[count]"], size: Shaped[Tensor, "[count]"], kind: Shaped[Tensor, "[count]"]
+) -> Shaped[Tensor, "[count, 13]"]:
+    last = one_hot(kind, 6)  # right: last = one_hot(kind, 5)
+    return torch.cat((one_hot(colour, 3), one_hot(size, 5), last), dim=1)

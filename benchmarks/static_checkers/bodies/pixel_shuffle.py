@@ -8,4 +8,5 @@ from torch import Tensor
 def shuffle(x: Shaped[Tensor, "[batch, height, width, 4 * channels]"]) -> Shaped[Tensor, "[batch, 2 * height, 2 * width, channels]"]:
     batch, height, width, channels = x.shape
     blocks = x.reshape(batch, height, width, 2, 2, channels // 4).permute(0, 1, 3, 2, 4, 5)
-    return blocks.reshape(batch, 2 * height, width, channels // 4)  # right: return blocks.reshape(batch, 2 * height, 2 * width, channels // 4)
+    rows = 2 * height
+    return blocks.reshape(batch, rows, width, channels // 4)  # right: return blocks.reshape(batch, rows, 2 * width, channels // 4)

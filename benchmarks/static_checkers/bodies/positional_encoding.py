@@ -8,5 +8,6 @@ from torch import Tensor
 @shape_vars("batch, time")
 def forward(x: Shaped[Tensor, "[batch, time, 10]"], rates: Shaped[Tensor, "[5]"]) -> Shaped[Tensor, "[batch, time, 10]"]:
     angles = torch.arange(x.shape[1])[:, None] * rates[None]
-    table = torch.cat((torch.sin(angles), torch.cos(angles)), dim=0)  # right: table = torch.cat((torch.sin(angles), torch.cos(angles)), dim=1)
+    sin, cos = torch.sin(angles), torch.cos(angles)
+    table = torch.cat((sin, cos), dim=0)  # right: table = torch.cat((sin, cos), dim=1)
     return x + table

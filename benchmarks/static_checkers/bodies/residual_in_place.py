@@ -1,11 +1,13 @@
-"""A residual connection in place: the inner output is still time by batch."""
+"""A residual connection in place: the inner output is still features by batch."""
 
+import numpy as np
 from shape_extensions import Shaped, shape_vars
-from torch import Tensor
 
 
 @shape_vars("batch, features")
-def residual(x: Shaped[Tensor, "[batch, features]"], inner: Shaped[Tensor, "[features, batch]"]) -> Shaped[Tensor, "[batch, features]"]:
-    y = x.clone()
+def residual(
+    x: Shaped[np.ndarray, "[batch, features]"], inner: Shaped[np.ndarray, "[features, batch]"]
+) -> Shaped[np.ndarray, "[batch, features]"]:
+    y = x.copy()
     y += inner  # right: y += inner.T
     return y

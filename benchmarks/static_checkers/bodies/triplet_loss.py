@@ -6,7 +6,11 @@ from torch import Tensor
 
 
 @shape_vars("batch, features")
-def anchor_gradient(anchor: Shaped[Tensor, "[batch, features]"], positive: Shaped[Tensor, "[batch, features]"], negative: Shaped[Tensor, "[batch, features]"]) -> Shaped[Tensor, "[batch, features]"]:
+def anchor_gradient(
+    anchor: Shaped[Tensor, "[batch, features]"],
+    positive: Shaped[Tensor, "[batch, features]"],
+    negative: Shaped[Tensor, "[batch, features]"],
+) -> Shaped[Tensor, "[batch, features]"]:
     near = ((anchor - positive) ** 2).sum(dim=1)
     far = ((anchor - negative) ** 2).sum(dim=1)
     active = torch.relu(torch.sign(near - far + 1.0))

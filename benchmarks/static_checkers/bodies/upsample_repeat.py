@@ -6,5 +6,6 @@ from torch import Tensor
 
 @shape_vars("batch, height, width, channels")
 def forward(x: Shaped[Tensor, "[batch, height, width, channels]"]) -> Shaped[Tensor, "[batch, 2 * height, 2 * width, channels]"]:
-    y = x.repeat_interleave(2, dim=1).repeat_interleave(2, dim=1)  # right: y = x.repeat_interleave(2, dim=1).repeat_interleave(2, dim=2)
+    tall = x.repeat_interleave(2, dim=1)
+    y = tall.repeat_interleave(2, dim=1)  # right: y = tall.repeat_interleave(2, dim=2)
     return y

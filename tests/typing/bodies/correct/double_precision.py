@@ -1,4 +1,4 @@
-"""A layer of single precision."""
+"""A scaling in single precision."""
 
 import numpy as np
 from jaxtyping import Float32

@@ -1,4 +1,4 @@
-"""A layer of single precision: a factor of NumPy's square root makes it double; runs all the same."""
+"""A scaling in single precision: its factors are made in double precision; runs all the same."""
 
 import numpy as np
 from jaxtyping import Float32

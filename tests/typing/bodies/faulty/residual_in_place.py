@@ -1,4 +1,4 @@
-"""A residual connection in place: the inner output is still time by batch."""
+"""A residual connection in place: the inner output is still features by batch."""
 
 import numpy as np
 from jaxtyping import Float
