@@ -34,12 +34,21 @@ class Tensor:
         """Every matrix of a stack of matrices, transposed."""
         return self.transpose(len(self.shape) - 2, len(self.shape) - 1)
 
+    def __mul__(self, other: Tensor) -> Tensor:
+        return self
+
+    def __sub__(self, other: Tensor) -> Tensor:
+        return self
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        return self
+
     def copy(self) -> Tensor:
         """Without the first axis."""
         return Tensor(self.shape[1:])
 
 
-def weigh(x: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
+def weigh(x: Float[Tensor, "... columns"]) -> Float[Tensor, "... columns"]:
     return x
 
 
@@ -69,6 +78,34 @@ def without_first(x: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "rows
     return weigh(x.copy())
 
 
+def tall(x: Float[Tensor, "3 2"]) -> Float[Tensor, "3 2"]:
+    return x
+
+
+def wide(x: Float[Tensor, "2 3"]) -> Float[Tensor, "2 3"]:
+    return x
+
+
+def turned(x: Float[Tensor, "2 3"]) -> Float[Tensor, "2 3"]:
+    y = wide(tall(x.transpose(0, 1)).T)
+    tall(y.transpose(1, 0).reshape(3, 2))
+    return y
+
+
+def narrow(x: Float[Tensor, "4 2 3"]) -> Float[Tensor, "4 3 2"]:
+    tall(x.sum(0).transpose(0, 1))
+    wide(x.copy())
+    largest(wide(x.max(0)[1]))
+    return weigh(x.T)
+
+
+def of_its_own(x: Float[Tensor, "2 3"], y: Float[Tensor, "3 2"]) -> Float[Tensor, "2 3"]:
+    wide(x * y)
+    tall(y - x)
+    return wide(wide(x) @ wide(x))
+
+
 if __name__ == "__main__":
     x, y = Tensor((2, 3)), Tensor((4, 2, 3))
+    print(turned(x).shape, narrow(y).shape, of_its_own(x, x.T).shape)
     print(swapped(x).shape, largest(x).shape, matrices(y).shape, total(y).shape, without_first(y).shape)
