@@ -16,7 +16,7 @@ class Rays:
     origins: Float[Array2, "n 3"]
     directions: Float[Array2, "n 3"]
     times: Float[Array1, " n"] | None = None
-    near: Float[Array1, " n"] = field(default_factory=lambda: np.zeros(0, np.float32))
+    near: Float[Array1, " few"] = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def __len__(self) -> int:
         return len(self.origins)

@@ -26,11 +26,11 @@ def counted(x: Float[Array2, "_rows _"], y: Float[Array2, "_rows _"]) -> Float[A
     return np.concatenate([x[:, 0], y[0]])
 
 
-def half(x: Float[Array2, "n d=2*k"], y: Float[Array1, " k"]) -> Float[Array2, "n k"]:
+def half(y: Float[Array1, " k"], x: Float[Array2, "n d=2*k"]) -> Float[Array2, "n k"]:
     return x[:, ::2] * y
 
 
 if __name__ == "__main__":
     points = moved(np.ones((5, 3), np.float32), rotation(np.zeros(3, np.float32)))
     print(pixels(projected(points), np.array([640, 480])).shape, counted(points, points.T).shape)
-    print(half(np.ones((5, 8), np.float32), np.ones(4, np.float32)).shape)
+    print(half(np.ones(4, np.float32), np.ones((5, 8), np.float32)).shape)

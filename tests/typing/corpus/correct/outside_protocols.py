@@ -1,7 +1,7 @@
 """Protocols and base classes with annotated methods, and classes that keep them under other names of axes, or read more."""
 
 from abc import ABC, abstractmethod
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -9,6 +9,7 @@ from jaxtyping import Float
 from typednn import Array1, Array2
 
 
+@runtime_checkable
 class Kernel(Protocol):
     def __call__(self, x: Float[np.ndarray, "*batch n d"], y: Float[np.ndarray, "*batch m d"]) -> Float[np.ndarray, "*batch n m"]: ...
 
