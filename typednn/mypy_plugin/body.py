@@ -109,7 +109,7 @@ class Body(Names):
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)
         if argument.kind.is_star() or name in self.rebound:
             return UNKNOWN
-        alternatives = self.parameters.get(name, [])
+        alternatives = self.parameters.get(name, []) if classes.is_array(declared) else []
         if len(alternatives) == 1:
             kind, text = alternatives[0]
             return promised(self.evaluator, text, kind, self.attributes)

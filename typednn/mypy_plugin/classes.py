@@ -17,7 +17,7 @@ from typing import Any, TypedDict, cast
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
 from mypy.plugin import AnalyzeTypeContext, ClassDefContext
-from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, Type, UnionType, get_proper_type
+from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, NoneType, Type, TypeVarType, UnionType, get_proper_type
 
 from typednn.mypy_plugin import syntax
 
@@ -148,6 +148,12 @@ class InModule:
         return syntax.copied(self.body)
 
     @cached_property
+    def changed_by_decorators(self) -> set[int]:
+        """The functions of which a decorator may make something else, by their ids."""
+        decorators = syntax.decorated(self.statements)
+        return {id(each.func) for each in decorators if not syntax.keeps_signature(each.original_decorators)}
+
+    @cached_property
     def touched(self) -> frozenset[str]:
         """The names that it changes more than once, in functions too: a list may then hold something else."""
         return frozenset(name for name, times in Counter(syntax.changed(self.body)).items() if times > 1)
@@ -231,8 +237,42 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
     for base in info.mro:
         facts = facts_of(base)
         if name in base.names or (facts is not None and name in facts["methods"]):
-            return None if facts is None else facts["methods"].get(name)
+            signature = None if facts is None else facts["methods"].get(name)
+            node = base.names[name].node if name in base.names else None
+            function = node.func if isinstance(node, nodes.Decorator) else node
+            declared = get_proper_type(function.type) if isinstance(function, nodes.FuncDef) else None
+            return of_arrays(signature, declared) if signature is not None and isinstance(declared, CallableType) else signature
     return None
+
+
+def of_arrays(signature: Signature, declared: CallableType) -> Signature | None:
+    """What a signature says about NumPy's arrays. Other arrays have rules of their own."""
+    kinds = [is_array(each) for each in declared.arg_types]
+    ends = [is_array(each) for each in syntax.elements(get_proper_type(declared.ret_type))]
+    pairs = zip(signature["parameters"], kinds, strict=False)
+    parameters = [(name, alternatives if own else []) for (name, alternatives), own in pairs]
+    results = [alternatives if own else [] for alternatives, own in zip(signature["result"], ends, strict=False)]
+    if len(parameters) < len(signature["parameters"]) or len(results) < len(signature["result"]):
+        return signature
+    known = any(alternatives for _, alternatives in parameters) or any(results)
+    return {"parameters": parameters, "result": results} if known else None
+
+
+def is_array(declared: Type | None) -> bool:
+    """Whether a type is one of NumPy's arrays, or a choice of them; a type variable without a bound may be."""
+    match get_proper_type(declared):
+        case Instance(type=info):
+            return info.has_base(NDARRAY)
+        case UnionType(items=items):
+            arrays = [each for each in items if not isinstance(get_proper_type(each), NoneType)]
+            return bool(arrays) and all(map(is_array, arrays))
+        case TypeVarType(values=[_, *_] as values):
+            return all(map(is_array, values))
+        case TypeVarType(upper_bound=bound):
+            above = get_proper_type(bound)
+            return is_array(above) or (isinstance(above, Instance) and above.type.fullname == "builtins.object")
+        case _:
+            return False
 
 
 def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:
@@ -293,9 +333,11 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     analyser: Any = ctx.api
     analyzed: Type = analyser.try_analyze_special_unbound_type(ctx.type, "typing.Annotated")
     semantic: Any = analyser.api
-    stands_in = getattr(semantic, "statement", None)
-    if isinstance(stands_in, nodes.Decorator) and semantic.function_stack and not syntax.keeps_signature(stands_in.original_decorators):
-        return analyzed
+    function = semantic.function_stack[-1] if getattr(semantic, "function_stack", None) else None
+    if isinstance(function, nodes.FuncDef) and function.is_decorated:
+        tree = semantic.modules.get(semantic.cur_mod_id)
+        if tree is None or id(function) in in_module(tree).changed_by_decorators:
+            return analyzed
     if len(ctx.type.args) == 2 and syntax.word(ctx.type) in syntax.KINDS:
         text = syntax.text_of(ctx.type.args[1])
         wrong = None if text is None else syntax.rank_error(syntax.word(ctx.type.args[0]), text)

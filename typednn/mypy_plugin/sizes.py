@@ -3,7 +3,7 @@
 import ast
 from dataclasses import replace
 
-from mypy.nodes import TypeInfo
+from mypy.nodes import TypeInfo, Var
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
@@ -89,7 +89,11 @@ def stored(context: Context, layer: Layer, name: str) -> Value:
     """A parameter, a buffer, or what forward kept: an array whose sizes its annotation gives."""
     info = class_of(context, layer)
     fields = classes.fields(info) if info is not None else {}
-    if name not in fields or len(fields[name][1]) != 1:
+    if info is None or name not in fields or len(fields[name][1]) != 1:
+        return UNKNOWN
+    symbol = info.get(name)
+    declared = symbol.node.type if symbol is not None and isinstance(symbol.node, Var) else None
+    if declared is not None and not classes.is_array(declared):
         return UNKNOWN
     kind, text = fields[name][1][0]
     return promised(context, text, kind, lookup(layer.attributes))

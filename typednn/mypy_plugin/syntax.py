@@ -308,6 +308,25 @@ _DECORATORS = (
 )
 
 
+def decorated(statements: Iterable[nodes.Statement]) -> Iterator[nodes.Decorator]:
+    """Every decorated function of a module, or of another block."""
+    for each in statements:
+        match each:
+            case nodes.Decorator(func=function):
+                yield each
+                yield from decorated(function.body.body)
+            case nodes.FuncDef(body=block) | nodes.ClassDef(defs=block):
+                yield from decorated(block.body)
+            case nodes.OverloadedFuncDef(items=items, impl=impl):
+                yield from decorated([*items, *([impl] if impl is not None else [])])
+            case nodes.IfStmt(body=blocks, else_body=last):
+                yield from (found for block in [*blocks, *([last] if last else [])] for found in decorated(block.body))
+            case nodes.TryStmt(body=block) | nodes.WithStmt(body=block):
+                yield from decorated(block.body)
+            case _:
+                pass
+
+
 def keeps_signature(decorators: Iterable[nodes.Expression | ast.expr]) -> bool:
     """Whether a function under these decorators still is what its annotations say."""
     return all(decorator(each if isinstance(each, ast.expr) else expression(each)) in _DECORATORS for each in decorators)

@@ -25,7 +25,7 @@ def outer(x: Vector, y: Vector) -> Square:
     return product
 
 
-def applied(m: Matrix, x: Vector) -> Vector:
+def applied(m: Square, x: Vector) -> Vector:
     """``Vector`` is of ``n`` on the left and on the right: so the matrix is square."""
     result: Array = m @ x
     return result
