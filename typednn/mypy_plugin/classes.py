@@ -333,7 +333,8 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     analyser: Any = ctx.api
     analyzed: Type = analyser.try_analyze_special_unbound_type(ctx.type, "typing.Annotated")
     semantic: Any = analyser.api
-    function = semantic.function_stack[-1] if getattr(semantic, "function_stack", None) else None
+    scope = getattr(semantic, "scope", None)
+    function = next(iter(getattr(scope, "functions", [])[-1:]), getattr(scope, "function", None))
     if isinstance(function, nodes.FuncDef) and function.is_decorated:
         tree = semantic.modules.get(semantic.cur_mod_id)
         if tree is None or id(function) in in_module(tree).changed_by_decorators:
