@@ -6,6 +6,8 @@ mistake is reported (`check`).
 """
 
 import ast
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,9 +28,12 @@ from typednn.mypy_plugin.statements import Statements
 from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import (
     DOT,
+    FLEXIBLE,
     UNKNOWN,
     Array,
+    Constant,
     Environment,
+    Layer,
     Pack,
     Reference,
     Value,
@@ -83,7 +88,7 @@ class Body(Names):
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
-        self.evaluator: Statements = Statements(self, names, rigid=names, rebound=self.rebound, unsteady=self.rebound | often)
+        self.evaluator: Statements = Statements(self, names, rigid=(names,), rebound=self.rebound, unsteady=self.rebound | often)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -101,9 +106,24 @@ class Body(Names):
             self.attributes = lookup(own.attributes)
             self.evaluator.own = own
             self.evaluator.assigned = classes.assigned(self.info)
+            self.evaluator.rigid = self._rigid(own)
         if self.function is not None and self.annotated is not None:
             self.evaluator.returns = partial(returned, self.evaluator, self.function, self.annotated, self.attributes)
         return {each.variable.name: self._parameter(each) for each in arguments} | env
+
+    def _rigid(self, own: Layer) -> tuple[frozenset[str], ...]:
+        """The names that stand for any sizes: the axes of this function with the sizes that it names, and all sizes of the class."""
+        if self.info is None or self.annotated is None:
+            return self.evaluator.rigid
+        flexible = own.attributes.get(FLEXIBLE, UNKNOWN)
+        known = {str(each.value) for each in flexible.items if isinstance(each, Constant)} if isinstance(flexible, Pack) else set[str]()
+
+        def sizes(facts: object) -> frozenset[str]:
+            found = (self.attributes(path) for path in re.findall(r"\{(self\.[\w.\[\]]+)\}", json.dumps(facts)))
+            return frozenset(name for size in found if size is not None for name in size.names()) - known
+
+        of_class = sizes([[facts["methods"], facts["fields"]] for _, facts in classes.all_facts(self.info)])
+        return (self.evaluator.names | sizes(self.annotated), of_class)
 
     def _parameter(self, argument: nodes.Argument) -> Value:
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)

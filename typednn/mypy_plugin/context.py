@@ -34,11 +34,12 @@ class Context(ABC):
     )
 
     flexible: set[str] = field(default_factory=set[str])  # names whose sizes the body compares: they may be equal
-    rigid: frozenset[str] = frozenset()  # names of axes that the function's own parameters declare, all for any sizes
+    # Names that stand for any sizes: of axes that the function's own parameters declare; and of the sizes of its class.
+    rigid: tuple[frozenset[str], ...] = ()
 
     def comparison(self) -> "Comparison":
         """How sizes are compared in this body."""
-        return Comparison(self.rigid - self.flexible)
+        return Comparison(tuple(each - self.flexible for each in self.rigid))
 
     @abstractmethod
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
@@ -80,7 +81,7 @@ class Context(ABC):
 class Comparison:
     """Whether two sizes differ: for all sizes, or because two names that stand for any sizes are equal by luck only."""
 
-    rigid: frozenset[str]
+    rigid: tuple[frozenset[str], ...]
     by_luck: bool = False
 
     def __call__(self, a: Dim, b: Dim) -> bool:
@@ -88,7 +89,7 @@ class Comparison:
             return True
         names = a.names() | b.names()
         rounded = any(not isinstance(atom, str) for size in (a, b) for product, _ in size.terms for atom in product)
-        if rounded or not names <= self.rigid or not a.names() or not b.names() or same(a, b):
+        if rounded or not any(names <= each for each in self.rigid) or not a.names() or not b.names() or same(a, b):
             return False
         self.by_luck = True
         return True

@@ -44,7 +44,7 @@ def settled(context: Context, value: Value) -> Value:
 
 def promised(context: Context, text: str, kind: str, attributes: Lookup) -> Value:
     """The array that an annotation of this body, or of a field, describes."""
-    unifier = Unifier(attributes)
+    unifier = Unifier(attributes, context.comparison())
     unifier.sizes.update({name: Dim.named(name) for name in context.names})
     return array(context, unifier.result(text), kind)
 

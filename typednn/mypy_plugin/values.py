@@ -25,6 +25,7 @@ from typednn.errors import ShapeError, StackError
 from typednn.shapes import Dim, Flow, Lookup, same, split_contract
 
 DOT = "·"
+FLEXIBLE = "·flexible"  # the attribute of an object that holds the sizes which its constructor compares: they may be equal
 EITHER = " | "  # between the contracts of a layer that reads several ranks
 OWN = "ˈ"  # suffix of a layer's own axis names while they are unified with the caller's
 

@@ -16,7 +16,7 @@ from typednn.mypy_plugin import classes, python, syntax
 from typednn.mypy_plugin.context import Analysis, Call, Context
 from typednn.mypy_plugin.features.stacks import sequential, traced
 from typednn.mypy_plugin.types import of_class
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Layer, Pack, Value, parsed, show, symbol, unshared
+from typednn.mypy_plugin.values import FLEXIBLE, UNKNOWN, Constant, Environment, Layer, Pack, Value, parsed, show, symbol, unshared
 
 _CHAIN = "·chain"  # the attribute of a subclass of Sequential that holds what it was built of
 _SAME_CLASS = 3  # a class may build instances of itself, such as a tree of blocks
@@ -119,6 +119,8 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
     env = bound(inner, function.args, call, classes.positive(info))
     env |= {f"self.{name}": value for name, value in constants(context, info).items()}
     after = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
+    if inner.flexible:
+        after[FLEXIBLE] = Pack(tuple(map(Constant, sorted(inner.flexible))), frozen=True)
     if call is not None:
         at_hand = initialiser if syntax.origin(function.body[0]) is not None else None
         if at_hand is not None or not _always(context, owner, info, inner):

@@ -48,7 +48,7 @@ def _through(call: Call) -> Value | None:
 
 def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value | None:
     """Several arrays in, one out: unified one after another."""
-    unifier = Unifier(lookup(layer.attributes))
+    unifier = Unifier(lookup(layer.attributes), call.context.comparison())
     info = class_of(call.context, layer)
     signature = classes.method(info, "forward") if info is not None else None
     names = [f": {name}" for name, _ in signature["parameters"][1:]] if signature is not None else []

@@ -146,7 +146,7 @@ def annotated(call: Call) -> Value | None:
     bound = method and not isinstance(receiver, Reference)
     if parameters and parameters[0][0] in ("self", "cls") and (bound or parameters[0][0] == "cls"):
         parameters = parameters[1:]
-    unifier = Unifier(lookup(receiver.attributes) if isinstance(receiver, Layer) else unknown)
+    unifier = Unifier(lookup(receiver.attributes) if isinstance(receiver, Layer) else unknown, call.context.comparison())
     for argument, at, parameter, alternatives in _matched(call, parameters):
         if not isinstance(argument, Array) or not alternatives:
             continue
