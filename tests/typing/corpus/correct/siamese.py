@@ -22,7 +22,7 @@ def nearest(questions: Float[Array2, "asked 100"], answers: Float[Array2, "known
     return np.stack(rows)
 
 
-def same(questions: Float[Array2, "first 100"], answers: Float[Array2, "second 80"]) -> Float[Array1, " first"]:
+def same(questions: Float[Array2, "pairs 100"], answers: Float[Array2, "pairs 80"]) -> Float[Array1, " pairs"]:
     return distance(question.forward(questions), answer.forward(answers))
 
 
