@@ -103,7 +103,7 @@ class Body(Names):
                 if self.in_constructor
                 else symbolic(self.evaluator, self.info)
             )
-            self.attributes = lookup(own.attributes)
+            self.attributes = self.evaluator.attributes = lookup(own.attributes)
             self.evaluator.own = own
             self.evaluator.assigned = classes.assigned(self.info)
             self.evaluator.rigid = self._rigid(own)

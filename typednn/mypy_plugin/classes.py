@@ -98,6 +98,11 @@ def read_class(ctx: ClassDefContext) -> None:
         for name, declared, _ in syntax.declared(ctx.cls.defs.body)
         if (alternatives := syntax.annotation(declared, module.aliases))
     }
+    fields |= {
+        name: [syntax.word(declared), alternatives]
+        for name, declared in syntax.declared_on_self(functions.get("__init__"))
+        if (alternatives := syntax.annotation(declared, module.aliases))
+    }
     holds = any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
     record = is_record(ctx.cls) or any(known["dataclass"] for base in info.mro[1:] if (known := facts_of(base)) is not None)
     if not (info.has_base(MODULE) or methods or fields or holds or record or info.has_base("enum.Enum")):

@@ -12,7 +12,7 @@ from mypy.nodes import TypeInfo
 from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
 from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Value
-from typednn.shapes import Dim, differ, same
+from typednn.shapes import Dim, Lookup, differ, same, unknown
 
 Result = TypeVar("Result")
 
@@ -25,6 +25,7 @@ class Context(ABC):
     names: frozenset[str] = frozenset()
     under: tuple[Hashable, ...] = ()  # the classes that are being constructed, the functions that are called
     own: Layer | None = None  # self, in a method of a layer
+    attributes: Lookup = unknown  # what braces in annotations mean
     base: TypeInfo | None = None  # the class whose constructor this body is
     of: TypeInfo | None = None  # the class of the instance it works on
     hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor

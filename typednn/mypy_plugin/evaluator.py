@@ -16,8 +16,9 @@ from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.context import Call, Context, mutated
 from typednn.mypy_plugin.features import EFFECTS, TABLE, arrays, constructors, functions
 from typednn.mypy_plugin.features.constructors import constants
-from typednn.mypy_plugin.sizes import stored
+from typednn.mypy_plugin.sizes import keeps, stored
 from typednn.mypy_plugin.values import (
+    DOT,
     UNKNOWN,
     Array,
     Constant,
@@ -37,8 +38,10 @@ from typednn.mypy_plugin.values import (
     join,
     number,
     show,
+    symbol,
     unshared,
 )
+from typednn.shapes import Flow
 
 # _READERS don't change a list argument, as no function in the table does; _HARMLESS don't assign fields of a self argument.
 _READERS = frozenset(f"builtins.{name}" for name in ("sum", "print", "bool", "repr", "str"))
@@ -68,7 +71,10 @@ class Evaluator(Context):
                 env[name] = UNKNOWN if name in self.rebound else value
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 env[f"self.{name}"] = value
+                if isinstance(value, Array) and self.own is not None:
+                    keeps(self, self.own, name, value, target)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self._check_number(target, targets, value)
                 for each, item in zip(targets, _unpacked(targets, value), strict=True):
                     self.assign(each, item, env)
             case ast.Starred(value=inner):
@@ -79,6 +85,13 @@ class Evaluator(Context):
                 mutated(inner, env)
             case _:
                 pass
+
+    def _check_number(self, target: ast.expr, targets: list[ast.expr], value: Value) -> None:
+        """As many arrays as names: mypy knows the lengths of tuples, and not of what ``np.split`` gives."""
+        if isinstance(value, Pack) and value.items and all(isinstance(each, Array) for each in value.items):
+            starred = any(isinstance(each, ast.Starred) for each in targets)
+            if len(targets) - starred > len(value.items) or (len(targets) < len(value.items) and not starred):
+                self.scope.complain(f"{len(value.items)} arrays for {len(targets)} names", target)
 
     def _assign_item(self, target: ast.Subscript, inner: ast.expr, place: Value, value: Value, env: Environment) -> None:
         """``x[place] = value``: of an array, or of a list or a dict in a variable."""
@@ -160,6 +173,7 @@ class Evaluator(Context):
                 values = [self.peek(each, env) for each in (left, *others)]
                 self.flexible.update(name for value in values for name in _names(value))
                 if len(values) == 2 and any(isinstance(each, Array) for each in values):
+                    values = [self._scalar(value, each) for value, each in zip(values, (left, *others), strict=True)]
                     return arrays.operator(Call(self, "", node, env), comparison, values)
                 return python.compared(comparison, *values) if len(values) == 2 else UNKNOWN
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -181,7 +195,7 @@ class Evaluator(Context):
                 pairs = self._comprehension(ast.Tuple(elts=[key, entry], ctx=ast.Load()), generators, env)
                 return python.dictionary(pairs)
             case ast.Subscript(value=inner, slice=place):
-                base, index = self.peek(inner, env), self.peek(place, env)
+                base, index = self.peek(inner, env), self._index(place, env)
                 return arrays.item(Call(self, "", node, env, base), index) if isinstance(base, Array) else python.item(base, index)
             case ast.Slice(lower=lower, upper=upper, step=step):
                 ends = [Constant(None) if each is None else self.evaluate(each, env) for each in (lower, upper, step)]
@@ -205,6 +219,13 @@ class Evaluator(Context):
     def captured(self, env: Environment) -> Environment:
         """The names that a function keeps which is defined here: those that hold one value all through."""
         return {name: value for name, value in env.items() if name not in self.unsteady}
+
+    def _index(self, place: ast.expr, env: Environment) -> Value:
+        """What stands in brackets; an integer that is not known is one all the same."""
+        if isinstance(place, ast.Tuple):
+            return Pack(tuple(self._index(each, env) for each in place.elts), frozen=True)
+        value = self.peek(place, env)
+        return symbol(f"index{DOT}", positive=False) if value is UNKNOWN and self.scope.class_name(place) == "builtins.int" else value
 
     def _attribute(self, node: ast.Attribute, env: Environment) -> Value:
         name = node.attr
@@ -325,10 +346,17 @@ class Evaluator(Context):
     def operated(self, op: ast.operator, call: Call) -> Value:
         left, right = call.arguments
         if isinstance(left, Array) or isinstance(right, Array):
+            if isinstance(call.node, ast.BinOp):
+                call = replace(call, arguments=(self._scalar(left, call.node.left), self._scalar(right, call.node.right)))
             in_place = isinstance(call.node, ast.BinOp) and getattr(call.node, "in_place", False) and isinstance(left, Array)
             return arrays.operator(call, op, call.arguments, in_place=in_place)
         name = f"{type(left).__name__} {_SYMBOLS.get(type(op), '+')} {type(right).__name__}"
         return TABLE[name](replace(call, name=name, node=_operation(call.node, op))) if name in TABLE else UNKNOWN
+
+    def _scalar(self, value: Value, node: ast.expr) -> Value:
+        """A number that is not known is one number all the same."""
+        kind = _WEAK.get(self.scope.class_name(node), "") if value is UNKNOWN else ""
+        return Array(Flow.of(()), kind) if kind else value
 
     def apply(self, function: Value, call: Call) -> Value:
         """The result of a function for the arguments of ``call``."""
@@ -390,6 +418,7 @@ class Evaluator(Context):
             mutated(node.args[0], env)
 
 
+_WEAK = {"builtins.float": dtypes.WEAK_FLOAT, "builtins.int": dtypes.WEAK_INT, "builtins.bool": dtypes.WEAK_BOOL}
 _NUMPY: dict[str, Value] = {
     **{name: DType(kind) for name, kind in dtypes.BY_NAME.items() if name not in ("bool", "int", "float", "complex")},
     "newaxis": Constant(None), "pi": Constant(3.14), "e": Constant(2.7), "inf": Constant(float("inf")), "nan": Constant(float("nan")),

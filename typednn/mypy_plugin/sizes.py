@@ -8,7 +8,7 @@ from mypy.nodes import TypeInfo, Var
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Reference, Value, known, lookup
-from typednn.shapes import Dim, Flow, Lookup, Shape, Unifier, parse
+from typednn.shapes import Dim, Flow, Lookup, Shape, Unifier, parse, rank
 
 # jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are checked by mypy.
 _PRECISIONS = (
@@ -61,7 +61,8 @@ def misfit(context: Context, unifier: Unifier, text: str, value: Value, node: as
     if not isinstance(value, Array) or not unifier.mismatches:
         return None
     mismatch = unifier.mismatches[0]
-    return mismatch.sentence(why(value, mismatch.axis_index)) if mismatch.label or context.scope.rank(node) is None else ""
+    told = not mismatch.label and context.scope.rank(node) not in (None, rank(text))  # mypy's own types say so too
+    return "" if told else mismatch.sentence(why(value, mismatch.axis_index))
 
 
 def fits(context: Context, unifier: Unifier, what: str, text: str, value: Value, node: ast.AST) -> bool:
@@ -97,6 +98,17 @@ def stored(context: Context, layer: Layer, name: str) -> Value:
         return UNKNOWN
     kind, text = fields[name][1][0]
     return promised(context, text, kind, lookup(layer.attributes))
+
+
+def keeps(context: Context, layer: Layer, name: str, value: Value, node: ast.AST) -> None:
+    """``self._x = x``: an array against the annotation of the field."""
+    info = class_of(context, layer)
+    field = classes.fields(info).get(name) if info is not None else None
+    if field is not None and len(field[1]) == 1 and stored(context, layer, name) is not UNKNOWN:
+        text = field[1][0][1]
+        unifier = Unifier(lookup(layer.attributes), context.comparison())
+        unifier.sizes.update({each: Dim.named(each) for each in context.names})
+        fits(context, unifier, f'{name} is "{text}": ', text, value, node)
 
 
 def names_of(text: str) -> list[str]:

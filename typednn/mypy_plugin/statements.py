@@ -11,11 +11,13 @@ from functools import reduce
 
 from mypy import nodes
 
-from typednn.mypy_plugin import python
+from typednn.mypy_plugin import classes, python
 from typednn.mypy_plugin.evaluator import Evaluator
+from typednn.mypy_plugin.sizes import fits, names_of, promised
 from typednn.mypy_plugin.syntax import changed, origin
 from typednn.mypy_plugin.values import (
     UNKNOWN,
+    Array,
     Constant,
     Environment,
     Function,
@@ -28,6 +30,7 @@ from typednn.mypy_plugin.values import (
     join,
     unshared,
 )
+from typednn.shapes import Dim, Unifier
 
 
 @dataclass(eq=False)
@@ -66,6 +69,8 @@ class Statements(Evaluator):
         match statement:
             case ast.Assign(targets=targets, value=right):
                 value = self.evaluate(right, env)
+                if isinstance(targets[0], ast.Name) and (promise := getattr(statement, "declared", None)) is not None:
+                    value = self._declared(statement, targets[0], promise, value)
                 for target in targets:
                     self.assign(target, value if len(targets) == 1 else unshared(value), env)
             case ast.AugAssign(target=target, op=op, value=right):
@@ -123,6 +128,19 @@ class Statements(Evaluator):
             case _:
                 pass
         return env
+
+    def _declared(self, statement: ast.Assign, target: ast.Name, promise: list[str], value: Value) -> Value:
+        """``y: Float[Array2, "batch 10"] = …``."""
+        declared = getattr(origin(statement), "type", None)
+        kind, text = promise
+        if declared is None or not classes.is_array(declared) or not set(names_of(text)) <= self.names:
+            return value
+        unifier = Unifier(self.attributes, self.comparison())
+        unifier.sizes.update({name: Dim.named(name) for name in self.names})
+        if isinstance(value, Array):
+            fits(self, unifier, f'{target.id} is "{text}": ', text, value, statement.value)
+        promised_array = promised(self, text, kind, self.attributes)
+        return promised_array if not isinstance(value, Array) or value.flow.shape is None else value
 
     def _match(self, statement: ast.Match, env: Environment) -> Environment | None:
         """The first case that fits for sure, and all before it that may."""

@@ -160,6 +160,14 @@ def _assigned(targets: Iterable[nodes.Expression], value: ast.expr) -> list[ast.
     return [ast.Assign(targets=_expressions(targets), value=value)]
 
 
+def _assignment(node: nodes.AssignmentStmt) -> list[ast.stmt]:
+    assigned = ast.Assign(targets=_expressions(node.lvalues), value=expression(node.rvalue))
+    declared = annotation(node.unanalyzed_type)
+    if len(declared) == 1 and len(node.lvalues) == 1:
+        assigned.declared = declared[0]  # type: ignore[attr-defined]
+    return [assigned]
+
+
 def _forgotten(names: Iterable[str]) -> list[ast.stmt]:
     return [ast.Assign(targets=[_name(name)], value=_unknown()) for name in names]
 
@@ -234,7 +242,7 @@ def _try(node: nodes.TryStmt) -> list[ast.stmt]:
 
 # By the class of mypy's node; any other means nothing here. An assignment with a TempNode is a declaration without a value.
 _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
-    nodes.AssignmentStmt: lambda node: [] if isinstance(node.rvalue, nodes.TempNode) else _assigned(node.lvalues, expression(node.rvalue)),
+    nodes.AssignmentStmt: lambda node: [] if isinstance(node.rvalue, nodes.TempNode) else _assignment(node),
     nodes.OperatorAssignmentStmt: lambda node: [
         ast.AugAssign(target=cast(Any, expression(node.lvalue)), op=_OPERATORS[node.op](), value=expression(node.rvalue))
     ],
@@ -562,6 +570,15 @@ def declared(statements: Iterable[nodes.Statement]) -> Iterator[tuple[str, Type 
     for statement in statements:
         if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
             yield statement.lvalues[0].name, statement.unanalyzed_type, statement.rvalue
+
+
+def declared_on_self(function: nodes.FuncDef | None) -> Iterator[tuple[str, Type | None]]:
+    """The attributes that a constructor declares: ``self.mean: Float[Array2, "rows columns"] = …``."""
+    for statement in function.body.body if function is not None else ():
+        if isinstance(statement, nodes.AssignmentStmt) and statement.unanalyzed_type is not None:
+            target = statement.lvalues[0]
+            if isinstance(target, nodes.MemberExpr) and isinstance(target.expr, nodes.NameExpr) and target.expr.name == "self":
+                yield target.name, statement.unanalyzed_type
 
 
 def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:

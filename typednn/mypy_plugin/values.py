@@ -18,7 +18,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 from typednn.errors import ShapeError, StackError
@@ -261,6 +261,10 @@ def join(a: Value, b: Value) -> Value:
             return Number(a.size, a.positive and b.positive)
         case Pack() as a, Pack() as b if len(a.items) == len(b.items):
             return Pack(tuple(map(join, a.items, b.items)), frozen=a.frozen and b.frozen) if a.keys == b.keys else UNKNOWN
+        case ((Pack(keys=(), frozen=False) | Many()), (Pack(keys=(), frozen=False) | Many())):
+            items = [*(a.items if isinstance(a, Pack) else (a.item,)), *(b.items if isinstance(b, Pack) else (b.item,))]
+            common = reduce(join, items) if items else UNKNOWN
+            return Many(common) if isinstance(common, Array | Layer) else UNKNOWN
         case Array(), Array() if a.flow.shape is not None and b.flow.shape is not None and len(a.flow.shape) == len(b.flow.shape):
             shape = [x if x is not None and y is not None and same(x, y) else None for x, y in zip(a.flow.shape, b.flow.shape, strict=True)]
             return Array(Flow.of(shape), a.kind if a.kind == b.kind else "")

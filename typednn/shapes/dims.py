@@ -205,9 +205,22 @@ def differ(a: Dim, b: Dim) -> bool:
     if rest.constant % math.gcd(*coefficients):  # the products are multiples of it, the constant is not
         return True
     if any(isinstance(atom, Floor) for monomial, _ in rest.terms for atom in monomial):
-        return False  # a floor division may be zero or negative; a product of sizes is at least 1
+        return _more_than_its_share(rest) or _more_than_its_share(-rest)
     least = sum(coefficients) + rest.constant
     return (min(coefficients) > 0 and least > 0) or (max(coefficients) < 0 and least < 0)
+
+
+def _more_than_its_share(rest: Dim) -> bool:
+    """Whether ``rest`` is a size less a share of that size, such as ``n-n//2``; of other floor divisions little is certain."""
+    shares = [(monomial[0], factor) for monomial, factor in rest.terms if len(monomial) == 1 and isinstance(monomial[0], Floor)]
+    match shares:
+        case [(Floor(numerator=whole, denominator=parts), -1)] if (parts.value or 0) > 1:
+            beside = rest + _polynomial([((shares[0][0],), 1)])
+            more = beside - whole
+            positive = all(factor > 0 and all(isinstance(atom, str) for atom in monomial) for monomial, factor in whole.terms)
+            return positive and more.value is not None and more.value >= 0
+        case _:
+            return False
 
 
 def solve(a: Dim, b: Dim) -> tuple[str, Dim] | None:

@@ -160,21 +160,23 @@ def _symbolic(size: Dim | None, part: Slice, numbers: Sequence[int | None], give
         if step is not None and step > 1 and size is not None and not given[1] and (not given[0] or numbers[0] == 0):
             return (size + (step - 1)) // step
         return None
-    begin = start.size if isinstance(start, Number) and given[0] else Dim.of(0) if not given[0] else None
-    end = stop.size if isinstance(stop, Number) and given[1] else size if not given[1] else None
-    if size is not None and size.value is None and begin is not None and end is not None:
-        # A prefix of n elements has n elements only if the axis is that long: known where the ends are parts of the axis itself.
-        whole = (begin.value is None or begin.value == 0) and _within(end, size)
-        if whole and _within(begin, size):
-            return end - begin
-    if size is not None and size.value is not None and begin is not None and end is not None and end.value is None:
+    begin = start.size if isinstance(start, Number) else Dim.of(0) if not given[0] else None
+    end = stop.size if isinstance(stop, Number) else size if not given[1] else None
+    if begin is None or end is None or (begin.value or 0) < 0:
+        return None  # x[-3:] has three elements, or fewer
+    if begin.value is None and given[1] and end.value is None:
+        return end - begin  # x[i : i + 5]
+    if size is None or size.value is not None:
         return None
-    return None
+    if end.value is not None and end.value < 0:
+        end = size + end
+    return end - begin if _within(end, size) and (begin.value is not None or _within(begin, size)) else None
 
 
 def _within(end: Dim, size: Dim) -> bool:
-    """Whether a bound is surely between 0 and the size: it is the size, nothing, or a share of it."""
-    if end == size or end.value == 0:
+    """Whether a bound is meant to be between 0 and the size: it is the size less a number, nothing, or a share of it."""
+    less = (size - end).value
+    if end.value == 0 or (less is not None and less >= 0):
         return True
     for factor in range(2, 9):
         if end * factor == size or (size // factor) == end:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typednn.mypy_plugin.context import Analysis, Call, mutated
 from typednn.mypy_plugin.python import elements, keys_of
 from typednn.mypy_plugin.syntax import MUTATORS, of_self
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Number, Pack, Value, integer_of, show
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Many, Number, Pack, Value, integer_of, join, show
 
 
 def method(call: Call) -> Value:
@@ -53,6 +53,16 @@ def _changed_list(call: Call, name: str, items: list[Value], arguments: Sequence
     return result
 
 
+def many(call: Call) -> Value:
+    """``append`` to a list of any number of equal elements."""
+    held = call.node.func.value if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute) else None
+    if held is None or not (isinstance(held, ast.Name) or of_self(held)) or call.name != "Many.append()" or len(call.arguments) != 1:
+        return changed(call)
+    common = join(call.receiver.item, call.arguments[0])
+    call.env[ast.unparse(held)] = UNKNOWN if common is UNKNOWN else Many(common)
+    return Constant(None)
+
+
 def changed(call: Call) -> Value:
     """Any other that changes its receiver: a list, or ``resize`` of an array."""
     if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute):
@@ -64,6 +74,6 @@ _METHODS = (*MUTATORS, "values", "items", "keys", "get", "update", "__delitem__"
 
 EFFECTS: dict[str, Analysis] = {
     **{f"Pack.{name}()": method for name in _METHODS},
-    **{f"Many.{name}()": changed for name in MUTATORS},
+    **{f"Many.{name}()": many for name in MUTATORS},
     "Array.resize()": changed,
 }
