@@ -63,7 +63,9 @@ class Names:
         """The value of a name."""
         tree = self.api.modules.get(self.module)
         held = self.cache.held(name) if self.reads(self.module) else UNKNOWN
-        return UNKNOWN if tree is None else self.within(tree, name) if held is UNKNOWN else held
+        if tree is None or held is not UNKNOWN:
+            return held
+        return self.within(tree if name in tree.names else self.api.modules.get("builtins", tree), name)
 
     def within(self, module: Any, name: str) -> Value:
         """The value of a name in another module."""
