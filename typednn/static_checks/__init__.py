@@ -5,7 +5,11 @@ everything else that mypy finds is left to those who run mypy. Of the user's own
 found.
 """
 
-from typednn.static_checks.findings import Finding, findings
+from typednn.static_checks.coverage import coverage
+from typednn.static_checks.findings import Finding, findings, known_facts
+from typednn.static_checks.formats import written_as
+from typednn.static_checks.places import end_of
+from typednn.static_checks.running import KeptMypy
 from typednn.static_checks.targets import python_files
 
-__all__ = ["Finding", "findings", "python_files"]
+__all__ = ["Finding", "KeptMypy", "coverage", "end_of", "findings", "known_facts", "python_files", "written_as"]
