@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # importing the plugin needs mypy
     from typednn.mypy_plugin.facts import Function, ModuleFacts
 
-_VERDICTS = ("proven", "partly", "unknown")
-
 
 def coverage(files: Sequence[str], known: Mapping[str, "ModuleFacts"], *, as_json: bool) -> Iterator[str]:
     """A line for each function, below it one for each loss, and totals; or a JSON object each. ``known`` is by absolute path."""
@@ -18,7 +16,7 @@ def coverage(files: Sequence[str], known: Mapping[str, "ModuleFacts"], *, as_jso
 
 
 def _lines(functions: Sequence[tuple[str, "Function"]]) -> Iterator[str]:
-    counts = dict.fromkeys(_VERDICTS, 0)
+    counts = {"proven": 0, "partly": 0, "unknown": 0}
     for file, function in functions:
         counts[function.verdict] += 1
         yield f"{file}:{function.line}: {function.name}: {function.verdict}"

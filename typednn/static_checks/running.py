@@ -6,7 +6,7 @@ After the first check a kept mypy costs only what changed, and may read texts th
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
@@ -126,31 +126,33 @@ class KeptMypy:
 
 
 @contextmanager
-def _collecting(known: "dict[str, ModuleFacts] | None", anew: Sequence[str] = ()) -> Iterator[None]:
+def _collecting(known: "dict[str, ModuleFacts] | None", anew: Sequence[str] = ()) -> Generator[None]:
     """Add what the plugin collects to ``known``; the files ``anew`` are checked in any case."""
     if known is None:
         yield
         return
-    facts: Any = optional("typednn.mypy_plugin.facts", "mypy", *NEEDS_MYPY)
-    facts.collected, facts.checked_anew = {}, {os.path.abspath(file) for file in anew}
+    from typednn.mypy_plugin import facts
+
+    collected: dict[str, ModuleFacts] = {}
+    facts.collected, facts.checked_anew = collected, {os.path.abspath(file) for file in anew}
     try:
         yield
-        known.update({os.path.abspath(module.path): module for module in facts.collected.values()})
+        known.update({os.path.abspath(module.path): module for module in collected.values()})
     finally:
         facts.collected, facts.checked_anew = None, set()
 
 
 def _file_cache(kept: KeptMypy) -> Any:
     """mypy's view of the disk, with the texts of ``kept`` in place of what is there."""
-    base: Any = optional("mypy.fscache", "mypy", *NEEDS_MYPY).FileSystemCache
-    digest: Any = optional("mypy.util", "mypy", *NEEDS_MYPY).hash_digest
+    from mypy.fscache import FileSystemCache
+    from mypy.util import hash_digest
 
-    class FileCache(base):  # type: ignore[misc]
+    class FileCache(FileSystemCache):
         def flush(self) -> None:
             super().flush()
             for path, text in kept.texts.items():
                 self.read_cache[path] = text
-                self.hash_cache[path] = digest(text)
+                self.hash_cache[path] = hash_digest(text)
                 self.stat_or_none_cache[path] = _status(path, text, self.hash_cache[path])
 
         def exists(self, path: str, real_only: bool = False) -> bool:
