@@ -16,11 +16,11 @@ def serve() -> int:
     """Serve an editor on standard input and output until it ends the session."""
     optional("pygls", "lsp", "needs pygls and mypy", "pip install 'typednn[lsp]'")
     KeptMypy().close()  # or its error, before an editor waits
-    from typednn.language_server.server import made
+    from typednn.language_server.server import run
 
     output, sys.stdout = sys.stdout, sys.stderr  # whatever is printed must not stand between the answers
     try:
-        made().start_io(sys.stdin.buffer, output.buffer)
+        run(sys.stdin.buffer, output.buffer)
     finally:
         sys.stdout = output
     return 0

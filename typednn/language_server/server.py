@@ -5,7 +5,7 @@ import logging
 import os
 import traceback
 from pathlib import Path
-from typing import final
+from typing import BinaryIO, final
 
 from lsprotocol import types
 from pygls import uris
@@ -81,8 +81,8 @@ def _on_disk(path: str) -> str:
         return ""
 
 
-def made() -> LanguageServer:
-    """The server, not yet started."""
+def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
+    """Serve until the editor ends the session, or is gone."""
     logging.getLogger("pygls").setLevel(logging.ERROR)
     server = LanguageServer("typednn", __version__)
     editors: list[Editor] = []
@@ -138,4 +138,8 @@ def made() -> LanguageServer:
         shown = params.context.diagnostics
         return [] if facts is None else list(cures(page, params.text_document.uri, facts, params.range, shown))
 
-    return server
+    try:
+        server.start_io(incoming, outgoing)
+    finally:
+        for one in editors:
+            one.session.close()

@@ -9,7 +9,7 @@ from typednn.errors import TypednnError
 from typednn.static_checks import Finding, KeptMypy, findings
 
 if TYPE_CHECKING:  # importing the plugin needs mypy
-    from typednn.mypy_plugin.facts import ModuleFacts
+    from typednn.static_checks import ModuleFacts
 
 # Packages of others: they are read, but not checked.
 _OTHERS = {"site-packages", "node_modules", "lib-dynload"}
@@ -41,6 +41,10 @@ class Session:
         self.found = {path: [] for path in texts}
         for finding in found:
             self.found.setdefault(os.path.abspath(finding.path), []).append(finding)
+
+    def close(self) -> None:
+        """Give up what is kept."""
+        self._mypy.close()
 
     def facts(self, path: str, text: str) -> "ModuleFacts | None":
         """What is known of a file; None if it was not checked with this text, or cannot be parsed."""

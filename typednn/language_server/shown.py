@@ -12,7 +12,7 @@ from pygls.workspace import PositionCodec
 from typednn.static_checks import Finding, end_of
 
 if TYPE_CHECKING:  # importing the plugin needs mypy
-    from typednn.mypy_plugin.facts import ModuleFacts, Problem, Span
+    from typednn.static_checks import ModuleFacts, Problem, Span
 
 
 @final

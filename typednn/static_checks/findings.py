@@ -60,6 +60,9 @@ def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
             raise ArgumentError(explain(file, "mypy reads paths in UTF-8", "bytes that are none", "rename it"))
     settings = user_settings(files[0])
     options = _OPTIONS | {name: getattr(settings, name) for name in ("namespace_packages", "explicit_package_bases", "mypy_path")}
+    if hasattr(settings, "native_parser"):
+        # That parser reads files past an editor's texts, and its columns are wrong on lines that are not ASCII (mypy 2.4.1).
+        options["native_parser"] = False
     mypy = OnceMypy(files[0], _cache(settings.cache_dir)) if mypy is None else mypy
     texts = {file: _content(file, mypy) for file in files}
     faulty = [finding for file, text in texts.items() if (finding := _syntax_error(file, text)) is not None]

@@ -155,10 +155,6 @@ def _file_cache(kept: KeptMypy) -> Any:
                 self.hash_cache[path] = hash_digest(text)
                 self.stat_or_none_cache[path] = _status(path, text, self.hash_cache[path])
 
-        def exists(self, path: str, real_only: bool = False) -> bool:
-            # mypy's parser opens what is really there by itself.
-            return not (real_only and path in kept.texts) and super().exists(path)
-
     return FileCache()
 
 
