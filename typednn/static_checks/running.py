@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
@@ -112,10 +113,12 @@ class KeptMypy:
         if server is None:
             server = self._daemon.Server(self._daemon.process_start_options(list(options), allow_sources=False), os.devnull)
             server.fscache = _file_cache(self)
+        anchor = str(Path(self._folder.name, "typednn_kept.py"))
+        self.texts[anchor] = _importing(server)
         server.fscache.flush()
         # If this raises, the server is not kept: its state could not be trusted.
         with _collecting(self.known):
-            answer: dict[str, Any] = server.cmd_run(self._version, [*options, "--", *files], False, False, 80)
+            answer: dict[str, Any] = server.cmd_run(self._version, [*options, "--", *files, anchor], False, False, 80)
         self._servers = {**dict(list(self._servers.items())[1 - _MOST :]), key: server}
         return answer
 
@@ -123,6 +126,15 @@ class KeptMypy:
         """The files that the last checks read."""
         managers = [server.fine_grained_manager for server in self._servers.values()]
         return {state.path for manager in managers if manager is not None for state in manager.graph.values() if state.path}
+
+
+def _importing(server: Any) -> bytes:
+    """A module that imports all that mypy has read, which mypy would give up at length, module by module, once nothing imports it."""
+    manager = server.fine_grained_manager
+    modules = sorted(manager.graph) if manager is not None else []
+    return "".join(
+        f"import {name}\n" for name in modules if all(part.isidentifier() and not iskeyword(part) for part in name.split("."))
+    ).encode()
 
 
 @contextmanager
