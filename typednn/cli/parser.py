@@ -367,7 +367,10 @@ Silence a finding with `# type: ignore[shape]`.
         "a language server: sizes, mistakes and cures in the editor, as you type",
         (),
         """\
-An editor starts it, and speaks with it on standard input and output; docs/editor.md has the settings of some.
+examples:
+  typednn lsp                                   an editor starts it, and speaks with it on standard input and output
+
+docs/editor.md has the settings for VS Code, Neovim, PyCharm and Helix.
 It needs pygls and mypy: pip install 'typednn[lsp]'.
 """,
     ),
