@@ -30,6 +30,7 @@ from typing_extensions import TypeVar, TypeVarTuple
 from typednn import arrays
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
 from typednn.contracts.derivatives import backwards
+from typednn.contracts.operands import KeepingOperand, Last, Operand
 from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
 from typednn.errors import ArgumentError, ShapeError, StackError, TypednnError, explain
 from typednn.habits import value_cure
@@ -55,6 +56,7 @@ else:  # of a choice jaxtyping would make two annotations; `Positionwise` asks f
     Rows = TypeVar("Rows", bound=AnyArray)
 P = TypeVar("P")
 P2 = TypeVar("P2")
+L = TypeVar("L")
 G = TypeVar("G", bound=InputGrad[Any])
 G2 = TypeVar("G2", bound=InputGrad[Any])
 ArrayGrad = TypeVar("ArrayGrad", bound=InputGrad[AnyArray])  # of a part whose input has a derivative, as a FirstLayer's has not
@@ -106,20 +108,25 @@ class Layer(_OneInput[In, Out, G], Forward[In, Out], Backward[Out, In], Update[G
             _follow(self, inputs[0], (self,), judged)
 
     @overload
-    def __rshift__(self, other: "Elementwise[P]") -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: KeepingOperand[P, L]) -> "Chain[In, Out, Last[L], G, ElementwiseGrad[Out, P]]": ...
     @overload
-    def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, G, G2]": ...
+    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(Chain, None, self, other)
 
-    def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, str, G2, G]":
-        return cast("Chain[Before, Out, str, G2, G]", _stacked(Chain, None, other, self))
+    def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, Last[Self], G2, G]":
+        return cast("Chain[Before, Out, Last[Self], G2, G]", _stacked(Chain, None, other, self))
 
 
 class Elementwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
     """Keeps the shape and the rank of whatever it is given; ``P`` is the dataclass of its parameters' gradients, or None."""
 
     gradient_prefix = "parameters."
+
+    if TYPE_CHECKING:
+
+        @property
+        def parameters_gradient(self) -> P: ...
 
     @abstractmethod
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]: ...
@@ -135,13 +142,13 @@ class Elementwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
     @overload
     def __rshift__(self, other: "Positionwise[P2]") -> "PositionwiseChain[P, P2]": ...
     @overload
-    def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, ElementwiseGrad[In, P], G]": ...
+    def __rshift__(self, other: Operand[In, Out, G, L]) -> "Chain[In, Out, Last[L], ElementwiseGrad[In, P], G]": ...
     def __rshift__(self, other: Any) -> Any:
         kinds = ((Elementwise, ElementwiseChain), (Positionwise, PositionwiseChain), (object, Chain))
         return _stacked(next(chain for kind, chain in kinds if isinstance(other, kind)), None, self, other)
 
-    def __rrshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]":
-        return cast("Chain[In, Out, str, G, ElementwiseGrad[Out, P]]", _stacked(Chain, None, other, self))
+    def __rrshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, Last[Self], G, ElementwiseGrad[Out, P]]":
+        return cast("Chain[In, Out, Last[Self], G, ElementwiseGrad[Out, P]]", _stacked(Chain, None, other, self))
 
 
 class Positionwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
@@ -172,22 +179,22 @@ class Positionwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
     @overload
     def __rshift__(self, other: "Positionwise[P2] | Elementwise[P2]") -> "PositionwiseChain[P, P2]": ...
     @overload
-    def __rshift__(self, other: Part[Rows, Out, G]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, P], G]": ...
+    def __rshift__(self, other: Operand[Rows, Out, G, L]) -> "Chain[Rows, Out, Last[L], ElementwiseGrad[Rows, P], G]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(PositionwiseChain if isinstance(other, Positionwise | Elementwise) else Chain, None, self, other)
 
     @overload
-    def __rrshift__(self, other: "Chain[In, Rows, str, *Gs]") -> "Chain[In, Rows, str, *Gs, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(self, other: "Chain[In, Rows, str, *Gs]") -> "Chain[In, Rows, Last[Self], *Gs, ElementwiseGrad[Rows, P]]": ...
     @overload  # a FirstChain is a FirstLayer too, and grows
     def __rrshift__(  # pyright: ignore[reportOverlappingOverload]
         self, other: "FirstChain[In, Rows, str, *Gs]"
-    ) -> "FirstChain[In, Rows, str, *Gs, ElementwiseGrad[Rows, P]]": ...
+    ) -> "FirstChain[In, Rows, Last[Self], *Gs, ElementwiseGrad[Rows, P]]": ...
     @overload
-    def __rrshift__(self, other: "FirstLayer[In, Rows, G]") -> "FirstChain[In, Rows, str, G, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(self, other: "FirstLayer[In, Rows, G]") -> "FirstChain[In, Rows, Last[Self], G, ElementwiseGrad[Rows, P]]": ...
     @overload
-    def __rrshift__(self, other: "Input[Rows]") -> "Chain[Rows, Rows, str, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(self, other: "Input[Rows]") -> "Chain[Rows, Rows, Last[Self], ElementwiseGrad[Rows, P]]": ...
     @overload
-    def __rrshift__(self, other: Part[In, Rows, ArrayGrad]) -> "Chain[In, Rows, str, ArrayGrad, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(self, other: Part[In, Rows, ArrayGrad]) -> "Chain[In, Rows, Last[Self], ArrayGrad, ElementwiseGrad[Rows, P]]": ...
     def __rrshift__(self, other: Any) -> Any:
         return _stacked(Chain, None, other, self)
 
@@ -196,9 +203,9 @@ class FirstLayer(_OneInput[In, Out, G], Generic[In, Out, G, S]):
     """Reads integers, which have no derivative: its gradient's ``input`` is None, and nothing can stand before it."""
 
     @overload
-    def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: KeepingOperand[P, L]) -> "FirstChain[In, Out, Last[L], G, ElementwiseGrad[Out, P]]": ...
     @overload
-    def __rshift__(self, other: Part[Out, Next, G2]) -> "FirstChain[In, Next, str, G, G2]": ...
+    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "FirstChain[In, Next, Last[L], G, G2]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(FirstChain, None, self, other)
 
@@ -249,9 +256,9 @@ class Input(Generic[In]):
     @overload
     def __rshift__(self, other: FirstLayer[In, Out, G]) -> "FirstChain[In, Out, str, G]": ...
     @overload
-    def __rshift__(self: "Input[A]", other: Elementwise[P]) -> "Chain[A, A, str, ElementwiseGrad[A, P]]": ...
+    def __rshift__(self: "Input[A]", other: KeepingOperand[P, L]) -> "Chain[A, A, Last[L], ElementwiseGrad[A, P]]": ...
     @overload
-    def __rshift__(self, other: Part[In, Out, ArrayGrad]) -> "Chain[In, Out, str, ArrayGrad]": ...
+    def __rshift__(self, other: Operand[In, Out, ArrayGrad, L]) -> "Chain[In, Out, Last[L], ArrayGrad]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(FirstChain if isinstance(other, FirstLayer) else Chain, self, other)
 
@@ -462,16 +469,16 @@ class Chain(Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0, 
         return gradient
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: KeepingOperand[P, L]) -> "Chain[In, Out, Last[L], *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
-    def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, *Gs, G2]": ...
+    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], *Gs, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return self.grown(Chain, other)
 
     append = __rshift__
 
     # Beside __rshift__, or mypy would ask a chain on the right before the one on the left.
-    def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, str, G2, ChainGrad[In, *Gs]]":
+    def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, Last[Self], G2, ChainGrad[In, *Gs]]":
         return super().__rrshift__(other)
 
 
@@ -487,9 +494,9 @@ class FirstChain(Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[I
         return gradient
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: KeepingOperand[P, L]) -> "FirstChain[In, Out, Last[L], *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
-    def __rshift__(self, other: Part[Out, Next, G2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
+    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "FirstChain[In, Next, Last[L], *Gs, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return self.grown(FirstChain, other)
 
@@ -525,7 +532,7 @@ class ElementwiseChain(_ParametersOfParts, Elementwise[tuple[*Ps]], Generic[*Ps]
     @overload
     def __rshift__(self, other: Positionwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
     @overload
-    def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
+    def __rshift__(self, other: Operand[In, Out, G, L]) -> "Chain[In, Out, Last[L], ElementwiseGrad[In, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         if isinstance(other, Elementwise):
             return self.grown(ElementwiseChain, other)
@@ -548,7 +555,7 @@ class PositionwiseChain(_ParametersOfParts, Positionwise[tuple[*Ps]], Generic[*P
     @overload  # type: ignore[override]
     def __rshift__(self, other: Positionwise[P2] | Elementwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
     @overload
-    def __rshift__(self, other: Part[Rows, Out, G]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
+    def __rshift__(self, other: Operand[Rows, Out, G, L]) -> "Chain[Rows, Out, Last[L], ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return self.grown(PositionwiseChain, other) if isinstance(other, Positionwise | Elementwise) else _stacked(Chain, None, self, other)
 
@@ -576,13 +583,15 @@ class Sequential(Chain[Any, Any, S, *tuple[Any, ...]], Generic[S]):
         super().__init__(flat, input)
 
     @overload
-    def __rshift__(self, other: Elementwise[P]) -> "Chain[Any, Any, str, AnyChainGrad, ElementwiseGrad[Any, P]]": ...
+    def __rshift__(self, other: KeepingOperand[P, L]) -> "Chain[Any, Any, Last[L], AnyChainGrad, ElementwiseGrad[Any, P]]": ...
     @overload
-    def __rshift__(self, other: Part[Any, Next, G2]) -> "Chain[Any, Next, str, AnyChainGrad, G2]": ...
+    def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[Any, Next, Last[L], AnyChainGrad, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # it stays one part, with its name
         return _stacked(Chain, None, self, other)
 
-    def append(self, other: AnyPart) -> "Sequential[Any]":  # pyright: ignore[reportIncompatibleVariableOverride]
+    def append(  # type: ignore[override]
+        self, other: AnyPart
+    ) -> "Sequential[Any]":  # pyright: ignore[reportIncompatibleVariableOverride]
         """This chain and one more layer, as the next part of it."""
         longer: Sequential[Any] = self.grown(Sequential, other)
         return longer

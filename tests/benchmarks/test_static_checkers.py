@@ -16,11 +16,12 @@ import pytest
 import typednn
 import typednn.layers
 from benchmarks.static_checkers import overlay, run
+from benchmarks.static_checkers.bodies import __main__ as bodies
 from typednn.shapes import Flow
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "docs" / "static-checks-compared.md"
-PROGRAMS = [*run.programs("typednn"), *run.programs("torch")]
+PROGRAMS = [*run.programs("typednn"), *run.programs("torch"), *run.programs("bodies")]
 PYREFLY = os.environ.get("PYREFLY")
 
 needs_pyrefly = pytest.mark.skipif(PYREFLY is None, reason="PYREFLY names no Pyrefly with stubs")
@@ -49,6 +50,18 @@ def test_torch_lacks_backward_only() -> None:
     names = {folder: {path.stem for path in run.programs(folder)} for folder in ("typednn", "torch")}
     assert names["typednn"] - names["torch"] == {"09_backward", "12_update"}
     assert names["torch"] <= names["typednn"]
+
+
+def test_each_body_has_an_equivalent() -> None:
+    names = [path.stem for path in run.programs("bodies")]
+    assert names == [path.stem for path in sorted((bodies.BODIES / "faulty").glob("*.py"))]
+    for path in run.programs("bodies"):
+        subject = (bodies.BODIES / "faulty" / path.name).read_text(encoding="utf-8").splitlines()[0]
+        assert path.read_text(encoding="utf-8").splitlines()[0] == subject.replace("; runs all the same", "")
+
+
+def test_line_of_a_change() -> None:
+    assert bodies.changed_line(bodies.BODIES / "faulty" / "max_pool.py") == 23
 
 
 def test_verdicts() -> None:

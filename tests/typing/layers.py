@@ -28,6 +28,7 @@ from typednn import (
     Update,
     gradcheck,
 )
+from typednn.contracts.operands import Last
 from typednn.layers import (
     GRU,
     LSTM,
@@ -75,7 +76,7 @@ assert_type(
     Chain[
         Array4,
         Array2,
-        str,
+        Last[Softmax],
         Pad2dGrad,
         Conv2dGrad,
         ElementwiseGrad[Array4, None],

@@ -5,7 +5,7 @@ checkers need: mypy refuses an ignore that is not necessary, and so does pyright
 """
 
 from dataclasses import dataclass
-from typing import assert_type, final
+from typing import Any, assert_type, final
 
 from typednn import (
     Array1,
@@ -26,6 +26,7 @@ from typednn import (
     MultiInput,
     S,
 )
+from typednn.contracts.operands import Last
 from typednn.layer import A
 from typednn.layers import PerPosition, PerPositionGrad, Residual, ResidualGrad
 
@@ -175,24 +176,37 @@ Rank4 = ElementwiseGrad[Array4, None]
 model = Images() >> Positive() >> Images() >> Sloped() >> Flat() >> Rows(4, 5)
 assert_type(
     model,
-    Chain[Array4, Array2, str, ImagesGrad, Rank4, ImagesGrad, ElementwiseGrad[Array4, SlopeGrad], FlatGrad, RowsGrad],
+    Chain[Array4, Array2, Last[Rows[Any]], ImagesGrad, Rank4, ImagesGrad, ElementwiseGrad[Array4, SlopeGrad], FlatGrad, RowsGrad],
 )
 assert_type(Positive() >> Sloped() >> Positive(), ElementwiseChain[None, SlopeGrad, None])
 assert_type(
     Positive() >> Sloped() >> Rows(3, 4),
-    Chain[Array2, Array2, str, ElementwiseGrad[Array2, tuple[None, SlopeGrad]], RowsGrad],
+    Chain[Array2, Array2, Last[Rows[Any]], ElementwiseGrad[Array2, tuple[None, SlopeGrad]], RowsGrad],
 )
-assert_type(Input(28, 28, 1) >> Images() >> Positive() >> Flat(), Chain[Array4, Array2, str, ImagesGrad, Rank4, FlatGrad])
-assert_type(Input(28) >> Positive() >> Rows(28, 4), Chain[Array2, Array2, str, Rank2, RowsGrad])
+assert_type(Input(28, 28, 1) >> Images() >> Positive() >> Flat(), Chain[Array4, Array2, Last[Flat[Any]], ImagesGrad, Rank4, FlatGrad])
+assert_type(Input(28) >> Positive() >> Rows(28, 4), Chain[Array2, Array2, Last[Rows[Any]], Rank2, RowsGrad])
 tokens = Input(32, dtype=int) >> Tokens() >> Block(3) >> Residual(Block(3)) >> PerPosition(Rows(3, 3))
 assert_type(
     tokens,
-    FirstChain[IntArray2, Array3, str, TokensGrad, BlockGrad, ResidualGrad[Array3, BlockGrad], PerPositionGrad[RowsGrad]],
+    FirstChain[
+        IntArray2,
+        Array3,
+        Last[PerPosition[RowsGrad, Any]],
+        TokensGrad,
+        BlockGrad,
+        ResidualGrad[Array3, BlockGrad],
+        PerPositionGrad[RowsGrad],
+    ],
 )
 once = Rows(3, 3)
-assert_type(once >> Positive() >> once.shared(), Chain[Array2, Array2, str, RowsGrad, Rank2, RowsGrad])
+assert_type(once >> Positive() >> once.shared(), Chain[Array2, Array2, Last[Rows[Any]], RowsGrad, Rank2, RowsGrad])
 nested = Rows(2, 3) >> (Rows(3, 3) >> Rows(3, 4))
-assert_type(nested, Chain[Array2, Array2, str, RowsGrad, ChainGrad[Array2, RowsGrad, RowsGrad]])
+assert_type(
+    nested,
+    Chain[
+        Array2, Array2, Last[Chain[Array2, Array2, Last[Rows[Any]], RowsGrad, RowsGrad]], RowsGrad, ChainGrad[Array2, RowsGrad, RowsGrad]
+    ],
+)
 
 
 def gradients(images: Array4, rows: Array2, sequence: Array3, ids: IntArray2) -> None:

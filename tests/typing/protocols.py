@@ -4,7 +4,7 @@ Read by mypy --strict and by pyright --strict, never run. P-P1, P-P10.
 """
 
 from dataclasses import dataclass
-from typing import assert_type
+from typing import Any, assert_type
 
 from jaxtyping import Float
 
@@ -26,6 +26,7 @@ from typednn import (
     Stack,
     Update,
 )
+from typednn.contracts.operands import Last
 from typednn.data import Loader
 from typednn.layers import Conv2d, Linear, LinearGrad, ReLU
 from typednn.losses import MSE
@@ -81,13 +82,13 @@ dyn: DynLayer = Own()
 
 # ------------------------------------------------------------------ one operand of >> is typednn's
 
-assert_type(Linear(4, 8) >> Own() >> ReLU(), Chain[Array2, Array2, str, LinearGrad, OwnGrad, ElementwiseGrad[Array2, None]])
-assert_type(Own() >> Linear(4, 8), Chain[Array2, Array2, str, OwnGrad, LinearGrad])
-assert_type(Renamed() >> Linear(4, 8), Chain[Array2, Array2, str, OwnGrad, LinearGrad])
-assert_type(Own() >> ReLU(), Chain[Array2, Array2, str, OwnGrad, ElementwiseGrad[Array2, None]])
-assert_type(ReLU() >> Own(), Chain[Array2, Array2, str, ElementwiseGrad[Array2, None], OwnGrad])
+assert_type(Linear(4, 8) >> Own() >> ReLU(), Chain[Array2, Array2, Last[ReLU], LinearGrad, OwnGrad, ElementwiseGrad[Array2, None]])
+assert_type(Own() >> Linear(4, 8), Chain[Array2, Array2, Last[Linear[Any]], OwnGrad, LinearGrad])
+assert_type(Renamed() >> Linear(4, 8), Chain[Array2, Array2, Last[Linear[Any]], OwnGrad, LinearGrad])
+assert_type(Own() >> ReLU(), Chain[Array2, Array2, Last[ReLU], OwnGrad, ElementwiseGrad[Array2, None]])
+assert_type(ReLU() >> Own(), Chain[Array2, Array2, Last[Own], ElementwiseGrad[Array2, None], OwnGrad])
 assert_type(ReLU() >> ReLU(), ElementwiseChain[None, None])
-assert_type(Input(4) >> Own() >> Linear(4, 8), Chain[Array2, Array2, str, OwnGrad, LinearGrad])
+assert_type(Input(4) >> Own() >> Linear(4, 8), Chain[Array2, Array2, Last[Linear[Any]], OwnGrad, LinearGrad])
 Sequential([Linear(4, 8), Own(), ReLU()])
 Sequential({"first": Linear(4, 8), "second": Own()})
 Stack([Linear(4, 3), Own(), ReLU()], input=(4,))

@@ -4,35 +4,14 @@ Every expected type and every necessary ignore is an assertion.
 """
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from checkers import ROOT, mypy, pyright
 
 FOLDER = Path(__file__).parent
-ROOT = FOLDER.parent.parent
 FILES = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("test_"))
-
-
-def mypy(*arguments: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    settings = ["--config-file", str(FOLDER / "plain.ini"), "--cache-dir", str(cache)]
-    command = [sys.executable, "-m", "mypy", *settings, *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-def pyright(project: Path) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    return subprocess.run(
-        [sys.executable, "-m", "pyright", "-p", str(project), "--outputjson"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PATH": path},
-    )
 
 
 @pytest.fixture(scope="module")

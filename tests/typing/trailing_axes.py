@@ -4,7 +4,7 @@ Read by mypy --strict and by pyright --strict, never run.
 """
 
 from dataclasses import dataclass
-from typing import assert_type, final
+from typing import Any, assert_type, final
 
 from typednn import (
     Array1,
@@ -23,6 +23,7 @@ from typednn import (
     PositionwiseChain,
     S,
 )
+from typednn.contracts.operands import Last
 from typednn.layer import Rows
 from typednn.layers import Conv2d, Conv2dGrad, Flatten, FlattenGrad, Linear, LinearGrad, ReLU, Residual, ResidualGrad
 
@@ -84,30 +85,39 @@ None3 = ElementwiseGrad[Array3, None]
 
 # ------------------------------------------------------------------ of rank 2 and of rank 3
 
-assert_type(Linear(3, 4) >> Map(4, 5), Chain[Array2, Array2, str, LinearGrad, Map2])
-assert_type(Swap() >> Map(4, 5), Chain[Array3, Array3, str, SwapGrad, Map3])
-assert_type(Linear(3, 4) >> ReLU() >> Map(4, 5) >> Linear(5, 2), Chain[Array2, Array2, str, LinearGrad, None2, Map2, LinearGrad])
-assert_type(Swap() >> Map(4, 5) >> ReLU() >> Swap(), Chain[Array3, Array3, str, SwapGrad, Map3, None3, SwapGrad])
-assert_type(Map(4, 5) >> Linear(5, 2), Chain[Array2, Array2, str, Map2, LinearGrad])
-assert_type(Map(4, 5) >> Swap(), Chain[Array3, Array3, str, Map3, SwapGrad])
+assert_type(Linear(3, 4) >> Map(4, 5), Chain[Array2, Array2, Last[Map], LinearGrad, Map2])
+assert_type(Swap() >> Map(4, 5), Chain[Array3, Array3, Last[Map], SwapGrad, Map3])
+assert_type(
+    Linear(3, 4) >> ReLU() >> Map(4, 5) >> Linear(5, 2), Chain[Array2, Array2, Last[Linear[Any]], LinearGrad, None2, Map2, LinearGrad]
+)
+assert_type(Swap() >> Map(4, 5) >> ReLU() >> Swap(), Chain[Array3, Array3, Last[Swap[Any]], SwapGrad, Map3, None3, SwapGrad])
+assert_type(Map(4, 5) >> Linear(5, 2), Chain[Array2, Array2, Last[Linear[Any]], Map2, LinearGrad])
+assert_type(Map(4, 5) >> Swap(), Chain[Array3, Array3, Last[Swap[Any]], Map3, SwapGrad])
 assert_type(Map(4, 5) >> ReLU(), PositionwiseChain[MapGrad, None])
 assert_type(ReLU() >> Map(4, 5), PositionwiseChain[None, MapGrad])
 assert_type(ReLU() >> ReLU() >> Map(4, 5), PositionwiseChain[None, None, MapGrad])
 assert_type(Map(4, 5) >> Map(5, 6) >> ReLU(), PositionwiseChain[MapGrad, MapGrad, None])
 assert_type(
     Swap() >> (Map(4, 5) >> ReLU() >> Map(5, 6)),
-    Chain[Array3, Array3, str, SwapGrad, ElementwiseGrad[Array3, tuple[MapGrad, None, MapGrad]]],
+    Chain[
+        Array3, Array3, Last[PositionwiseChain[MapGrad, None, MapGrad]], SwapGrad, ElementwiseGrad[Array3, tuple[MapGrad, None, MapGrad]]
+    ],
 )
-assert_type(Swap() >> Residual(Map(4, 4) >> ReLU()), Chain[Array3, Array3, str, SwapGrad, ResidualGrad[Array3, MapRelu3, None]])
-assert_type(Map(4, 5) >> ReLU() >> Linear(5, 2), Chain[Array2, Array2, str, ElementwiseGrad[Array2, tuple[MapGrad, None]], LinearGrad])
-assert_type(Input(4) >> Map(4, 5), Chain[Array2, Array2, str, Map2])
-assert_type(Input(7, 4) >> Map(4, 5) >> ReLU(), Chain[Array3, Array3, str, Map3, None3])
-assert_type(Input(7, 4) >> ReLU() >> Map(4, 5), Chain[Array3, Array3, str, None3, Map3])
-assert_type(Tokens() >> Map(4, 5), FirstChain[IntArray2, Array3, str, TokensGrad, Map3])
-assert_type(Input(7, dtype=int) >> Tokens() >> Map(4, 5) >> ReLU(), FirstChain[IntArray2, Array3, str, TokensGrad, Map3, None3])
-assert_type(Flatten() >> Map(4, 5), Chain[Array4, Array2, str, FlattenGrad, Map2])
-assert_type(Map(4, 5) >> Flatten(), Chain[Array3, Array2, str, Map3, FlattenGrad[Array3]])
-assert_type(Conv2d(1, 6, 5) >> Flatten() >> Map(4, 5), Chain[Array4, Array2, str, Conv2dGrad, FlattenGrad, Map2])
+assert_type(
+    Swap() >> Residual(Map(4, 4) >> ReLU()),
+    Chain[Array3, Array3, Last[Residual[Array3, MapRelu3, Array3, None]], SwapGrad, ResidualGrad[Array3, MapRelu3, None]],
+)
+assert_type(
+    Map(4, 5) >> ReLU() >> Linear(5, 2), Chain[Array2, Array2, Last[Linear[Any]], ElementwiseGrad[Array2, tuple[MapGrad, None]], LinearGrad]
+)
+assert_type(Input(4) >> Map(4, 5), Chain[Array2, Array2, Last[Map], Map2])
+assert_type(Input(7, 4) >> Map(4, 5) >> ReLU(), Chain[Array3, Array3, Last[ReLU], Map3, None3])
+assert_type(Input(7, 4) >> ReLU() >> Map(4, 5), Chain[Array3, Array3, Last[Map], None3, Map3])
+assert_type(Tokens() >> Map(4, 5), FirstChain[IntArray2, Array3, Last[Map], TokensGrad, Map3])
+assert_type(Input(7, dtype=int) >> Tokens() >> Map(4, 5) >> ReLU(), FirstChain[IntArray2, Array3, Last[ReLU], TokensGrad, Map3, None3])
+assert_type(Flatten() >> Map(4, 5), Chain[Array4, Array2, Last[Map], FlattenGrad, Map2])
+assert_type(Map(4, 5) >> Flatten(), Chain[Array3, Array2, Last[Flatten[Array3, Array2, Any]], Map3, FlattenGrad[Array3]])
+assert_type(Conv2d(1, 6, 5) >> Flatten() >> Map(4, 5), Chain[Array4, Array2, Last[Map], Conv2dGrad, FlattenGrad, Map2])
 
 
 def gradients(rows: Array2, sequence: Array3, images: Array4) -> None:

@@ -14,6 +14,7 @@ from typing_extensions import TypeVar
 
 from typednn.arguments import integer
 from typednn.arrays import AnyArray, Array2, Array3, Array4
+from typednn.contracts.operands import Last
 from typednn.contracts.protocols import Part
 from typednn.errors import ArgumentError, explain
 from typednn.kernels.reshape import reshape
@@ -79,17 +80,19 @@ class Flatten(Layer[In, Out, FlattenGrad[In], S], Generic[In, Out, S]):
     @overload  # type: ignore[override]
     def __rrshift__(
         self: "Flatten[Array4, Array2]", other: Chain[Before, Array3, str, *Gs]
-    ) -> Chain[Before, Array2, str, *Gs, FlattenGrad[Array3]]: ...
+    ) -> Chain[Before, Array2, Last["Flatten[Array3, Array2]"], *Gs, FlattenGrad[Array3]]: ...
     @overload  # a FirstChain is a FirstLayer too, and grows
     def __rrshift__(  # pyright: ignore[reportOverlappingOverload]
         self: "Flatten[Array4, Array2]", other: FirstChain[Before, Array3, str, *Gs]
-    ) -> FirstChain[Before, Array2, str, *Gs, FlattenGrad[Array3]]: ...
+    ) -> FirstChain[Before, Array2, Last["Flatten[Array3, Array2]"], *Gs, FlattenGrad[Array3]]: ...
     @overload
-    def __rrshift__(self: "Flatten[Array4, Array2]", other: Input[Array3]) -> Chain[Array3, Array2, str, FlattenGrad[Array3]]: ...
+    def __rrshift__(
+        self: "Flatten[Array4, Array2]", other: Input[Array3]
+    ) -> Chain[Array3, Array2, Last["Flatten[Array3, Array2]"], FlattenGrad[Array3]]: ...
     @overload
     def __rrshift__(
         self: "Flatten[Array4, Array2]", other: Part[Before, Array3, ArrayGrad]
-    ) -> Chain[Before, Array2, str, ArrayGrad, FlattenGrad[Array3]]: ...
+    ) -> Chain[Before, Array2, Last["Flatten[Array3, Array2]"], ArrayGrad, FlattenGrad[Array3]]: ...
     def __rrshift__(self, other: Any) -> Any:
         return super().__rrshift__(other)
 

@@ -5,7 +5,9 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
 
     options      ``[tool.typednn-mypy]``
     facts        what is known of a module, for an editor or a report
-    body         one scope while mypy checks it
+    reveals      ``reveal_type`` in readable lines
+    checking     one module: evaluates its scopes when mypy has checked them
+    body         one scope
     statements   runs the statements of a constructor or a body
     evaluator    evaluates expressions; looks up the meaning of names in
     features/    the table from a name to its analysis: one file per feature
@@ -32,6 +34,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from mypy.checker_state import checker_state
 from mypy.nodes import Decorator, FuncDef, TypeInfo
 from mypy.options import Options as MypyOptions
 from mypy.plugin import (
@@ -48,17 +51,16 @@ from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 from typednn import shapes
 from typednn.mypy_plugin import classes, facts, options
 from typednn.mypy_plugin.body import Body
-from typednn.mypy_plugin.names import ConstructionCache
+from typednn.mypy_plugin.checking import FINISH, Checking
+from typednn.mypy_plugin.reveals import Reveals
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
 
 Answer = TypeVar("Answer")
 Hook: TypeAlias = Callable[[Any], Type]
 
-_SCOPES = 40  # scopes that are kept, beside the module's: more than functions stand within each other
 _STACKING = ("__rshift__", "__rrshift__")
 _CALLS = ("forward", "__call__", "backward", "update")
-_ARITHMETIC = ("__add__", "__sub__", "__mul__", "__truediv__", "__matmul__", "__radd__", "reshape", "transpose", "sum", "astype")
 
 
 class TypednnPlugin(Plugin):
@@ -69,8 +71,8 @@ class TypednnPlugin(Plugin):
         self.settings: options.Options = options.read(mypy_options.config_file)
         files = [*Path(__file__).parent.rglob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
-        self._cache = ConstructionCache(None)
-        self._bodies: list[Body] = []  # the scopes that mypy was in last, the latest first
+        self._checking = Checking(self.settings)
+        self._reveals = Reveals(self._revealed)
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
         """A change of settings, or of typednn itself, makes mypy check again."""
@@ -89,6 +91,9 @@ class TypednnPlugin(Plugin):
     # ------------------------------------------------------------------ following
 
     def get_function_hook(self, fullname: str) -> Hook | None:
+        if fullname == FINISH:
+            return self._finish
+        self._notice()
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
@@ -96,10 +101,9 @@ class TypednnPlugin(Plugin):
         return None if signature is None else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
 
     def get_method_hook(self, fullname: str) -> Hook | None:
+        self._notice()
         owner, _, name = fullname.rpartition(".")
-        if owner == classes.NDARRAY:
-            return self._hook(_arithmetic) if name in _ARITHMETIC else None
-        info = self._node(owner)
+        info = self._node(owner) if owner != classes.NDARRAY else None
         if not isinstance(info, TypeInfo):
             return None
         if name in _STACKING and _is_layer(info):
@@ -114,7 +118,7 @@ class TypednnPlugin(Plugin):
         info = self._node(owner) if name in _STACKING else None
         if not isinstance(info, TypeInfo) or not _is_layer(info):
             return None
-        return lambda ctx: self._safely(lambda: _stacking(self._body(ctx.api), ctx), ctx.default_signature, ctx)
+        return lambda ctx: self._safely(lambda: _stacking(self._checking.body(ctx.api), ctx), ctx.default_signature, ctx)
 
     def _annotated(self, ctx: AnalyzeTypeContext) -> Type:
         """``Float[Array2, "batch 10"]``: the string goes into the type; else the type is what stands first."""
@@ -124,25 +128,33 @@ class TypednnPlugin(Plugin):
     # ------------------------------------------------------------------ machinery
 
     def _hook(self, act: Callable[[Body, Any], Type]) -> Hook:
-        return lambda ctx: self._safely(lambda: act(self._body(ctx.api), ctx), ctx.default_return_type, ctx)
+        return lambda ctx: self._safely(lambda: act(self._checking.body(ctx.api), ctx), ctx.default_return_type, ctx)
+
+    def _revealed(self) -> None:
+        """mypy reveals a type: the scope is evaluated even if nothing else in it is of interest."""
+        try:
+            self._checking.body(checker_state.type_checker)
+        except Exception:  # as in `_notice`
+            if self.settings.debug:
+                raise
+
+    def _notice(self) -> None:
+        """mypy checks a module: it is evaluated afterwards."""
+        try:
+            self._reveals.watch(checker_state.type_checker)
+            self._checking.notice(checker_state.type_checker)
+        except Exception:  # as in `_safely`, where there is no place for a message
+            if self.settings.debug:
+                raise
+
+    def _finish(self, ctx: FunctionContext) -> Type:
+        none: list[Body] = []
+        for body in self._safely(lambda: list(self._checking.finished(ctx.api)), none, ctx):
+            self._safely(body.check, None, ctx)
+        return ctx.default_return_type
 
     def _node(self, fullname: str) -> Any:
         return getattr(self.lookup_fully_qualified(fullname), "node", None)
-
-    def _body(self, api: Any) -> Body:
-        """The scope that mypy is in: it makes a new binder whenever it begins to check one."""
-        body = next((body for body in self._bodies if body.binder is api.binder), None)
-        if body is not None:
-            return body
-        module = next((body for body in self._bodies if body.of_module and body.api is api), None)
-        run = api.msg.errors.error_info_map  # mypy begins each check, the daemon each update, with a new one
-        if run is not self._cache.run:
-            self._cache = ConstructionCache(run)
-        body = Body(api, module, self._cache, report_unknown=self.settings.report_unknown)
-        if module is not None and body.function is not None:
-            module.reach(body.function)
-        self._bodies = [body, *(each for place, each in enumerate(self._bodies) if place < _SCOPES or each is module)]
-        return body
 
     def _safely(self, hook: Callable[[], Answer], otherwise: Answer, ctx: Any) -> Answer:
         try:
@@ -187,15 +199,10 @@ def _stacked(body: Body, ctx: MethodContext) -> Type:
 
 
 def _called(body: Body, ctx: FunctionContext | MethodContext, signature: tuple[str, classes.Signature] | None = None) -> Type:
-    """A call of a layer, or of what has annotations."""
+    """A call of a layer, or of what has annotations: it is checked when the module is."""
     if signature is not None:
         body.remember(ctx.context, signature)
-    body.visit(ctx.context)
     return ctx.default_return_type
-
-
-def _arithmetic(body: Body, ctx: MethodContext) -> Type:
-    return ctx.default_return_type if body.annotated is None else _called(body, ctx)
 
 
 def plugin(version: str) -> type[Plugin]:

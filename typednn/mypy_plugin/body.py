@@ -1,67 +1,81 @@
-"""One scope while mypy checks it: a function body, a class body, the statements of a module.
+"""One scope: a function body, a class body, the statements of a module.
 
-mypy calls the plugin at every call it checks, in order. Each time the scope is evaluated up to the statement that mypy
-is in. Statements before it are final; those after it are evaluated with what is known so far. So every error is
-reported while mypy is in the scope, as one of its own errors, and only once.
+While mypy checks a scope, the types of layers need contracts, so the scope is evaluated silently up to the statement that
+mypy is in (`value`). When mypy has checked the module, the whole scope is evaluated once, with all types known, and every
+mistake is reported (`check`).
 """
 
 import ast
+import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from mypy import nodes
 from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.classes import SHAPE
-from typednn.mypy_plugin.features.constructors import symbolic
+from typednn.mypy_plugin.features.constructors import constants, symbolic
 from typednn.mypy_plugin.features.returns import returned
 from typednn.mypy_plugin.names import ConstructionCache, Names, meaning
 from typednn.mypy_plugin.sizes import names_of, promised
-from typednn.mypy_plugin.statements import Statements, forget
+from typednn.mypy_plugin.statements import Statements
 from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import (
     DOT,
+    FLEXIBLE,
     UNKNOWN,
+    Array,
+    Constant,
     Environment,
     Layer,
+    Pack,
     Reference,
     Value,
     lookup,
     printed,
     symbol,
+    unshared,
 )
 from typednn.shapes import Lookup, unknown
 
+Scope: TypeAlias = "nodes.FuncDef | nodes.TypeInfo | nodes.MypyFile"
+
 
 class Body(Names):
-    """A scope that mypy is checking. ``binder`` is mypy's own record of that check, new for each."""
+    """One scope of the module that mypy checks.
 
-    def __init__(self, api: Any, module: "Body | None", cache: ConstructionCache, *, report_unknown: bool) -> None:
+    ``outer`` is the module's own, for the values of its names; ``around`` the function that a nested function stands in.
+    """
+
+    def __init__(
+        self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache, *, report_unknown: bool
+    ) -> None:
         super().__init__(api, api.tree.fullname, cache, follows=True)
-        self.outer = module  # the statements of the module, for the values of its names
-        self.binder: Any = api.binder
+        self.outer = outer
+        self.around = around
+        self.binder: Any = None  # mypy's own record of its check of this scope, new for each
         self.report_unknown = report_unknown
+        self.reporting = False
         self.context: Any = None
-        self.reported: dict[tuple[int, str], Any] = {}
+        self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
+        self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
-        function = api.scope.current_function()
-        self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
+        self.function: nodes.FuncDef | None = scope if isinstance(scope, nodes.FuncDef) else None
         self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
-        self.in_constructor: bool = self.info is not None and function.name == "__init__"
+        self.in_constructor: bool = self.info is not None and self.function is not None and self.function.name == "__init__"
         module_facts = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
             classes.signature(self.function, module_facts.aliases) if self.function is not None else None
         )
         parameters = self.annotated["parameters"] if self.annotated else []
         self.parameters: syntax.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
-        scope = function or api.scope.active_class() or api.tree
-        self.of_module: bool = scope is api.tree
-        source = scope.body.body if self.function else scope.defn.defs.body if isinstance(scope, nodes.TypeInfo) else None
-        self.statements: list[ast.stmt] = syntax.block(source or getattr(scope, "defs", []))  # a lambda has no statements
+        self.statements: list[ast.stmt] = syntax.block(_statements(scope))
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
         nodes_within = [node for each in self.statements for node in ast.walk(each)]
@@ -70,10 +84,11 @@ class Body(Names):
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_facts.copied
+        self.touched: frozenset[str] = module_facts.touched if self.function is None else frozenset()
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
-        self.evaluator: Statements = Statements(self, names, rebound=self.rebound)
+        self.evaluator: Statements = Statements(self, names, rigid=(names,), rebound=self.rebound, unsteady=self.rebound | often)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -83,19 +98,38 @@ class Body(Names):
         arguments = [] if self.function is None else self.function.arguments
         env: Environment = {}
         if self.function is not None and self.info is not None and arguments and arguments[0].variable.name == "self":
-            env["self"] = own = of_class(self.info) if self.in_constructor else symbolic(self.evaluator, self.info)
+            env["self"] = own = (
+                of_class(self.info, "", constants(self.evaluator, self.info))
+                if self.in_constructor
+                else symbolic(self.evaluator, self.info)
+            )
             self.attributes = lookup(own.attributes)
             self.evaluator.own = own
-            self.evaluator.assigned = classes.named(self.info, "assigned")
+            self.evaluator.assigned = classes.assigned(self.info)
+            self.evaluator.rigid = self._rigid(own)
         if self.function is not None and self.annotated is not None:
             self.evaluator.returns = partial(returned, self.evaluator, self.function, self.annotated, self.attributes)
         return {each.variable.name: self._parameter(each) for each in arguments} | env
+
+    def _rigid(self, own: Layer) -> tuple[frozenset[str], ...]:
+        """The names that stand for any sizes: the axes of this function with the sizes that it names, and all sizes of the class."""
+        if self.info is None or self.annotated is None:
+            return self.evaluator.rigid
+        flexible = own.attributes.get(FLEXIBLE, UNKNOWN)
+        known = {str(each.value) for each in flexible.items if isinstance(each, Constant)} if isinstance(flexible, Pack) else set[str]()
+
+        def sizes(facts: object) -> frozenset[str]:
+            found = (self.attributes(path) for path in re.findall(r"\{(self\.[\w.\[\]]+)\}", json.dumps(facts)))
+            return frozenset(name for size in found if size is not None for name in size.names()) - known
+
+        of_class = sizes([[facts["methods"], facts["fields"]] for _, facts in classes.all_facts(self.info)])
+        return (self.evaluator.names | sizes(self.annotated), of_class)
 
     def _parameter(self, argument: nodes.Argument) -> Value:
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)
         if argument.kind.is_star() or name in self.rebound:
             return UNKNOWN
-        alternatives = self.parameters.get(name, [])
+        alternatives = self.parameters.get(name, []) if classes.is_array(declared) else []
         if len(alternatives) == 1:
             kind, text = alternatives[0]
             return promised(self.evaluator, text, kind, self.attributes)
@@ -159,34 +193,67 @@ class Body(Names):
             case ast.Name(id=name):
                 return name not in self.shared
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if self.info and self.in_constructor:
-                passed_on = classes.named(self.info, "passed_on")
+                passed_on = classes.passed_on(self.info)
                 return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | passed_on
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
             case _:
                 return False
 
-    def visit(self, context: Any) -> None:
-        """Check what is known by now, from the statement that mypy is in to the end of a function."""
-        if not self._reach(context):
-            self.evaluator.evaluate(syntax.expression(context), {})
-            return
-        end = len(self.statements) if self.function is not None else self.position + 1
-        self.evaluator.values = {}
-        self.evaluator.run(self.statements[self.position : end], dict(self.env))
+    def check(self) -> None:
+        """Evaluate the whole scope once, with all that mypy found, and report what does not fit."""
+        self.reporting = True
+        try:
+            with self._target():
+                self._whole()
+        finally:
+            self.reporting = False
+
+    def faults(self) -> frozenset[int]:
+        """The nodes that are refused here, whoever calls it."""
+        if self.refusals is None:
+            self._whole()
+        return frozenset(self.refusals or ())
+
+    def _whole(self) -> None:
+        self.refusals = set()
+        self.evaluator.begin()
+        self.env, self.position = self._entry(), len(self.statements)
+        self.env = self.evaluator.run(self.statements, self.env) or self.env
+
+    def held(self, name: str) -> Value:
+        """What a name of this module holds, where nothing changes it afterwards."""
+        value = UNKNOWN if name in self.evaluator.unsteady else self.env.get(name, UNKNOWN)
+        if unshared(value) is value:
+            return value
+        return replace(value, frozen=True) if isinstance(value, Pack) and name not in self.touched else UNKNOWN
+
+    @contextmanager
+    def _target(self) -> Iterator[None]:
+        """As mypy's daemon sees it, errors and dependencies belong to the outermost function."""
+        outermost, target = self, self.api.tscope
+        while outermost.around is not None:
+            outermost = outermost.around
+        kept, target.function = target.function, outermost.function
+        try:
+            yield
+        finally:
+            target.function = kept
+
+    def checked(self) -> bool:
+        """Whether mypy has checked these statements, and did not leave them out."""
+        walked = (syntax.origin(node) for each in self.statements for node in ast.walk(each))
+        return any(isinstance(each, nodes.Expression) and self.type_of(each) is not None for each in walked)
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
         self.context = context
-        places = reversed(range(len(self.statements)))
+        places = range(self.position, len(self.statements))
         place = next((place for place in places if _holds(syntax.origin(self.statements[place]), context)), None)
         if place is None:
             return False
         if place != self.position:
             self.settled = {}
-        if place < self.position:  # mypy checks it again, in a loop or a finally: nothing is certain
-            self.env = forget(self.env, self.statements)
-            self.position = place
         while self.position < place:
             self._step()
         return True
@@ -206,11 +273,13 @@ class Body(Names):
         expression = syntax.origin(node)
         if not isinstance(expression, nodes.NameExpr):
             return super().resolve(name)
+        if self.around is not None and expression.kind == nodes.LDEF:
+            return self.around.held(name) if name in self.around.env else self.around.resolve(name, node)
         if expression.kind != nodes.GDEF or expression.node is None:
             return UNKNOWN
-        if self.outer is not None and name not in self.outer.shared and expression.node.fullname == f"{self.module}.{name}":
-            value = self.outer.env.get(name, UNKNOWN)  # more than its type says: how it was built
-            if isinstance(value, Layer):
+        if self.outer is not None and expression.node.fullname == f"{self.module}.{name}":
+            value = self.outer.held(name)  # more than its type says: how it was built
+            if value is not UNKNOWN and not isinstance(value, Array):
                 return value
         return meaning(expression.node)
 
@@ -229,39 +298,42 @@ class Body(Names):
         _, earlier = self.signatures.get(id(context), (None, signature))
         self.signatures[id(context)] = (context, signature if earlier == signature else None)
 
-    def complain(self, message: str, node: ast.AST) -> None:
-        context = syntax.origin(node) or self.context
-        text = printed(message)
-        self.reported[id(context), text] = context
-        self._report(lambda: self.api.fail(text, context, code=SHAPE))
+    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None) -> None:
+        calling = syntax.origin(caller)
+        context = syntax.origin(node) or calling or self.context
+        text = printed(message) + (f" (called in line {calling.line})" if calling is not None and context is not calling else "")
+        if " axes (" in text:
+            self.refused.add(id(context))
+        if self.refusals is not None:
+            self.refusals.add(id(context))
+        if self.reporting:
+            self.api.fail(text, context, code=SHAPE)
 
     def refused_rank(self, node: Any) -> bool:
         """Whether ``node`` was refused for its number of axes, which mypy would report again in its own words."""
-        return any(key == id(node) and " axes (" in text for key, text in self.reported)
+        return id(node) in self.refused
 
     def type_of(self, node: Any) -> Type | None:
         """The type that mypy found for an expression that it has checked."""
         return cast("Type | None", self.api.lookup_type_or_none(node))
 
     def note(self, message: str, node: ast.AST) -> None:
-        self._report(lambda: self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE))
-
-    def _report(self, report: Callable[[], None]) -> None:
-        """Report outside of mypy's trials of overloads: the error holds for every overload, and must not decide between them.
-
-        Nothing is printed twice: mypy drops equal errors.
-        """
-        errors = self.api.msg.errors
-        watchers = errors._watchers
-        errors._watchers = []
-        try:
-            report()
-        finally:
-            errors._watchers = watchers
+        if self.reporting:
+            self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE)
 
     def lost(self, what: str, node: ast.AST) -> None:
         if self.report_unknown:
             self.note(f"not proven: {what}", node)
+
+
+def _statements(scope: Scope) -> list[nodes.Statement]:
+    match scope:
+        case nodes.FuncDef(body=block):
+            return block.body
+        case nodes.TypeInfo(defn=defined):
+            return defined.defs.body
+        case _:
+            return scope.defs
 
 
 def _holds(statement: Any, context: Any) -> bool:

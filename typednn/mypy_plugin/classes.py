@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
 from mypy.plugin import AnalyzeTypeContext, ClassDefContext
-from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, Type, UnboundType, UnionType, get_proper_type
+from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, NoneType, Type, TypeVarType, UnionType, get_proper_type
 
 from typednn.mypy_plugin import syntax
 
@@ -56,9 +56,13 @@ class ClassFacts(TypedDict):
     inner: dict[str, str]  # of a wrapper: field -> the contract for the layers in it
     constructor: str
     constants: dict[str, str]
-    assigned: list[str]  # attributes that methods other than the constructor assign, or the module on other names than self
+    assigned: dict[
+        str, list[str]
+    ]  # by method but the constructor: attributes that it assigns; by "": those that the module assigns on others
+    calls: dict[str, list[str]]  # by method: the methods of self that it calls
     passed_on: list[str]  # attributes that methods pass on, or store elsewhere
-    dataclass: list[list[str]]  # [field, default as text]
+    dataclass: list[list[str]]  # of a dataclass or a NamedTuple: [field, default as text]
+    integers: list[str]  # the fields that are declared as int
 
 
 def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | None:
@@ -87,15 +91,16 @@ def read_class(ctx: ClassDefContext) -> None:
     if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
         return
     module = in_module(tree)
-    functions = syntax.functions(ctx.cls.defs)
-    methods = {name: read for name, function in functions.items() if (read := signature(function, module.aliases)) is not None}
+    functions, plain = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, known=True)
+    methods = {name: read for name, function in plain.items() if (read := signature(function, module.aliases)) is not None}
     fields = {
         name: [syntax.word(declared), alternatives]
         for name, declared, _ in syntax.declared(ctx.cls.defs.body)
         if (alternatives := syntax.annotation(declared, module.aliases))
     }
-    holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
-    if not (info.has_base(MODULE) or methods or fields or holds):
+    holds = any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
+    record = is_record(ctx.cls) or any(known["dataclass"] for base in info.mro[1:] if (known := facts_of(base)) is not None)
+    if not (info.has_base(MODULE) or methods or fields or holds or record or info.has_base("enum.Enum")):
         return
     if info.has_base(FORMULA) and "formula" in methods:
         methods |= _of_formula(methods["formula"])
@@ -107,9 +112,12 @@ def read_class(ctx: ClassDefContext) -> None:
         "inner": {name: text for name, declared, _ in syntax.declared(ctx.cls.defs.body) if (text := syntax.inner_contract(declared))},
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
-        "assigned": sorted(syntax.assigned(each for name, body in bodies.items() if name != "__init__" for each in body) | module.assigned),
+        "assigned": {name: sorted(syntax.assigned(body)) for name, body in bodies.items() if name != "__init__"}
+        | {"": sorted(module.assigned)},
+        "calls": {name: sorted(syntax.called_on_self(body)) for name, body in bodies.items()},
         "passed_on": sorted(syntax.passed_on(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
+        "integers": [name for name, declared, _ in syntax.declared(ctx.cls.defs.body) if syntax.word(declared) == "int"],
     }
     text = json.dumps(facts)
     info.metadata[KEY] = {"facts": text}
@@ -138,6 +146,17 @@ class InModule:
     def copied(self) -> set[str]:
         """The names that it assigns to other names: the types of both must stay compatible."""
         return syntax.copied(self.body)
+
+    @cached_property
+    def changed_by_decorators(self) -> set[int]:
+        """The functions of which a decorator may make something else, by their ids."""
+        decorators = syntax.decorated(self.statements)
+        return {id(each.func) for each in decorators if not syntax.keeps_signature(each.original_decorators)}
+
+    @cached_property
+    def touched(self) -> frozenset[str]:
+        """The names that it changes more than once, in functions too: a list may then hold something else."""
+        return frozenset(name for name, times in Counter(syntax.changed(self.body)).items() if times > 1)
 
     @cached_property
     def body(self) -> list[ast.stmt]:
@@ -179,13 +198,24 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     return {name: texts[name] if name in texts and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
 
 
-def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
-    """The fields of a dataclass, which are its constructor's parameters."""
+def is_record(cls: nodes.ClassDef) -> bool:
+    """Whether a class is a dataclass or a NamedTuple: its fields are its constructor's parameters."""
     decorated = any("dataclass" in ast.unparse(syntax.expression(each)) for each in cls.decorators)
+    return decorated or any(syntax.decorator(syntax.expression(each)) == "NamedTuple" for each in cls.base_type_exprs)
+
+
+def record(info: nodes.TypeInfo) -> list[list[str]]:
+    """The fields of a dataclass with those of its bases, or of a NamedTuple: each with its default as text."""
+    fields = {name: default for _, facts in all_facts(info) for name, default in facts["dataclass"]}
+    return [[name, default] for name, default in fields.items()] or (_dataclass(info.defn) if info.is_named_tuple else [])
+
+
+def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
+    record = is_record(cls)
     return [
-        [name, "" if isinstance(value, nodes.TempNode) else ast.unparse(syntax.expression(value))]
+        [name, "" if isinstance(value, nodes.TempNode) else ast.unparse(ast.fix_missing_locations(syntax.expression(value)))]
         for name, declared, value in syntax.declared(cls.defs.body)
-        if decorated and isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer")
+        if record and declared is not None and syntax.word(declared) not in ("ClassVar", "Parameter", "Kept", "Buffer")
     ]
 
 
@@ -207,8 +237,42 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
     for base in info.mro:
         facts = facts_of(base)
         if name in base.names or (facts is not None and name in facts["methods"]):
-            return None if facts is None else facts["methods"].get(name)
+            signature = None if facts is None else facts["methods"].get(name)
+            node = base.names[name].node if name in base.names else None
+            function = node.func if isinstance(node, nodes.Decorator) else node
+            declared = get_proper_type(function.type) if isinstance(function, nodes.FuncDef) else None
+            return of_arrays(signature, declared) if signature is not None and isinstance(declared, CallableType) else signature
     return None
+
+
+def of_arrays(signature: Signature, declared: CallableType) -> Signature | None:
+    """What a signature says about NumPy's arrays. Other arrays have rules of their own."""
+    kinds = [is_array(each) for each in declared.arg_types]
+    ends = [is_array(each) for each in syntax.elements(get_proper_type(declared.ret_type))]
+    pairs = zip(signature["parameters"], kinds, strict=False)
+    parameters = [(name, alternatives if own else []) for (name, alternatives), own in pairs]
+    results = [alternatives if own else [] for alternatives, own in zip(signature["result"], ends, strict=False)]
+    if len(parameters) < len(signature["parameters"]) or len(results) < len(signature["result"]):
+        return signature
+    known = any(alternatives for _, alternatives in parameters) or any(results)
+    return {"parameters": parameters, "result": results} if known else None
+
+
+def is_array(declared: Type | None) -> bool:
+    """Whether a type is one of NumPy's arrays, or a choice of them; a type variable without a bound may be."""
+    match get_proper_type(declared):
+        case Instance(type=info):
+            return info.has_base(NDARRAY)
+        case UnionType(items=items):
+            arrays = [each for each in items if not isinstance(get_proper_type(each), NoneType)]
+            return bool(arrays) and all(map(is_array, arrays))
+        case TypeVarType(values=[_, *_] as values):
+            return all(map(is_array, values))
+        case TypeVarType(upper_bound=bound):
+            above = get_proper_type(bound)
+            return is_array(above) or (isinstance(above, Instance) and above.type.fullname == "builtins.object")
+        case _:
+            return False
 
 
 def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:
@@ -232,9 +296,28 @@ def positive(info: nodes.TypeInfo) -> set[str]:
     return {name for text in texts for name in re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", text)}
 
 
-def named(info: nodes.TypeInfo, what: Literal["assigned", "passed_on"]) -> frozenset[str]:
-    """Attributes that some method other than a constructor assigns: they may change at any time. Or those that some method passes on."""
-    return frozenset(name for _, facts in all_facts(info) for name in facts[what])
+def passed_on(info: nodes.TypeInfo) -> frozenset[str]:
+    """Attributes that some method passes on."""
+    return frozenset(name for _, facts in all_facts(info) for name in facts["passed_on"])
+
+
+def assigned(info: nodes.TypeInfo) -> frozenset[str]:
+    """Attributes that some method assigns which is not a part of the constructor: they may change at any time."""
+    parts = parts_of_constructor(info)
+    return frozenset(
+        name for _, facts in all_facts(info) for method, names in facts["assigned"].items() if method not in parts for name in names
+    )
+
+
+def parts_of_constructor(info: nodes.TypeInfo) -> frozenset[str]:
+    """The methods that constructors alone call, such as ``self._build()``, and ``__post_init__``."""
+    each = [facts["calls"] for _, facts in all_facts(info)]
+    found, new = set[str](), {"__init__", "__post_init__"}
+    while new:
+        found |= new
+        new = {name for calls in each for method in new for name in calls.get(method, [])} - found
+    others = {name for calls in each for method, names in calls.items() if method not in found for name in names}
+    return frozenset(found - others)
 
 
 def constructor_owner(mro: Iterable[nodes.TypeInfo]) -> nodes.TypeInfo | None:
@@ -249,6 +332,13 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     """``Float[Array2, "batch 10"]``: the array's type, with the string on it; an error where their ranks differ."""
     analyser: Any = ctx.api
     analyzed: Type = analyser.try_analyze_special_unbound_type(ctx.type, "typing.Annotated")
+    semantic: Any = analyser.api
+    scope = getattr(semantic, "scope", None)
+    function = next(iter(getattr(scope, "functions", [])[-1:]), getattr(scope, "function", None))
+    if isinstance(function, nodes.FuncDef) and function.is_decorated:
+        tree = semantic.modules.get(semantic.cur_mod_id)
+        if tree is None or id(function) in in_module(tree).changed_by_decorators:
+            return analyzed
     if len(ctx.type.args) == 2 and syntax.word(ctx.type) in syntax.KINDS:
         text = syntax.text_of(ctx.type.args[1])
         wrong = None if text is None else syntax.rank_error(syntax.word(ctx.type.args[0]), text)

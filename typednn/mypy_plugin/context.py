@@ -12,6 +12,7 @@ from mypy.nodes import TypeInfo
 from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
 from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Value
+from typednn.shapes import Dim, differ, same
 
 Result = TypeVar("Result")
 
@@ -27,9 +28,18 @@ class Context(ABC):
     base: TypeInfo | None = None  # the class whose constructor this body is
     of: TypeInfo | None = None  # the class of the instance it works on
     hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
+    assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that receives self
     _last: dict[Hashable, tuple[tuple[object, ...], Any]] = field(
         default_factory=dict[Hashable, tuple[tuple[object, ...], Any]], init=False
     )
+
+    flexible: set[str] = field(default_factory=set[str])  # names whose sizes the body compares: they may be equal
+    # Names that stand for any sizes: of axes that the function's own parameters declare; and of the sizes of its class.
+    rigid: tuple[frozenset[str], ...] = ()
+
+    def comparison(self) -> "Comparison":
+        """How sizes are compared in this body."""
+        return Comparison(tuple(each - self.flexible for each in self.rigid))
 
     @abstractmethod
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
@@ -44,8 +54,20 @@ class Context(ABC):
         """What a whole body returns, as far as all of its returns agree."""
 
     @abstractmethod
-    def inside(self, module: str, under: Hashable) -> "Context":
-        """The context of a constructor or a function that is called, silent, with what constructors share."""
+    def apply(self, function: Value, call: "Call") -> Value:
+        """The result of a function for the arguments of a call."""
+
+    @abstractmethod
+    def operated(self, op: ast.operator, call: "Call") -> Value:
+        """The result of an operator for the two arguments of a call."""
+
+    @abstractmethod
+    def inside(self, module: str, under: Hashable, names: frozenset[str] = frozenset()) -> "Context":
+        """The context of a constructor or a function that is called: it keeps its complaints, as `Names.complaints`."""
+
+    def begin(self) -> None:
+        """Forget what was evaluated so far."""
+        self._last.clear()
 
     def cached(self, key: Hashable, operands: tuple[object, ...], compute: Callable[[], Result]) -> Result:
         """The last result for ``key`` if the operands are identical, else a new one: a body is evaluated many times."""
@@ -53,6 +75,24 @@ class Context(ABC):
         if last is None or list(map(id, last[0])) != list(map(id, operands)):
             last = self._last[key] = (operands, compute())
         return cast("Result", last[1])
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Whether two sizes differ: for all sizes, or because two names that stand for any sizes are equal by luck only."""
+
+    rigid: tuple[frozenset[str], ...]
+    by_luck: bool = False
+
+    def __call__(self, a: Dim, b: Dim) -> bool:
+        if differ(a, b):
+            return True
+        names = a.names() | b.names()
+        rounded = any(not isinstance(atom, str) for size in (a, b) for product, _ in size.terms for atom in product)
+        if rounded or not any(names <= each for each in self.rigid) or not a.names() or not b.names() or same(a, b):
+            return False
+        self.by_luck = True
+        return True
 
 
 @dataclass(frozen=True, slots=True)

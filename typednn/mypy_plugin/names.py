@@ -14,6 +14,7 @@ from mypy.server.trigger import make_trigger
 from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes
+from typednn.mypy_plugin.syntax import keeps_signature
 from typednn.mypy_plugin.types import rank_of, value_of
 from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number
 
@@ -31,6 +32,8 @@ class ConstructionCache:
     results: dict[Hashable, tuple[Any, set[str]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str]]"])
     requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
     constructions: int = 0
+    held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
+    faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()  # the nodes that are refused in a function by itself
 
 
 @dataclass(eq=False)
@@ -40,16 +43,27 @@ class Names:
     api: Any
     module: str
     cache: ConstructionCache
+    complaints: list[tuple[str, ast.AST]] = field(default_factory=list["tuple[str, ast.AST]"])
     follows: bool = False  # whether it is of the module that mypy checks, reached from there by its own functions and constructors alone
 
-    def at_hand(self, fullname: str) -> bool:
-        """Whether a function's body can be followed: it stands in the module that mypy checks, read as it is now."""
-        return self.follows and fullname.rpartition(".")[0] == self.api.tree.fullname
+    def reads(self, module: str) -> bool:
+        """Whether the bodies of a module's functions can be followed: of the one that mypy checks, read as it is now."""
+        return self.follows and module == self.api.tree.fullname
+
+    def keeps_signature(self, function: nodes.FuncDef) -> bool:
+        """Whether no decorator makes something else of a function of the module that mypy checks."""
+        if not function.is_decorated:
+            return True
+        symbol = (function.info.names if function.info else self.api.tree.names).get(function.name)
+        node = symbol.node if symbol is not None else None
+        first = node.items[0] if isinstance(node, nodes.OverloadedFuncDef) and node.is_property else node
+        return isinstance(first, nodes.Decorator) and keeps_signature(first.original_decorators)
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         """The value of a name."""
         tree = self.api.modules.get(self.module)
-        return UNKNOWN if tree is None else self.within(tree, name)
+        held = self.cache.held(name) if self.reads(self.module) else UNKNOWN
+        return UNKNOWN if tree is None else self.within(tree, name) if held is UNKNOWN else held
 
     def within(self, module: Any, name: str) -> Value:
         """The value of a name in another module."""
@@ -86,7 +100,7 @@ class Names:
 
     def inside(self, module: str) -> "Names":
         """The names of another module."""
-        return Names(self.api, module, self.cache, self.follows and module == self.api.tree.fullname)
+        return Names(self.api, module, self.cache, follows=self.follows and module == self.api.tree.fullname)
 
     def typed(self, node: ast.expr) -> Value:
         """What the type alone says of an expression."""
@@ -95,8 +109,9 @@ class Names:
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         """The name and the annotation strings of the function that a call calls."""
 
-    def complain(self, message: str, node: ast.AST) -> None:
-        """Report an error."""
+    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None) -> None:
+        """Keep an error, for whoever called what is evaluated here. ``caller``: the call whose arguments are to blame."""
+        self.complaints.append((message, node))
 
     def note(self, message: str, node: ast.AST) -> None:
         """Report a note."""

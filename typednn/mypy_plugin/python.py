@@ -6,9 +6,38 @@ Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 import ast
 from functools import reduce
 
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join, show
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Array,
+    Constant,
+    Function,
+    Layer,
+    Many,
+    Number,
+    Pack,
+    Partial,
+    Slice,
+    Value,
+    integer_of,
+    join,
+    number,
+    show,
+)
+from typednn.shapes import Flow
 
 UNROLLED = 64  # elements that are evaluated one by one, at most
+
+
+def member(owner: str, name: str, value: Value, *, integer: bool) -> Value:
+    """A member of an enum; of an `IntEnum` it is the integer itself."""
+    if integer:
+        return value
+    return Layer(f"{owner.rpartition('.')[2]}.{name}", owner, attributes={"name": Constant(name), "value": value})
+
+
+def value_of_member(value: Value) -> Value:
+    """What a member of an enum stands for."""
+    return value.attributes.get("value", UNKNOWN) if isinstance(value, Layer) else value
 
 
 def unary(op: ast.unaryop, value: Value) -> Value:
@@ -16,8 +45,6 @@ def unary(op: ast.unaryop, value: Value) -> Value:
     match op, value:
         case ast.USub(), Number():
             return Number(-value.size, value.positive)
-        case ((ast.USub() | ast.UAdd()), Array()):
-            return value
         case ast.Not(), _:
             decided = truth(value)
             return UNKNOWN if decided is None else Constant(not decided)
@@ -32,6 +59,14 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return Constant((a == b) == isinstance(op, ast.Is))
         case ast.Eq() | ast.NotEq() if isinstance(a, Constant) and isinstance(b, Constant):
             return Constant((a.value == b.value) == isinstance(op, ast.Eq))
+        case ast.Eq() | ast.NotEq() if isinstance(a, Constant | Number) and isinstance(b, Constant | Number) and _never_equal(a, b):
+            return Constant(isinstance(op, ast.NotEq))
+        case ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() if isinstance(a, Layer) and isinstance(b, Layer) and _enum(a) and _enum(b):
+            return Constant((a == b) == isinstance(op, ast.Is | ast.Eq))
+        case ast.In() | ast.NotIn() if isinstance(b, Pack) and isinstance(a, Constant | Number):
+            found = a in b.items or (bool(b.keys) and show(a) in b.keys)
+            sure = found or all(isinstance(each, Constant) or integer_of(each) is not None for each in (*b.items, a)) or bool(b.keys)
+            return Constant(found == isinstance(op, ast.In)) if sure else UNKNOWN
         case _ if (first := integer_of(a)) is not None and (second := integer_of(b)) is not None:
             answers: dict[type[ast.cmpop], bool] = {
                 ast.Eq: first == second, ast.NotEq: first != second, ast.Lt: first < second, ast.LtE: first <= second,
@@ -42,6 +77,16 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return UNKNOWN
 
 
+def _never_equal(a: Value, b: Value) -> bool:
+    """A number beside a string or None."""
+    plain = [each.value for each in (a, b) if isinstance(each, Constant)]
+    return len(plain) == 1 and (plain[0] is None or isinstance(plain[0], str))
+
+
+def _enum(value: Layer) -> bool:
+    return value.attributes.keys() == {"name", "value"}
+
+
 def truth(value: Value) -> bool | None:
     """Whether a condition holds; None where it may or may not."""
     match value:
@@ -49,16 +94,38 @@ def truth(value: Value) -> bool | None:
             return bool(inner)
         case Number() if value.size.value is not None:
             return bool(value.size.value)
-        case Pack(items=items) if value.frozen:
+        case Pack(items=items):
             return bool(items)
+        case Function() | Partial():
+            return True
         case _:
             return None
+
+
+def key(shown: str) -> str | None:
+    """The text of a dict's key that is a string; None of any other."""
+    literal = ast.literal_eval(shown) if shown[:1] in ("'", '"') else None
+    return literal if isinstance(literal, str) else None
+
+
+def dictionary(pairs: Value) -> Value:
+    """A dict of pairs, if all keys are known."""
+    items = [each.items for each in pairs.items if isinstance(each, Pack) and len(each.items) == 2] if isinstance(pairs, Pack) else []
+    if not isinstance(pairs, Pack) or len(items) < len(pairs.items) or not all(isinstance(name, Constant | Number) for name, _ in items):
+        return UNKNOWN
+    latest = {show(name): value for name, value in items}
+    return Pack(tuple(latest.values()), keys=tuple(latest))
 
 
 def item(base: Value, place: Value) -> Value:
     """``base[place]``: of a tuple, a list, a dict, a stack."""
     index = integer_of(place)
     match base:
+        case Pack(items=items, keys=()) if isinstance(place, Slice):
+            ends = [None if end == Constant(None) else integer_of(end) for end in (place.start, place.stop, place.step)]
+            given = [end != Constant(None) for end in (place.start, place.stop, place.step)]
+            known = all(end is not None for end, is_given in zip(ends, given, strict=True) if is_given)
+            return Pack(items[slice(*ends)], frozen=base.frozen) if known and ends[2] != 0 else UNKNOWN
         case Pack(items=items, keys=keys) if keys:
             return items[keys.index(show(place))] if show(place) in keys else UNKNOWN
         case Pack(items=items) | Layer(parts=tuple(items)) if index is not None and -len(items) <= index < len(items):
@@ -69,11 +136,20 @@ def item(base: Value, place: Value) -> Value:
             return UNKNOWN
 
 
+def keys_of(value: Pack) -> tuple[Value, ...]:
+    """The keys of a dict."""
+    return tuple(
+        Constant(text) if (text := key(each)) is not None else number(int(each)) if each.isdecimal() else UNKNOWN for each in value.keys
+    )
+
+
 def elements(value: Value) -> Value:
-    """The values of an iteration; the keys of a dict are no sizes."""
-    if isinstance(value, Pack) and value.keys:
-        return Pack((UNKNOWN,) * len(value.items), frozen=True)
-    return value
+    """The values of an iteration; of a dict its keys."""
+    if isinstance(value, Array) and value.flow.shape:
+        row = Array(Flow.of(value.flow.shape[1:]), value.kind)
+        count = value.flow.shape[0].value if value.flow.shape[0] is not None else None
+        return Pack((row,) * count) if count is not None and count <= UNROLLED else Many(row)
+    return Pack(keys_of(value), frozen=True) if isinstance(value, Pack) and value.keys else value
 
 
 def element(value: Value) -> Value:

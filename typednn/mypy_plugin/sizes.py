@@ -3,11 +3,11 @@
 import ast
 from dataclasses import replace
 
-from mypy.nodes import TypeInfo
+from mypy.nodes import TypeInfo, Var
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
-from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Reference, Value, known, lookup
+from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Reference, Value, known, lookup
 from typednn.shapes import Dim, Flow, Lookup, Shape, Unifier, parse
 
 # jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are checked by mypy.
@@ -31,9 +31,20 @@ def array(context: Context, shape: "Shape | None", kind: str = "") -> Value:
     return Array(replace(flow, symbols={**{each: Dim.named(each) for each in context.names}, **flow.symbols}), kind)
 
 
+def settled(context: Context, value: Value) -> Value:
+    """What a function of NumPy gives: the names of this body stay what they are."""
+    match value:
+        case Array(flow=flow) if flow.axes is not None:
+            return replace(value, flow=replace(flow, symbols={**{each: Dim.named(each) for each in context.names}, **flow.symbols}))
+        case Pack(items=items, keys=()):
+            return replace(value, items=tuple(settled(context, each) for each in items))
+        case _:
+            return value
+
+
 def promised(context: Context, text: str, kind: str, attributes: Lookup) -> Value:
     """The array that an annotation of this body, or of a field, describes."""
-    unifier = Unifier(attributes)
+    unifier = Unifier(attributes, context.comparison())
     unifier.sizes.update({name: Dim.named(name) for name in context.names})
     return array(context, unifier.result(text), kind)
 
@@ -67,18 +78,22 @@ def why(value: Value, place: int | None) -> str:
     return axes[place].why if axes is not None and place is not None and place < len(axes) else ""
 
 
-def class_of(context: Context, layer: Layer) -> TypeInfo | None:
-    """A layer's class, if mypy has read it."""
-    module, _, name = layer.class_name.rpartition(".")
-    value = context.scope.inside(module).resolve(name)
-    return value.node if isinstance(value, Reference) and isinstance(value.node, TypeInfo) else None
+def class_of(context: Context, value: Layer | Pack) -> TypeInfo | None:
+    """The class of a layer, or of another object, if mypy has read it."""
+    module, _, name = (value.class_name if isinstance(value, Layer) else value.of).rpartition(".")
+    found = context.scope.inside(module).resolve(name)
+    return found.node if isinstance(found, Reference) and isinstance(found.node, TypeInfo) else None
 
 
 def stored(context: Context, layer: Layer, name: str) -> Value:
     """A parameter, a buffer, or what forward kept: an array whose sizes its annotation gives."""
     info = class_of(context, layer)
     fields = classes.fields(info) if info is not None else {}
-    if name not in fields or len(fields[name][1]) != 1:
+    if info is None or name not in fields or len(fields[name][1]) != 1:
+        return UNKNOWN
+    symbol = info.get(name)
+    declared = symbol.node.type if symbol is not None and isinstance(symbol.node, Var) else None
+    if declared is not None and not classes.is_array(declared):
         return UNKNOWN
     kind, text = fields[name][1][0]
     return promised(context, text, kind, lookup(layer.attributes))

@@ -5,14 +5,29 @@ any other loop runs until nothing changes.
 """
 
 import ast
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
+from mypy import nodes
+
 from typednn.mypy_plugin import python
 from typednn.mypy_plugin.evaluator import Evaluator
-from typednn.mypy_plugin.syntax import changed
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either, join, unshared
+from typednn.mypy_plugin.syntax import changed, origin
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Constant,
+    Environment,
+    Function,
+    Layer,
+    Number,
+    Pack,
+    Reference,
+    Value,
+    either,
+    join,
+    unshared,
+)
 
 
 @dataclass(eq=False)
@@ -21,10 +36,11 @@ class Statements(Evaluator):
 
     returns: Callable[[Value, ast.AST], None] | None = None
     _breaks: list[list[Environment]] = field(default_factory=list[list[Environment]], init=False)
+    _continues: list[list[Environment]] = field(default_factory=list[list[Environment]], init=False)
     _exits: list[Environment] = field(default_factory=list[Environment], init=False)  # at each return
 
-    def inside(self, module: str, under: Hashable) -> "Statements":
-        return Statements(self.scope.inside(module), under=(*self.under, under))
+    def inside(self, module: str, under: Hashable, names: frozenset[str] = frozenset()) -> "Statements":
+        return Statements(self.scope.inside(module), names, (*self.under, under))
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
         after = self.run(statements, env)
@@ -52,8 +68,14 @@ class Statements(Evaluator):
                 value = self.evaluate(right, env)
                 for target in targets:
                     self.assign(target, value if len(targets) == 1 else unshared(value), env)
+            case ast.AugAssign(target=target, op=op, value=right):
+                binary = ast.BinOp(left=target, op=op, right=right)
+                binary.origin, binary.in_place = origin(statement), True  # type: ignore[attr-defined]
+                self.assign(target, self.evaluate(binary, env), env)
             case ast.Expr(value=value):
                 self.evaluate(value, env)
+            case ast.Assert(test=test):
+                self.evaluate(test, env)
             case ast.Return(value=value):
                 result = Constant(None) if value is None else self.evaluate(value, env)
                 if self.returns is not None:
@@ -65,10 +87,12 @@ class Statements(Evaluator):
                 if decided is not None:
                     return self.run(body if decided else orelse, env)
                 return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
+            case ast.Match():
+                return self._match(statement, env)
             case ast.For():
                 return self._for(statement, env)
-            case ast.While(test=test, body=body, orelse=orelse):
-                return self._loop([], [ast.Expr(value=test), *body], [ast.Expr(value=test), *orelse], env)
+            case ast.While():
+                return self._while(statement, env)
             case ast.With(items=items, body=body):
                 for item in items:
                     self.evaluate(item.context_expr, env)
@@ -83,23 +107,133 @@ class Statements(Evaluator):
             case ast.Raise() | ast.Break() | ast.Continue():
                 if isinstance(statement, ast.Break) and self._breaks:
                     self._breaks[-1].append(env)
+                if isinstance(statement, ast.Continue) and self._continues:
+                    self._continues[-1].append(env)
                 return None
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            case ast.FunctionDef(name=name, args=parameters, body=body, decorator_list=decorators):
+                plain = not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(statement)) and not decorators
+                kept = self.captured(env)
+                env[name] = UNKNOWN
+                if plain:
+                    env[name] = kept[name] = Function(
+                        name, self.scope.module, parameters, body, kept, origin(statement)
+                    )  # it may call itself
+            case ast.ClassDef(name=name):
                 env[name] = UNKNOWN
             case _:
                 pass
         return env
 
+    def _match(self, statement: ast.Match, env: Environment) -> Environment | None:
+        """The first case that fits for sure, and all before it that may."""
+        subject = self.peek(statement.subject, env)
+        after: Environment | None = None
+        for case in statement.cases:
+            inner = dict(env)
+            fits = self._fits(case.pattern, subject, inner)
+            if fits is None or fits:
+                guard = True if case.guard is None else python.truth(self.peek(case.guard, inner))
+                fits = fits if guard else False if guard is False else None
+            if fits is not False:
+                after = either(after, self.run(case.body, inner))
+            if fits:
+                return after
+        return either(after, env)
+
+    def _fits(self, pattern: ast.pattern, subject: Value, env: Environment) -> bool | None:
+        """Whether a value fits a pattern, whose names it binds; None where that is not known."""
+        match pattern:
+            case ast.MatchValue(value=value):
+                return python.truth(python.compared(ast.Eq(), subject, self.peek(value, env)))
+            case ast.MatchSingleton(value=value):
+                return python.truth(python.compared(ast.Is(), subject, Constant(value)))
+            case ast.MatchAs(pattern=inner, name=name):
+                fits = True if inner is None else self._fits(inner, subject, env)
+                if name is not None:
+                    env[name] = unshared(subject)
+                return fits
+            case ast.MatchOr(patterns=several):
+                verdicts = [self._fits(each, subject, env) for each in several]
+                return True if True in verdicts else None if None in verdicts else False
+            case ast.MatchSequence(patterns=several):
+                star = next((place for place, each in enumerate(several) if isinstance(each, ast.MatchStar)), None)
+                items = subject.items if isinstance(subject, Pack) and not subject.keys else None
+                if items is None or (star is not None and len(items) < len(several) - 1):
+                    for each in several:
+                        self._fits(each, UNKNOWN, env)
+                    return None if items is None else False
+                if star is not None:
+                    after = len(several) - star - 1
+                    items = (*items[:star], Pack(items[star : len(items) - after]), *items[len(items) - after :])
+                if len(items) != len(several):
+                    return False
+                verdicts = [self._fits(each, item, env) for each, item in zip(several, items, strict=True)]
+                return False if False in verdicts else None if None in verdicts else True
+            case ast.MatchStar(name=name):
+                if name is not None:
+                    env[name] = unshared(subject)
+                return True
+            case ast.MatchClass(cls=cls, patterns=positional, kwd_attrs=names, kwd_patterns=named):
+                return self._fits_class(self.evaluate(cls, env), positional, dict(zip(names, named, strict=True)), subject, env)
+            case _:
+                return None
+
+    def _fits_class(
+        self, cls: Value, positional: list[ast.pattern], named: dict[str, ast.pattern], subject: Value, env: Environment
+    ) -> bool | None:
+        attributes: Mapping[str, Value] = {}
+        same: bool | None = None
+        match subject, cls:
+            case Layer(class_name=name, attributes=known), Reference(node=nodes.TypeInfo(fullname=wanted)):
+                attributes, same = known, True if name == wanted else None
+            case Pack(fields=(_, *_) as fields, items=items), _:
+                attributes = dict(zip(fields, items, strict=True))
+            case Number(), Reference(node=nodes.TypeInfo(fullname="builtins.int")):
+                return self._fits(positional[0], subject, env) if positional else True
+            case _:
+                pass
+        verdicts = [self._fits(each, attributes.get(name, UNKNOWN), env) for name, each in named.items()]
+        places = [*attributes.values(), *[UNKNOWN] * len(positional)]
+        verdicts += [self._fits(each, value, env) for each, value in zip(positional, places, strict=False)]
+        return False if False in verdicts else same if None not in verdicts else None
+
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
         items = python.elements(self.peek(statement.iter, env))
-        if isinstance(items, Pack) and len(items.items) <= python.UNROLLED and not _leaves(statement.body):
-            current: Environment | None = env
-            for item in items.items:
-                if current is not None:
-                    self.assign(statement.target, item, current)
-                    current = self.run(statement.body, current)
-            return None if current is None else self.run(statement.orelse, current)
-        return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
+        if not isinstance(items, Pack) or len(items.items) > python.UNROLLED:
+            return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
+        current: Environment | None = env
+        left: list[Environment] = []
+        for item in items.items:
+            if current is not None:
+                self.assign(statement.target, item, current)
+                current, breaks = self._iteration(statement.body, current)
+                left += breaks
+        return reduce(either, left, None if current is None else self.run(statement.orelse, current))
+
+    def _while(self, statement: ast.While, env: Environment) -> Environment | None:
+        """As long as the condition is decided, iteration by iteration."""
+        current: Environment | None = env
+        left: list[Environment] = []
+        for _ in range(python.UNROLLED):
+            if current is None:
+                return reduce(either, left, None)
+            decided = python.truth(self.peek(statement.test, current))
+            if decided is None:
+                break
+            if not decided:
+                return reduce(either, left, self.run(statement.orelse, current))
+            current, breaks = self._iteration(statement.body, current)
+            left += breaks
+        test = ast.Expr(value=statement.test)
+        after = None if current is None else self._loop([], [test, *statement.body], [test, *statement.orelse], current)
+        return reduce(either, left, after)
+
+    def _iteration(self, body: Sequence[ast.stmt], env: Environment) -> tuple[Environment | None, list[Environment]]:
+        """The environment after one run of a loop's body, and those at its breaks."""
+        self._breaks.append([])
+        self._continues.append([])
+        after = self.run(body, env)
+        return reduce(either, self._continues.pop(), after), self._breaks.pop()
 
     def _loop(
         self,
@@ -109,23 +243,23 @@ class Statements(Evaluator):
         env: Environment,
         item: Value = UNKNOWN,
     ) -> Environment | None:
-        if _leaves(body):  # continue skips the rest of the body: what the body changes becomes unknown
-            env = forget(env, body)
         entry = dict(env)
         breaks: list[Environment] = []
         for _ in range(4):
-            self._breaks.append([])
             start = dict(entry)
             for target in targets:
                 self.assign(target, item, start)
-            after = self.run(body, start)
-            breaks = self._breaks.pop()
+            after, breaks = self._iteration(body, start)
             widened = either(dict(env), after)
             if widened is None or widened == entry:
                 break
             entry = widened
         else:
             entry = forget(env, body)
+            start = dict(entry)
+            for target in targets:
+                self.assign(target, item, start)
+            breaks = self._iteration(body, start)[1]
         return reduce(either, breaks, self.run(orelse, dict(entry)))
 
     def _try(self, statement: ast.Try, env: Environment) -> Environment | None:
@@ -142,7 +276,3 @@ class Statements(Evaluator):
 def forget(env: Environment, body: Sequence[ast.stmt]) -> Environment:
     """The environment with everything unknown that some statements may assign or change."""
     return {**env, **dict.fromkeys(changed(body), UNKNOWN)}
-
-
-def _leaves(body: Sequence[ast.stmt]) -> bool:
-    return any(isinstance(node, ast.Continue | ast.Break) for statement in body for node in ast.walk(statement))

@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from mypy import nodes
 from mypy import patterns as mypy_patterns
@@ -42,7 +42,7 @@ def _unknown(node: object = None) -> ast.expr:
 
 
 def _name(name: str) -> ast.Name:
-    return ast.Name(id=name, ctx=_LOAD)
+    return ast.Name(id=name.rstrip("'"), ctx=_LOAD)  # mypy writes f' for the second of two f
 
 
 # ------------------------------------------------------------------ expressions
@@ -90,11 +90,16 @@ def _comparison(node: nodes.ComparisonExpr) -> ast.expr:
     return ast.Compare(left=first, ops=[_COMPARISONS[op]() for op in node.operators], comparators=others)
 
 
-def _generators(node: nodes.GeneratorExpr) -> list[ast.comprehension]:
+def _generators(node: nodes.GeneratorExpr | nodes.DictionaryComprehension) -> list[ast.comprehension]:
     return [
         ast.comprehension(target=expression(index), iter=expression(sequence), ifs=_expressions(conditions), is_async=0)
         for index, sequence, conditions in zip(node.indices, node.sequences, node.condlists, strict=True)
     ]
+
+
+def _returned(body: nodes.Block) -> ast.expr:
+    last = body.body[-1] if body.body else None
+    return expression(last.expr) if isinstance(last, nodes.ReturnStmt) and last.expr is not None else _unknown()
 
 
 # By the class of mypy's node; of any other nothing is known.
@@ -126,7 +131,11 @@ _EXPRESSIONS: dict[type[nodes.Expression], Callable[[Any], ast.expr]] = {
     nodes.AssignmentExpr: lambda node: ast.NamedExpr(target=_name(node.target.name), value=expression(node.value)),
     nodes.ListComprehension: lambda node: ast.ListComp(elt=expression(node.generator.left_expr), generators=_generators(node.generator)),
     nodes.GeneratorExpr: lambda node: ast.GeneratorExp(elt=expression(node.left_expr), generators=_generators(node)),
-    nodes.LambdaExpr: lambda node: ast.Lambda(args=parameters(node.arguments), body=_unknown()),
+    nodes.DictionaryComprehension: lambda node: ast.DictComp(
+        key=expression(node.key), value=expression(node.value), generators=_generators(node)
+    ),
+    nodes.EllipsisExpr: lambda node: _name("Ellipsis"),
+    nodes.LambdaExpr: lambda node: ast.Lambda(args=parameters(node.arguments), body=_returned(node.body)),
 }
 
 
@@ -164,11 +173,37 @@ def _if(node: nodes.IfStmt) -> list[ast.stmt]:
 
 
 def _match(node: nodes.MatchStmt) -> list[ast.stmt]:
-    """Any of the bodies, or none; names that patterns capture are unknown."""
-    chain: list[ast.stmt] = []
-    for pattern, body in zip(reversed(node.patterns), reversed(node.bodies), strict=True):
-        chain = [ast.If(test=_unknown(), body=_forgotten(_captured(pattern)) + _body(body), orelse=chain)]
-    return chain
+    cases = [
+        ast.match_case(pattern=_pattern(pattern), guard=_optional(guard), body=_body(body))
+        for pattern, guard, body in zip(node.patterns, node.guards, node.bodies, strict=True)
+        if not body.is_unreachable
+    ]
+    return [ast.Match(subject=expression(node.subject), cases=cases)] if cases else []
+
+
+def _pattern(pattern: Any) -> ast.pattern:
+    match pattern:
+        case mypy_patterns.AsPattern(pattern=inner, name=name):
+            return ast.MatchAs(pattern=None if inner is None else _pattern(inner), name=None if name is None else name.name)
+        case mypy_patterns.OrPattern(patterns=several):
+            return ast.MatchOr(patterns=list(map(_pattern, several)))
+        case mypy_patterns.ValuePattern(expr=value):
+            return ast.MatchValue(value=expression(value))
+        case mypy_patterns.SingletonPattern(value=value):
+            return ast.MatchSingleton(value=value)
+        case mypy_patterns.SequencePattern(patterns=several):
+            return ast.MatchSequence(patterns=list(map(_pattern, several)))
+        case mypy_patterns.StarredPattern(capture=name):
+            return ast.MatchStar(name=None if name is None else name.name)
+        case mypy_patterns.ClassPattern():
+            keywords = list(map(_pattern, pattern.keyword_values))
+            positional = list(map(_pattern, pattern.positionals))
+            return ast.MatchClass(
+                cls=expression(pattern.class_ref), patterns=positional, kwd_attrs=list(pattern.keyword_keys), kwd_patterns=keywords
+            )
+        case _:  # of a mapping only what it captures
+            captured: list[ast.pattern] = [ast.MatchAs(pattern=None, name=name) for name in _captured(pattern)]
+            return ast.MatchClass(cls=_unknown(), patterns=captured, kwd_attrs=[], kwd_patterns=[])
 
 
 def _captured(pattern: Any) -> Iterator[str]:
@@ -190,21 +225,24 @@ def _with(node: nodes.WithStmt) -> list[ast.stmt]:
 
 def _try(node: nodes.TryStmt) -> list[ast.stmt]:
     pairs = zip(node.vars, node.handlers, strict=True)
-    handlers = [ast.ExceptHandler(type=None, name=None if name is None else name.name, body=_body(body)) for name, body in pairs]
+    handlers = [
+        ast.ExceptHandler(type=None if name is None else _name("Exception"), name=None if name is None else name.name, body=_body(body))
+        for name, body in pairs
+    ]
     return [ast.Try(body=_body(node.body), handlers=handlers, orelse=_body(node.else_body), finalbody=_body(node.finally_body))]
 
 
 # By the class of mypy's node; any other means nothing here. An assignment with a TempNode is a declaration without a value.
 _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.AssignmentStmt: lambda node: [] if isinstance(node.rvalue, nodes.TempNode) else _assigned(node.lvalues, expression(node.rvalue)),
-    nodes.OperatorAssignmentStmt: lambda node: _assigned(
-        [node.lvalue], ast.BinOp(left=expression(node.lvalue), op=_OPERATORS[node.op](), right=expression(node.rvalue))
-    ),
+    nodes.OperatorAssignmentStmt: lambda node: [
+        ast.AugAssign(target=cast(Any, expression(node.lvalue)), op=_OPERATORS[node.op](), value=expression(node.rvalue))
+    ],
     nodes.DelStmt: lambda node: _assigned([node.expr], _unknown()),
     nodes.GlobalDecl: lambda node: [ast.Global(names=node.names), *_forgotten(node.names)],
     nodes.NonlocalDecl: lambda node: [ast.Nonlocal(names=node.names), *_forgotten(node.names)],
     nodes.ExpressionStmt: lambda node: [ast.Expr(value=expression(node.expr))],
-    nodes.AssertStmt: lambda node: [ast.Expr(value=expression(node.expr))],
+    nodes.AssertStmt: lambda node: [ast.Assert(test=expression(node.expr))],
     nodes.ReturnStmt: lambda node: [ast.Return(value=_optional(node.expr))],
     nodes.RaiseStmt: lambda node: [ast.Raise()],
     nodes.BreakStmt: lambda node: [ast.Break()],
@@ -218,8 +256,8 @@ _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.WithStmt: _with,
     nodes.TryStmt: _try,
     nodes.Block: _body,
-    nodes.FuncDef: lambda node: [_function(node)],
-    nodes.Decorator: lambda node: [_function(node.func)],
+    nodes.FuncDef: lambda node: [as_function(node)],
+    nodes.Decorator: lambda node: [as_function(node.func, node.original_decorators)],
     nodes.ClassDef: lambda node: [
         ast.ClassDef(name=node.name, bases=[], keywords=[], body=_body(node.defs), decorator_list=[], **_NO_TYPE_PARAMETERS)
     ],
@@ -253,20 +291,64 @@ def _parameter(argument: nodes.Argument) -> ast.arg:
 
 def constructor(function: nodes.FuncDef) -> str:
     """``__init__`` as text, to be kept in mypy's cache and evaluated for each instance."""
-    return ast.unparse(ast.fix_missing_locations(_function(function)))
+    return ast.unparse(ast.fix_missing_locations(as_function(function)))
 
 
-def _function(function: nodes.FuncDef) -> ast.FunctionDef:
+def as_function(function: nodes.FuncDef, decorators: Iterable[nodes.Expression] = ()) -> ast.FunctionDef:
+    """A function as Python's own node, with its parameters and defaults, without annotations."""
     body = block(function.body.body) or [ast.Pass()]
-    arguments = parameters(function.arguments)
-    return ast.FunctionDef(name=function.name, args=arguments, body=body, decorator_list=[], **_NO_TYPE_PARAMETERS)
+    arguments, decorated = parameters(function.arguments), _expressions(decorators)
+    return ast.FunctionDef(name=function.name, args=arguments, body=body, decorator_list=decorated, **_NO_TYPE_PARAMETERS)
 
 
-def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
-    """The functions that a class body defines; of overloaded ones the implementation."""
+# Decorators after which a function still takes and gives what it says; what any other makes of it is not known.
+_DECORATORS = (
+    *("staticmethod", "classmethod", "property", "cached_property", "setter", "abstractmethod", "override", "final", "overload"),
+    *("cache", "lru_cache", "jaxtyped", "beartype", "typechecked", "deprecated", "njit"),
+)
+
+
+def decorated(statements: Iterable[nodes.Statement]) -> Iterator[nodes.Decorator]:
+    """Every decorated function of a module, or of another block."""
+    for each in statements:
+        match each:
+            case nodes.Decorator(func=function):
+                yield each
+                yield from decorated(function.body.body)
+            case nodes.FuncDef(body=block) | nodes.ClassDef(defs=block):
+                yield from decorated(block.body)
+            case nodes.OverloadedFuncDef(items=items, impl=impl):
+                yield from decorated([*items, *([impl] if impl is not None else [])])
+            case nodes.IfStmt(body=blocks, else_body=last):
+                yield from (found for block in [*blocks, *([last] if last else [])] for found in decorated(block.body))
+            case nodes.TryStmt(body=block) | nodes.WithStmt(body=block):
+                yield from decorated(block.body)
+            case _:
+                pass
+
+
+def keeps_signature(decorators: Iterable[nodes.Expression | ast.expr]) -> bool:
+    """Whether a function under these decorators still is what its annotations say."""
+    return all(decorator(each if isinstance(each, ast.expr) else expression(each)) in _DECORATORS for each in decorators)
+
+
+def decorator(node: ast.expr) -> str:
+    """The last word of a decorator's name."""
+    called = node.func if isinstance(node, ast.Call) else node
+    return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+
+
+def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.FuncDef]:
+    """The functions that a class body defines; of overloaded ones the implementation.
+
+    With ``known`` those under a decorator that may change them are left out.
+    """
     # Before mypy has analysed a class, the implementation is the last of the overloads.
     implementations = [each.impl or each.items[-1] if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
-    undecorated = [each.func if isinstance(each, nodes.Decorator) else each for each in implementations]
+    kept = (
+        each for each in implementations if not (known and isinstance(each, nodes.Decorator)) or keeps_signature(each.original_decorators)
+    )
+    undecorated = [each.func if isinstance(each, nodes.Decorator) else each for each in kept]
     return {each.name: each for each in undecorated if isinstance(each, nodes.FuncDef)}
 
 
@@ -281,8 +363,10 @@ def targets(node: ast.AST) -> list[ast.expr]:
     match node:
         case ast.Assign():
             return node.targets
-        case ast.For() | ast.NamedExpr():
+        case ast.For() | ast.NamedExpr() | ast.AugAssign():
             return [node.target]
+        case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
+            return [_name(name)]
         case ast.withitem() if node.optional_vars is not None:
             return [node.optional_vars]
         case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
@@ -320,10 +404,28 @@ def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
     return {part.attr for part in parts if isinstance(part, ast.Attribute) and not (others and of_self(part))}
 
 
+def called_on_self(body: Iterable[ast.stmt]) -> set[str]:
+    """The methods of self that statements call."""
+    called = (node.func for each in body for node in ast.walk(each) if isinstance(node, ast.Call))
+    return {function.attr for function in called if of_self(function)}
+
+
 def passed_on(body: Iterable[ast.stmt]) -> set[str]:
     """The attributes of self that statements pass on or store elsewhere: a list may then be changed there."""
     values = (value for each in body for node in ast.walk(each) for value in _values_passed(node))
     return {value.attr for value in values if value is not None and of_self(value)}
+
+
+_READERS = (
+    *("len", "zip", "enumerate", "range", "sum", "list", "tuple", "reversed", "min", "max", "pairwise", "map", "sorted", "all", "any"),
+    *("print", "isinstance", "prod"),
+)
+
+
+def handed_on(body: Iterable[ast.stmt]) -> set[str]:
+    """The names that statements pass on or store elsewhere, as `passed_on` the attributes."""
+    parts = (node for each in body for node in ast.walk(each) if not (isinstance(node, ast.Call) and decorator(node) in _READERS))
+    return {value.id for node in parts for value in _values_passed(node) if isinstance(value, ast.Name)}
 
 
 def _values_passed(node: ast.AST) -> Sequence[ast.expr | None]:

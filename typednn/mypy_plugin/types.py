@@ -58,6 +58,8 @@ def value_of(declared: Type | None) -> Value:
     match get_proper_type(declared):
         case Instance(last_known_value=LiteralType() as literal):
             return value_of(literal)
+        case LiteralType() as literal if literal.is_enum_literal():
+            return UNKNOWN
         case LiteralType(value=bool() | str() as value):
             return Constant(value)
         case LiteralType(value=int() as value):

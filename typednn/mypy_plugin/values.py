@@ -5,6 +5,7 @@
 `Array`      an array, as a `typednn.shapes.Flow`           `Layer`      a layer, its sizes and its history
 `Gradient`   a gradient, field by field                     `Reference`  a class, function or module
 `DType`      a dtype, by jaxtyping's word for it            `Slice`      ``start:stop:step`` of an index
+`Function`   a nested function, a lambda                      `Partial`    a function with some of its arguments
 `UNKNOWN`    anything else: nothing is ever refused because of it
 
 Integers that only a caller knows are symbols, with names that end in or contain ``·``, which no axis has: ``self·hidden``
@@ -24,6 +25,7 @@ from typednn.errors import ShapeError, StackError
 from typednn.shapes import Dim, Flow, Lookup, same, split_contract
 
 DOT = "·"
+FLEXIBLE = "·flexible"  # the attribute of an object that holds the sizes which its constructor compares: they may be equal
 EITHER = " | "  # between the contracts of a layer that reads several ranks
 OWN = "ˈ"  # suffix of a layer's own axis names while they are unified with the caller's
 
@@ -53,11 +55,16 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Elements one by one; of a dict, ``keys`` in the same order. ``frozen``: no other name can change it."""
+    """Elements one by one; of a dict, ``keys`` in the same order. ``frozen``: no other name can change it.
+
+    ``fields`` names the elements of a NamedTuple, ``of`` its class.
+    """
 
     items: tuple[Value, ...]
     frozen: bool = False
     keys: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +113,30 @@ class Reference:
     node: Any
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function whose source is at hand: ``body`` is an expression of a lambda; ``env`` holds the names around it."""
+
+    name: str
+    module: str
+    parameters: ast.arguments
+    body: Sequence[ast.stmt] | ast.expr
+    env: Environment
+    node: Any = None  # mypy's
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """``partial(function, *arguments, **keywords)``; a method with the object that it is called on."""
+
+    function: Value
+    arguments: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer: ``inputs`` and ``output`` are its annotations, ``attributes`` are set by its constructor."""
+    """A layer, or any other object: ``inputs`` and ``output`` are its annotations, ``attributes`` are set by its constructor."""
 
     shown: str  # as repr shows it
     class_name: str  # full name
@@ -158,7 +186,7 @@ class Layer:
             return None
 
 
-Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | DType | Slice | Gradient | Reference | Layer
+Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | DType | Slice | Function | Partial | Gradient | Reference | Layer
 Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 
@@ -236,6 +264,8 @@ def join(a: Value, b: Value) -> Value:
         case Array(), Array() if a.flow.shape is not None and b.flow.shape is not None and len(a.flow.shape) == len(b.flow.shape):
             shape = [x if x is not None and y is not None and same(x, y) else None for x, y in zip(a.flow.shape, b.flow.shape, strict=True)]
             return Array(Flow.of(shape), a.kind if a.kind == b.kind else "")
+        case Array(), Array():
+            return Array(Flow.start(None), a.kind if a.kind == b.kind else "")
         case Gradient(), Gradient() if a.fields.keys() == b.fields.keys():
             return Gradient(a.owner, {name: join(a.fields[name], b.fields[name]) for name in a.fields})
         case Layer(), Layer() if replace(a, shown="") == replace(b, shown=""):

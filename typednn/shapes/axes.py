@@ -14,7 +14,7 @@ One annotation is one axis per word: ``batch (height-{self.kernel_size[0]})//{se
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -186,8 +186,9 @@ class Unifier:
     be a number or another name, ``open`` the pairs of sizes that must be equal and may or may not be.
     """
 
-    def __init__(self, attributes: Lookup = unknown) -> None:
+    def __init__(self, attributes: Lookup = unknown, differs: Callable[[Dim, Dim], bool] = differ) -> None:
         self.attributes = attributes
+        self.differs = differs  # whether two sizes certainly differ
         self.sizes: dict[str, Dim | None] = {}
         self.groups: dict[str, Shape] = {}
         self.mismatches: list[Mismatch] = []
@@ -263,7 +264,7 @@ class Unifier:
     def _group(self, slot: Slot, index: int | None, shape: Shape) -> None:
         earlier = self.groups.setdefault(slot.text, shape)
         pairs = [(a, b) for a, b in zip(earlier, shape, strict=False) if a is not None and b is not None]
-        if len(earlier) != len(shape) or any(differ(a, b) for a, b in pairs):
+        if len(earlier) != len(shape) or any(self.differs(a, b) for a, b in pairs):
             self.mismatches.append(Mismatch(index, f"*{slot.text}", product(earlier), product(shape), slot.source))
             return
         for a, b in pairs:
@@ -274,7 +275,7 @@ class Unifier:
         expected, actual = expected.substitute(self.refined), actual.substitute(self.refined)
         if same(expected, actual):
             return
-        if differ(expected, actual):
+        if self.differs(expected, actual):
             self.mismatches.append(Mismatch(index, name, str(expected), str(actual), source))
         elif (solution := solve(expected, actual)) is not None:
             known = dict([solution])

@@ -12,9 +12,9 @@ its caller's names hold, and name a new file here.
 """
 
 from typednn.mypy_plugin.context import Analysis, once
-from typednn.mypy_plugin.features import arguments, arrays, builtins, constructors, forward, gradients, lists, stacks
+from typednn.mypy_plugin.features import arguments, arrays, builtins, constructors, forward, gradients, lists, reveals, stacks
 
-_FILES = (arguments, arrays, builtins, constructors, forward, gradients, stacks)
+_FILES = (arguments, arrays, builtins, constructors, forward, gradients, reveals, stacks)
 
 EFFECTS: dict[str, Analysis] = {**constructors.EFFECTS, **lists.EFFECTS}
 TABLE: dict[str, Analysis] = {**EFFECTS, **{name: once(analysis) for file in _FILES for name, analysis in file.TABLE.items()}}

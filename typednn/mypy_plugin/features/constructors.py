@@ -5,30 +5,64 @@ its integers are symbols.
 """
 
 import ast
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
-from mypy.nodes import TypeInfo
+from mypy.nodes import FuncDef, TypeInfo
 
-from typednn.mypy_plugin import classes
+from typednn.mypy_plugin import classes, python, syntax
 from typednn.mypy_plugin.context import Analysis, Call, Context
-from typednn.mypy_plugin.features.stacks import traced
+from typednn.mypy_plugin.features.stacks import sequential, traced
 from typednn.mypy_plugin.types import of_class
-from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Pack, Value, parsed, show, symbol, unshared
+from typednn.mypy_plugin.values import FLEXIBLE, UNKNOWN, Constant, Environment, Layer, Pack, Value, parsed, show, symbol, unshared
 
+_CHAIN = "·chain"  # the attribute of a subclass of Sequential that holds what it was built of
 _SAME_CLASS = 3  # a class may build instances of itself, such as a tree of blocks
 _CONSTRUCTIONS = 20_000  # in one scope; further ones are unknown
 
 
 def constructed(call: Call) -> Value:
     """``Linear(784, 10)``."""
+    layer = instance(call)
+    return traced(call, layer, call.node) if isinstance(layer, Layer) and layer.inner else layer
+
+
+def instance(call: Call) -> Value:
+    """``Config(hidden=128)``: an object of any class whose constructor, or whose fields, are known."""
     info: TypeInfo = call.receiver.node
+    if info.has_base(classes.SEQUENTIAL) and (owner := classes.constructor_owner(info.mro)) and owner.fullname == classes.SEQUENTIAL:
+        return sequential(replace(call, name=info.fullname))
     cache = call.context.scope.cache
     cache.constructions += 1
     if call.context.under.count(info.fullname) >= _SAME_CLASS or cache.constructions > _CONSTRUCTIONS:
         return UNKNOWN
+    if info.is_enum:
+        return next(
+            (member for member in constants(call.context, info).values() if python.value_of_member(member) == call.argument(0, "value")),
+            UNKNOWN,
+        )
+    if info.is_named_tuple:
+        values = _dataclass(call.context, info, call)
+        return Pack(tuple(values.values()), frozen=True, fields=tuple(values), of=info.fullname) if values else UNKNOWN
+    if not call.context.scope.reads(info.module_name) and not any(True for _ in classes.all_facts(info)):
+        return UNKNOWN
     layer = of_class(info, _shown(info, call), _attributes(call.context, info, call))
-    return traced(call, layer, call.node) if layer.inner else layer
+    chain = layer.attributes.get(_CHAIN, UNKNOWN)
+    if isinstance(chain, Layer):
+        return replace(layer, parts=chain.parts, sample=chain.sample, traced=chain.traced)
+    return layer
+
+
+def passed_on(call: Call, inner: Context, function: object) -> None:
+    """Report what does not fit in a function because of the arguments of a call; what never fits is reported without any call."""
+    if inner.scope.complaints:
+        own = call.context.scope.cache.faults(function) if isinstance(function, FuncDef) else frozenset[int]()
+        for message, node in inner.scope.complaints:
+            if id(syntax.origin(node)) not in own:
+                call.context.scope.complain(message, node, call.node)
+                return
 
 
 def symbolic(context: Context, info: TypeInfo) -> Layer:
@@ -41,6 +75,9 @@ def following(call: Call) -> Value:
     base, of = call.context.base, call.context.of
     if base is not None and of is not None:
         owner = classes.constructor_owner(of.mro[of.mro.index(base) + 1 :])
+        if owner is not None and owner.fullname == classes.SEQUENTIAL:
+            call.env[f"self.{_CHAIN}"] = sequential(replace(call, name=owner.fullname))
+            return UNKNOWN
         attributes = _run(call.context, owner, of, call)
         call.env.update({f"self.{name}": value for name, value in attributes.items()})
     return UNKNOWN
@@ -49,16 +86,23 @@ def following(call: Call) -> Value:
 def _attributes(context: Context, info: TypeInfo, call: Call | None) -> dict[str, Value]:
     """The attributes that the constructor of ``info`` sets; without a ``call`` its arguments are not known."""
 
-    def compute() -> dict[str, Value]:
-        return constants(context, info) | _run(context, classes.constructor_owner(info.mro), info, call)
+    def compute() -> tuple[dict[str, Value], list[tuple[str, ast.AST]]]:
+        silent = context.inside(context.scope.module, None, context.names)
+        silent.under = context.under
+        inner = None if call is None else replace(call, context=silent)
+        return constants(context, info) | _run(context, classes.constructor_owner(info.mro), info, inner), silent.scope.complaints
 
     arguments = None if call is None else (tuple(call.arguments), tuple(call.keywords.items()), call.spread)
     key = (info.fullname, arguments, context.under)
     try:
         hash(key)
     except TypeError:  # a layer or a gradient among them
-        return compute()
-    return context.scope.once(key, compute)
+        values, complaints = compute()
+    else:
+        values, complaints = context.scope.once(key, compute)
+    for message, node in complaints[:1]:
+        context.scope.complain(message, node, None if call is None else call.node)
+    return values
 
 
 def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | None) -> dict[str, Value]:
@@ -67,26 +111,105 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
     if facts is None or not facts["constructor"]:
         return _dataclass(context, info, call)
     function = _function(facts["constructor"])
-    inner = context.inside(facts["module"], info.fullname)
-    inner.base, inner.of, inner.hidden = owner, info, classes.named(info, "assigned")
+    initialiser = owner.names["__init__"].node if owner is not None else None
+    if isinstance(initialiser, FuncDef) and context.scope.reads(facts["module"]) and initialiser.body.body:
+        key = ("constructor", info.fullname, id(initialiser))
+        function = context.scope.once(key, lambda: _without_self(syntax.as_function(initialiser)))
+    inner = _inside(context, facts["module"], owner, info)
     env = bound(inner, function.args, call, classes.positive(info))
     env |= {f"self.{name}": value for name, value in constants(context, info).items()}
     after = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
-    shared = classes.named(info, "passed_on")
+    if inner.flexible:
+        after[FLEXIBLE] = Pack(tuple(map(Constant, sorted(inner.flexible))), frozen=True)
+    if call is not None:
+        at_hand = initialiser if syntax.origin(function.body[0]) is not None else None
+        if at_hand is not None or not _always(context, owner, info, inner):
+            passed_on(call, inner, at_hand)
+    shared = classes.passed_on(info)
     return {name: unshared(value) if name in shared else value for name, value in after.items() if name not in inner.hidden}
 
 
+def _inside(context: Context, module: str, owner: TypeInfo | None, info: TypeInfo) -> Context:
+    inner = context.inside(module, info.fullname, context.names)
+    inner.base, inner.of, inner.hidden = owner, info, classes.assigned(info)
+    return inner
+
+
+def continued(call: Call) -> Value:
+    """``self._build()`` in a constructor: the method sets attributes too."""
+    info, name = call.context.of, call.name
+    symbol = info.get(name) if info is not None and name in classes.parts_of_constructor(info) else None
+    function = symbol.node if symbol is not None else None
+    if (
+        info is None
+        or not isinstance(function, FuncDef)
+        or not function.body.body
+        or not call.context.scope.reads(function.info.module_name)
+    ):
+        return UNKNOWN
+    made = _without_self(syntax.as_function(function))
+    inner = _inside(call.context, function.info.module_name, function.info, info)
+    if inner.under.count(info.fullname) > _SAME_CLASS + 3:
+        return UNKNOWN
+    own = {name: value for name, value in call.env.items() if name.startswith("self.")}
+    after = inner.outcome(made.body, bound(inner, made.args, call, set()) | own)
+    call.env.update({name: value for name, value in after.items() if name.startswith("self.")})
+    passed_on(call, inner, function)
+    return Constant(None)
+
+
+def _always(context: Context, owner: TypeInfo | None, info: TypeInfo, inner: Context) -> bool:
+    """Whether a constructor that is kept as text refuses the same without arguments: it is reported in its own module."""
+    if not inner.scope.complaints:
+        return True
+    function = _function((classes.facts_of(owner) or {"constructor": ""})["constructor"])
+    alone = context.inside(inner.scope.module, info.fullname)
+    alone.base, alone.of = owner, info
+    alone.outcome(function.body, bound(alone, function.args, None, classes.positive(info)))
+    own = {id(node) for _, node in alone.scope.complaints}
+    return all(id(node) in own for _, node in inner.scope.complaints)
+
+
 def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str, Value]:
-    facts = next((facts for base in info.mro if (facts := classes.facts_of(base)) and facts["dataclass"]), None)
-    if facts is None:
+    """The fields of a dataclass or a NamedTuple, those of its bases first; then what ``__post_init__`` sets."""
+    fields = classes.record(info)
+    if not fields:
         return {}
-    inner = context.inside(facts["module"], info.fullname)
-    values = {name: inner.evaluate(parsed(default), {}) if default else UNKNOWN for name, default in facts["dataclass"]}
+    inner = _inside(context, info.module_name, info, info)
+    values = {name: _default(inner, parsed(default)) if default else UNKNOWN for name, default in fields}
     if call is not None:
-        values |= dict(zip(values, call.arguments, strict=False)) | {
-            name: call.keywords[name] for name in values.keys() & call.keywords.keys()
-        }
-    return dict.fromkeys(values, UNKNOWN) if call is not None and call.spread else values
+        named = {name: call.keywords[name] for name in values.keys() & call.keywords.keys()}
+        values = dict.fromkeys(values, UNKNOWN) if call.spread else values | dict(zip(_given(fields), call.arguments, strict=False)) | named
+    else:
+        integers = {name for _, facts in classes.all_facts(info) for name in facts["integers"]}
+        values |= {name: symbol(f"self·{name}", positive=name in classes.positive(info)) for name in integers & values.keys()}
+    after = info.get("__post_init__")
+    if after is not None and isinstance(after.node, FuncDef) and after.node.body.body and context.scope.reads(after.node.info.module_name):
+        function = _without_self(syntax.as_function(after.node))
+        outcome = inner.outcome(function.body, {f"self.{name}": value for name, value in values.items()})
+        values = {name[5:]: value for name, value in outcome.items() if name.startswith("self.")}
+        if call is not None:
+            passed_on(call, inner, after.node)
+    return values
+
+
+def _given(fields: Sequence[Sequence[str]]) -> list[str]:
+    """The fields that are parameters of the constructor."""
+    return [name for name, default in fields if "init=False" not in default]
+
+
+def _default(context: Context, default: ast.expr) -> Value:
+    """The default of a field: also of ``field(default=…)`` and ``field(default_factory=…)``."""
+    match default:
+        case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field"), keywords=keywords):
+            named = {each.arg: each.value for each in keywords}
+            if "default" in named:
+                return context.evaluate(named["default"], {})
+            if "default_factory" in named:
+                return context.evaluate(ast.Call(func=named["default_factory"], args=[], keywords=[]), {})
+            return UNKNOWN
+        case _:
+            return context.evaluate(default, {})
 
 
 def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
@@ -102,8 +225,12 @@ def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
             own: Environment = {}
             for name, text in facts["constants"].items() if facts is not None else ():
                 own[name] = inner.evaluate(parsed(text), own)
+            if base.is_enum:
+                own = {
+                    name: python.member(base.fullname, name, value, integer=info.has_base("builtins.int")) for name, value in own.items()
+                }
             values |= dict.fromkeys(values.keys() & base.names.keys(), UNKNOWN) | own
-        return {**values, **dict.fromkeys(values.keys() & classes.named(info, "assigned"), UNKNOWN)}
+        return {**values, **dict.fromkeys(values.keys() & classes.assigned(info), UNKNOWN)}
 
     return context.scope.once(key, compute)
 
@@ -129,6 +256,9 @@ def bound(context: Context, parameters: ast.arguments, call: Call | None, positi
         env |= dict(zip(names, call.arguments, strict=False))
         if parameters.vararg is not None:
             env[parameters.vararg.arg] = Pack(tuple(call.arguments[len(names) :]), frozen=True)
+        further = {name: value for name, value in call.keywords.items() if name not in {each.arg for each in declared}}
+        if parameters.kwarg is not None:
+            env[parameters.kwarg.arg] = Pack(tuple(further.values()), keys=tuple(map(repr, further)))
     return env | {each.arg: call.keywords[each.arg] for each in declared if each.arg in call.keywords}
 
 
@@ -151,7 +281,10 @@ def _shown(info: TypeInfo, call: Call) -> str:
 @lru_cache(maxsize=1024)
 def _function(text: str) -> ast.FunctionDef:
     """A constructor, without ``self`` among its parameters."""
-    function = cast("ast.FunctionDef", ast.parse(text).body[0])
+    return _without_self(cast("ast.FunctionDef", ast.parse(text).body[0]))
+
+
+def _without_self(function: ast.FunctionDef) -> ast.FunctionDef:
     del function.args.args[:1]
     return function
 

@@ -1,15 +1,33 @@
 """``layer.forward(x)`` and ``layer(x)``: the array after the layer, by `Flow.through`, as when a stack is built."""
 
+from dataclasses import replace
+
+from mypy.nodes import FuncDef
+
 from typednn.errors import StackError, TypednnError
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call
+from typednn.mypy_plugin.features import functions
 from typednn.mypy_plugin.sizes import class_of, fits, result
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Value, lookup
 from typednn.shapes import Flow, Unifier
 
 
 def forward(call: Call) -> Value:
-    """The output of a layer for its arguments."""
+    """The output of a layer for its arguments: by its annotations; and by its source, if it is at hand."""
+    info = class_of(call.context, call.receiver)
+    names = ("forward", "__call__") if info is not None and info.has_base(classes.MODULE) else (call.name.removeprefix("Layer.")[:-2],)
+    symbol = next((found for name in names if info is not None and (found := info.get(name)) is not None), None)
+    function = symbol.node if symbol is not None else None
+    value = _through(call)
+    source = functions.at_hand(call.context, function) if isinstance(function, FuncDef) else None
+    if value is None or source is None:
+        return value or UNKNOWN
+    return functions.better(value, functions.followed(replace(call, arguments=(call.receiver, *call.arguments)), source))
+
+
+def _through(call: Call) -> Value | None:
+    """By annotations; None where something does not fit, which is reported."""
     layer: Layer = call.receiver
     arguments = (*call.arguments, *call.keywords.values())
     if len(layer.inputs) > 1:
@@ -21,23 +39,23 @@ def forward(call: Call) -> Value:
         rank_error = isinstance(error, StackError) and error.reason == "rank"  # by the array types, where these are known
         if not rank_error or call.context.scope.rank(call.first) is None:
             call.complain(str(error))
-        return UNKNOWN
+        return None
     if after.shape is None or isinstance(x, Array):
         return UNKNOWN if after.shape is None else Array(after)
     call.context.scope.lost(f"{layer.label} is given an array of which no size is known", call.node)
     return Array(Flow.of([size if size is not None and size.value is not None else None for size in after.shape]))
 
 
-def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value:
+def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value | None:
     """Several arrays in, one out: unified one after another."""
-    unifier = Unifier(lookup(layer.attributes))
+    unifier = Unifier(lookup(layer.attributes), call.context.comparison())
     info = class_of(call.context, layer)
     signature = classes.method(info, "forward") if info is not None else None
     names = [f": {name}" for name, _ in signature["parameters"][1:]] if signature is not None else []
     for place, (text, argument) in enumerate(zip(layer.inputs, arguments, strict=False)):
         what = f"{layer.label}{names[place] if place < len(names) else ''}: "
         if not fits(call.context, unifier, what, text, argument, call.node):
-            return UNKNOWN
+            return None
     return result(call.context, unifier, layer.output)
 
 

@@ -1,18 +1,142 @@
-"""Any function or method whose parameters are annotated: its arguments are unified with their axes from left to right."""
+"""Functions and methods.
+
+One whose parameters are annotated: its arguments are unified with their axes from left to right, and its result is what it says.
+Any other, if its source stands in the module that is checked: it is evaluated on the arguments of the call. A mistake that only
+these arguments make is reported at the call.
+"""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 
-from typednn.mypy_plugin.context import Call
-from typednn.mypy_plugin.sizes import fits, result, same_precision
+from mypy import nodes
+
+from typednn.mypy_plugin import classes, syntax
+from typednn.mypy_plugin.context import Call, Context
+from typednn.mypy_plugin.features.constructors import bound, passed_on
+from typednn.mypy_plugin.sizes import class_of, fits, result, same_precision
 from typednn.mypy_plugin.syntax import Alternatives
-from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Reference, Value, known, lookup
+from typednn.mypy_plugin.values import UNKNOWN, Array, Function, Layer, Pack, Partial, Reference, Value, known, lookup
 from typednn.shapes import Unifier, unknown
+
+_SAME_FUNCTION = 3  # a function may call itself
+_CALLS = 20_000  # of functions and constructors that are evaluated in one run; further ones are unknown
+
+
+def applied(call: Call, function: nodes.FuncDef) -> Value:
+    """A call of a function that a module or a class defines."""
+    return _both(call, call, function)
+
+
+def method(call: Call, function: nodes.FuncDef) -> Value:
+    """A method of ``call.receiver``, an object or a class."""
+    receiver = () if function.is_static else (call.receiver,)
+    return _both(call, replace(call, arguments=(*receiver, *call.arguments)), function)
+
+
+def _both(call: Call, full: Call, function: nodes.FuncDef) -> Value:
+    """By its annotations; and by its source, where arguments say more than annotations can: layers, numbers, functions."""
+    value, source = annotated(call), at_hand(call.context, function)
+    values = (*full.arguments, *full.keywords.values())
+    if value is None or source is None or (value is not UNKNOWN and all(isinstance(each, Array) for each in values)):
+        return value or UNKNOWN
+    return better(value, followed(full, source))
+
+
+def better(promised: Value, found: Value) -> Value:
+    """What annotations promise, with the sizes that they leave open as they were found."""
+    match promised, found:
+        case Array(), Array() if promised.flow.shape and found.flow.shape and len(promised.flow.shape) == len(found.flow.shape):
+            pairs = zip(promised.flow.axes or (), found.flow.axes or (), strict=True)
+            axes = tuple(b if a.size is None else a for a, b in pairs)
+            return replace(promised, flow=replace(promised.flow, axes=axes), kind=promised.kind or found.kind)
+        case _:
+            return found if promised is UNKNOWN else promised
+
+
+def member(call: Call, owner: Layer | Pack | Reference) -> Value:
+    """``object.name`` that its class defines: a property's value, a method."""
+    info = owner.node if isinstance(owner, Reference) else class_of(call.context, owner)
+    name = call.name
+    symbol = info.get(name) if isinstance(info, nodes.TypeInfo) else None
+    node = symbol.node if symbol is not None else None
+    if isinstance(node, nodes.OverloadedFuncDef) and node.is_property:
+        node = node.items[0]
+    decorators = node.original_decorators if isinstance(node, nodes.Decorator) else []
+    function = node.func if isinstance(node, nodes.Decorator) else node
+    if not isinstance(function, nodes.FuncDef) or not syntax.keeps_signature(decorators):
+        return UNKNOWN
+    if function.is_property or any(syntax.decorator(syntax.expression(each)) == "cached_property" for each in decorators):
+        return method(replace(call, receiver=owner), function) if isinstance(owner, Layer) else UNKNOWN
+    return (
+        Partial(Reference(function), (owner,))
+        if isinstance(owner, Layer) or function.is_class or function.is_static
+        else Reference(function)
+    )
+
+
+def at_hand(context: Context, function: nodes.FuncDef) -> Function | None:
+    """A function whose source can be read as it is now; None where it gives something else than its body does."""
+    module = function.fullname.rpartition(".")[0] if not function.info else function.info.module_name
+    plain = not (function.is_conditional or function.is_generator or function.is_coroutine or function.abstract_status)
+    if not plain or not context.scope.reads(module) or not function.body.body or not context.scope.keeps_signature(function):
+        return None
+    made = context.scope.once(("source", function.fullname, id(function)), lambda: syntax.as_function(function))
+    return Function(function.name, module, made.args, made.body, {}, function)
+
+
+def followed(call: Call, function: Function) -> Value:
+    """What a function returns for these arguments."""
+    context, key = call.context, id(function.body)
+    cache = context.scope.cache
+    cache.constructions += 1
+    if call.spread or context.under.count(key) >= _SAME_FUNCTION or cache.constructions > _CALLS:
+        return UNKNOWN
+    operands = (function.body, *call.arguments, *call.keywords, *call.keywords.values())
+    return context.cached(("followed", id(call.node), key), operands, lambda: _evaluated(call, function))
+
+
+def _evaluated(call: Call, function: Function) -> Value:
+    inner = call.context.inside(function.module, id(function.body), call.context.names)
+    receiver = call.arguments[0] if call.arguments and [each.arg for each in function.parameters.args[:1]] == ["self"] else UNKNOWN
+    inner.own = receiver if isinstance(receiver, Layer) else None
+    info = class_of(call.context, receiver) if isinstance(receiver, Layer) else None
+    inner.assigned = frozenset() if info is None else classes.assigned(info)
+    env = function.env | bound(inner, function.parameters, call, set())
+    value = inner.evaluate(function.body, env) if isinstance(function.body, ast.expr) else inner.returned(function.body, env)
+    passed_on(call, inner, function.node)
+    return value
+
+
+def only_reads(context: Context, function: Value) -> bool:
+    """Whether a function, or a constructor, changes and keeps none of its arguments."""
+    match function:
+        case Function(body=body, parameters=parameters):
+            statements = body if not isinstance(body, ast.expr) else [ast.Return(value=body)]
+            names = {each.arg for each in [*parameters.args, *parameters.kwonlyargs]}
+            return not names & {*syntax.changed(statements), *syntax.handed_on(statements)}
+        case Reference(node=nodes.FuncDef() as node):
+            source = at_hand(context, node)
+            return source is not None and only_reads(context, source)
+        case Reference(node=nodes.TypeInfo() as info):
+            initialiser = info.get("__init__")
+            return (
+                initialiser is not None and isinstance(initialiser.node, nodes.FuncDef) and only_reads(context, Reference(initialiser.node))
+            )
+        case Partial(function=inner):
+            return only_reads(context, inner)
+        case _:
+            return False
 
 
 def called(call: Call) -> Value:
-    """The result of such a function."""
+    """The result of a function of which only the annotations are known."""
+    return annotated(call) or UNKNOWN
+
+
+def annotated(call: Call) -> Value | None:
+    """The result that annotations promise; None where an argument does not fit, which is reported."""
     named_signature = call.context.scope.signature(call.node)
     if named_signature is None or call.spread:
         return UNKNOWN
@@ -22,7 +146,7 @@ def called(call: Call) -> Value:
     bound = method and not isinstance(receiver, Reference)
     if parameters and parameters[0][0] in ("self", "cls") and (bound or parameters[0][0] == "cls"):
         parameters = parameters[1:]
-    unifier = Unifier(lookup(receiver.attributes) if isinstance(receiver, Layer) else unknown)
+    unifier = Unifier(lookup(receiver.attributes) if isinstance(receiver, Layer) else unknown, call.context.comparison())
     for argument, at, parameter, alternatives in _matched(call, parameters):
         if not isinstance(argument, Array) or not alternatives:
             continue
@@ -31,11 +155,14 @@ def called(call: Call) -> Value:
         if not fitting:
             kind, text = alternatives[0]
             if not same_precision(kind, argument.kind):
-                return call.complain(f"{name}: {parameter} expects {kind}, gets {argument.kind}", at)
+                call.complain(f"{name}: {parameter} expects {kind}, gets {argument.kind}", at)
+                return None
             if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):
-                return UNKNOWN
+                return None
         elif len(fitting) == 1:
             unifier.bind(fitting[0], known(argument.flow.shape, call.context.names))
+    if not any(signature["result"]):
+        return UNKNOWN
     results = [
         result(call.context, unifier, alternatives[0][1], alternatives[0][0]) if len(alternatives) == 1 else UNKNOWN
         for alternatives in signature["result"]

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from mypy.nodes import TypeInfo
 
 from typednn.mypy_plugin import classes
-from typednn.mypy_plugin.context import Analysis, Call, Context
+from typednn.mypy_plugin.context import Analysis, Call, Comparison, Context
 from typednn.mypy_plugin.sizes import array, class_of, fits, misfit, stored
 from typednn.mypy_plugin.values import OWN, UNKNOWN, Array, Constant, Gradient, Layer, Pack, Value, layers_of, lookup, written_shape
-from typednn.shapes import Dim, Lookup, Shape, Unifier, differ, parse, unknown
+from typednn.shapes import Dim, Lookup, Shape, Unifier, parse, unknown
 
 
 def backward(call: Call) -> Value:
@@ -32,7 +32,7 @@ def _ends(layer: Layer) -> tuple[str, str, Lookup] | None:
 def _input_gradient(call: Call, layer: Layer, inputs: str, output: str, attributes: Lookup, next_grad: Value) -> Value:
     if inputs.split() == output.split() and all(slot.text and slot.variadic for slot in parse(inputs)):
         return next_grad if isinstance(next_grad, Array) and next_grad.flow.shape is not None else UNKNOWN
-    unifier = Unifier(attributes)
+    unifier = Unifier(attributes, call.context.comparison())
     unifier.sizes.update({slot.text: Dim.named(slot.text + OWN) for slot in parse(inputs) if slot.is_name})
     wrong = misfit(call.context, unifier, output, next_grad, call.first)
     if wrong is not None:
@@ -70,7 +70,7 @@ def _gradient_of(context: Context, layer: Layer) -> Gradient:
 def update(call: Call) -> Value:
     """The gradient has the sizes of the layer's own parameters."""
     label, grad = call.receiver.label, call.argument(1, "grad")
-    wrong = _other_sizes(gradient_of(call.context, call.receiver), grad)
+    wrong = _other_sizes(gradient_of(call.context, call.receiver), grad, call.context.comparison())
     if isinstance(grad, Gradient) and wrong is not None:
         of = "" if grad.owner in ("", label) else f" (the gradient of {grad.owner})"
         call.complain(f"{_owner(label)}.update: {wrong}{of}")
@@ -84,7 +84,7 @@ def gradient(call: Call) -> Value:
         return UNKNOWN
     declared = [name for _, facts in classes.all_facts(info) for name, _ in facts["dataclass"]]
     values: dict[str, Value] = {**dict(zip(dict.fromkeys(declared), call.arguments, strict=False)), **call.keywords}
-    unifier = Unifier()
+    unifier = Unifier(differs=call.context.comparison())
     for name, (_, alternatives) in classes.fields(info).items():
         if (
             len(alternatives) == 1
@@ -94,7 +94,7 @@ def gradient(call: Call) -> Value:
             return UNKNOWN
     own: Mapping[str, Value] = {} if call.context.own is None else gradient_of(call.context, call.context.own).fields
     for name, value in values.items():
-        wrong = _other_sizes(own[name], value, name) if name in own else None
+        wrong = _other_sizes(own[name], value, call.context.comparison(), name) if name in own else None
         if wrong is not None:
             of = f" (the gradient of {value.owner})" if isinstance(value, Gradient) and value.owner else ""
             call.complain(f"{info.name}: {wrong}{of}")
@@ -102,7 +102,7 @@ def gradient(call: Call) -> Value:
     return Gradient(info.name, values) if declared else UNKNOWN
 
 
-def _other_sizes(expected: Value, gradient: Value, path: str = "") -> str | None:
+def _other_sizes(expected: Value, gradient: Value, differs: Comparison, path: str = "") -> str | None:
     """The first parameter whose gradient certainly has other sizes: its name, its sizes, the gradient's."""
     pairs: Iterable[tuple[str, Value, Value]] = ()
     match expected, gradient:
@@ -110,18 +110,18 @@ def _other_sizes(expected: Value, gradient: Value, path: str = "") -> str | None
             pairs = ((f"{path}.{name}".removeprefix("."), value, others.get(name, UNKNOWN)) for name, value in fields.items())
         case Pack(items=items), Pack(items=other_items) if len(items) == len(other_items):
             pairs = ((f"{path}[{place}]", *both) for place, both in enumerate(zip(items, other_items, strict=True)))
-        case Array(), Array() if _differ(expected.flow.shape, gradient.flow.shape):
+        case Array(), Array() if _differ(expected.flow.shape, gradient.flow.shape, differs):
             sizes = written_shape(expected.flow.shape, "x"), written_shape(gradient.flow.shape, "x")
             return f"{path} is {sizes[0]}, but its gradient is {sizes[1]}"
         case _:
             return None
-    return next((wrong for name, a, b in pairs if (wrong := _other_sizes(a, b, name)) is not None), None)
+    return next((wrong for name, a, b in pairs if (wrong := _other_sizes(a, b, differs, name)) is not None), None)
 
 
-def _differ(a: "Shape | None", b: "Shape | None") -> bool:
+def _differ(a: "Shape | None", b: "Shape | None", differs: Comparison) -> bool:
     if a is None or b is None:
         return False
-    return len(a) != len(b) or any(x is not None and y is not None and differ(x, y) for x, y in zip(a, b, strict=True))
+    return len(a) != len(b) or any(x is not None and y is not None and differs(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _owner(label: str) -> str:

@@ -1,27 +1,56 @@
 """Methods of lists and dicts; a list that is changed in any other way becomes unknown."""
 
 import ast
+from collections.abc import Sequence
 
 from typednn.mypy_plugin.context import Analysis, Call, mutated
-from typednn.mypy_plugin.syntax import MUTATORS
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Pack, Value
+from typednn.mypy_plugin.python import elements, keys_of
+from typednn.mypy_plugin.syntax import MUTATORS, of_self
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Number, Pack, Value, integer_of, show
 
 
 def method(call: Call) -> Value:
     """``append`` and ``pop`` of a list in a variable, ``values`` of a dict."""
-    if call.spread:
+    if call.spread or not (isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute)):
         return changed(call)
-    match call.receiver, call.name.removeprefix("Pack."), call.node, call.arguments:
-        case Pack(items=items), "append()", ast.Call(func=ast.Attribute(value=ast.Name(id=name))), [each]:
+    held = call.node.func.value
+    name = ast.unparse(held) if isinstance(held, ast.Name) or of_self(held) else ""
+    match call.receiver, call.name.removeprefix("Pack."), call.arguments:
+        case Pack(items=items), "append()", [each] if name:
             call.env[name] = Pack((*items, each))
             return Constant(None)
-        case Pack(items=[*items, last]), "pop()", ast.Call(func=ast.Attribute(value=ast.Name(id=name))), []:
+        case Pack(items=[*items, last]), "pop()", [] if name:
             call.env[name] = Pack(tuple(items))
             return last
-        case Pack(items=items, keys=[_, *_]), "values()", _, _:
+        case Pack(items=items, keys=()), "pop()" | "insert()" | "extend()", given if name:
+            return _changed_list(call, name, list(items), given)
+        case Pack(items=items, keys=(_, *_)), "values()", _:
             return Pack(items)
+        case Pack(items=items, keys=(_, *_)) as known, "items()", _:
+            return Pack(tuple(Pack(pair, frozen=True) for pair in zip(keys_of(known), items, strict=True)), frozen=True)
+        case Pack(keys=(_, *_)) as known, "keys()", _:
+            return elements(known)
+        case Pack(items=items, keys=(_, *_) as keys), "get()", [wanted, *default] if isinstance(wanted, Constant | Number):
+            return items[keys.index(show(wanted))] if show(wanted) in keys else default[0] if default else Constant(None)
         case _:
             return changed(call)
+
+
+def _changed_list(call: Call, name: str, items: list[Value], arguments: Sequence[Value]) -> Value:
+    """``pop``, ``insert`` and ``extend`` of a list in a variable."""
+    place = integer_of(arguments[0]) if arguments else None
+    result: Value = Constant(None)
+    match call.name.removeprefix("Pack."), arguments:
+        case "pop()", [_] if place is not None and -len(items) <= place < len(items):
+            result = items.pop(place)
+        case "insert()", [_, each] if place is not None:
+            items.insert(place, each)
+        case "extend()", [Pack(keys=()) as more]:
+            items += more.items
+        case _:
+            return changed(call)
+    call.env[name] = Pack(tuple(items))
+    return result
 
 
 def changed(call: Call) -> Value:
@@ -31,8 +60,10 @@ def changed(call: Call) -> Value:
     return UNKNOWN
 
 
+_METHODS = (*MUTATORS, "values", "items", "keys", "get", "update", "__delitem__", "__iadd__", "__imul__", "__ior__")
+
 EFFECTS: dict[str, Analysis] = {
-    **{f"Pack.{name}()": method for name in (*MUTATORS, "values", "update", "__delitem__", "__iadd__", "__imul__", "__ior__")},
+    **{f"Pack.{name}()": method for name in _METHODS},
     **{f"Many.{name}()": changed for name in MUTATORS},
     "Array.resize()": changed,
 }

@@ -32,7 +32,7 @@ def returned(
 def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.AST) -> bool:
     problems: list[str] = []
     for kind, text in texts:
-        unifier = Unifier(attributes)
+        unifier = Unifier(attributes, context.comparison())
         unifier.sizes.update({name: Dim.named(name) for name in context.names})
         wrong = misfit(context, unifier, text, array, node)
         if not same_precision(kind, array.kind):
@@ -60,7 +60,7 @@ def _input_gradient(
         case {"parameters": [_, [_, [[_, inputs]]]], "result": [[[_, output]]]}, {"parameters": [_, [_, [[_, next_grad]]]]}:
             # A name means the same in both where the same axis of the output has it.
             shared = {a for a, b in zip(names_of(output), names_of(next_grad), strict=False) if a == b}
-            unifier = Unifier(attributes)
+            unifier = Unifier(attributes, context.comparison())
             unifier.sizes.update({name: Dim.named(name) for name in shared & context.names})
             fits(context, unifier, f"{where}: the gradient's input ", inputs, gradient.fields.get("input", UNKNOWN), node)
         case _:

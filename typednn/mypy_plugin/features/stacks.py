@@ -16,7 +16,9 @@ from typednn.shapes import Flow
 def declared(call: Call) -> Value:
     """``Input(28, 28, 1)``: a chain without layers."""
     sizes = _integers(call.arguments)
-    return Layer(f"Input({', '.join(map(str, sizes or ()))})", call.name, parts=(), sample=sizes)
+    keywords = call.node.keywords if isinstance(call.node, ast.Call) else []
+    shown = [*map(str, sizes or ()), *(each for each in map(ast.unparse, keywords) if each == "dtype=int")]
+    return Layer(f"Input({', '.join(shown)})", call.name, parts=(), sample=sizes)
 
 
 def _integers(values: Sequence[Value]) -> tuple[int, ...] | None:

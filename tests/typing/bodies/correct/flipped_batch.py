@@ -1,0 +1,15 @@
+"""Each image and its mirror image."""
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn import Array4
+
+
+def with_mirrored(images: Float[Array4, "batch height width channels"]) -> Float[Array4, "2*batch height width channels"]:
+    mirrored = images[:, :, ::-1]
+    return np.concatenate([images, mirrored], axis=0)
+
+
+if __name__ == "__main__":
+    print(with_mirrored(np.ones((2, 5, 7, 3))).shape)

@@ -1,0 +1,21 @@
+"""The gradient of the mean squared error."""
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn import Array2, Loss
+
+
+class MeanSquare(Loss[Array2, Array2]):
+    def loss(self, prediction: Float[Array2, "batch features"], target: Float[Array2, "batch features"]) -> float:
+        return float(((prediction - target) ** 2).mean())
+
+    def loss_grad(
+        self, prediction: Float[Array2, "batch features"], target: Float[Array2, "batch features"]
+    ) -> Float[Array2, "batch features"]:
+        grad: Array2 = 2.0 * (prediction - target) / prediction.size
+        return grad
+
+
+if __name__ == "__main__":
+    print(MeanSquare().loss_grad(np.ones((7, 5), np.float32), np.zeros((7, 5), np.float32)).shape)

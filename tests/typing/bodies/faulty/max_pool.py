@@ -1,0 +1,33 @@
+"""Maximum of windows of 2 by reshape: it is taken over the pooled rows and columns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn import Array4, Gradient, Kept, Layer, S
+
+
+@dataclass(frozen=True)
+class PoolGrad(Gradient):
+    input: Float[Array4, "batch height width channels"]
+
+
+class Pool(Layer[Array4, Array4, PoolGrad, S]):
+    _x: Kept[Float[Array4, "batch height width channels"]]
+
+    def forward(self, x: Float[Array4, "batch height width channels"]) -> Float[Array4, "batch height//2 width//2 channels"]:
+        self._x = x
+        batch, height, width, channels = x.shape
+        windows = x.reshape(batch, height // 2, 2, width // 2, 2, channels)
+        y: Array4 = windows.max(axis=(1, 3))
+        return y  # shape: height//2
+
+    def backward(self, next_grad: Float[Array4, "batch rows columns channels"]) -> PoolGrad:
+        wide = next_grad.repeat(2, axis=1).repeat(2, axis=2)
+        return PoolGrad(wide * (self._x == self._x.max()))
+
+
+if __name__ == "__main__":
+    layer = Pool()
+    print(layer.backward(layer.forward(np.ones((7, 10, 22, 3), np.float32))).input.shape)

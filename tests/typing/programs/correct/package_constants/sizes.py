@@ -1,0 +1,8 @@
+"""The sizes."""
+
+from typing import Final
+
+SIDE: Final = 16
+CHANNELS: Final = 12
+POOLED: Final = SIDE // 2
+FLAT: Final = POOLED * POOLED * CHANNELS

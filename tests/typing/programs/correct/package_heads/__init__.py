@@ -1,0 +1,1 @@
+"""A package with an abstract head in one module and its subclasses in another."""

@@ -1,0 +1,30 @@
+"""A stage whose normalising layer is of another width than its layer."""
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn import Array2, Layer
+from typednn.layers import LayerNorm, Linear
+
+L = TypeVar("L", bound=Layer[Array2, Array2, Any])
+
+
+class Stage(Generic[L]):
+    def __init__(self, layer: L, norm: LayerNorm | None = None) -> None:
+        self.layer = layer
+        self.norm = norm
+
+    def __call__(self, x: Float[Array2, "batch features"]) -> Array2:
+        y = self.layer.forward(x)
+        return y if self.norm is None else self.norm.forward(y)  # meets
+
+
+rng = np.random.default_rng(0)
+first = Stage(Linear(9, 27, rng=rng), LayerNorm(9, rng=rng))  # shape
+second = Stage(Linear(27, 3, rng=rng))
+
+if __name__ == "__main__":
+    x = rng.standard_normal((4, 9)).astype(np.float32)
+    print(second(first(x)).shape)

@@ -1,0 +1,186 @@
+"""Bodies of layers, losses, optimizers and functions: NumPy's operations on arrays of known axes, as people write them.
+
+`bodies/faulty` holds a program per file, with one mistake in its arithmetic; `bodies/correct` has the same program without it.
+The line that must be reported ends in ``# shape: words``: each of the words must be in the message. It is the line where NumPy
+raises, or the one that breaks the promise of an annotation. Plain mypy, strict, sees none of these mistakes.
+
+A faulty program raises when it runs. If its docstring says "runs all the same", it computes something of a wrong shape or precision.
+"""
+
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import pytest
+
+from tests.typing.test_corpus import KINDS, PLUGIN, Failure, Program, identify, mypy, programs, reported, run
+
+BODIES = Path(__file__).parent / "bodies"
+CORRECT, FAULTY = (programs(kind, BODIES) for kind in KINDS)
+
+# The mistakes that the plugin does not report: it does not follow what NumPy computes there.
+MISSED: frozenset[str] = frozenset(
+    {
+        "adam_step",
+        "affine_forward",
+        "affine_weight_gradient",
+        "attention_backward",
+        "attention_heads_merge",
+        "attention_heads_split",
+        "attention_mask",
+        "attention_scores",
+        "attention_softmax",
+        "avg_pool_backward",
+        "batch_norm_backward",
+        "batch_norm_forward",
+        "batch_norm_running",
+        "bilinear",
+        "channels_first",
+        "clip_rows",
+        "confusion_matrix",
+        "convolution_backward",
+        "convolution_shifts",
+        "convolution_sliding",
+        "cosine_similarity",
+        "cross_entropy_fancy",
+        "cross_entropy_one_hot",
+        "cross_entropy_take_along",
+        "ctc_table",
+        "depthwise_convolution",
+        "double_precision",
+        "dropout_mask",
+        "embedding_backward",
+        "flipped_batch",
+        "gated_linear_unit",
+        "gelu_backward",
+        "graph_convolution",
+        "group_norm",
+        "gru_cell",
+        "im2col",
+        "kmeans_distances",
+        "kmeans_update",
+        "last_step",
+        "layer_norm",
+        "lengths_mask",
+        "linear_attention",
+        "log_softmax",
+        "low_rank_adapter",
+        "lstm_cell",
+        "lstm_gates",
+        "masked_loss",
+        "matmul_out",
+        "max_pool",
+        "mixture_of_experts",
+        "momentum_step",
+        "moving_average",
+        "moving_weights",
+        "multi_head_einsum",
+        "one_hot_columns",
+        "padded_images",
+        "pca_projection",
+        "positional_angles",
+        "positional_encoding",
+        "random_crop",
+        "residual_in_place",
+        "rms_norm",
+        "rnn_backward",
+        "rnn_sequence",
+        "rotary_angles",
+        "rotary_halves",
+        "softmax_backward",
+        "softmax_temperature",
+        "squeeze_excitation",
+        "standardise",
+        "top_k",
+        "triplet_loss",
+        "upsample_repeat",
+        "weighted_loss",
+        "whitening",
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, dict[str, Failure | None]]:
+    """By kind and program."""
+    return {kind: run(kind, BODIES) for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[str, int], str]]:
+    """What mypy with the plugin reports of each kind, in one run each."""
+    folder = tmp_path_factory.mktemp("bodies")
+    config = folder / "plugin.ini"
+    config.write_text(PLUGIN)
+    results = {kind: mypy(kind, config, folder / "cache", BODIES) for kind in KINDS}
+    assert {kind: result.stderr for kind, result in results.items()} == dict.fromkeys(KINDS, "")
+    return {kind: reported(result.stdout) for kind, result in results.items()}
+
+
+# ---------------------------------------------------------------------------------------------------- the programs themselves
+
+
+def test_there_are_enough() -> None:
+    assert len(FAULTY) >= 60
+    assert [program.name for program in CORRECT] == [program.name for program in FAULTY]
+
+
+@pytest.mark.parametrize(("correct", "faulty"), list(zip(CORRECT, FAULTY, strict=True)), ids=[program.name for program in FAULTY])
+def test_each_pair_differs_in_one_place(correct: Program, faulty: Program) -> None:
+    assert (len(correct.expected), len(faulty.expected)) == (0, 1)
+    subject = correct.docstring.removesuffix('."""')
+    assert faulty.docstring.startswith(f"{subject}: ")
+    assert faulty.docstring.endswith('."""')
+    lines = [
+        [line.partition("  # shape: ")[0] for line in program.path.read_text(encoding="utf-8").splitlines()[1:]]
+        for program in (correct, faulty)
+    ]
+    changes = [change for change in SequenceMatcher(None, *lines, autojunk=False).get_opcodes() if change[0] != "equal"]
+    assert len(changes) == 1
+
+
+# ---------------------------------------------------------------------------------------------------- run
+
+
+@pytest.mark.parametrize("program", CORRECT, ids=identify)
+def test_correct_runs(program: Program, outcomes: dict[str, dict[str, Failure | None]]) -> None:
+    assert outcomes["correct"][program.name] is None
+
+
+@pytest.mark.parametrize("program", FAULTY, ids=identify)
+def test_faulty_fails(program: Program, outcomes: dict[str, dict[str, Failure | None]]) -> None:
+    failure = outcomes["faulty"][program.name]
+    if "runs all the same" in program.docstring:
+        assert failure is None
+        return
+    assert failure is not None
+    if failure.type == "ShapeError":  # raised for what a method returned, at the call of the method
+        (words,) = program.expected.values()
+        assert all(word in failure.message for word in words.split()), failure
+        return
+    assert failure.type in ("ValueError", "IndexError"), failure
+    assert tuple(failure.lines[-1]) in program.expected, failure
+
+
+# ---------------------------------------------------------------------------------------------------- read by mypy
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plain_mypy_sees_none(kind: str, tmp_path: Path) -> None:
+    config = tmp_path / "plain.ini"
+    config.write_text("[mypy]\nstrict = True\n")
+    result = mypy(kind, config, tmp_path / "cache", BODIES)
+    assert (result.returncode, result.stderr) == (0, ""), result.stdout
+
+
+def test_plugin_accepts_the_correct(found: dict[str, dict[tuple[str, int], str]]) -> None:
+    assert found["correct"] == {}
+
+
+def test_plugin_reports_the_faulty(found: dict[str, dict[tuple[str, int], str]]) -> None:
+    expected = {place: words.split() for program in FAULTY for place, words in program.expected.items()}
+    assert {place: message for place, message in found["faulty"].items() if place not in expected} == {}
+    unclear = {place: message for place, message in found["faulty"].items() if not all(word in message for word in expected[place])}
+    assert unclear == {}
+    assert all(message.endswith("  [shape]") for message in found["faulty"].values())
+    missed = {program.name for program in FAULTY if not program.expected.keys() & found["faulty"].keys()}
+    assert missed == MISSED, (sorted(missed - MISSED), sorted(MISSED - missed))

@@ -1,0 +1,24 @@
+"""What NumPy's functions do to shapes and dtypes: a table with a row for each function, and nothing of mypy.
+
+    numpy.concatenate   a function                  Array.sum()   a method; the array is its first argument
+    Array.T             an attribute                + @ < neg     an operator
+    []   []=            reading and assigning by an index
+
+A function that stands in no row is unknown. To add one, write its signature and its rule into the file of its kind; a test compares
+every row with NumPy itself.
+"""
+
+from typednn.mypy_plugin.array_functions import creation, elementwise, indexing, joining, movement, products, reductions
+from typednn.mypy_plugin.array_functions.rows import Misfit, Row, apply
+
+TABLE: dict[str, Row] = {
+    **elementwise.TABLE,
+    **reductions.TABLE,
+    **products.TABLE,
+    **movement.TABLE,
+    **joining.TABLE,
+    **creation.TABLE,
+    **indexing.TABLE,
+}
+
+__all__ = ["TABLE", "Misfit", "Row", "apply"]

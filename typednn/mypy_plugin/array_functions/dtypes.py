@@ -1,0 +1,88 @@
+"""Results of dtypes, as NumPy 2 has them; a dtype is jaxtyping's word for it, empty where it is not known.
+
+Python's own numbers are weak: they take the precision of the array beside them (NEP 50).
+"""
+
+from functools import reduce
+
+WEAK_BOOL, WEAK_INT, WEAK_FLOAT = "a bool", "an int", "a float"
+
+BY_NAME = {
+    "bool": "Bool", "bool_": "Bool", "int": "Int64", "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64", "intp": "Int64",
+    "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float": "Float64", "float16": "Float16",
+    "float32": "Float32", "float64": "Float64", "single": "Float32", "double": "Float64", "half": "Float16", "complex64": "Complex64",
+    "complex128": "Complex128", "complex": "Complex128",
+}  # fmt: skip
+_FAMILIES = ("Bool", "UInt", "Int", "Float", "Complex")
+_BITS = {f"{family}{bits}": (family, bits) for family in _FAMILIES for bits in (8, 16, 32, 64, 128)} | {"Bool": ("Bool", 0)}
+
+
+def family(kind: str) -> str:
+    """``Float`` of ``Float32``; empty where it is not known."""
+    return next((each for each in _FAMILIES if kind.startswith(each)), "")
+
+
+def strong(kind: str) -> str:
+    """The dtype that Python's own numbers get in an array of their own."""
+    return {WEAK_BOOL: "Bool", WEAK_INT: "Int64", WEAK_FLOAT: "Float64"}.get(kind, kind)
+
+
+def promoted(*kinds: str) -> str:
+    """The dtype of a sum."""
+    return reduce(_two, kinds) if kinds else ""
+
+
+def _two(a: str, b: str) -> str:
+    if a == b:
+        return a
+    for weak, other in ((a, b), (b, a)):
+        if weak == WEAK_BOOL:
+            return other
+        if weak == WEAK_INT:
+            return {"Bool": "Int64", WEAK_FLOAT: WEAK_FLOAT}.get(other, other)
+        if weak == WEAK_FLOAT:
+            return "Float64" if family(other) in ("Bool", "Int", "UInt") and other in _BITS else other if family(other) else ""
+    if a not in _BITS or b not in _BITS:  # Float beside Float32: a float
+        known = {family(a), family(b)}
+        return family(a) if len(known) == 1 and family(a) in ("Float", "Complex") else ""
+    return _of_known(_BITS[a], _BITS[b])
+
+
+def _of_known(a: tuple[str, int], b: tuple[str, int]) -> str:
+    (low, low_bits), (high, high_bits) = sorted((a, b), key=lambda each: (_FAMILIES.index(each[0]), each[1]))
+    if low == "Bool" or low == high:
+        return high if high == "Bool" else f"{high}{high_bits}"
+    if low == "UInt" and high == "Int":
+        bits = max(high_bits, 2 * low_bits)
+        return f"Int{bits}" if bits <= 64 else "Float64"
+    if low in ("Int", "UInt"):
+        bits = 16 if low_bits == 8 else 32 if low_bits == 16 else 64
+        return f"Float{max(bits, high_bits)}" if high == "Float" else f"Complex{max(2 * bits, high_bits)}"
+    return f"Complex{max(2 * low_bits, high_bits)}"  # a float beside a complex number
+
+
+def inexact(kind: str) -> str:
+    """The dtype of a function such as the exponential."""
+    known = _BITS.get(strong(kind))
+    if known is None or known[0] in ("Float", "Complex"):
+        return strong(kind) if family(strong(kind)) in ("Float", "Complex") else ""
+    return f"Float{16 if known[1] <= 8 else 32 if known[1] == 16 else 64}"
+
+
+def quotient(*kinds: str) -> str:
+    """The dtype of a true division."""
+    kind = strong(promoted(*kinds))
+    return "Float64" if family(kind) in ("Bool", "Int", "UInt") and kind in _BITS else kind if family(kind) in ("Float", "Complex") else ""
+
+
+def averaged(kind: str) -> str:
+    """The dtype of a mean: integers are averaged as float64."""
+    return quotient(kind)
+
+
+def summed(kind: str) -> str:
+    """The dtype of a sum of elements: small integers are added as int64."""
+    known = _BITS.get(kind)
+    if known is None or known[0] in ("Float", "Complex"):
+        return kind if family(kind) in ("Float", "Complex") else ""
+    return "UInt64" if known[0] == "UInt" else "Int64"

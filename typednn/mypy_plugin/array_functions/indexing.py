@@ -1,0 +1,242 @@
+"""Reading and assigning elements: ``x[...]``, ``x[...] = y``, and functions that take indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.array_functions.rows import (
+    ONE,
+    Conflict,
+    Misfit,
+    Operands,
+    Row,
+    Shape,
+    broadcast,
+    fits_into,
+    made,
+    written,
+)
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Slice, Value, integer_of
+from typednn.shapes import Dim
+
+
+def _read(o: Operands) -> Value:
+    shape = o.shape("a")
+    if shape is None:
+        return UNKNOWN
+    result = _indexed(o, shape, o["index"])
+    return UNKNOWN if result is None else made(result, dtypes.strong(o.kind("a")))
+
+
+def _assigned(o: Operands) -> Value:
+    shape, value = o.shape("a"), o.shape("value")
+    target = None if shape is None else _indexed(o, shape, o["index"])
+    if target is not None and value is not None:
+        fits_into(value, target, o.differ, "assignment")
+    return o["a"]
+
+
+def _indexed(o: Operands, shape: Shape, index: Value) -> Shape | None:
+    """The shape of ``x[index]``; None where it is not known."""
+    parts = list(index.items) if isinstance(index, Pack) and index.frozen else [index]
+    if any(_axes_of(each) is None for each in parts):
+        return None
+    used = sum(_axes_of(each) or 0 for each in parts)
+    if used > len(shape):
+        raise Misfit(f"{written(shape)} has {len(shape)} axes, the index names {used}")
+    dots = sum(each == Constant(Ellipsis) for each in parts)
+    if dots > 1:
+        raise Misfit("an index can have one ... only")
+    if not dots:
+        parts.append(Constant(Ellipsis))
+    result: Shape = []
+    arrays: list[Value] = []
+    first = apart = None  # where the axes of index arrays go
+    place = 0
+    for part in parts:
+        match part:
+            case Constant(value=value) if value is Ellipsis:
+                result += shape[place : place + len(shape) - used]
+                place += len(shape) - used
+            case Constant(value=None):
+                result.append(ONE)
+            case Slice():
+                result.append(_sliced(shape, place, part))
+                place += 1
+            case Number() if not _is_advanced(parts):
+                _inside(shape, place, part)
+                place += 1
+            case _:
+                if first is not None and apart is None and len(result) != first:
+                    apart = 0  # separated by a slice: NumPy puts their axes first
+                first = len(result) if first is None else first
+                arrays.append(_as_indices(o, shape, place, part))
+                place += _axes_of(part) or 0
+    if not arrays:
+        return result
+    common = broadcast(arrays, o.differ)
+    at = apart if apart is not None else first or 0
+    return None if common is None else [*result[:at], *common, *result[at:]]
+
+
+def _is_advanced(parts: Sequence[Value]) -> bool:
+    return any(isinstance(each, Array | Pack) for each in parts)
+
+
+def _axes_of(part: Value) -> int | None:
+    """How many axes a part of an index takes."""
+    match part:
+        case Constant(value=value) if value is None or value is Ellipsis:
+            return 0
+        case Constant(value=bool()):
+            return None
+        case Array(flow=flow, kind="Bool"):
+            return None if flow.shape is None else len(flow.shape)
+        case Array(flow=flow, kind=kind):
+            return 1 if flow.shape is not None and dtypes.family(kind) in ("Int", "UInt") else None
+        case Pack(items=items) if all(isinstance(each, Number) for each in items):
+            return 1
+        case Number() | Slice():
+            return 1
+        case _:
+            return None
+
+
+def _as_indices(o: Operands, shape: Shape, place: int, part: Value) -> Value:
+    if isinstance(part, Array) and part.kind == "Bool":
+        mask = part.flow.shape or []
+        for offset, (size, given) in enumerate(zip(shape[place : place + len(mask)], mask, strict=True)):
+            try:
+                o.meet(size, given)
+            except Conflict:
+                raise Misfit(
+                    f"mask {written(mask)} on {written(shape)}: axis {place + offset} is {size} and {given}", part, offset
+                ) from None
+        return made([None], "Int64")
+    if isinstance(part, Number):
+        _inside(shape, place, part)
+        return made([])
+    if isinstance(part, Pack):
+        for each in part.items:
+            _inside(shape, place, each)
+        return made([Dim.of(len(part.items))])
+    return part
+
+
+def _inside(shape: Shape, place: int, index: Value) -> None:
+    size, number = shape[place], integer_of(index)
+    if size is not None and size.value is not None and number is not None and not -size.value <= number < size.value:
+        raise Misfit(f"index {number} of axis {place} of {written(shape)}: it has {size} elements")
+
+
+def _sliced(shape: Shape, place: int, part: Slice) -> Dim | None:
+    size = shape[place]
+    ends = (part.start, part.stop, part.step)
+    numbers = [integer_of(each) for each in ends]
+    given = [each != Constant(None) for each in ends]
+    if given[2] and numbers[2] == 0:
+        raise Misfit("a slice has no step of zero")
+    if not any(given):
+        return size
+    if (
+        size is not None
+        and size.value is not None
+        and all(number is not None or not is_given for number, is_given in zip(numbers, given, strict=True))
+    ):
+        return Dim.of(
+            len(range(*slice(*(number if is_given else None for number, is_given in zip(numbers, given, strict=True))).indices(size.value)))
+        )
+    return _symbolic(size, part, numbers, given)
+
+
+def _symbolic(size: Dim | None, part: Slice, numbers: Sequence[int | None], given: Sequence[bool]) -> Dim | None:
+    """A slice of an axis whose size is a symbol: only where every size gives the same formula."""
+    start, stop = part.start, part.stop
+    if given[2] and numbers[2] != 1:
+        if not given[0] and not given[1] and numbers[2] == -1:
+            return size
+        step = numbers[2]
+        if step is not None and step > 1 and size is not None and not given[1] and (not given[0] or numbers[0] == 0):
+            return (size + (step - 1)) // step
+        return None
+    begin = start.size if isinstance(start, Number) and given[0] else Dim.of(0) if not given[0] else None
+    end = stop.size if isinstance(stop, Number) and given[1] else size if not given[1] else None
+    if size is not None and size.value is None and begin is not None and end is not None:
+        # A prefix of n elements has n elements only if the axis is that long: known where the ends are parts of the axis itself.
+        whole = (begin.value is None or begin.value == 0) and _within(end, size)
+        if whole and _within(begin, size):
+            return end - begin
+    if size is not None and size.value is not None and begin is not None and end is not None and end.value is None:
+        return None
+    return None
+
+
+def _within(end: Dim, size: Dim) -> bool:
+    """Whether a bound is surely between 0 and the size: it is the size, nothing, or a share of it."""
+    if end == size or end.value == 0:
+        return True
+    for factor in range(2, 9):
+        if end * factor == size or (size // factor) == end:
+            return True
+        if any(end * factor == size * times for times in range(2, factor)):
+            return True
+    rest = size - end  # such as 3*hidden of 4*hidden: both have only positive terms
+    return bool(end.terms and rest.terms) and all(c > 0 for _, c in end.terms) and all(c > 0 for _, c in rest.terms)
+
+
+def _taken(o: Operands) -> Value:
+    shape, indices = o.shape("a"), o.shape("indices")
+    if shape is None or indices is None:
+        return UNKNOWN
+    if not o.given("axis"):
+        return made(indices, dtypes.strong(o.kind("a")))
+    place = o.axis("axis", len(shape), shape)
+    return UNKNOWN if place is None else made([*shape[:place], *indices, *shape[place + 1 :]], dtypes.strong(o.kind("a")))
+
+
+def _taken_along(o: Operands) -> Value:
+    shape, indices = o.shape("arr"), o.shape("indices")
+    if shape is None or indices is None or not o.given("axis"):
+        return UNKNOWN
+    place = o.axis("axis", len(shape), shape)
+    if len(shape) != len(indices):
+        raise Misfit(f"take_along_axis: {written(shape)} has {len(shape)} axes, the indices {written(indices)} have {len(indices)}")
+    if place is None:
+        return UNKNOWN
+    masked = [made([ONE if axis == place else size for axis, size in enumerate(each)]) for each in (shape, indices)]
+    common = broadcast(masked, o.differ)
+    return made(None if common is None else [*common[:place], indices[place], *common[place + 1 :]], dtypes.strong(o.kind("arr")))
+
+
+def _put_along(o: Operands) -> Value:
+    _taken_along(o)
+    return Constant(None)
+
+
+def _nonzero(o: Operands) -> Value:
+    shape = o.shape("a")
+    return UNKNOWN if shape is None else Pack((made([None], "Int64"),) * len(shape), frozen=True)
+
+
+def _unique(o: Operands) -> Value:
+    plain = all(o.flag(name) is False for name in ("return_index", "return_inverse", "return_counts")) and not o.given("axis")
+    return made([None], dtypes.strong(o.kind("ar"))) if plain else UNKNOWN
+
+
+def _searched(o: Operands) -> Value:
+    return made(o.shape("v"), "Int64")
+
+
+TABLE: dict[str, Row] = {
+    "[]": Row("a, index", _read),
+    "[]=": Row("a, index, value", _assigned),
+    "numpy.take": Row("a, indices, axis=None, out=None, mode='raise'", _taken),
+    "Array.take()": Row("a, indices, axis=None, out=None, mode='raise'", _taken),
+    "numpy.take_along_axis": Row("arr, indices, axis=-1", _taken_along),
+    "numpy.put_along_axis": Row("arr, indices, values, axis", _put_along),
+    "numpy.nonzero": Row("a", _nonzero),
+    "Array.nonzero()": Row("a", _nonzero),
+    "numpy.unique": Row("ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True", _unique),
+    "numpy.searchsorted": Row("a, v, side='left', sorter=None", _searched),
+}

@@ -1,0 +1,385 @@
+"""Functions that move, add, drop or repeat axes and elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.array_functions.rows import (
+    ONE,
+    Misfit,
+    Operands,
+    Row,
+    Shape,
+    broadcast,
+    fits_into,
+    kind_of,
+    made,
+    position,
+    sizes_of,
+    total,
+    written,
+)
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Number, Pack, Value, integer_of, number
+from typednn.shapes import Dim, same
+
+
+def _ordered(o: Operands, shape: Shape, order: Sequence[int]) -> Value:
+    """The axes in another order; each keeps where its size comes from."""
+    value = o["a"]
+    if isinstance(value, Array) and value.flow.axes is not None:
+        return replace(value, flow=replace(value.flow, axes=tuple(value.flow.axes[place] for place in order), untouched=False))
+    return made([shape[place] for place in order], dtypes.strong(o.kind("a")))
+
+
+def _transpose(o: Operands) -> Value:
+    shape, axes = o.shape("a"), o["axes"]
+    if isinstance(axes, Pack) and len(axes.items) == 1 and isinstance(axes.items[0], Pack | Constant):
+        axes = axes.items[0]
+    if shape is None:
+        return UNKNOWN
+    if axes == Constant(None) or (isinstance(axes, Pack) and not axes.items):
+        return _ordered(o, shape, range(len(shape))[::-1])
+    places = [integer_of(each) for each in axes.items] if isinstance(axes, Pack) else [None]
+    known = [position(each, len(shape), shape) for each in places if each is not None]
+    if len(places) != len(shape) and None not in places:
+        raise Misfit(f"transpose {tuple(places)} of {written(shape)}: give each of its {len(shape)} axes once")
+    if len(set(known)) < len(known):
+        raise Misfit(f"transpose {tuple(places)} of {written(shape)}: an axis stands twice; give each axis once")
+    return _ordered(o, shape, known) if len(known) == len(places) == len(shape) else UNKNOWN
+
+
+def _matrix_transpose(o: Operands) -> Value:
+    shape = o.shape("a")
+    if shape is None:
+        return UNKNOWN
+    if len(shape) < 2:
+        raise Misfit(f"{written(shape)} is no matrix")
+    return _ordered(o, shape, [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2])
+
+
+def _swapped(o: Operands) -> Value:
+    shape = o.shape("a")
+    first, second = (None, None) if shape is None else (o.axis("axis1", len(shape), shape), o.axis("axis2", len(shape), shape))
+    if shape is None or first is None or second is None:
+        return UNKNOWN
+    order = list(range(len(shape)))
+    order[first], order[second] = second, first
+    return _ordered(o, shape, order)
+
+
+def _moved(o: Operands) -> Value:
+    shape = o.shape("a")
+    if shape is None:
+        return UNKNOWN
+    source, destination = o.axes("source", len(shape), shape), o.axes("destination", len(shape), shape)
+    if source is None or destination is None:
+        return UNKNOWN
+    if len(source) != len(destination):
+        raise Misfit(f"moveaxis: {len(source)} axes to {len(destination)} places")
+    order = [place for place in range(len(shape)) if place not in source]
+    for goal, place in sorted(zip(destination, source, strict=True)):
+        order.insert(goal, place)
+    return _ordered(o, shape, order)
+
+
+def _reshaped(o: Operands) -> Value:
+    shape, given = o.shape("a"), o["shape"]
+    if isinstance(given, Pack) and len(given.items) == 1 and isinstance(given.items[0], Pack):
+        given = given.items[0]
+    wanted, kind = sizes_of(given), dtypes.strong(o.kind("a"))
+    if wanted is None or shape is None:
+        return made(wanted if wanted is None or _open(wanted) is None else _closed(wanted), kind)
+    all_elements = total(shape)
+    place = _open(wanted)
+    if place is None:
+        return made(_same_number(o, shape, wanted, all_elements), kind)
+    if sum(size is not None and size.value == -1 for size in wanted) > 1:
+        raise Misfit(f"reshape of {written(shape)}: only one size can be -1")
+    rest = total([size for index, size in enumerate(wanted) if index != place])
+    return made([*wanted[:place], _share(shape, wanted, all_elements, rest), *wanted[place + 1 :]], kind)
+
+
+def _open(wanted: Shape) -> int | None:
+    return next((place for place, size in enumerate(wanted) if size is not None and size.value == -1), None)
+
+
+def _closed(wanted: Shape) -> Shape:
+    return [None if size is not None and size.value == -1 else size for size in wanted]
+
+
+def _same_number(o: Operands, shape: Shape, wanted: Shape, elements: Dim | None) -> Shape:
+    needed = total(wanted)
+    unknown = [place for place, size in enumerate(wanted) if size is None]
+    if elements is not None and len(unknown) == 1:  # the one size that is not known
+        rest = total([size for size in wanted if size is not None])
+        share = elements // rest if rest is not None and rest.terms else None
+        return [share if size is None and share is not None and rest is not None and share * rest == elements else size for size in wanted]
+    if elements is None or needed is None or same(elements, needed):
+        return wanted
+    certain = elements.value is not None and needed.value is not None
+    if certain or o.differ(elements, needed):
+        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: {elements} elements into {needed}", o["a"], None)
+    return wanted
+
+
+def _share(shape: Shape, wanted: Shape, elements: Dim | None, rest: Dim | None) -> Dim | None:
+    if elements is None or rest is None:
+        return None
+    if not rest.terms:
+        return None
+    share = elements // rest
+    if share * rest == elements:
+        return share
+    if elements.value is not None and rest.value is not None:
+        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: {elements} elements are no multiple of {rest}")
+    return None
+
+
+def _flat(o: Operands) -> Value:
+    shape = o.shape("a")
+    return UNKNOWN if shape is None else made([total(shape)], dtypes.strong(o.kind("a")))
+
+
+def _expanded(o: Operands) -> Value:
+    shape, axis = o.shape("a"), o["axis"]
+    count = len(axis.items) if isinstance(axis, Pack) else 1
+    places = None if shape is None else o.axes("axis", len(shape) + count)
+    if shape is None or places is None:
+        return UNKNOWN
+    rest = iter(shape)
+    return made([ONE if place in places else next(rest) for place in range(len(shape) + count)], dtypes.strong(o.kind("a")))
+
+
+def _squeezed(o: Operands) -> Value:
+    shape, kind = o.shape("a"), dtypes.strong(o.kind("a"))
+    if shape is None:
+        return UNKNOWN
+    if not o.given("axis"):
+        known = all(size is not None and size.value is not None for size in shape)
+        return made([size for size in shape if size is not None and size.value != 1] if known else None, kind)
+    places = o.axes("axis", len(shape), shape)
+    if places is None:
+        return UNKNOWN
+    for place in places:
+        size = shape[place]
+        if size is not None and (size.value not in (None, 1) or o.differ(size, ONE)):
+            raise Misfit(f"squeeze of axis {place} of {written(shape)}: it has {size} elements, only an axis of one can go", o["a"], place)
+    return made([size for place, size in enumerate(shape) if place not in places], kind)
+
+
+def _kept(o: Operands) -> Value:
+    shape = o.shape("a")
+    if shape is None:
+        return UNKNOWN
+    if "axis" in o.values and o.given("axis"):
+        o.axes("axis", len(shape), shape)
+    return o["a"] if isinstance(o["a"], Array) else made(shape, dtypes.strong(o.kind("a")))
+
+
+def _turned(o: Operands) -> Value:
+    shape, times, axes = o.shape("a"), o.integer("k"), o["axes"]
+    places = None if shape is None or not isinstance(axes, Pack) else o.axes("axes", len(shape), shape)
+    if shape is None or places is None or times is None or len(places) != 2:
+        return UNKNOWN
+    order = list(range(len(shape)))
+    if times % 2:
+        order[places[0]], order[places[1]] = places[1], places[0]
+    return _ordered(o, shape, order)
+
+
+def _repeated(o: Operands) -> Value:
+    shape, kind, times = o.shape("a"), dtypes.strong(o.kind("a")), o["repeats"]
+    if shape is None:
+        return UNKNOWN
+    if not o.given("axis"):
+        return made([_times(total(shape), times)], kind)
+    place = o.axis("axis", len(shape), shape)
+    return UNKNOWN if place is None else made([*shape[:place], _times(shape[place], times), *shape[place + 1 :]], kind)
+
+
+def _times(size: Dim | None, times: Value) -> Dim | None:
+    return size * times.size if size is not None and isinstance(times, Number) else None
+
+
+def _tiled(o: Operands) -> Value:
+    shape, times = o.shape("a"), sizes_of(o["reps"])
+    if shape is None or times is None:
+        return UNKNOWN
+    rank = max(len(shape), len(times))
+    ones: Shape = [ONE] * rank
+    pairs = zip(ones[len(shape) :] + shape, ones[len(times) :] + times, strict=True)
+    return made([None if x is None or y is None else x * y for x, y in pairs], dtypes.strong(o.kind("a")))
+
+
+def _broadcast_to(o: Operands) -> Value:
+    shape, wanted = o.shape("a"), sizes_of(o["shape"])
+    if shape is not None and wanted is not None:
+        if len(shape) > len(wanted):
+            raise Misfit(f"broadcast of {written(shape)} to {written(wanted)}: axes are added in front only, none goes")
+        fits_into(shape, wanted, o.differ, "broadcast")
+    return made(wanted, dtypes.strong(o.kind("a")))
+
+
+def _broadcast_arrays(o: Operands) -> Value:
+    values = o["args"]
+    if not isinstance(values, Pack):
+        return UNKNOWN
+    shape = broadcast(values.items, o.differ)
+    return Pack(tuple(made(shape, dtypes.strong(kind_of(each))) for each in values.items), frozen=True)
+
+
+def _padded(o: Operands) -> Value:
+    shape, widths = o.shape("a"), o["pad_width"]
+    if shape is None:
+        return UNKNOWN
+    pairs = _pairs(widths, len(shape))
+    if pairs is None:
+        return made([None] * len(shape), dtypes.strong(o.kind("a")))
+    sizes = [None if size is None or pair is None else size + pair for size, pair in zip(shape, pairs, strict=True)]
+    return made(sizes, dtypes.strong(o.kind("a")))
+
+
+def _pairs(widths: Value, rank: int) -> "list[Dim | None] | None":
+    """What is added to each axis."""
+    match widths:
+        case Number(size=size):
+            return [size * 2] * rank
+        case Pack(items=(Number(size=a), Number(size=b))):
+            return [a + b] * rank
+        case Pack(items=[Number(size=size)]):
+            return [size * 2] * rank
+        case Pack(items=items) if all(isinstance(each, Pack) for each in items):
+            if len(items) not in (1, rank):
+                raise Misfit(f"pad: {len(items)} pairs for {rank} axes; give one pair for each axis")
+            added = [_added(each) for each in items]
+            return added * rank if len(items) == 1 and rank != 1 else added
+        case _:
+            return None
+
+
+def _added(pair: Value) -> Dim | None:
+    match pair:
+        case Pack(items=(Number(size=a), Number(size=b))):
+            return a + b
+        case Pack(items=[Number(size=a)]):
+            return a * 2
+        case _:
+            return None
+
+
+def _at_least(rank: int) -> Row:
+    def rule(o: Operands) -> Value:
+        values = o["arys"]
+        if not isinstance(values, Pack) or len(values.items) != 1:
+            return UNKNOWN
+        shape = Operands({"a": values.items[0]}, o.differ).shape("a")
+        if shape is None or len(shape) >= rank:
+            return values.items[0] if isinstance(values.items[0], Array) else UNKNOWN
+        before: Shape = [ONE] * (rank - len(shape))
+        after: Shape = [ONE] if rank == 3 and shape else []
+        shape = [*before[len(after) :], *shape, *after]
+        return made(shape, dtypes.strong(kind_of(values.items[0])))
+
+    return Row("*arys", rule)
+
+
+def _attribute(name: str) -> Row:
+    def rule(o: Operands) -> Value:
+        shape = o.shape("a")
+        if name == "dtype":
+            return DType(o.kind("a"))
+        if shape is None:
+            return UNKNOWN
+        if name == "ndim":
+            return number(len(shape))
+        if name == "size":
+            elements = total(shape)
+            return UNKNOWN if elements is None else Number(elements)
+        return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)
+
+    return Row("a", rule)
+
+
+def _astype(o: Operands) -> Value:
+    wanted, shape = o["dtype"], o.shape("a")
+    kind = wanted.kind if isinstance(wanted, DType) else dtypes.BY_NAME.get(str(wanted.value), "") if isinstance(wanted, Constant) else ""
+    return replace(o["a"], kind=kind) if isinstance(o["a"], Array) else made(shape, kind)
+
+
+def _real(o: Operands) -> Value:
+    kind = {"Complex64": "Float32", "Complex128": "Float64"}.get(o.kind("a"), o.kind("a"))
+    return made(o.shape("a"), "" if dtypes.family(kind) == "Complex" else kind)
+
+
+def _windows(o: Operands) -> Value:
+    shape, window = o.shape("x"), sizes_of(o["window_shape"])
+    if shape is None or window is None:
+        return UNKNOWN
+    axes = o.axes("axis", len(shape), shape)
+    if axes is None:
+        return UNKNOWN
+    if len(axes) != len(window):
+        raise Misfit(f"sliding_window_view: {len(window)} window sizes for {len(axes)} axes")
+    result = list(shape)
+    for place, size in zip(axes, window, strict=True):
+        before = result[place]
+        left = None if before is None or size is None else before - size + 1
+        if left is not None and left.value is not None and left.value < 1:
+            raise Misfit(f"sliding_window_view: a window of {size} does not fit axis {place} of {written(shape)}")
+        result[place] = left
+    return made([*result, *window], dtypes.strong(o.kind("x")))
+
+
+def _item(o: Operands) -> Value:
+    return UNKNOWN
+
+
+_FLIP = Row("a, axis=None", _kept)
+
+TABLE: dict[str, Row] = {
+    "numpy.transpose": Row("a, axes=None", _transpose),
+    "numpy.permute_dims": Row("a, axes=None", _transpose),
+    "Array.transpose()": Row("a, *axes", _transpose),
+    "Array.T": Row("a, axes=None", _transpose),
+    "Array.mT": Row("a", _matrix_transpose),
+    "numpy.matrix_transpose": Row("a, /", _matrix_transpose),
+    "numpy.swapaxes": Row("a, axis1, axis2", _swapped),
+    "Array.swapaxes()": Row("a, axis1, axis2", _swapped),
+    "numpy.moveaxis": Row("a, source, destination", _moved),
+    "numpy.reshape": Row("a, shape, order='C', *, copy=None", _reshaped),
+    "Array.reshape()": Row("a, *shape, order='C', copy=None", _reshaped),
+    "numpy.ravel": Row("a, order='C'", _flat),
+    "Array.ravel()": Row("a, order='C'", _flat),
+    "Array.flatten()": Row("a, order='C'", _flat),
+    "numpy.expand_dims": Row("a, axis", _expanded),
+    "numpy.squeeze": Row("a, axis=None", _squeezed),
+    "Array.squeeze()": Row("a, axis=None", _squeezed),
+    "numpy.flip": _FLIP,
+    "numpy.flipud": Row("a", _kept),
+    "numpy.fliplr": Row("a", _kept),
+    "numpy.roll": Row("a, shift, axis=None", _kept),
+    "numpy.rot90": Row("a, k=1, axes=(0, 1)", _turned),
+    "numpy.repeat": Row("a, repeats, axis=None", _repeated),
+    "Array.repeat()": Row("a, repeats, axis=None", _repeated),
+    "numpy.tile": Row("a, reps", _tiled),
+    "numpy.broadcast_to": Row("a, shape, subok=False", _broadcast_to),
+    "numpy.broadcast_arrays": Row("*args, subok=False", _broadcast_arrays),
+    "numpy.pad": Row("a, pad_width, mode='constant', *, constant_values=0, reflect_type='even', stat_length=None, end_values=0", _padded),
+    "numpy.atleast_1d": _at_least(1),
+    "numpy.atleast_2d": _at_least(2),
+    "numpy.atleast_3d": _at_least(3),
+    **{f"Array.{name}": _attribute(name) for name in ("shape", "ndim", "size", "dtype")},
+    "numpy.shape": _attribute("shape"),
+    "numpy.ndim": _attribute("ndim"),
+    "Array.real": Row("a", _real),
+    "Array.imag": Row("a", _real),
+    "Array.copy()": Row("a, order='C'", _kept),
+    "numpy.copy": Row("a, order='K', subok=False", _kept),
+    "Array.astype()": Row("a, dtype, order='K', casting='unsafe', subok=True, copy=True", _astype),
+    "numpy.tril": Row("a, k=0", _kept),
+    "numpy.triu": Row("a, k=0", _kept),
+    "numpy.lib.stride_tricks.sliding_window_view": Row("x, window_shape, axis=None, *, subok=False, writeable=False", _windows),
+    "Array.item()": Row("a, *args", _item),
+}

@@ -1,0 +1,315 @@
+"""One function of NumPy: its signature as NumPy writes it, and the rule that gives its result's shape and dtype.
+
+A rule raises `Misfit` where NumPy certainly raises. What it cannot know is unknown: `UNKNOWN`, or an axis that is None.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Number, Pack, Reference, Value, integer_of, number
+from typednn.shapes import Dim, Flow, same
+
+Shape: TypeAlias = "list[Dim | None]"
+Differ: TypeAlias = Callable[[Dim, Dim], bool]
+ONE = Dim.of(1)
+
+
+class Misfit(Exception):
+    """What does not fit; ``operand`` and ``axis`` name the array and the axis whose size is to blame."""
+
+    def __init__(self, message: str, operand: Value = UNKNOWN, axis: int | None = None) -> None:
+        super().__init__(message)
+        self.operand, self.axis = operand, axis
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The arguments of one call by name. ``differ``: whether two sizes are never meant to be equal."""
+
+    values: Mapping[str, Value]
+    differ: Differ
+
+    def __getitem__(self, name: str) -> Value:
+        return self.values[name]
+
+    def given(self, name: str) -> bool:
+        """Whether an argument is there and not None."""
+        return self.values[name] != Constant(None)
+
+    def flag(self, name: str) -> bool | None:
+        """A truth value; None where it is not known."""
+        value = self.values[name]
+        return bool(value.value) if isinstance(value, Constant) else None
+
+    def integer(self, name: str) -> int | None:
+        """A number, if it is known."""
+        value = self.values[name]
+        return int(value.value) if isinstance(value, Constant) and isinstance(value.value, bool) else integer_of(value)
+
+    def shape(self, name: str) -> Shape | None:
+        """The shape of an array, or of what NumPy makes one of."""
+        return shape_of(self.values[name], self.differ)
+
+    def kind(self, name: str) -> str:
+        """The dtype of an array."""
+        return kind_of(self.values[name])
+
+    def axis(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> int | None:
+        """An axis, counted from the front; None where it is not known."""
+        place = self.integer(name)
+        return None if place is None else position(place, rank, shown)
+
+    def axes(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> list[int] | None:
+        """One axis or several, or all of them; None where they are not known."""
+        value = self.values[name]
+        if value == Constant(None):
+            return list(range(rank))
+        places = [integer_of(each) for each in (value.items if isinstance(value, Pack) else (value,))]
+        known = [position(each, rank, shown) for each in places if each is not None]
+        if len(known) < len(places):
+            return None
+        if len(set(known)) < len(known):
+            raise Misfit(f"axis {tuple(places)}: an axis stands twice")
+        return known
+
+    def meet(self, a: Dim | None, b: Dim | None) -> Dim | None:
+        """The size of two axes that must be equal; `Conflict` where they are not."""
+        return met(a, b, self.differ)
+
+    def broadcast(self, *names: str) -> Shape | None:
+        """The common shape of several arguments."""
+        return broadcast([self.values[name] for name in names], self.differ)
+
+
+Rule: TypeAlias = Callable[[Operands], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``parameters`` is NumPy's signature: ``a, axis=None, *, keepdims=False``."""
+
+    parameters: str
+    rule: Rule
+
+
+class Conflict(Exception):
+    """Two sizes that must be equal and are not."""
+
+
+def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], differ: Differ) -> Value:
+    """The result for these arguments; `Misfit` where NumPy raises."""
+    values = _bound(row.parameters, arguments, keywords)
+    return UNKNOWN if values is None else row.rule(Operands(values, differ))
+
+
+def _bound(parameters: str, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value] | None:
+    names, by_name, star, defaults = _signature(parameters)
+    values: dict[str, Value] = dict(zip(names, arguments, strict=False))
+    further = arguments[len(names) :]
+    if star:
+        values[star] = Pack(tuple(further), frozen=True)
+    elif further:
+        return None
+    if not keywords.keys() <= {*names, *by_name} or keywords.keys() & values.keys():
+        return None
+    values |= keywords
+    missing = {*names, *by_name} - values.keys()
+    return {**defaults, **values} if missing <= defaults.keys() else None
+
+
+@lru_cache(maxsize=1024)
+def _signature(parameters: str) -> tuple[list[str], list[str], str, dict[str, Value]]:
+    function = ast.parse(f"def f({parameters}): ...").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    last = positional[len(positional) - len(given.defaults) :]
+    pairs = [*zip(last, given.defaults, strict=True), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    defaults = {each.arg: _literal(value) for each, value in pairs if value is not None}
+    return [each.arg for each in positional], [each.arg for each in given.kwonlyargs], given.vararg.arg if given.vararg else "", defaults
+
+
+def _literal(node: ast.expr) -> Value:
+    value = ast.literal_eval(node)
+    if isinstance(value, tuple):
+        return Pack(tuple(number(each) for each in value), frozen=True)
+    return number(value) if type(value) is int else Constant(value)
+
+
+# ------------------------------------------------------------------ shapes
+
+
+def made(shape: Sequence[Dim | None] | None, kind: str = "") -> Value:
+    """An array."""
+    if shape is None:
+        return Array(Flow.start(None), kind) if kind else UNKNOWN
+    return Array(Flow.of(shape), kind)
+
+
+def shape_of(value: Value, differ: Differ) -> Shape | None:
+    """The shape of an array, a number, or nested tuples and lists of them."""
+    match value:
+        case Array(flow=flow):
+            return flow.shape
+        case Number() | Constant(value=bool() | int() | float() | complex()):
+            return []
+        case Pack(items=items, keys=()):
+            inner = [shape_of(each, differ) for each in items]
+            known = [each for each in inner if each is not None]
+            if len(known) < len(inner):
+                return None
+            if not inner:
+                return [Dim.of(0)]
+            if any(len(each) != len(known[0]) for each in known):
+                raise Misfit(f"the parts of an array have {listed([Dim.of(len(each)) for each in known])} axes; all need the same shape")
+            try:
+                sizes = [_all_met(column, differ) for column in zip(*known, strict=True)]
+            except Conflict:
+                raise Misfit(f"the parts of an array have other shapes: {' and '.join(written(each) for each in known)}") from None
+            return [Dim.of(len(items)), *sizes]
+        case _:
+            return None
+
+
+def _all_met(sizes: Sequence[Dim | None], differ: Differ) -> Dim | None:
+    result = sizes[0]
+    for each in sizes[1:]:
+        result = met(result, each, differ)
+    return result
+
+
+def kind_of(value: Value) -> str:
+    """The dtype; of Python's own numbers the weak ones."""
+    match value:
+        case Array(kind=kind):
+            return kind
+        case Constant(value=bool()):
+            return dtypes.WEAK_BOOL
+        case Number() | Constant(value=int()):
+            return dtypes.WEAK_INT
+        case Constant(value=float()):
+            return dtypes.WEAK_FLOAT
+        case Pack(items=items, keys=()) if items:
+            return dtypes.strong(dtypes.promoted(*map(kind_of, items)))
+        case _:
+            return ""
+
+
+def dtype_of(value: Value) -> str | None:
+    """What ``dtype=`` names; None where it is None."""
+    match value:
+        case Constant(value=None):
+            return None
+        case DType(kind=kind):
+            return kind
+        case Constant(value=str() as name):
+            return dtypes.BY_NAME.get(name, "")
+        case Reference(node=node):
+            return {"builtins.float": "Float64", "builtins.int": "Int64", "builtins.bool": "Bool"}.get(
+                str(getattr(node, "fullname", "")), ""
+            )
+        case _:
+            return ""
+
+
+def met(a: Dim | None, b: Dim | None, differ: Differ) -> Dim | None:
+    """The size of two axes that must be equal."""
+    if a is None or b is None:
+        return b if a is None else a
+    if same(a, b):
+        return a
+    if differ(a, b):
+        raise Conflict
+    return a if a.value is not None else b if b.value is not None else None
+
+
+def broadcast(values: Sequence[Value], differ: Differ) -> Shape | None:
+    """The common shape of several arrays."""
+    result: Shape | None = []
+    before: Value = UNKNOWN
+    for value in values:
+        shape = shape_of(value, differ)
+        if result is None or shape is None:
+            result = None
+            continue
+        result = _broadcast(result, shape, before, value, differ)
+        before = made(result) if before is not UNKNOWN else value
+    return result
+
+
+def _broadcast(a: Shape, b: Shape, left: Value, right: Value, differ: Differ) -> Shape:
+    rank = max(len(a), len(b))
+    ones: Shape = [ONE] * rank
+    result: Shape = []
+    for place, (x, y) in enumerate(zip(ones[len(a) :] + a, ones[len(b) :] + b, strict=True)):
+        if x is None or y is None:
+            known = y if x is None else x
+            result.append(known if known is not None and (known.value or 1) > 1 else None)
+        elif x.value == 1 or y.value == 1:
+            result.append(y if x.value == 1 else x)
+        elif same(x, y):
+            result.append(x)
+        elif (x.value is not None and y.value is not None) or differ(x, y):
+            blamed = right if place - rank + len(b) >= 0 else left
+            own = len(b) if blamed is right else len(a)
+            raise Misfit(f"{written(a)} and {written(b)} do not fit together: axis {place} is {x} and {y}", blamed, place - rank + own)
+        else:
+            result.append(x if (x.value or 1) > 1 else y if (y.value or 1) > 1 else None)
+    return result
+
+
+def fits_into(shape: Shape, target: Shape, differ: Differ, what: str) -> None:
+    """Whether an array broadcasts to a shape that stays as it is."""
+    if len(shape) > len(target) and any(each is not None and each.value != 1 for each in shape[: len(shape) - len(target)]):
+        raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}")
+    for place, (x, y) in enumerate(zip(reversed(shape), reversed(target), strict=False)):
+        if x is None or y is None or x.value == 1 or same(x, y):
+            continue
+        if (x.value is not None and y.value is not None) or differ(x, y):
+            axis = len(target) - 1 - place
+            raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}: axis {axis} is {y} and gets {x}")
+
+
+def position(place: int, rank: int, shown: Sequence[Dim | None] = ()) -> int:
+    """An axis, counted from the front."""
+    if not -rank <= place < rank:
+        of = f" of {written(shown)}" if shown else ""
+        raise Misfit(f"axis {place}{of}: has {rank} {'axis' if rank == 1 else 'axes'}")
+    return place % rank
+
+
+def total(shape: Sequence[Dim | None]) -> Dim | None:
+    """The number of elements."""
+    result = ONE
+    for size in shape:
+        if size is None:
+            return None
+        result = result * size
+    return result
+
+
+def sizes_of(value: Value) -> Shape | None:
+    """A shape that is given as an argument: a number or a tuple of numbers."""
+    match value:
+        case Number():
+            return [value.size]
+        case Pack(items=items, keys=()):
+            return [each.size if isinstance(each, Number) else None for each in items]
+        case _:
+            return None
+
+
+def listed(shape: Sequence[Dim | None]) -> str:
+    """``batch, 12``."""
+    return ", ".join("_" if size is None else str(size) for size in shape)
+
+
+def written(shape: Sequence[Dim | None]) -> str:
+    """``(batch, 12)``."""
+    return f"({listed(shape)}{',' * (len(shape) == 1)})"
