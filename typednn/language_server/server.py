@@ -4,6 +4,8 @@ import asyncio
 import logging
 import os
 import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, final
 
@@ -16,7 +18,7 @@ from typednn.language_server.session import Session
 from typednn.language_server.shown import Page, cures, diagnostics, hints, hover
 from typednn.version import __version__
 
-_MOMENT = 0.15  # seconds without a change before a check
+_MOMENT = 0.1  # seconds without a change before a check
 
 
 @final
@@ -48,30 +50,35 @@ class Editor:
         documents = {
             os.path.abspath(one.path): one for one in self._server.workspace.text_documents.values() if one.uri.startswith("file:")
         }
-        try:
+        with self._guarded():
             self.session.check({path: document.source for path, document in documents.items()})
-            self._tell(documents)
-        except (Exception, SystemExit):  # mypy's, or ours: the editor goes on, and so does the server
-            self._server.window_log_message(types.LogMessageParams(types.MessageType.Error, f"typednn lsp: {traceback.format_exc()}"))
-        finally:
-            self._due = None
-            self._checked.set()
+            # What was found, and no longer what was found before.
+            told = {path for path, found in self.session.found.items() if found or path in documents}
+            for path in sorted(told | self._told):
+                with self._guarded():
+                    self._tell(path, documents.get(path))
+            self._told = told
+            workspace = self._server.client_capabilities.workspace
+            if workspace is not None and workspace.inlay_hint is not None and workspace.inlay_hint.refresh_support:
+                self._server.workspace_inlay_hint_refresh(None, lambda _: None)
+        self._due = None
+        self._checked.set()
 
-    def _tell(self, documents: dict[str, TextDocument]) -> None:
-        """Show what was found, and no longer what was found before."""
-        told = {path for path, found in self.session.found.items() if found or path in documents}
-        for path in sorted(told | self._told):
-            document = documents.get(path)
-            text = document.source if document is not None else _on_disk(path)
-            page = Page(text, self._server.workspace.position_codec)
-            shown = diagnostics(page, self.session.found.get(path, ()), self.session.facts(path, text))
-            uri = document.uri if document is not None else uris.from_fs_path(path) or ""
-            version = document.version if document is not None else None
-            self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, version))
-        self._told = told
-        workspace = self._server.client_capabilities.workspace
-        if workspace is not None and workspace.inlay_hint is not None and workspace.inlay_hint.refresh_support:
-            self._server.workspace_inlay_hint_refresh(None, lambda _: None)
+    @contextmanager
+    def _guarded(self) -> Generator[None]:
+        """An exception, mypy's or ours, is logged in the editor, and ends neither."""
+        try:
+            yield
+        except (Exception, SystemExit):
+            self._server.window_log_message(types.LogMessageParams(types.MessageType.Error, f"typednn lsp: {traceback.format_exc()}"))
+
+    def _tell(self, path: str, document: TextDocument | None) -> None:
+        text = document.source if document is not None else _on_disk(path)
+        page = Page(text, self._server.workspace.position_codec)
+        shown = diagnostics(page, self.session.found.get(path, ()), self.session.facts(path, text))
+        uri = document.uri if document is not None else uris.from_fs_path(path) or ""
+        version = document.version if document is not None else None
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, version))
 
 
 def _on_disk(path: str) -> str:
