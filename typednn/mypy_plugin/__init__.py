@@ -4,6 +4,7 @@ In mypy's configuration: ``plugins = ["typednn.mypy_plugin"]``. It reads the ann
 at run time, through the same `typednn.shapes`. Each file here does one thing:
 
     options      ``[tool.typednn-mypy]``
+    facts        what is known of a module, for an editor or a report
     reveals      ``reveal_type`` in readable lines
     checking     one module: evaluates its scopes when mypy has checked them
     body         one scope
@@ -26,6 +27,7 @@ An unknown size is silent, and a hook that fails leaves mypy's own answer: nothi
 """
 
 import hashlib
+import os
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -47,7 +49,7 @@ from mypy.plugin import (
 from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 
 from typednn import shapes
-from typednn.mypy_plugin import classes, options
+from typednn.mypy_plugin import classes, facts, options
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.checking import FINISH, Checking
 from typednn.mypy_plugin.reveals import Reveals
@@ -74,7 +76,9 @@ class TypednnPlugin(Plugin):
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
         """A change of settings, or of typednn itself, makes mypy check again."""
-        return {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
+        known = {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
+        anew = ctx.is_check and bool(facts.checked_anew) and os.path.abspath(ctx.path) in facts.checked_anew
+        return {**known, "anew": True} if anew else known
 
     # ------------------------------------------------------------------ reading
 
