@@ -37,7 +37,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from mypy import nodes
 from mypy.checker_state import checker_state
-from mypy.nodes import Decorator, FuncDef, TypeInfo
+from mypy.nodes import Decorator, FuncDef, TypeInfo, Var
 from mypy.options import Options as MypyOptions
 from mypy.plugin import (
     AnalyzeTypeContext,
@@ -99,7 +99,7 @@ class TypednnPlugin(Plugin):
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
-        signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator) else None
+        signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
         return None if signature is None else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
 
     def get_method_hook(self, fullname: str) -> Hook | None:

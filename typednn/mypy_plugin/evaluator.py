@@ -118,6 +118,10 @@ class Evaluator(Context):
         value = self._value(node, env)
         if value is UNKNOWN:
             value = self.scope.typed(node)
+        return self._noted(node, value)
+
+    def _noted(self, node: ast.expr, value: Value) -> Value:
+        origin = syntax.origin(node)
         if origin is not None and not isinstance(node, ast.Constant):
             self.values[id(origin)] = join(self.values.get(id(origin), value), value)
         return value
@@ -126,9 +130,9 @@ class Evaluator(Context):
         """Evaluate a collection that is only read. Where a list is passed on, it may be changed, and `evaluate` makes it unknown."""
         match node:
             case ast.Name(id=name) if name in env:
-                return env[name]
+                return self._noted(node, env[name])
             case ast.Attribute(value=ast.Name(id="self")):
-                return self._attribute(node, env)
+                return self._noted(node, self._attribute(node, env))
             case _:
                 return self.evaluate(node, env)
 
