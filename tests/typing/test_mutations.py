@@ -56,7 +56,7 @@ MUTATIONS = (
     Mutation(
         "arguments of functions are not compared",
         "features/functions.py",
-        '            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):\n                return UNKNOWN',
+        '            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):\n                return None',
         "            pass",
         ("faulty/metric_classes",),
     ),
@@ -77,14 +77,14 @@ MUTATIONS = (
     Mutation(
         "update does not look at the gradient",
         "features/gradients.py",
-        "    wrong = _other_sizes(gradient_of(call.context, call.receiver), grad)",
+        "    wrong = _other_sizes(gradient_of(call.context, call.receiver), grad, call.context.comparison())",
         "    wrong = None",
         ("faulty/update_wrong_layer",),
     ),
     Mutation(
         "a gradient's parts are not compared with the layer's",
         "features/gradients.py",
-        "        wrong = _other_sizes(own[name], value, name) if name in own else None",
+        "        wrong = _other_sizes(own[name], value, call.context.comparison(), name) if name in own else None",
         "        wrong = None",
         ("faulty/backward_swapped_gradients",),
     ),
@@ -108,7 +108,7 @@ MUTATIONS = (
     Mutation(
         "constants of a class are not read",
         "features/constructors.py",
-        '        return {**values, **dict.fromkeys(values.keys() & classes.named(info, "assigned"), UNKNOWN)}',
+        "        return {**values, **dict.fromkeys(values.keys() & classes.assigned(info), UNKNOWN)}",
         "        return dict.fromkeys(values, UNKNOWN)",
         ("faulty/constant_of_the_class",),
     ),
@@ -136,16 +136,16 @@ MUTATIONS = (
     Mutation("known loops are not unrolled", "python.py", "UNROLLED = 64", "UNROLLED = -1", ("faulty/window_padding_sides",)),
     Mutation(
         "broadcasting is not checked",
-        "features/arrays.py",
-        "        elif x is None or y is None or x.value is None or y.value is None:",
-        "        elif True:",
+        "array_functions/rows.py",
+        "        elif (x.value is not None and y.value is not None) or differ(x, y):\n            blamed",
+        "        elif False:\n            blamed",
         ("faulty/residual_by_hand_sum",),
     ),
     Mutation(
         "products are not checked",
-        "features/arrays.py",
-        "    if inner is not None and outer is not None and differ(inner, outer):",
-        "    if False:",
+        "array_functions/products.py",
+        "    except Conflict:\n        raise Misfit(message, blamed, axis) from None",
+        "    except Conflict:\n        return",
         ("faulty/matrix_product",),
     ),
     Mutation(
@@ -167,9 +167,9 @@ MUTATIONS = (
     ),
     Mutation(
         "functions that give layers are known by their types alone",
-        "features/helpers.py",
-        "    if not _gives_layers(function) or",
-        "    if True or not _gives_layers(function) or",
+        "features/functions.py",
+        "    plain = not (function.is_conditional",
+        "    plain = False and not (function.is_conditional",
         ("faulty/helper_of_layers",),
     ),
     Mutation(
@@ -224,7 +224,7 @@ MUTATIONS = (
     Mutation(
         "what other methods assign is believed",
         "features/constructors.py",
-        'inner.base, inner.of, inner.hidden = owner, info, classes.named(info, "assigned")',
+        "inner.base, inner.of, inner.hidden = owner, info, classes.assigned(info)",
         "inner.base, inner.of = owner, info",
         ("correct/finished_in_method",),
     ),
@@ -273,8 +273,8 @@ MUTATIONS = (
     Mutation(
         "unpacking is not followed",
         "evaluator.py",
-        "                items = value.items if isinstance(value, Pack) and",
-        "                items = value.items if False and isinstance(value, Pack) and",
+        "        case Pack(items=items, keys=()) if len(items) == len(targets):\n            return list(items)",
+        "        case Pack(items=items, keys=()) if False:\n            return list(items)",
         ("faulty/conditional_expression",),
     ),
     Mutation(
@@ -350,14 +350,14 @@ MUTATIONS = (
     Mutation(
         "what a loop changes before continue stays",
         "statements.py",
-        "        if _leaves(body):  # continue",
-        "        if False:  # continue",
+        "        return reduce(either, self._continues.pop(), after), self._breaks.pop()",
+        "        self._continues.pop()\n        return after, self._breaks.pop()",
         ("correct/cut_short",),
     ),
     Mutation(
         "several inputs are not compared",
         "features/forward.py",
-        "        if not fits(call.context, unifier, what, text, argument, call.node):\n            return UNKNOWN",
+        "        if not fits(call.context, unifier, what, text, argument, call.node):\n            return None",
         "        pass",
         ("faulty/multi_input_features",),
     ),
@@ -378,7 +378,7 @@ MUTATIONS = (
     Mutation(
         "comprehensions are lost",
         "evaluator.py",
-        "        return UNKNOWN if value is UNKNOWN else Many(value)",
+        "        return Pack(tuple(found)) if isinstance(found, list) else UNKNOWN if found is UNKNOWN else Many(found)",
         "        return UNKNOWN",
         ("faulty/list_of_equal_layers",),
     ),
@@ -390,20 +390,24 @@ MUTATIONS = (
         ("faulty/update_wrong_layer",),
     ),
     Mutation(
-        "reshape is lost", "features/arrays.py", "    return array(call.context, sizes)", "    return UNKNOWN", ("faulty/reshaped_images",)
+        "reshape is lost",
+        "array_functions/movement.py",
+        '    wanted, kind = sizes_of(given), dtypes.strong(o.kind("a"))',
+        '    wanted, kind = None, ""',
+        ("faulty/reshaped_images",),
     ),
     Mutation(
         "layers that a module holds are known by type alone",
         "body.py",
-        "            if isinstance(value, Layer):",
-        "            if False:",
+        "            if value is not UNKNOWN and not isinstance(value, Array):\n                return value",
+        "            if False:\n                return value",
         ("faulty/channels_first",),
     ),
     Mutation(
         "the size of an array is no number",
-        "features/arrays.py",
-        "            return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)",
-        "            return UNKNOWN",
+        "array_functions/movement.py",
+        "        return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)",
+        "        return UNKNOWN",
         ("faulty/reshaped_images",),
     ),
     Mutation(
