@@ -137,7 +137,7 @@ MUTATIONS = (
     Mutation(
         "broadcasting is not checked",
         "array_functions/rows.py",
-        "        elif (x.value is not None and y.value is not None) or differ(x, y):\n            blamed",
+        "        elif certain(x, y, differ):\n            blamed",
         "        elif False:\n            blamed",
         ("faulty/residual_by_hand_sum",),
     ),
@@ -478,7 +478,7 @@ MUTATIONS = (
         "features/constructors.py",
         "            if base.is_enum:",
         "            if False:",
-        ("programs/faulty/enum_members_tuple",),
+        ("faulty/enum_of_widths",),
     ),
     Mutation(
         "properties are not followed",
