@@ -474,13 +474,6 @@ MUTATIONS = (
         ("programs/faulty/dataclass_nested_config",),
     ),
     Mutation(
-        "members of enums are not known",
-        "features/constructors.py",
-        "            if base.is_enum:",
-        "            if False:",
-        ("faulty/enum_of_widths",),
-    ),
-    Mutation(
         "properties are not followed",
         "features/functions.py",
         "        return method(replace(call, receiver=owner), function) if not",
