@@ -11,16 +11,20 @@ happens depends on the sizes or on the numbers in an array.
 import argparse
 import itertools
 import json
+import math
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 import tokenize
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from io import StringIO
@@ -37,7 +41,7 @@ LITERALS = (2, 3, 5, 7)
 # What the four names stand for, by draw. The first are small: programs are made with all of them.
 DRAWS = ((11, 13, 17, 19), (19, 11, 13, 17), (17, 23, 11, 13), (13, 17, 29, 11))
 EVEN = ((18, 30, 42, 66), (66, 18, 30, 42))  # a program that works with these is not wrong for all sizes
-MOST_NUMBERS, MOST_AXES = 20_000, 5
+MOST_NUMBERS, MOST_AXES, MOST_LOOPS = 10_000, 5, 1_000_000
 AT_ONCE = 500  # programs in one file
 IMPORTS = "import numpy as np\nfrom jaxtyping import Float\n\nfrom typednn import Array1, Array2, Array3, Array4\n"
 
@@ -122,54 +126,84 @@ def promised(program: Program, sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(eval(axis, {}, dict(zip(NAMES, sizes, strict=True))) for axis in program.promise)  # noqa: S307
 
 
-def failure(function: Callable[..., Any], program: Program, sizes: Sequence[int]) -> str:
-    """What went wrong with these sizes, or nothing."""
+@dataclass(frozen=True)
+class Failure:
+    """What goes wrong, and in which line of the function, its ``def`` being line 0."""
+
+    what: str
+    line: int
+    of_numbers: bool = False  # or of dtypes: it is no matter of shapes
+
+
+def failure(function: Callable[..., Any], program: Program, sizes: Sequence[int]) -> Failure | None:
+    """What goes wrong with these sizes."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = function(**arrays(program, sizes))
     except (ValueError, IndexError, TypeError) as error:  # NumPy's AxisError is a ValueError
-        if isinstance(error, IndexError) and re.search(r"index -?\d+ is out of bounds", str(error)) and _by_number(error):
-            return OPEN
-        return f"{type(error).__name__}: {error}".partition("\n")[0]
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == PLACE]
+        line = (lines[-1] or 1) - 1
+        by_index = re.search(r"\bi\d+\b", program.text().splitlines()[line]) is not None and "out of bounds" in str(error)
+        what = f"{type(error).__name__}: {error}".partition("\n")[0]
+        return Failure(what, line, by_index or isinstance(error, TypeError))
     shape, wanted = np.shape(result), promised(program, sizes)
-    return "" if shape == wanted else f"returns {shape}, promises {wanted}"
+    return None if shape == wanted else Failure(f"returns {shape}, promises {wanted}", len(program.statements) + 1)
 
 
-OPEN = "an index in an array is out of bounds"
+PLACE = "<program>"
 
 
-def _by_number(error: BaseException) -> bool:
-    """Whether the statement that raised reads an array of indices: what it holds is no matter of shapes."""
-    trace, line = error.__traceback__, ""
-    while trace is not None:
-        lines = SOURCES.get(trace.tb_frame.f_code.co_filename)
-        line = lines[trace.tb_lineno - 1] if lines else line
-        trace = trace.tb_next
-    return re.search(r"\bi\d+\b", line) is not None
+class TooLarge(Exception):
+    """It would take too long."""
 
 
-SOURCES: dict[str, list[str]] = {}
+def einsum(subscripts: str, *operands: Any) -> Any:
+    """NumPy's, with a limit: a changed letter can make it a loop over everything."""
+    sizes: dict[str, int] = {}
+    for term, operand in zip(subscripts.partition("->")[0].split(","), operands, strict=False):
+        for letter, size in zip(term, np.shape(operand), strict=False):
+            sizes[letter] = max(size, sizes.get(letter, 1))
+    if math.prod(sizes.values()) > 3 * MOST_LOOPS:
+        raise TooLarge
+    return np.einsum(subscripts, *operands)
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """For a while no more than half a gigabyte more: a changed program can make arrays as large as it likes."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if Path("/proc/self/statm").exists() else 0
+    if used:
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def compiled(program: Program) -> Callable[..., Any]:
-    text, place = IMPORTS + program.text(), "<program>"
-    SOURCES[place] = text.splitlines()
     namespace: Environment = {}
-    exec(compile(text, place, "exec"), namespace)  # noqa: S102
+    exec(IMPORTS, namespace)  # noqa: S102
+    namespace["einsum"] = einsum
+    exec(compile(program.text().replace("np.einsum(", "einsum("), PLACE, "exec"), namespace)  # noqa: S102
     return namespace["f"]  # type: ignore[no-any-return]
 
 
-def truth(program: Program) -> tuple[str, str]:
-    """"right", "wrong" or "open", and what happens."""
+def truth(program: Program) -> tuple[str, Failure | None]:
+    """"right", "wrong" or "open", and what goes wrong."""
     function = compiled(program)
-    failures = [failure(function, program, sizes) for sizes in DRAWS]
-    if not any(failures):
-        return "right", ""
-    told = next(filter(None, failures))
-    if OPEN in failures or not all(failures) or not all(failure(function, program, sizes) for sizes in EVEN):
-        return "open", told
-    return "wrong", told
+    try:
+        with little_memory():
+            failures = [failure(function, program, sizes) for sizes in DRAWS]
+            told = next(filter(None, failures), None)
+            if told is None:
+                return "right", None
+            if any(each is None or each.of_numbers for each in failures) or not all(failure(function, program, sizes) for sizes in EVEN):
+                return "open", told
+            return "wrong", told
+    except (TooLarge, MemoryError):
+        return "open", None
 
 
 # ---------------------------------------------------------------------------------------------------- making right ones
@@ -186,7 +220,7 @@ class Maker:
         axes = [tuple(rng.choice(pool) for _ in range(rng.choice((1, 2, 2, 3, 3, 4)))) for _ in range(rng.randint(2, 4))]
         self.inputs = tuple((f"v{place}", each) for place, each in enumerate(axes) if len(set(each)) or each)
         start = Program(seed, self.inputs, (), "v0", axes[0])
-        self.draws: list[Environment] = [{"np": np, **arrays(start, sizes)} for sizes in DRAWS]
+        self.draws: list[Environment] = [{"np": np, "einsum": einsum, **arrays(start, sizes)} for sizes in DRAWS]
         self.statements: list[str] = []
         self.made = len(self.inputs)
 
@@ -197,7 +231,7 @@ class Maker:
         return self.draws[0]
 
     def those(self, kinds: str = "v", least: int = 0, most: int = MOST_AXES) -> list[str]:
-        return [name for name, value in self.first.items() if name[0] in kinds and name != "np" and least <= np.ndim(value) <= most]
+        return [name for name, value in self.first.items() if re.fullmatch(f"[{kinds}]\\d+", name) and least <= np.ndim(value) <= most]
 
     def pick(self, kinds: str = "v", least: int = 1, most: int = MOST_AXES) -> str:
         """An array, rather a late one."""
@@ -233,7 +267,7 @@ class Maker:
         found = self.sizes(name, axis)
         if len(set(found)) == 1 and self.rng.random() < 0.7:
             return str(found[0])
-        numbers = [each for each, value in self.first.items() if each[0] == "n" and each != "np" and value == found[0]]
+        numbers = [each for each, value in self.first.items() if re.fullmatch(r"n\d+", each) and value == found[0]]
         if numbers and self.rng.random() < 0.6:
             return self.rng.choice(numbers)
         return f"len({name})" if axis == 0 and self.rng.random() < 0.2 else f"{name}.shape[{axis}]"
@@ -258,7 +292,7 @@ class Maker:
         """Run a statement; ``kinds`` has a letter for each array or number that it makes, and is empty for one in place."""
         targets = [f"{kind}{self.made + place}" for place, kind in enumerate(kinds)]
         statement = f"{', '.join(targets)}{',' * (len(targets) == 1 and kinds == 'n')} = {expression}" if kinds else expression
-        code = compile(statement, "<statement>", "exec")
+        code = compile(statement.replace("np.einsum(", "einsum("), PLACE, "exec")
         results: list[Environment] = []
         for draw in self.draws:
             environment = dict(draw)
@@ -266,7 +300,7 @@ class Maker:
                 with np.errstate(all="ignore"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     exec(code, environment)  # noqa: S102
-            except (ValueError, IndexError, TypeError):
+            except (ValueError, IndexError, TypeError, TooLarge):
                 return
             environment.pop("__builtins__", None)
             results.append(environment)
@@ -652,6 +686,27 @@ class Maker:
         return "v", self.rng.choice([f"np.matmul({x}, {y}, out={out})", f"np.subtract({x}, {y}, out={out})", f"np.sum({x}, axis={self.axis(x)}, out={out})"])
 
 
+def sliced(program: Program, last: int | None = None) -> Program:
+    """Without the statements that have no effect on the result, or on the statement ``last``."""
+    kept: list[str] = []
+    if last is None:
+        needed = {program.result}
+    else:
+        kept, needed = [program.statements[last]], set(re.findall(r"\b[vimn]\d+\b", program.statements[last]))
+    for statement in reversed(program.statements[:last]):
+        made, _, _ = statement.partition(" = ")
+        words = set(re.findall(r"\b[vimn]\d+\b", statement))
+        changes = words & needed if not re.match(r"[vimn]\d+(, [vimn]\d+)*,? = ", statement) or "out=" in statement else set(made.replace(",", "").split())
+        if changes & needed:
+            needed |= words
+            kept.insert(0, statement)
+    inputs = tuple((name, axes) for name, axes in program.inputs if name in needed | {program.result})
+    if not inputs or {axis for _, axes in inputs for axis in axes}.isdisjoint(NAMES):
+        inputs = program.inputs
+    missing = set(re.findall("[a-d]", " ".join(program.promise))) - {axis for _, axes in inputs for axis in axes}
+    return replace(program, inputs=program.inputs if missing else inputs, statements=tuple(kept))
+
+
 class Again(Exception):
     """There is no array for this operation."""
 
@@ -663,7 +718,7 @@ def right(seed: int) -> Program:
         maker.grow(maker.rng.randint(3, 20))
         program = maker.program()
         if program is not None:
-            return replace(program, seed=seed)
+            return replace(sliced(program) if maker.chance(0.6) else program, seed=seed)
     raise AssertionError
 
 
@@ -709,6 +764,8 @@ def _edits(statement: str, program: Program, place: int, rng: random.Random) -> 
     for token in tokens:
         if token.type == tokenize.NUMBER and token.string.isdigit():
             number = int(token.string)
+            if "reshape" in statement and statement[token.start[1] - 1] == "-":
+                continue  # for NumPy each number below 0 is -1 there
             yield "number", put(token, str(rng.choice([each for each in (0, 1, 2, 3, number + 1) if each != number])))
         elif token.type == tokenize.STRING:
             letters = [at for at, letter in enumerate(token.string) if letter.isalpha()]
@@ -722,7 +779,7 @@ def _edits(statement: str, program: Program, place: int, rng: random.Random) -> 
                 yield "operand", put(token, rng.choice(others))
     if "keepdims=True" in statement:
         yield "keepdims", statement.replace("keepdims=True", "keepdims=False")
-    elif re.search(r"axis=[-\d]+\)", statement) and re.search(r"sum|mean|max|min|std|var|prod|norm", statement):
+    elif re.search(r"axis=[-\d]+\)", statement) and re.search(r"(?<![a-z])(sum|mean|max|min|std|var|prod|norm)\(", statement):
         yield "keepdims", re.sub(r"(axis=[-\d]+)\)", r"\1, keepdims=True)", statement)
     if ".T" in statement:
         yield "permutation", statement.replace(".T", "")
@@ -749,33 +806,96 @@ def draw(seed: int) -> Program:
 # ---------------------------------------------------------------------------------------------------- what mypy says
 
 
-CONFIG = "[mypy]\nplugins = typednn.mypy_plugin\n\n[typednn-mypy]\ndebug = True\n"
+CONFIG = """[mypy]
+plugins = typednn.mypy_plugin
+
+[typednn-mypy]
+debug = True
+"""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What mypy says of one line of a function."""
+
+    line: int
+    code: str
+    text: str
 
 
 class Static:
     """mypy with the plugin over one file of programs at a time."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        (folder / "mypy.ini").write_text(CONFIG)
+    def __init__(self, folder: Path, *, notes: bool = False) -> None:
+        self.folder, self.notes = folder, notes
+        (folder / "mypy.ini").write_text(CONFIG + "report_unknown = True\n" * notes)
 
-    def __call__(self, programs: Sequence[Program]) -> list[dict[str, list[str]]]:
-        """For each program its errors, by mypy's code."""
+    def __call__(self, programs: Sequence[Program]) -> list[list[Message]]:
+        """What mypy says of each program."""
         texts = [program.text(f"f{place}") for place, program in enumerate(programs)]
-        (self.folder / "bodies.py").write_text(IMPORTS + "\n" + "\n".join(texts))
-        first, spans = len(IMPORTS.splitlines()) + 2, list[range]()
-        for text in texts:
-            spans.append(range(first, first + len(text.splitlines())))
-            first += len(text.splitlines()) + 1
-        at = {line: place for place, span in enumerate(spans) for line in span}
+        (self.folder / "bodies.py").write_text("\n".join([IMPORTS, *texts]))
+        place_of, line = dict[int, tuple[int, int]](), len(IMPORTS.splitlines()) + 1
+        for place, text in enumerate(texts):
+            lines = len(text.splitlines())
+            place_of |= {line + own + 1: (place, own) for own in range(lines)}
+            line += lines + 1
         command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", "cache", "--output", "json", "bodies.py"]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1) or done.stderr:
             raise RuntimeError(f"mypy failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
-        found: list[dict[str, list[str]]] = [{} for _ in programs]
-        for line in filter(lambda line: line.startswith("{"), done.stdout.splitlines()):
-            error = json.loads(line)
-            if error["severity"] == "error" and error["file"] == "bodies.py":
-                place = at[error["line"]]
-                found[place].setdefault(error["code"] or "", []).append(f"line {error['line'] - spans[place].start}: {error['message']}")
+        found: list[list[Message]] = [[] for _ in programs]
+        for each in map(json.loads, filter(lambda line: line.startswith("{"), done.stdout.splitlines())):
+            if each["file"] == "bodies.py" and (self.notes or each["severity"] == "error"):
+                place, own = place_of[each["line"]]
+                found[place].append(Message(own, each["code"] if each["severity"] == "error" else each["severity"], each["message"]))
         return found
+
+
+# ---------------------------------------------------------------------------------------------------- both
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A program, what happens when it runs, and what mypy says."""
+
+    program: Program
+    truth: str
+    failure: Failure | None
+    messages: tuple[Message, ...]
+
+    @property
+    def verdict(self) -> str:
+        """In which line of the summary it counts."""
+        said = any(each.code == "shape" for each in self.messages)
+        if self.truth == "right":
+            return "false alarm" if said else "accepted"
+        if self.failure is not None and self.truth == "wrong" and not said:
+            own = any(each.line == self.failure.line and each.code != "note" for each in self.messages)
+            return "found by the types alone" if own else "missed"
+        return "found" if self.truth == "wrong" else "open, reported" if said else "open"
+
+    def __str__(self) -> str:
+        told = [f"{self.verdict}: program {self.program.seed}", *[f"changed, {self.program.change}"] * bool(self.program.change)]
+        happens = [f"line {self.failure.line}: {self.failure.what}"] * (self.failure is not None) if self.failure else ["runs"]
+        says = [f"line {each.line} [{each.code}] {each.text}" for each in self.messages]
+        return "\n".join([*told, self.program.text().rstrip(), *(f"  {each}" for each in [*happens, *says])]) + "\n"
+
+
+def judge(programs: Sequence[Program], static: Static) -> list[Judged]:
+    said = static(programs)
+    return [Judged(program, *truth(program), tuple(messages)) for program, messages in zip(programs, said, strict=True)]
+
+
+def smallest(judged: Sequence[Judged], folder: Path) -> list[Judged]:
+    """The same programs without what does not matter for the verdict, with notes of the sizes that are lost."""
+    places = [
+        each.failure.line - 1 if each.failure is not None and each.failure.line <= len(each.program.statements) else None
+        if each.failure is not None
+        else min(message.line for message in each.messages if message.code == "shape") - 1
+        for each in judged
+    ]
+    smaller = [
+        sliced(each.program, place if place is not None and place < len(each.program.statements) else None)
+        for each, place in zip(judged, places, strict=True)
+    ]
+    return [new if new.verdict == old.verdict else old for old, new in zip(judged, judge(smaller, Static(folder, notes=True)), strict=True)]
