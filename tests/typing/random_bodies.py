@@ -704,7 +704,8 @@ def sliced(program: Program, last: int | None = None) -> Program:
     if not inputs or {axis for _, axes in inputs for axis in axes}.isdisjoint(NAMES):
         inputs = program.inputs
     missing = set(re.findall("[a-d]", " ".join(program.promise))) - {axis for _, axes in inputs for axis in axes}
-    return replace(program, inputs=program.inputs if missing else inputs, statements=tuple(kept))
+    inputs = program.inputs if missing else inputs
+    return replace(program, inputs=inputs, statements=tuple(kept), result=program.result if last is None else inputs[0][0])
 
 
 class Again(Exception):
