@@ -132,7 +132,7 @@ class Failure:
 
     what: str
     line: int
-    of_numbers: bool = False  # or of dtypes: it is no matter of shapes
+    of_numbers: bool = False  # or of types: it is no matter of shapes
 
 
 def failure(function: Callable[..., Any], program: Program, sizes: Sequence[int]) -> Failure | None:
@@ -141,12 +141,12 @@ def failure(function: Callable[..., Any], program: Program, sizes: Sequence[int]
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = function(**arrays(program, sizes))
-    except (ValueError, IndexError, TypeError) as error:  # NumPy's AxisError is a ValueError
+    except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:  # NumPy's AxisError is a ValueError
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == PLACE]
         line = (lines[-1] or 1) - 1
         by_index = re.search(r"\bi\d+\b", program.text().splitlines()[line]) is not None and "out of bounds" in str(error)
         what = f"{type(error).__name__}: {error}".partition("\n")[0]
-        return Failure(what, line, by_index or isinstance(error, TypeError))
+        return Failure(what, line, by_index or isinstance(error, (TypeError, ZeroDivisionError)))
     shape, wanted = np.shape(result), promised(program, sizes)
     return None if shape == wanted else Failure(f"returns {shape}, promises {wanted}", len(program.statements) + 1)
 
