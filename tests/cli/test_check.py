@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -153,6 +154,79 @@ def test_nothing_is_run(check: Check, put: Put, tmp_path: Path) -> None:
     put("pack/lenet.py", "open('ran', 'w').close()\n" + WRONG)
     assert check("pack.lenet").stdout.startswith(found("pack/lenet.py", 6))
     assert not (tmp_path / "ran").exists()
+
+
+# ---------------------------------------------------------------------------------------------------- formats and watching
+
+
+def test_formats(check: Check, put: Put) -> None:
+    put("lenet.py", WRONG)
+    put("bad.toml", "format = 1\n")
+    place = f"file=lenet.py,line=5,col={COLUMN},endLine=5,endColumn={COLUMN + len('Linear(256, 120)')},title=typednn shape"
+    assert check("lenet.py", "--format", "github").stdout == f"::error {place}::{SAID}\n"
+    done = check("lenet.py", "bad.toml", "--format", "sarif")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [result["ruleId"] for result in json.loads(done.stdout)["runs"][0]["results"]] == ["config", "shape"]
+    assert check("lenet.py", "--format", "json").stdout == check("lenet.py", "--json").stdout
+    assert check("lenet.py", "--format", "xml").returncode == 2
+
+
+def test_coverage_and_watching_are_not_for_every_format(check: Check, put: Put) -> None:
+    put("lenet.py", LENET)
+    said = check("lenet.py", "--coverage", "--format", "sarif").stderr
+    assert said == "typednn check: --coverage: writes text or JSON, once, got --format sarif\n"
+    said = check("lenet.py", "--watch", "--format", "sarif").stderr
+    assert said == "typednn check: --watch: writes text, JSON or GitHub's annotations, got --format sarif, one document\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal elsewhere")
+def test_watching(put: Put, tmp_path: Path) -> None:
+    """Mistakes come and go with the file, its imports and its syntax; Ctrl-C ends it without a word."""
+    lines = LENET.splitlines()
+    put("body.py", "\n".join(lines[:4]) + "\n")
+    text = "\n".join([*lines[:2], "from body import body", "", *lines[4:]]) + "\n"
+    put("lenet.py", text)
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-W", "error", "-m", "typednn", "check", "lenet.py", "--watch"]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+
+        def said() -> str:
+            assert process.stdout is not None
+            told = ""
+            while not told.endswith(" in 1 file\n"):
+                line = process.stdout.readline()
+                assert line, "it has ended"
+                told += line
+            return told
+
+        assert said() == "no size mistakes found in 1 file\n"
+        put("lenet.py", text.replace("Linear(400", "Linear(256"))
+        assert "Linear(256, 120) cannot follow" in said()
+        put("lenet.py", text + "def f(:\n")
+        assert "invalid syntax  [syntax]" in said()
+        put("lenet.py", text)
+        assert said() == "no size mistakes found in 1 file\n"
+        put("body.py", "\n".join(lines[:4]).replace("Conv2d(6, 16, 5)", "Conv2d(6, 8, 5)") + "\n")
+        assert "gets 200" in said()
+        put("pyproject.toml", "[tool.mypy\n")
+        put("lenet.py", text + "\n")
+        assert process.stderr.readline().startswith("typednn check: pyproject.toml: cannot be read for mypy's settings")
+        (tmp_path / "pyproject.toml").unlink()
+        put("lenet.py", text)
+        assert "gets 200" in said()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert (process.stdout.read(), process.stderr.read()) == ("", "")
+
+
+def test_without_pygls(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "pygls", None)
+    assert main(["lsp"]) == 1
+    needs = "typednn lsp: lsp: needs pygls and mypy, got no module named 'pygls'; pip install 'typednn[lsp]'\n"
+    assert capsys.readouterr() == ("", needs)
 
 
 # ---------------------------------------------------------------------------------------------------- targets

@@ -91,6 +91,7 @@ STARTED: dict[str, tuple[list[str], str]] = {
     "tokens": (["encode", "--tokenizer", "language", "cab"], "[2, 0, 1]"),
     "summary": (["mlp"], "optimizer.lr"),
     "check": (["model.toml"], "Linear(8, 3)"),
+    "lsp": ([], ""),  # standard input is empty: no editor is there
     "gradcheck": (["Linear(4, 2)"], "every derivative agrees"),
     "info": ([], "typednn"),
     "report": (["run"], "report.html"),

@@ -135,6 +135,8 @@ OPTIONS_ELSEWHERE: Final = {
     "v": "--debug shows the traceback of an error, -q is quiet; typednn --version",
     "silent": "-q is quiet",
     "format": "--json, where a command has it",
+    "watch-mode": "--watch",
+    "output-format": "--format FORMAT",
     "best": "--weights best",
     "num-samples": "repeat --prompt for more texts",
     "max-new-tokens": "--max-tokens N",

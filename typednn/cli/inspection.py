@@ -1,9 +1,8 @@
-"""The commands that look at a model: summary, check, gradcheck."""
+"""The commands that look at a model: summary, gradcheck."""
 
 import ast
 import inspect
 import math
-import os
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from typednn.cli.output import hint, say
-from typednn.config import load, loads
+from typednn.cli.output import say
+from typednn.config import loads
 from typednn.config.registry import LAYERS
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
@@ -23,7 +22,6 @@ from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.recipes.costs import table
 from typednn.recipes.plan import FILE, read_plan
-from typednn.static_checks import Finding, findings, python_files
 
 
 def summary(options: Namespace) -> int:
@@ -36,47 +34,6 @@ def summary(options: Namespace) -> int:
         config = recipe.checked()
     say("\n".join([recipe.about, "", table(config.built()), "", settings_of(recipe)]))
     return 0
-
-
-def check(options: Namespace) -> int:
-    """Check files. A config: its model, or a `ConfigError` with line, column and caret. Python: what the mypy plugin finds."""
-    targets = {target: python_files(target) for target in options.targets}
-    refused = [_is_refused(target, options) for target, files in targets.items() if files is None]
-    files = list(dict.fromkeys(os.path.normpath(file) for files in targets.values() for file in files or ()))
-    mistakes = findings(files) if files else []
-    for finding in mistakes:
-        say(finding.as_json() if options.json else str(finding))
-    if files and not options.json:
-        say(_verdict(mistakes, len(files)))
-    return 1 if mistakes or any(refused) else 0
-
-
-def _is_refused(path: str, options: Namespace) -> bool:
-    """Whether a config is faulty, after its model or its error is shown; the error of a single one is raised for `run`."""
-    try:
-        model = load(path, imports=options.modules).built()
-    except ConfigError as error:
-        if options.json:
-            message = error.message.splitlines()[0].removeprefix(f"{path}: ")
-            say(Finding(path, max(1, error.line), max(1, error.column), message, "config").as_json())
-        elif options.debug or len(options.targets) == 1:
-            raise
-        else:
-            hint(f"typednn check: {error}")
-        return True
-    if not options.json:
-        say(f"{model}")
-    return False
-
-
-def _verdict(mistakes: Sequence[Finding], checked: int) -> str:
-    if not mistakes:
-        return f"no size mistakes found in {_counted(checked, 'file')}"
-    return f"{_counted(len(mistakes), 'finding')} in {_counted(len({finding.path for finding in mistakes}), 'file')}"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def gradcheck(options: Namespace) -> int:

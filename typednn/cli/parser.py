@@ -331,13 +331,21 @@ examples:
 """,
     ),
     "check": Command(
-        "inspection",
+        "checking",
         "check the sizes in configs and Python files: nothing is allocated, nothing is run",
         (
             _argument(
                 "targets", metavar="TARGET", nargs="+", help="a config, a Python file, a folder, or a module such as mypackage.models"
             ),
-            _argument("--json", action="store_true", help="a JSON object per finding"),
+            _argument(
+                "--format",
+                choices=("text", "github", "json", "sarif"),
+                default="text",
+                help="github: annotations of a workflow; json: an object per finding; sarif: one document, SARIF 2.1.0",
+            ),
+            _argument("--json", action="store_const", const="json", dest="format", help="short for --format json"),
+            _argument("--watch", action="store_true", help="check again when a file changes, until Ctrl-C"),
+            _argument("--coverage", action="store_true", help="of each function, whether its sizes are proven, and where they were lost"),
             _IMPORT,
         ),
         """\
@@ -347,9 +355,23 @@ examples:
   typednn check model.py                        size mistakes in Python, found by the mypy plugin; nothing is run
   typednn check src/ mypackage.models           folders and modules
   typednn check model.py --json                 an object per finding: path, line, column, message, code
+  typednn check src/ --watch                    again whenever a file changes
+  typednn check src/ --coverage                 how much is known of each function, and where knowledge was lost
 
 Python needs mypy: pip install 'typednn[mypy]'. Of your mypy settings, only those that say where modules are found are used.
 Silence a finding with `# type: ignore[shape]`.
+""",
+    ),
+    "lsp": Command(
+        "checking",
+        "a language server: sizes, mistakes and cures in the editor, as you type",
+        (),
+        """\
+examples:
+  typednn lsp                                   an editor starts it, and speaks with it on standard input and output
+
+docs/editor.md has the settings for VS Code, Neovim, PyCharm and Helix.
+It needs pygls and mypy: pip install 'typednn[lsp]'.
 """,
     ),
     "gradcheck": Command(

@@ -4,7 +4,9 @@ In mypy's configuration: ``plugins = ["typednn.mypy_plugin"]``. It reads the ann
 at run time, through the same `typednn.shapes`. Each file here does one thing:
 
     options      ``[tool.typednn-mypy]``
+    facts        what is known of a module, for an editor or a report
     reveals      ``reveal_type`` in readable lines
+    collecting   what is known of a scope, for an editor or a report
     checking     one module: evaluates its scopes when mypy has checked them
     body         one scope
     statements   runs the statements of a constructor or a body
@@ -26,14 +28,16 @@ An unknown size is silent, and a hook that fails leaves mypy's own answer: nothi
 """
 
 import hashlib
+import os
 import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from mypy import nodes
 from mypy.checker_state import checker_state
-from mypy.nodes import Decorator, FuncDef, TypeInfo
+from mypy.nodes import Decorator, FuncDef, TypeInfo, Var
 from mypy.options import Options as MypyOptions
 from mypy.plugin import (
     AnalyzeTypeContext,
@@ -47,7 +51,7 @@ from mypy.plugin import (
 from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 
 from typednn import shapes
-from typednn.mypy_plugin import classes, options
+from typednn.mypy_plugin import classes, collecting, facts, options
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.checking import FINISH, Checking
 from typednn.mypy_plugin.reveals import Reveals
@@ -74,7 +78,9 @@ class TypednnPlugin(Plugin):
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
         """A change of settings, or of typednn itself, makes mypy check again."""
-        return {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
+        known = {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
+        anew = ctx.is_check and bool(facts.checked_anew) and os.path.abspath(ctx.path) in facts.checked_anew
+        return {**known, "anew": True} if anew else known
 
     # ------------------------------------------------------------------ reading
 
@@ -93,7 +99,7 @@ class TypednnPlugin(Plugin):
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
-        signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator) else None
+        signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
         return None if signature is None else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
 
     def get_method_hook(self, fullname: str) -> Hook | None:
@@ -126,6 +132,14 @@ class TypednnPlugin(Plugin):
     def _hook(self, act: Callable[[Body, Any], Type]) -> Hook:
         return lambda ctx: self._safely(lambda: act(self._checking.body(ctx.api), ctx), ctx.default_return_type, ctx)
 
+    def _collected(self, body: Body) -> None:
+        collecting.collect(body)
+        if self.settings.report_unknown:
+            for loss in collecting.losses(body):
+                ctx = nodes.TempNode(AnyType(TypeOfAny.special_form), no_rhs=True)
+                ctx.set_line(loss.span.line, loss.span.column)
+                body.api.note(f"not proven: {loss.what}", ctx, code=classes.SHAPE)
+
     def _revealed(self) -> None:
         """mypy reveals a type: the scope is evaluated even if nothing else in it is of interest."""
         try:
@@ -147,6 +161,7 @@ class TypednnPlugin(Plugin):
         none: list[Body] = []
         for body in self._safely(lambda: list(self._checking.finished(ctx.api)), none, ctx):
             self._safely(body.check, None, ctx)
+            self._safely(partial(self._collected, body), None, ctx)
         return ctx.default_return_type
 
     def _node(self, fullname: str) -> Any:

@@ -63,6 +63,7 @@ class Body(Names):
         self.report_unknown = report_unknown
         self.reporting = False
         self.context: Any = None
+        self.problems: list[tuple[str, Any, tuple[Any, str] | None]] = []  # that were reported: the message, its node, what to write where
         self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
         self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
@@ -202,7 +203,7 @@ class Body(Names):
 
     def check(self) -> None:
         """Evaluate the whole scope once, with all that mypy found, and report what does not fit."""
-        self.reporting = True
+        self.reporting, self.problems = True, []
         try:
             with self._target():
                 self._whole()
@@ -298,7 +299,7 @@ class Body(Names):
         _, earlier = self.signatures.get(id(context), (None, signature))
         self.signatures[id(context)] = (context, signature if earlier == signature else None)
 
-    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None) -> None:
+    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None) -> None:
         calling = syntax.origin(caller)
         context = syntax.origin(node) or calling or self.context
         text = printed(message) + (f" (called in line {calling.line})" if calling is not None and context is not calling else "")
@@ -307,6 +308,8 @@ class Body(Names):
         if self.refusals is not None:
             self.refusals.add(id(context))
         if self.reporting:
+            argument = None if cure is None else syntax.origin(cure[0])
+            self.problems.append((text, context, None if cure is None or argument is None else (argument, cure[1])))
             self.api.fail(text, context, code=SHAPE)
 
     def refused_rank(self, node: Any) -> bool:

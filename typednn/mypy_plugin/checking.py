@@ -37,15 +37,16 @@ class Checking:
         """Evaluate the module when mypy has checked it: called at whatever mypy asks the plugin about."""
         if api is None:
             return
-        if not any(each is api for each in self._noticed):
-            self._noticed.append(api)
-            if not api.tree.is_stub and not getattr(api, "can_skip_diagnostics", False):
-                api.deferred_nodes.append(DeferredNode(_last(api), None))
         run = api.msg.errors.error_info_map  # mypy begins each check, the daemon each update, with a new one
         if run is not self.cache.run:
             self.cache, self._latest = ConstructionCache(run), None
             self._bodies.clear()
+            self._noticed = []
             self._done.clear()
+        if not any(each is api for each in self._noticed):
+            self._noticed.append(api)
+            if not api.tree.is_stub and not getattr(api, "can_skip_diagnostics", False):
+                api.deferred_nodes.append(DeferredNode(_last(api), None))
 
     def body(self, api: Any) -> Body:
         """The scope that mypy is in: it makes a new binder whenever it begins to check one."""

@@ -296,9 +296,12 @@ def inner(info: nodes.TypeInfo) -> dict[str, str]:
 
 
 def positive(info: nodes.TypeInfo) -> set[str]:
-    """Attributes that are a whole axis in some annotation, and so at least 1."""
+    """Attributes that are a whole axis in some annotation, or a factor of one, and so at least 1."""
     texts = (json.dumps([facts["methods"], facts["fields"]]) for _, facts in all_facts(info))
-    return {name for text in texts for name in re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", text)}
+    axes = (
+        axis for text in texts for axis in re.findall(r"(?<![^\s\"=#])(?:\{self\.\w+\}|\w+)(?:\*(?:\{self\.\w+\}|\w+))*(?![^\s\"])", text)
+    )
+    return {name for axis in axes for name in re.findall(r"\{self\.(\w+)\}", axis)}
 
 
 def passed_on(info: nodes.TypeInfo) -> frozenset[str]:

@@ -118,9 +118,9 @@ class Call:
         """The node of the first argument."""
         return self.node.args[0] if isinstance(self.node, ast.Call) and self.node.args else self.node
 
-    def complain(self, message: str, node: ast.AST | None = None) -> Value:
+    def complain(self, message: str, node: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None) -> Value:
         """Report an error; the result is unknown."""
-        self.context.scope.complain(message, self.node if node is None else node)
+        self.context.scope.complain(message, self.node if node is None else node, cure=cure)
         return UNKNOWN
 
 

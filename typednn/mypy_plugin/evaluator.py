@@ -118,6 +118,10 @@ class Evaluator(Context):
         value = self._value(node, env)
         if value is UNKNOWN:
             value = self.scope.typed(node)
+        return self._noted(node, value)
+
+    def _noted(self, node: ast.expr, value: Value) -> Value:
+        origin = syntax.origin(node)
         if origin is not None and not isinstance(node, ast.Constant):
             self.values[id(origin)] = join(self.values.get(id(origin), value), value)
         return value
@@ -126,9 +130,9 @@ class Evaluator(Context):
         """Evaluate a collection that is only read. Where a list is passed on, it may be changed, and `evaluate` makes it unknown."""
         match node:
             case ast.Name(id=name) if name in env:
-                return env[name]
+                return self._noted(node, env[name])
             case ast.Attribute(value=ast.Name(id="self")):
-                return self._attribute(node, env)
+                return self._noted(node, self._attribute(node, env))
             case _:
                 return self.evaluate(node, env)
 
@@ -232,6 +236,9 @@ class Evaluator(Context):
         if syntax.of_self(node) and (name in self.hidden or f"self.{name}" in env):
             return UNKNOWN if name in self.hidden else env[f"self.{name}"]
         base = self.peek(node.value, env)
+        if base is UNKNOWN and syntax.of_self(node) and self.of is not None:  # in a constructor: an object that is not complete
+            own = {each[5:]: value for each, value in env.items() if each.startswith("self.")}
+            base = Layer(self.of.name, self.of.fullname, attributes=own)
         if unshared(base) is not base:
             mutated(node.value, env)  # such as `add = layers.append`
         return self._attribute_of(base, node, env)
@@ -263,11 +270,16 @@ class Evaluator(Context):
 
     def _display(self, elements: list[ast.expr], env: Environment, *, frozen: bool) -> Value:
         parts = [
-            python.elements(self.peek(each.value, env)) if isinstance(each, ast.Starred) else Pack((unshared(self.evaluate(each, env)),))
+            python.elements(self.peek(each.value, env)) if isinstance(each, ast.Starred) else Pack((self._element(each, env),))
             for each in elements
         ]
         packs = [part for part in parts if isinstance(part, Pack)]
         return Pack(tuple(item for pack in packs for item in pack.items), frozen=frozen) if len(packs) == len(parts) else UNKNOWN
+
+    def _element(self, node: ast.expr, env: Environment) -> Value:
+        """An element of a list or a tuple; a list that is made there has no other name."""
+        value = self.evaluate(node, env)
+        return value if isinstance(node, ast.List | ast.ListComp | ast.Call | ast.BinOp | ast.Dict) else unshared(value)
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension], env: Environment) -> Value:
         nodes_within = ast.walk(ast.GeneratorExp(elt=element, generators=generators))
@@ -307,7 +319,7 @@ class Evaluator(Context):
         receiver = self.peek(node.func.value, env) if isinstance(node.func, ast.Attribute) else UNKNOWN
         names = tuple(self._names(node.func, receiver, env))
         known = next((name for name in names if name in TABLE), "")
-        stores = known.endswith(")")  # such as append: a list that is handed over has then two names
+        stores = known.startswith(("Pack.", "Many."))  # such as append: a list that is handed over has then two names
         lists: list[ast.expr] = []  # that are handed over
         arguments: list[Value] = []
         keywords: dict[str, Value] = {}
@@ -366,7 +378,7 @@ class Evaluator(Context):
             case Partial(function=inner, arguments=before, keywords=named):
                 return self.apply(inner, replace(call, arguments=(*before, *call.arguments), keywords={**dict(named), **call.keywords}))
             case Layer():
-                return TABLE["Layer.__call__()"](replace(call, receiver=function))
+                return TABLE["Layer.__call__()"](replace(call, name="Layer.__call__()", receiver=function))
             case Reference(node=nodes.TypeInfo() as info):
                 entries = (info.fullname, *(f"({base.fullname})" for base in info.mro))  # this class itself, or a base
                 known = next((name for name in entries if name in TABLE), "")

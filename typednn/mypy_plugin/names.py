@@ -63,7 +63,9 @@ class Names:
         """The value of a name."""
         tree = self.api.modules.get(self.module)
         held = self.cache.held(name) if self.reads(self.module) else UNKNOWN
-        return UNKNOWN if tree is None else self.within(tree, name) if held is UNKNOWN else held
+        if tree is None or held is not UNKNOWN:
+            return held
+        return self.within(tree if name in tree.names else self.api.modules.get("builtins", tree), name)
 
     def within(self, module: Any, name: str) -> Value:
         """The value of a name in another module."""
@@ -109,8 +111,11 @@ class Names:
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         """The name and the annotation strings of the function that a call calls."""
 
-    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None) -> None:
-        """Keep an error, for whoever called what is evaluated here. ``caller``: the call whose arguments are to blame."""
+    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None) -> None:
+        """Keep an error, for whoever called what is evaluated here.
+
+        ``caller`` is the call whose arguments are to blame; ``cure`` the one argument that would mend it, and what to write there.
+        """
         self.complaints.append((message, node))
 
     def note(self, message: str, node: ast.AST) -> None:

@@ -13,7 +13,7 @@ from mypy import nodes
 
 from typednn.mypy_plugin import classes, python
 from typednn.mypy_plugin.evaluator import Evaluator
-from typednn.mypy_plugin.sizes import fits, names_of, promised
+from typednn.mypy_plugin.sizes import class_of, fits, names_of, promised
 from typednn.mypy_plugin.syntax import changed, origin
 from typednn.mypy_plugin.values import (
     UNKNOWN,
@@ -202,14 +202,16 @@ class Statements(Evaluator):
         attributes: Mapping[str, Value] = {}
         same: bool | None = None
         match subject, cls:
-            case Layer(class_name=name, attributes=known), Reference(node=nodes.TypeInfo(fullname=wanted)):
-                attributes, same = known, True if name == wanted else None
+            case Layer(attributes=known), Reference(node=nodes.TypeInfo(fullname=wanted)) if (info := class_of(self, subject)) is not None:
+                attributes, same = {name: known.get(name, UNKNOWN) for name, _ in classes.record(info)}, info.has_base(wanted)
             case Pack(fields=(_, *_) as fields, items=items), _:
                 attributes = dict(zip(fields, items, strict=True))
             case Number(), Reference(node=nodes.TypeInfo(fullname="builtins.int")):
                 return self._fits(positional[0], subject, env) if positional else True
             case _:
                 pass
+        if same is False:
+            return False
         verdicts = [self._fits(each, attributes.get(name, UNKNOWN), env) for name, each in named.items()]
         places = [*attributes.values(), *[UNKNOWN] * len(positional)]
         verdicts += [self._fits(each, value, env) for each, value in zip(positional, places, strict=False)]

@@ -96,7 +96,8 @@ class Mismatch:
 
     def sentence(self, why: str = "") -> str:
         """``expects 256 features, gets 400``, with ``why`` after it."""
-        expected = self.counted or (f"{self.label} to be {self.expected}" if self.label else self.expected)
+        named = self.label and self.label != self.expected
+        expected = self.counted or (f"{self.label} to be {self.expected}" if named else self.expected)
         return f"expects {expected}, gets {self.got}{why}"
 
 

@@ -5,7 +5,18 @@ everything else that mypy finds is left to those who run mypy. Of the user's own
 found.
 """
 
-from typednn.static_checks.findings import Finding, findings
+from typing import TYPE_CHECKING
+
+from typednn.static_checks.coverage import coverage
+from typednn.static_checks.findings import Finding, findings, known_facts
+from typednn.static_checks.formats import written_as
+from typednn.static_checks.places import end_of
+from typednn.static_checks.running import KeptMypy
 from typednn.static_checks.targets import python_files
 
-__all__ = ["Finding", "findings", "python_files"]
+if TYPE_CHECKING:  # importing the plugin needs mypy
+    from typednn.mypy_plugin.facts import ModuleFacts as ModuleFacts
+    from typednn.mypy_plugin.facts import Problem as Problem
+    from typednn.mypy_plugin.facts import Span as Span
+
+__all__ = ["Finding", "KeptMypy", "coverage", "end_of", "findings", "known_facts", "python_files", "written_as"]

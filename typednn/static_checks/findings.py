@@ -1,21 +1,25 @@
 """What mypy's plugin finds in Python files, and what cannot be parsed."""
 
+import io
 import json
 import os
 import re
-import tempfile
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from typednn.config.values import written
-from typednn.errors import ArgumentError, TypednnError, explain, optional
-from typednn.static_checks.settings import NEEDS_MYPY, user_settings
+from typednn.errors import ArgumentError, TypednnError, explain
+from typednn.static_checks.running import KeptMypy, Mypy, OnceMypy
+from typednn.static_checks.settings import user_settings
 from typednn.static_checks.targets import module_name
+
+if TYPE_CHECKING:  # importing the plugin needs mypy
+    from typednn.mypy_plugin.facts import ModuleFacts
 
 _PLAIN = re.compile(r"(?P<file>.+?):(?P<line>\d+): (?P<severity>error): (?P<message>.*)  \[(?P<code>syntax)\]")
 _TWICE = "Source file found twice under different module names"
@@ -46,29 +50,51 @@ class Finding:
         return json.dumps(asdict(self))
 
 
-def findings(files: Sequence[str]) -> list[Finding]:
-    """What the plugin says about ``files``, in the order of files and lines; `TypednnError` where mypy could not do its work."""
+def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
+    """What the plugin says about ``files``, in the order of files and lines; `TypednnError` where mypy could not do its work.
+
+    ``mypy`` runs it; by default once, with its cache.
+    """
     for file in files:
         if file != file.encode(errors="replace").decode():
             raise ArgumentError(explain(file, "mypy reads paths in UTF-8", "bytes that are none", "rename it"))
-    api: Any = optional("mypy.api", files[0], *NEEDS_MYPY)
     settings = user_settings(files[0])
     options = _OPTIONS | {name: getattr(settings, name) for name in ("namespace_packages", "explicit_package_bases", "mypy_path")}
-    faulty = [finding for file in files if (finding := _syntax_error(file)) is not None]
+    if hasattr(settings, "native_parser"):
+        # That parser reads files past an editor's texts, and its columns are wrong on lines that are not ASCII (mypy 2.4.1).
+        options["native_parser"] = False
+    mypy = OnceMypy(files[0], _cache(settings.cache_dir)) if mypy is None else mypy
+    texts = {file: _content(file, mypy) for file in files}
+    faulty = [finding for file, text in texts.items() if (finding := _syntax_error(file, text)) is not None]
     unread = [finding.path for finding in faulty]
+    if isinstance(mypy, KeptMypy):
+        mypy.read({file: None if file in unread else text for file, text in texts.items()})
+        unread = []
     names = sorted(set(map(module_name, unread)))
-    cache = _cache(settings.cache_dir)
-    found = {*faulty, *(finding for batch in _batches(files, unread) for finding in _of_batch(api, cache, batch, names, options))}
+    batches = enumerate(_batches(files, unread))
+    found = {*faulty, *(finding for place, batch in batches for finding in _of_batch(mypy, place, batch, names, options))}
     order = {os.path.abspath(file): place for place, file in enumerate(files)}
     return sorted(found, key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
 
 
-def _syntax_error(file: str) -> Finding | None:
+def known_facts(files: Sequence[str]) -> "tuple[list[Finding], dict[str, ModuleFacts]]":
+    """The findings, and what the plugin knows of each file, by absolute path."""
+    mypy = OnceMypy(files[0], _cache(user_settings(files[0]).cache_dir), facts=True)
+    return findings(files, mypy), mypy.known or {}
+
+
+def _content(file: str, mypy: Mypy) -> bytes:
+    text = mypy.text(file)
+    return Path(file).read_bytes() if text is None else text
+
+
+def _syntax_error(file: str, text: bytes) -> Finding | None:
     """Python's own complaint about a file that it cannot parse. mypy would stop there, and check no other file."""
     try:
-        with tokenize.open(file) as opened, warnings.catch_warnings():
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(opened.read(), file, "exec", dont_inherit=True)
+            compile(io.TextIOWrapper(io.BytesIO(text), encoding).read(), file, "exec", dont_inherit=True)
     except SyntaxError as error:
         return Finding(file, error.lineno or 1, max(1, error.offset or 1), error.msg, "syntax")
     except (ValueError, RecursionError, MemoryError) as error:  # among them bytes that are no text
@@ -85,27 +111,26 @@ def _batches(files: Sequence[str], unread: Sequence[str]) -> list[list[str]]:
     return [[file for file in batch if file is not None] for batch in zip_longest(*named.values())]
 
 
-def _of_batch(api: Any, cache: str, files: Sequence[str], unread: Sequence[str], options: Mapping[str, object]) -> list[Finding]:
+def _of_batch(mypy: Mypy, place: int, files: Sequence[str], unread: Sequence[str], options: Mapping[str, object]) -> list[Finding]:
     """What mypy finds. ``unread`` modules cannot be parsed; they are not followed, so that those which import them are checked as well."""
+    if mypy.bases_needed:
+        options = {**options, "namespace_packages": True, "explicit_package_bases": True}
     configuration = ["[tool.mypy]", *(f"{key} = {written(value)}" for key, value in options.items())]
     if unread:
         configuration += ["[[tool.mypy.overrides]]", f"module = {written(unread)}", 'follow_imports = "skip"']
-    with tempfile.TemporaryDirectory(prefix="typednn-") as folder:
-        config = Path(folder, "mypy.toml")
-        config.write_text("\n".join(configuration), encoding="utf-8")
-        arguments = ["--config-file", str(config), "--cache-dir", cache, "--output", "json", "--no-error-summary", "--", *files]
-        output, errors, code = api.run(arguments)
+    output, errors, code = mypy.run("\n".join(configuration), files, place)
     lines = [line for line in f"{output}\n{errors}".splitlines() if line and not line.startswith("Found ")]
     objects, prose = _objects(lines), [line for line in lines if not line.startswith("{")]
     if any(_TWICE in text for text in (*prose, *(one["message"] for one in objects))) and not options["explicit_package_bases"]:
         # Files of a folder without __init__.py that import each other by its name.
-        return _of_batch(api, cache, files, unread, {**options, "namespace_packages": True, "explicit_package_bases": True})
+        mypy.bases_needed = True
+        return _of_batch(mypy, place, files, unread, options)
     stopped = code not in (0, 1)
     reported = list(_reported(objects, files, everything=stopped))
     if stopped and not reported:
         raise TypednnError("\n".join(["mypy stopped before the end:", *prose]))
     imported = {module_name(one.path) for one in reported if one.code == "syntax" and one.path not in files} - set(unread)
-    return reported + _of_batch(api, cache, files, [*unread, *sorted(imported)], options) if imported else reported
+    return reported + _of_batch(mypy, place, files, [*unread, *sorted(imported)], options) if imported else reported
 
 
 def _objects(lines: Sequence[str]) -> list[dict[str, Any]]:

@@ -3,50 +3,58 @@
 from __future__ import annotations
 
 from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.array_functions.products import diagonal_size
 from typednn.mypy_plugin.array_functions.rows import (
+    ONE,
     Misfit,
     Operands,
     Row,
     Rule,
     broadcast,
     dtype_of,
+    fits_into,
     kind_of,
     made,
+    new_shape,
     shape_of,
-    sizes_of,
+    total,
     written,
 )
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Number, Pack, Value, integer_of
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Number, Pack, Value, integer_of, number
 from typednn.shapes import Dim
 
 
 def _new(default: str, shape: str = "shape") -> Rule:
     def rule(o: Operands) -> Value:
         wanted = dtype_of(o["dtype"]) if "dtype" in o.values else None
-        sizes = sizes_of(o[shape])
-        if sizes is None and o[shape] == Constant(None):
-            sizes = []
-        if sizes is not None and any(size is not None and size.value is not None and size.value < 0 for size in sizes):
-            raise Misfit(f"no array has the shape {written(sizes)}")
+        sizes = [] if o[shape] == Constant(None) else new_shape(o[shape])
         return made(sizes, default if wanted is None else wanted)
 
     return rule
 
 
 def _full(o: Operands) -> Value:
-    wanted = dtype_of(o["dtype"])
-    return made(sizes_of(o["shape"]), dtypes.strong(o.kind("fill_value")) if wanted is None else wanted)
+    shape, value, wanted = new_shape(o["shape"]), o.shape("fill_value"), dtype_of(o["dtype"])
+    if shape is not None and value is not None:
+        fits_into(value, shape, o.differ, "fill value", drops=True)
+    return made(shape, dtypes.strong(o.kind("fill_value")) if wanted is None else wanted)
 
 
 def _like(o: Operands) -> Value:
     wanted = dtype_of(o["dtype"])
-    shape = sizes_of(o["shape"]) if o.given("shape") else o.shape("a")
+    shape = new_shape(o["shape"]) if o.given("shape") else o.shape("a")
+    value = o.shape("fill_value") if "fill_value" in o.values else None
+    if shape is not None and value is not None:
+        fits_into(value, shape, o.differ, "fill value", drops=True)
     return made(shape, dtypes.strong(o.kind("a")) if wanted is None else wanted)
 
 
 def _array(o: Operands) -> Value:
-    wanted = dtype_of(o["dtype"]) if "dtype" in o.values else None
-    return made(o.shape("a"), dtypes.strong(o.kind("a")) if wanted is None else wanted)
+    wanted = dtype_of(o["dtype"])
+    shape, least = o.shape("a"), o.integer("ndmin") if "ndmin" in o.values else 0
+    if shape is not None:
+        shape = None if least is None else [*[ONE] * (least - len(shape)), *shape]
+    return made(shape, dtypes.strong(o.kind("a")) if wanted is None else wanted)
 
 
 def _arange(o: Operands) -> Value:
@@ -64,24 +72,27 @@ def _arange(o: Operands) -> Value:
         else ""
     )
     if ends[1] == Constant(None):
-        return made([o["start"].size if isinstance(o["start"], Number) and ends[2] == Constant(None) else None], kind)
+        ends, numbers = [number(0), ends[0], ends[2]], [0, numbers[0], numbers[2]]
     if whole and numbers[0] is not None and numbers[1] is not None and (numbers[2] or ends[2] == Constant(None)):
         return made([Dim.of(len(range(numbers[0], numbers[1], numbers[2] or 1)))], kind)
-    return made([None], kind)
+    plain = ends[2] == Constant(None) and isinstance(ends[0], Number) and isinstance(ends[1], Number)
+    size = ends[1].size - ends[0].size if plain and isinstance(ends[0], Number) and isinstance(ends[1], Number) else None
+    return made([size if numbers[0] == 0 or (size is not None and (size.value or 0) > 0) else None], kind)
 
 
 def _linspace(o: Operands) -> Value:
-    count, wanted = o["num"], dtype_of(o["dtype"])
-    if o.shape("start") != [] or o.shape("stop") != [] or o.flag("retstep") is not False:
+    shape, sizes, wanted = o.broadcast("start", "stop"), new_shape(o["num"]), dtype_of(o["dtype"])
+    kind = "Float64" if wanted is None and not {o.kind("start"), o.kind("stop")} & {"Float16", "Float32", ""} else wanted or ""
+    if shape is None or o.flag("retstep") is not False:
         return UNKNOWN
-    return made([count.size if isinstance(count, Number) else None], "Float64" if wanted is None else wanted)
+    place = o.axis("axis", len(shape) + 1)
+    return UNKNOWN if place is None else made([*shape[:place], sizes[0] if sizes else None, *shape[place:]], kind)
 
 
 def _eye(o: Operands) -> Value:
     wanted = dtype_of(o["dtype"])
     rows, columns = o["N"], o["M"] if "M" in o.values and o.given("M") else o["N"]
-    sizes = [each.size if isinstance(each, Number) else None for each in (rows, columns)]
-    return made(sizes, "Float64" if wanted is None else wanted)
+    return made(new_shape(Pack((rows, columns))), "Float64" if wanted is None else wanted)
 
 
 def _meshgrid(o: Operands) -> Value:
@@ -89,15 +100,25 @@ def _meshgrid(o: Operands) -> Value:
     if not isinstance(values, Pack):
         return UNKNOWN
     shapes = [shape_of(each, o.differ) for each in values.items]
-    sizes = [None if each is None or len(each) != 1 else each[0] for each in shapes]
-    match o["indexing"], o["sparse"]:
-        case Constant(value="ij"), Constant(value=False):
-            order = sizes
-        case Constant(value="xy"), Constant(value=False):
-            order = [sizes[1], sizes[0], *sizes[2:]] if len(sizes) > 1 else sizes
+    sizes = [None if each is None else total(each) for each in shapes]
+    order = list(range(len(sizes)))
+    match o["indexing"]:
+        case Constant(value="ij"):
+            pass
+        case Constant(value="xy"):
+            order[:2] = order[1::-1] if len(order) > 1 else order
         case _:
             return UNKNOWN
-    return Pack(tuple(made(order, dtypes.strong(kind_of(each))) for each in values.items), frozen=True)
+    sparse = o.flag("sparse")
+    if sparse is None:
+        return UNKNOWN
+    return Pack(
+        tuple(
+            made([ONE if sparse and place != own else sizes[place] for place in order], dtypes.strong(kind_of(each)))
+            for own, each in enumerate(values.items)
+        ),
+        frozen=True,
+    )
 
 
 def _diag(o: Operands) -> Value:
@@ -110,23 +131,35 @@ def _diag(o: Operands) -> Value:
     if len(shape) == 1:
         size = None if shape[0] is None or offset is None else shape[0] + abs(offset)
         return made([size, size], kind)
-    return made([shape[0] if offset == 0 and shape[0] is not None and shape[0] == shape[1] else None], kind)
+    return made([diagonal_size(shape[0], shape[1], offset)], kind)
 
 
 def _permutation(o: Operands) -> Value:
-    value = o["x"]
-    return made([value.size], "Int64") if isinstance(value, Number) else made(o.shape("x"), o.kind("x"))
+    value, shape = o["x"], o.shape("x")
+    if isinstance(value, Number):
+        return made([value.size], "Int64")
+    if shape is not None:
+        o.axis("axis", len(shape), shape)
+    return made(shape, dtypes.strong(o.kind("x")))
 
 
 def _normal(o: Operands) -> Value:
-    if o.given("size"):
-        return _new("Float64", "size")(o)
-    names = [name for name in ("loc", "scale", "low", "high") if name in o.values]
-    return made(broadcast([o[name] for name in names], o.differ), "Float64")
+    names = [name for name in ("loc", "scale", "low", "high") if o.values.get(name, Constant(None)) != Constant(None)]
+    own, wanted = broadcast([o[name] for name in names], o.differ), dtype_of(o["dtype"]) if "dtype" in o.values else None
+    kind = "Float64" if "dtype" not in o.values else "Int64" if wanted is None else wanted
+    if not o.given("size"):
+        return made(own, kind)
+    shape = new_shape(o["size"])
+    if own is not None and shape is not None and "dtype" not in o.values:  # integers() takes more
+        fits_into(own, shape, o.differ, "size")
+    return made(shape, kind)
 
 
 def _tri(o: Operands) -> Value:
-    return _eye(o)
+    rows, columns, wanted = o["N"], o["M"] if o.given("M") else o["N"], dtype_of(o["dtype"])
+    sizes = [each.size if isinstance(each, Number) else None for each in (rows, columns)]
+    least = [Dim.of(0) if size is not None and size.value is not None and size.value < 0 else size for size in sizes]
+    return made(least, "Float64" if wanted is None else wanted)
 
 
 _LIKE = "a, dtype=None, order='K', subok=True, shape=None, *, device=None"
@@ -141,7 +174,7 @@ TABLE: dict[str, Row] = {
     "numpy.full_like": Row("a, fill_value, dtype=None, order='K', subok=True, shape=None, *, device=None", _like),
     "numpy.array": Row("a, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None", _array),
     **{f"numpy.{name}": Row(_ARRAY, _array) for name in ("asarray", "asanyarray", "asarray_chkfinite")},
-    "numpy.ascontiguousarray": Row("a, dtype=None, *, like=None", _array),
+    "numpy.ascontiguousarray": Row("a, dtype=None, *, like=None, ndmin=1", _array),
     "numpy.arange": Row("start=None, stop=None, step=None, dtype=None, *, device=None, like=None", _arange),
     "numpy.linspace": Row("start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None", _linspace),
     "numpy.eye": Row("N, M=None, k=0, dtype=None, order='C', *, device=None, like=None", _eye),
@@ -153,6 +186,6 @@ TABLE: dict[str, Row] = {
     f"{_RANDOM}.random()": Row("size=None, dtype=None, out=None", _new("Float64", "size")),
     f"{_RANDOM}.normal()": Row("loc=0.0, scale=1.0, size=None", _normal),
     f"{_RANDOM}.uniform()": Row("low=0.0, high=1.0, size=None", _normal),
-    f"{_RANDOM}.integers()": Row("low, high=None, size=None, dtype=None, endpoint=False", _new("Int64", "size")),
+    f"{_RANDOM}.integers()": Row("low, high=None, size=None, dtype=None, endpoint=False", _normal),
     f"{_RANDOM}.permutation()": Row("x, axis=0", _permutation),
 }

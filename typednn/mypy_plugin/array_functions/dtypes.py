@@ -28,8 +28,8 @@ def strong(kind: str) -> str:
 
 
 def promoted(*kinds: str) -> str:
-    """The dtype of a sum."""
-    return reduce(_two, kinds) if kinds else ""
+    """The dtype of a sum: the larger families first, as the smaller ones fit into them."""
+    return reduce(_two, sorted(kinds, key=lambda kind: _FAMILIES.index(family(kind) or "Bool"), reverse=True)) if kinds else ""
 
 
 def _two(a: str, b: str) -> str:
@@ -39,7 +39,7 @@ def _two(a: str, b: str) -> str:
         if weak == WEAK_BOOL:
             return other
         if weak == WEAK_INT:
-            return {"Bool": "Int64", WEAK_FLOAT: WEAK_FLOAT}.get(other, other)
+            return {"Bool": "Int64", WEAK_FLOAT: WEAK_FLOAT, WEAK_BOOL: WEAK_INT}.get(other, other)
         if weak == WEAK_FLOAT:
             return "Float64" if family(other) in ("Bool", "Int", "UInt") and other in _BITS else other if family(other) else ""
     if a not in _BITS or b not in _BITS:  # Float beside Float32: a float
@@ -61,8 +61,28 @@ def _of_known(a: tuple[str, int], b: tuple[str, int]) -> str:
     return f"Complex{max(2 * low_bits, high_bits)}"  # a float beside a complex number
 
 
-def inexact(kind: str) -> str:
+def computed(*kinds: str) -> str:
+    """The dtype of ``//``, ``%``, ``**`` and ``<<``: that of a sum, but no truth values."""
+    kind = strong(promoted(*kinds))
+    return "Int8" if kind == "Bool" else kind
+
+
+def real(kind: str) -> str:
+    """The dtype of the real part, of absolute values and norms."""
+    return {"Complex64": "Float32", "Complex128": "Float64"}.get(kind, "" if family(kind) == "Complex" else kind)
+
+
+def deviating(kind: str) -> str:
+    """The dtype of a standard deviation and of a norm."""
+    return real(quotient(kind))
+
+
+def inexact(*kinds: str) -> str:
     """The dtype of a function such as the exponential."""
+    return promoted(*map(_inexact, kinds)) if all(kind in _BITS for kind in kinds) else _inexact(promoted(*kinds))
+
+
+def _inexact(kind: str) -> str:
     known = _BITS.get(strong(kind))
     if known is None or known[0] in ("Float", "Complex"):
         return strong(kind) if family(strong(kind)) in ("Float", "Complex") else ""

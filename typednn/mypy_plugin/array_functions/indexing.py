@@ -15,6 +15,7 @@ from typednn.mypy_plugin.array_functions.rows import (
     broadcast,
     fits_into,
     made,
+    total,
     written,
 )
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Slice, Value, integer_of
@@ -33,7 +34,7 @@ def _assigned(o: Operands) -> Value:
     shape, value = o.shape("a"), o.shape("value")
     target = None if shape is None else _indexed(o, shape, o["index"])
     if target is not None and value is not None:
-        fits_into(value, target, o.differ, "assignment")
+        fits_into(value, target, o.differ, "assignment", drops=True)
     return o["a"]
 
 
@@ -52,9 +53,10 @@ def _indexed(o: Operands, shape: Shape, index: Value) -> Shape | None:
         parts.append(Constant(Ellipsis))
     result: Shape = []
     arrays: list[Value] = []
-    first = apart = None  # where the axes of index arrays go
+    first = None  # where the axes of index arrays go
+    apart, last = False, 0  # whether something stands between them: then NumPy puts their axes in front
     place = 0
-    for part in parts:
+    for number, part in enumerate(parts):
         match part:
             case Constant(value=value) if value is Ellipsis:
                 result += shape[place : place + len(shape) - used]
@@ -68,15 +70,14 @@ def _indexed(o: Operands, shape: Shape, index: Value) -> Shape | None:
                 _inside(shape, place, part)
                 place += 1
             case _:
-                if first is not None and apart is None and len(result) != first:
-                    apart = 0  # separated by a slice: NumPy puts their axes first
-                first = len(result) if first is None else first
+                apart = apart or (first is not None and number != last + 1)
+                first, last = len(result) if first is None else first, number
                 arrays.append(_as_indices(o, shape, place, part))
                 place += _axes_of(part) or 0
     if not arrays:
         return result
     common = broadcast(arrays, o.differ)
-    at = apart if apart is not None else first or 0
+    at = 0 if apart else first or 0
     return None if common is None else [*result[:at], *common, *result[at:]]
 
 
@@ -108,7 +109,7 @@ def _as_indices(o: Operands, shape: Shape, place: int, part: Value) -> Value:
         mask = part.flow.shape or []
         for offset, (size, given) in enumerate(zip(shape[place : place + len(mask)], mask, strict=True)):
             try:
-                o.meet(size, given)
+                o.meet(size if given != Dim.of(0) else None, given)
             except Conflict:
                 raise Misfit(
                     f"mask {written(mask)} on {written(shape)}: axis {place + offset} is {size} and {given}", part, offset
@@ -191,14 +192,20 @@ def _taken(o: Operands) -> Value:
     shape, indices = o.shape("a"), o.shape("indices")
     if shape is None or indices is None:
         return UNKNOWN
+    place = o.axis("axis", len(shape), shape) if o.given("axis") else 0
+    if place is not None and Dim.of(0) in (total(shape) if not o.given("axis") else shape[place],):
+        rest = indices if not o.given("axis") else [*shape[:place], *indices, *shape[place + 1 :]]
+        if all(size is not None and (size.value or 0) > 0 for size in rest):
+            raise Misfit(f"take from {written(shape)}: an axis of no elements has none to take")
     if not o.given("axis"):
         return made(indices, dtypes.strong(o.kind("a")))
-    place = o.axis("axis", len(shape), shape)
     return UNKNOWN if place is None else made([*shape[:place], *indices, *shape[place + 1 :]], dtypes.strong(o.kind("a")))
 
 
 def _taken_along(o: Operands) -> Value:
     shape, indices = o.shape("arr"), o.shape("indices")
+    if not o.given("axis") and indices is not None and len(indices) != 1:
+        raise Misfit(f"take_along_axis: without an axis the indices need 1 axis, {written(indices)} has {len(indices)}")
     if shape is None or indices is None or not o.given("axis"):
         return UNKNOWN
     place = o.axis("axis", len(shape), shape)
@@ -212,12 +219,17 @@ def _taken_along(o: Operands) -> Value:
 
 
 def _put_along(o: Operands) -> Value:
-    _taken_along(o)
+    taken, value = _taken_along(o), o.shape("values")
+    target = o.shape("indices") if not o.given("axis") else taken.flow.shape if isinstance(taken, Array) else None
+    if target is not None and value is not None:
+        fits_into(value, target, o.differ, "values", drops=True)
     return Constant(None)
 
 
 def _nonzero(o: Operands) -> Value:
     shape = o.shape("a")
+    if shape == []:
+        raise Misfit("nonzero of a number: it has no axes")
     return UNKNOWN if shape is None else Pack((made([None], "Int64"),) * len(shape), frozen=True)
 
 

@@ -120,6 +120,7 @@ def _along(axis: int, least: int) -> Rule:
             return UNKNOWN
         shapes, kind = found
         if least == 3:
+            shapes = [each or [ONE] for each in shapes]
             raised = [[ONE, *each, ONE] if len(each) == 1 else [*each, ONE] if len(each) == 2 else each for each in shapes]
         elif axis == 0:
             raised = [[*[ONE] * (2 - len(each)), *each] for each in shapes]
@@ -136,7 +137,7 @@ def _columns(o: Operands) -> Value:
     if found is None:
         return UNKNOWN
     shapes, kind = found
-    return made(_joined(o, "column_stack", [[each[0], ONE] if len(each) == 1 else each for each in shapes], 1), kind)
+    return made(_joined(o, "column_stack", [[*(each or [ONE]), ONE] if len(each) < 2 else each for each in shapes], 1), kind)
 
 
 def _split(o: Operands) -> Value:
@@ -146,7 +147,9 @@ def _split(o: Operands) -> Value:
     place, kind = position(axis, len(shape), shape), dtypes.strong(o.kind("ary"))
     size, sections = shape[place], integer_of(places)
     if sections is not None:
-        if size is not None and size.value is not None and (sections < 1 or size.value % sections):
+        if sections < 1:
+            raise Misfit(f"split into {sections} parts")
+        if size is not None and size.value is not None and size.value % sections:
             raise Misfit(f"split of axis {place} of {written(shape)} into {sections}: {size} is no multiple of {sections}", o["ary"], place)
         share = None if size is None else size // sections
         share = share if share is not None and share * sections == size else None
@@ -170,7 +173,9 @@ def _parts(o: Operands) -> Value:
         return UNKNOWN if isinstance(o["indices_or_sections"], Pack) is False else _split(o)
     place = position(axis, len(shape), shape)
     size = shape[place]
-    if sections < 1 or sections > 64:
+    if sections < 1:
+        raise Misfit(f"array_split into {sections} parts")
+    if sections > 64:
         return UNKNOWN
     known = None if size is None else size.value
     sizes = [None if known is None else Dim.of(known // sections + (each < known % sections)) for each in range(sections)]

@@ -8,15 +8,19 @@ from dataclasses import replace
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.array_functions.rows import (
     ONE,
+    Differ,
     Misfit,
     Operands,
     Row,
+    Rule,
     Shape,
     broadcast,
+    certain,
     fits_into,
     kind_of,
     made,
     position,
+    shape_of,
     sizes_of,
     total,
     written,
@@ -34,12 +38,12 @@ def _ordered(o: Operands, shape: Shape, order: Sequence[int]) -> Value:
 
 
 def _transpose(o: Operands) -> Value:
-    shape, axes = o.shape("a"), o["axes"]
-    if isinstance(axes, Pack) and len(axes.items) == 1 and isinstance(axes.items[0], Pack | Constant):
-        axes = axes.items[0]
+    shape, axes = o.shape("a"), o.values.get("axes") or o["order"]
+    if "order" in o.values and isinstance(axes, Pack) and (not axes.items or isinstance(axes.items[0], Pack | Constant)):
+        axes = axes.items[0] if axes.items else Constant(None)
     if shape is None:
         return UNKNOWN
-    if axes == Constant(None) or (isinstance(axes, Pack) and not axes.items):
+    if axes == Constant(None):
         return _ordered(o, shape, range(len(shape))[::-1])
     places = [integer_of(each) for each in axes.items] if isinstance(axes, Pack) else [None]
     known = [position(each, len(shape), shape) for each in places if each is not None]
@@ -128,7 +132,7 @@ def _share(shape: Shape, wanted: Shape, elements: Dim | None, rest: Dim | None) 
     if elements is None or rest is None:
         return None
     if not rest.terms:
-        return None
+        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: -1 beside an axis of no elements can be any size")
     share = elements // rest
     if share * rest == elements:
         return share
@@ -178,6 +182,34 @@ def _kept(o: Operands) -> Value:
     return o["a"] if isinstance(o["a"], Array) else made(shape, dtypes.strong(o.kind("a")))
 
 
+def _flipped(least: int) -> Rule:
+    """``flipud`` and ``fliplr``, of arrays with as many axes."""
+
+    def rule(o: Operands) -> Value:
+        shape = o.shape("a")
+        if shape is not None and len(shape) < least:
+            raise Misfit(f"{written(shape)} has {len(shape)} axes, it needs {least}")
+        return _kept(o)
+
+    return rule
+
+
+def _rolled(o: Operands) -> Value:
+    shape = o.shape("a")
+    if shape is not None:
+        o.axes("axis", len(shape), shape, once=False)
+    return _kept(Operands({"a": o["a"]}, o.differ))
+
+
+def _triangle(o: Operands) -> Value:
+    shape = o.shape("a")
+    if shape is None:
+        return UNKNOWN
+    if not shape:
+        raise Misfit("a number has no triangle; give an array of 1 axis or more")
+    return made(shape * 2 if len(shape) == 1 else shape, dtypes.strong(o.kind("a")))
+
+
 def _turned(o: Operands) -> Value:
     shape, times, axes = o.shape("a"), o.integer("k"), o["axes"]
     places = None if shape is None or not isinstance(axes, Pack) else o.axes("axes", len(shape), shape)
@@ -194,13 +226,24 @@ def _repeated(o: Operands) -> Value:
     if shape is None:
         return UNKNOWN
     if not o.given("axis"):
-        return made([_times(total(shape), times)], kind)
+        return made([_times(o, total(shape), times)], kind)
     place = o.axis("axis", len(shape), shape)
-    return UNKNOWN if place is None else made([*shape[:place], _times(shape[place], times), *shape[place + 1 :]], kind)
+    return UNKNOWN if place is None else made([*shape[:place], _times(o, shape[place], times), *shape[place + 1 :]], kind)
 
 
-def _times(size: Dim | None, times: Value) -> Dim | None:
-    return size * times.size if size is not None and isinstance(times, Number) else None
+def _times(o: Operands, size: Dim | None, times: Value) -> Dim | None:
+    """The size of an axis each of whose elements is repeated so many times."""
+    counts = [integer_of(each) for each in (times.items if isinstance(times, Pack) else (times,))]
+    if any(count is not None and count < 0 for count in counts) and size not in (None, Dim.of(0)):
+        raise Misfit("repeat: an element cannot stand there less than 0 times")
+    if not isinstance(times, Pack):
+        return size * times.size if size is not None and isinstance(times, Number) else None
+    if len(counts) != 1 and size is not None and certain(size, Dim.of(len(counts)), o.differ):
+        raise Misfit(f"repeat: {len(counts)} counts for {size} elements")
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts) or (len(counts) == 1 and size is None):
+        return None
+    return size * known[0] if len(counts) == 1 and size is not None else Dim.of(sum(known))
 
 
 def _tiled(o: Operands) -> Value:
@@ -244,12 +287,10 @@ def _padded(o: Operands) -> Value:
 def _pairs(widths: Value, rank: int) -> "list[Dim | None] | None":
     """What is added to each axis."""
     match widths:
-        case Number(size=size):
-            return [size * 2] * rank
+        case Number(size=size) | Pack(items=(Number(size=size),)):
+            return [*[size * 2] * rank]
         case Pack(items=(Number(size=a), Number(size=b))):
-            return [a + b] * rank
-        case Pack(items=[Number(size=size)]):
-            return [size * 2] * rank
+            return [*[a + b] * rank]
         case Pack(items=items) if all(isinstance(each, Pack) for each in items):
             if len(items) not in (1, rank):
                 raise Misfit(f"pad: {len(items)} pairs for {rank} axes; give one pair for each axis")
@@ -269,18 +310,21 @@ def _added(pair: Value) -> Dim | None:
             return None
 
 
+def with_rank(value: Value, rank: int, differ: Differ) -> Value:
+    """An array with at least ``rank`` axes, the further ones of one element."""
+    shape = shape_of(value, differ)
+    if shape is None or (len(shape) >= rank and isinstance(value, Array)):
+        return value if isinstance(value, Array) and shape is not None else UNKNOWN
+    after: Shape = [ONE] if rank == 3 and shape and len(shape) < 3 else []
+    before: Shape = [ONE] * (rank - len(shape) - len(after))
+    return made([*before, *shape, *after], dtypes.strong(kind_of(value)))
+
+
 def _at_least(rank: int) -> Row:
     def rule(o: Operands) -> Value:
         values = o["arys"]
-        if not isinstance(values, Pack) or len(values.items) != 1:
-            return UNKNOWN
-        shape = Operands({"a": values.items[0]}, o.differ).shape("a")
-        if shape is None or len(shape) >= rank:
-            return values.items[0] if isinstance(values.items[0], Array) else UNKNOWN
-        before: Shape = [ONE] * (rank - len(shape))
-        after: Shape = [ONE] if rank == 3 and shape else []
-        shape = [*before[len(after) :], *shape, *after]
-        return made(shape, dtypes.strong(kind_of(values.items[0])))
+        raised = [with_rank(each, rank, o.differ) for each in values.items] if isinstance(values, Pack) else []
+        return raised[0] if len(raised) == 1 else Pack(tuple(raised), frozen=True)
 
     return Row("*arys", rule)
 
@@ -309,17 +353,18 @@ def _astype(o: Operands) -> Value:
 
 
 def _real(o: Operands) -> Value:
-    kind = {"Complex64": "Float32", "Complex128": "Float64"}.get(o.kind("a"), o.kind("a"))
-    return made(o.shape("a"), "" if dtypes.family(kind) == "Complex" else kind)
+    return made(o.shape("a"), dtypes.real(o.kind("a")))
 
 
 def _windows(o: Operands) -> Value:
     shape, window = o.shape("x"), sizes_of(o["window_shape"])
     if shape is None or window is None:
         return UNKNOWN
-    axes = o.axes("axis", len(shape), shape)
+    axes = o.axes("axis", len(shape), shape, once=False)
     if axes is None:
         return UNKNOWN
+    if any(size is not None and size.value is not None and size.value < 0 for size in window):
+        raise Misfit(f"sliding_window_view: a window of {written(window)}")
     if len(axes) != len(window):
         raise Misfit(f"sliding_window_view: {len(window)} window sizes for {len(axes)} axes")
     result = list(shape)
@@ -341,7 +386,7 @@ _FLIP = Row("a, axis=None", _kept)
 TABLE: dict[str, Row] = {
     "numpy.transpose": Row("a, axes=None", _transpose),
     "numpy.permute_dims": Row("a, axes=None", _transpose),
-    "Array.transpose()": Row("a, *axes", _transpose),
+    "Array.transpose()": Row("a, *order", _transpose),
     "Array.T": Row("a, axes=None", _transpose),
     "Array.mT": Row("a", _matrix_transpose),
     "numpy.matrix_transpose": Row("a, /", _matrix_transpose),
@@ -357,9 +402,9 @@ TABLE: dict[str, Row] = {
     "numpy.squeeze": Row("a, axis=None", _squeezed),
     "Array.squeeze()": Row("a, axis=None", _squeezed),
     "numpy.flip": _FLIP,
-    "numpy.flipud": Row("a", _kept),
-    "numpy.fliplr": Row("a", _kept),
-    "numpy.roll": Row("a, shift, axis=None", _kept),
+    "numpy.flipud": Row("a", _flipped(1)),
+    "numpy.fliplr": Row("a", _flipped(2)),
+    "numpy.roll": Row("a, shift, axis=None", _rolled),
     "numpy.rot90": Row("a, k=1, axes=(0, 1)", _turned),
     "numpy.repeat": Row("a, repeats, axis=None", _repeated),
     "Array.repeat()": Row("a, repeats, axis=None", _repeated),
@@ -378,8 +423,8 @@ TABLE: dict[str, Row] = {
     "Array.copy()": Row("a, order='C'", _kept),
     "numpy.copy": Row("a, order='K', subok=False", _kept),
     "Array.astype()": Row("a, dtype, order='K', casting='unsafe', subok=True, copy=True", _astype),
-    "numpy.tril": Row("a, k=0", _kept),
-    "numpy.triu": Row("a, k=0", _kept),
+    "numpy.tril": Row("a, k=0", _triangle),
+    "numpy.triu": Row("a, k=0", _triangle),
     "numpy.lib.stride_tricks.sliding_window_view": Row("x, window_shape, axis=None, *, subok=False, writeable=False", _windows),
     "Array.item()": Row("a, *args", _item),
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.array_functions.elementwise import into
-from typednn.mypy_plugin.array_functions.rows import Conflict, Misfit, Operands, Row, Shape, broadcast, made, shape_of, written
+from typednn.mypy_plugin.array_functions.rows import Conflict, Misfit, Operands, Row, Shape, broadcast, dtype_of, made, shape_of, written
 from typednn.mypy_plugin.array_functions.rows import kind_of as _kind
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Pack, Value, integer_of
 from typednn.shapes import Dim
@@ -113,6 +113,8 @@ def _tensordot(o: Operands) -> Value:
         if None in places[0] or None in places[1]:
             return made(None, kind)
         first, second = ([_place(each or 0, shape) for each in side] for side, shape in zip(places, (a, b), strict=True))
+        if len(set(first)) < len(first) or len(set(second)) < len(second):
+            raise Misfit(f"tensordot of {written(a)} and {written(b)}: give each axis once")
         if len(first) != len(second):
             raise Misfit(f"tensordot: {len(first)} axes meet {len(second)}")
     else:
@@ -130,10 +132,10 @@ def _place(place: int, shape: Shape) -> int:
 
 
 def _einsum(o: Operands) -> Value:
-    operands = o["operands"]
-    if not isinstance(operands, Pack) or not isinstance(o["subscripts"], Constant) or not isinstance(o["subscripts"].value, str):
+    operands, subscripts = o["operands"], o["subscripts"]
+    if not isinstance(operands, Pack) or not isinstance(subscripts, Constant) or not isinstance(subscripts.value, str):
         return UNKNOWN
-    text = o["subscripts"].value
+    text = subscripts.value
     kind = dtypes.strong(dtypes.promoted(*map(_kind, operands.items)))
     inputs, arrow, output = text.replace(" ", "").partition("->")
     terms = inputs.split(",")
@@ -156,6 +158,8 @@ def _einsum(o: Operands) -> Value:
         if extra < 0 or (extra and not has_dots):
             raise Misfit(f'einsum "{text}": {term} names {len(before) + len(after)} axes, {written(shape)} has {len(shape)}', operand)
         places = [*zip(before, shape[: len(before)], strict=True), *zip(after, shape[len(shape) - len(after) :], strict=True)]
+        for letter in set(before + after):
+            _diagonal_of(o, text, letter, [size for each, size in places if each == letter], operand)
         for letter, size in places:
             _unify(o, text, sizes, letter, size, operand, shape)
         if has_dots:
@@ -175,6 +179,13 @@ def _einsum(o: Operands) -> Value:
     if has_dots and middle is None:
         return made(None, kind)
     return made([*(sizes[each] for each in before), *((middle or []) if has_dots else []), *(sizes[each] for each in after)], kind)
+
+
+def _diagonal_of(o: Operands, text: str, letter: str, sizes: Shape, operand: Value) -> None:
+    """A letter that stands twice in one term: NumPy stretches nothing there."""
+    for size in sizes[1:]:
+        if sizes[0] != Dim.of(0):  # then NumPy takes the other size
+            _meet(o, sizes[0], size, f'einsum "{text}": {letter} is {sizes[0]} and {size}', operand, 0)
 
 
 def _unify(o: Operands, text: str, sizes: dict[str, Dim | None], letter: str, size: Dim | None, operand: Value, shape: Shape) -> None:
@@ -208,7 +219,7 @@ def _of_square(what: str, gives: "Sequence[int] | None") -> Row:
         if shape is None:
             return UNKNOWN
         _square(shape, what, o, "a")
-        return made(shape if gives is None else [*shape[:-2], *(shape[place] for place in gives)], dtypes.inexact(o.kind("a")))
+        return made(shape if gives is None else [*shape[:-2], *(shape[place] for place in gives)], dtypes.quotient(o.kind("a")))
 
     return Row("a", rule)
 
@@ -218,44 +229,62 @@ def _solve(o: Operands) -> Value:
     if shapes is None:
         return UNKNOWN
     a, b = shapes
+    kind = dtypes.promoted(*(dtypes.quotient(o.kind(name)) for name in ("a", "b")))
     _square(a, "solve", o, "a")
     if len(b) == 1:
         _meet(o, a[-1], b[0], f"solve: {a[-1]} equations, got {b[0]} right sides", o["b"], 0)
-        return made([*a[:-2], a[-1]] if len(a) == 2 else None)
+        return made([*a[:-2], a[-1]], kind)
     if not b:
-        return UNKNOWN
+        raise Misfit("solve: the right side is a number, it needs an axis")
     _meet(o, a[-1], b[-2], f"solve: {a[-1]} equations, got {b[-2]} rows", o["b"], len(b) - 2)
     before = broadcast([made(a[:-2]), made(b[:-2])], o.differ)
-    return made(None if before is None else [*before, *b[-2:]], dtypes.inexact(_sum_kind(o, "a", "b")))
+    return made(None if before is None else [*before, *b[-2:]], kind)
 
 
 def _kron(o: Operands) -> Value:
     shapes = _two(o, "a", "b")
-    if shapes is None or len(shapes[0]) != len(shapes[1]):
+    if shapes is None:
         return UNKNOWN
-    return made([None if x is None or y is None else x * y for x, y in zip(*shapes, strict=True)], _sum_kind(o, "a", "b"))
+    rank = max(map(len, shapes))
+    ones: Shape = [Dim.of(1)] * rank
+    pairs = zip(*(ones[len(each) :] + each for each in shapes), strict=True)
+    return made([None if x is None or y is None else x * y for x, y in pairs], _sum_kind(o, "a", "b"))
+
+
+def _matrix(o: Operands, what: str) -> tuple[Shape, Dim | None, Dim | None] | None:
+    """The further axes, the rows and the columns."""
+    shape = o.shape("a")
+    if shape is None:
+        return None
+    if len(shape) < 2:
+        raise Misfit(f"{what} of {written(shape)}: needs 2 axes")
+    first, second = o.axis("axis1", len(shape), shape), o.axis("axis2", len(shape), shape)
+    if first is None or second is None:
+        return None
+    if first == second:
+        raise Misfit(f"{what} of {written(shape)}: axis1 and axis2 are both axis {first}")
+    return [size for place, size in enumerate(shape) if place not in (first, second)], shape[first], shape[second]
 
 
 def _trace(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape is None or o.integer("axis1") != 0 or o.integer("axis2") != 1:
-        return UNKNOWN
-    if len(shape) < 2:
-        raise Misfit(f"trace of {written(shape)}: needs 2 axes")
-    return made(shape[2:], dtypes.summed(o.kind("a")))
+    matrix, wanted = _matrix(o, "trace"), dtype_of(o["dtype"])
+    return UNKNOWN if matrix is None else into(o, matrix[0], dtypes.summed(o.kind("a")) if wanted is None else wanted, exactly=True)
 
 
 def _diagonal(o: Operands) -> Value:
-    shape, offset = o.shape("a"), o.integer("offset")
-    if shape is None or o.integer("axis1") != 0 or o.integer("axis2") != 1:
+    matrix, offset = _matrix(o, "diagonal"), o.integer("offset")
+    if matrix is None:
         return UNKNOWN
-    if len(shape) < 2:
-        raise Misfit(f"diagonal of {written(shape)}: needs 2 axes")
-    rows, columns = shape[:2]
-    size = rows if offset == 0 and rows is not None and rows == columns else None
-    if rows is not None and columns is not None and rows.value is not None and columns.value is not None and offset is not None:
-        size = Dim.of(max(0, min(rows.value + min(offset, 0), columns.value - max(offset, 0))))
-    return made([*shape[2:], size], dtypes.strong(o.kind("a")))
+    return made([*matrix[0], diagonal_size(*matrix[1:], offset)], dtypes.strong(o.kind("a")))
+
+
+def diagonal_size(rows: Dim | None, columns: Dim | None, offset: int | None) -> Dim | None:
+    """The number of elements on a diagonal of a matrix."""
+    if rows is None or columns is None or offset is None:
+        return None
+    if rows.value is None or columns.value is None:
+        return rows if offset == 0 and rows == columns else None
+    return Dim.of(max(0, min(rows.value + min(offset, 0), columns.value - max(offset, 0))))
 
 
 _PRODUCT = "x1, x2, /, out=None, *, casting='same_kind', order='K', dtype=None, subok=True"

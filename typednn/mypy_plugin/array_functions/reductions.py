@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.array_functions.elementwise import into
-from typednn.mypy_plugin.array_functions.rows import ONE, Misfit, Operands, Row, Rule, dtype_of, made, total
+from typednn.mypy_plugin.array_functions.rows import ONE, Misfit, Operands, Row, Rule, dtype_of, made, total, written
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Pack, Value
 from typednn.shapes import Dim
 
@@ -39,18 +39,16 @@ def _reduction(kind: Kind, *, empty: bool = True, single: bool = False) -> Rule:
         if single and isinstance(o["axis"], Pack):
             return UNKNOWN
         if axes is None or keeps is None:
-            return made(None, result)
+            return into(o, None, result)
         sizes = [shape[place] for place in axes]
         if (
             not empty
             and any(size is not None and size.value == 0 for size in sizes)
             and o.values.get("initial", Constant(None)) == Constant(None)
         ):
-            rest = [size for place, size in enumerate(shape) if place not in axes]
-            if all(size is not None and (size.value or 0) > 0 for size in rest):
-                raise Misfit("an axis of no elements has no extreme")
+            raise Misfit(f"an axis of no elements has no extreme: axis {tuple(axes)} of {written(shape)}")
         after = [ONE if place in axes else size for place, size in enumerate(shape) if keeps or place not in axes]
-        return into(o, after, result)
+        return into(o, after, result, exactly=True)
 
     return rule
 
@@ -62,7 +60,7 @@ def _running(o: Operands) -> Value:
         return made(None, kind)
     if not o.given("axis"):
         return made([total(shape)], kind)
-    return UNKNOWN if o.axis("axis", len(shape), shape) is None else into(o, shape, kind)
+    return UNKNOWN if o.axis("axis", len(shape), shape) is None else into(o, shape, kind, exactly=True)
 
 
 def _along(kind: Kind) -> Rule:
@@ -79,8 +77,12 @@ def _along(kind: Kind) -> Rule:
 
 def _differences(o: Operands) -> Value:
     shape, times = o.shape("a"), o.integer("n")
+    if times == 0:
+        return made(shape, dtypes.strong(o.kind("a")))
     place = None if shape is None else o.axis("axis", len(shape), shape)
-    if shape is None or place is None or times is None or times < 0 or o.given("prepend") or o.given("append"):
+    if times is not None and times < 0:
+        raise Misfit(f"diff: n is {times}, it must be 0 or more")
+    if shape is None or place is None or times is None or o.given("prepend") or o.given("append"):
         return UNKNOWN
     size = shape[place]
     less = None if size is None else size - times
@@ -92,16 +94,16 @@ def _differences(o: Operands) -> Value:
 
 
 def _norm(o: Operands) -> Value:
-    if isinstance(o["ord"], Constant) and o["ord"].value is None and not o.given("axis") and o.flag("keepdims") is False:
-        return made([], dtypes.inexact(o.kind("x")))
+    kind, keeps = dtypes.deviating(o.kind("x")), o.flag("keepdims")
+    if not o.given("axis") and not o.given("ord") and keeps is False:
+        return made([], kind)
     shape = o.shape("x")
     axes = None if shape is None else o.axes("axis", len(shape), shape)
-    keeps = o.flag("keepdims")
-    if shape is None or axes is None or keeps is None or len(axes) > 2:
+    if shape is None or axes is None or keeps is None:
         return UNKNOWN
-    return made(
-        [ONE if place in axes else size for place, size in enumerate(shape) if keeps or place not in axes], dtypes.inexact(o.kind("x"))
-    )
+    if len(axes) not in (1, 2) and (o.given("axis") or (o.given("ord") and o["ord"] is not UNKNOWN)):
+        raise Misfit(f"norm of {written(shape)} over {len(axes)} axes: a norm is of a vector or of a matrix; give axis")
+    return made([ONE if place in axes else size for place, size in enumerate(shape) if keeps or place not in axes], kind)
 
 
 def _quantile(o: Operands) -> Value:
@@ -130,8 +132,8 @@ _ROWS: dict[str, Row] = {
     "sum": Row(_SUM, _reduction(dtypes.summed)),
     "prod": Row(_SUM, _reduction(dtypes.summed)),
     "mean": Row(_MEAN, _reduction(dtypes.averaged)),
-    "std": Row(_VARIANCE, _reduction(dtypes.averaged)),
-    "var": Row(_VARIANCE, _reduction(dtypes.averaged)),
+    "std": Row(_VARIANCE, _reduction(dtypes.deviating)),
+    "var": Row(_VARIANCE, _reduction(dtypes.deviating)),
     "max": Row(_EXTREME, _reduction(_kept, empty=False)),
     "min": Row(_EXTREME, _reduction(_kept, empty=False)),
     "any": Row(_TEST, _reduction(_boolean)),
@@ -148,7 +150,7 @@ TABLE: dict[str, Row] = {
     "numpy.amax": _ROWS["max"],
     "numpy.amin": _ROWS["min"],
     **{f"numpy.nan{name}": _ROWS[name] for name in ("sum", "prod", "mean", "std", "var")},
-    **{f"numpy.nan{name}": Row(_EXTREME, _reduction(_kept)) for name in ("max", "min")},
+    **{f"numpy.nan{name}": Row(_EXTREME, _reduction(_kept, empty=False)) for name in ("max", "min")},
     "numpy.median": Row("a, axis=None, out=None, overwrite_input=False, keepdims=False", _reduction(dtypes.averaged)),
     "numpy.count_nonzero": Row("a, axis=None, *, keepdims=False", _reduction(_index)),
     "numpy.ptp": Row("a, axis=None, out=None, keepdims=False", _reduction(_kept, empty=False)),

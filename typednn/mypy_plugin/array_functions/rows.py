@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Number, Pack, Reference, Value, integer_of, number
@@ -61,20 +61,22 @@ class Operands:
         return kind_of(self.values[name])
 
     def axis(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> int | None:
-        """An axis, counted from the front; None where it is not known."""
+        """An axis, counted from the front; None where it is not known, and for a number: some functions let axis 0 of it pass."""
         place = self.integer(name)
-        return None if place is None else position(place, rank, shown)
+        return None if place is None or (not rank and place in (0, -1)) else position(place, rank, shown)
 
-    def axes(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> list[int] | None:
+    def axes(self, name: str, rank: int, shown: Sequence[Dim | None] = (), *, once: bool = True) -> list[int] | None:
         """One axis or several, or all of them; None where they are not known."""
         value = self.values[name]
         if value == Constant(None):
             return list(range(rank))
         places = [integer_of(each) for each in (value.items if isinstance(value, Pack) else (value,))]
+        if not rank and not isinstance(value, Pack) and places[0] in (0, -1):
+            return None
         known = [position(each, rank, shown) for each in places if each is not None]
         if len(known) < len(places):
             return None
-        if len(set(known)) < len(known):
+        if once and len(set(known)) < len(known):
             raise Misfit(f"axis {tuple(places)}: an axis stands twice")
         return known
 
@@ -136,9 +138,9 @@ def _signature(parameters: str) -> tuple[list[str], list[str], str, dict[str, Va
 
 
 def _literal(node: ast.expr) -> Value:
-    value = ast.literal_eval(node)
+    value: object = ast.literal_eval(node)
     if isinstance(value, tuple):
-        return Pack(tuple(number(each) for each in value), frozen=True)
+        return Pack(tuple(number(each) for each in cast("tuple[int, ...]", value)), frozen=True)
     return number(value) if type(value) is int else Constant(value)
 
 
@@ -218,6 +220,11 @@ def dtype_of(value: Value) -> str | None:
             return ""
 
 
+def certain(a: Dim, b: Dim, differ: Differ) -> bool:
+    """Whether two sizes are certainly not equal."""
+    return not same(a, b) and ((a.value is not None and b.value is not None) or differ(a, b))
+
+
 def met(a: Dim | None, b: Dim | None, differ: Differ) -> Dim | None:
     """The size of two axes that must be equal."""
     if a is None or b is None:
@@ -250,28 +257,29 @@ def _broadcast(a: Shape, b: Shape, left: Value, right: Value, differ: Differ) ->
     for place, (x, y) in enumerate(zip(ones[len(a) :] + a, ones[len(b) :] + b, strict=True)):
         if x is None or y is None:
             known = y if x is None else x
-            result.append(known if known is not None and (known.value or 1) > 1 else None)
+            result.append(known if known is not None and known.value not in (None, 1) else None)
         elif x.value == 1 or y.value == 1:
             result.append(y if x.value == 1 else x)
         elif same(x, y):
             result.append(x)
-        elif (x.value is not None and y.value is not None) or differ(x, y):
+        elif certain(x, y, differ):
             blamed = right if place - rank + len(b) >= 0 else left
             own = len(b) if blamed is right else len(a)
             raise Misfit(f"{written(a)} and {written(b)} do not fit together: axis {place} is {x} and {y}", blamed, place - rank + own)
         else:
-            result.append(x if (x.value or 1) > 1 else y if (y.value or 1) > 1 else None)
+            result.append(x if x.value is not None else y if y.value is not None else None)
     return result
 
 
-def fits_into(shape: Shape, target: Shape, differ: Differ, what: str) -> None:
-    """Whether an array broadcasts to a shape that stays as it is."""
-    if len(shape) > len(target) and any(each is not None and each.value != 1 for each in shape[: len(shape) - len(target)]):
+def fits_into(shape: Shape, target: Shape, differ: Differ, what: str, *, drops: bool = False) -> None:
+    """Demand that an array broadcasts to a shape that stays as it is; ``drops``: axes of one element in front may go."""
+    front = shape[: max(0, len(shape) - len(target))]
+    if front and not (drops and all(size is None or not certain(size, ONE, differ) for size in front)):
         raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}")
     for place, (x, y) in enumerate(zip(reversed(shape), reversed(target), strict=False)):
         if x is None or y is None or x.value == 1 or same(x, y):
             continue
-        if (x.value is not None and y.value is not None) or differ(x, y):
+        if certain(x, y, differ):
             axis = len(target) - 1 - place
             raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}: axis {axis} is {y} and gets {x}")
 
@@ -286,7 +294,9 @@ def position(place: int, rank: int, shown: Sequence[Dim | None] = ()) -> int:
 
 def total(shape: Sequence[Dim | None]) -> Dim | None:
     """The number of elements."""
-    result = ONE
+    result = Dim.of(0) if Dim.of(0) in shape else ONE
+    if not result.terms:
+        return result
     for size in shape:
         if size is None:
             return None
@@ -303,6 +313,14 @@ def sizes_of(value: Value) -> Shape | None:
             return [each.size if isinstance(each, Number) else None for each in items]
         case _:
             return None
+
+
+def new_shape(value: Value) -> Shape | None:
+    """The shape of a new array."""
+    sizes = sizes_of(value)
+    if any(size is not None and size.value is not None and size.value < 0 for size in sizes or ()):
+        raise Misfit(f"no array has the shape {written(sizes or ())}")
+    return sizes
 
 
 def listed(shape: Sequence[Dim | None]) -> str:

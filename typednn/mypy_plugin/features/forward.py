@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mypy.nodes import FuncDef
+from mypy.nodes import FuncDef, OverloadedFuncDef
 
 from typednn.errors import StackError, TypednnError
 from typednn.mypy_plugin import classes
@@ -19,6 +19,7 @@ def forward(call: Call) -> Value:
     names = ("forward", "__call__") if info is not None and info.has_base(classes.MODULE) else (call.name.removeprefix("Layer.")[:-2],)
     symbol = next((found for name in names if info is not None and (found := info.get(name)) is not None), None)
     function = symbol.node if symbol is not None else None
+    function = function.impl if isinstance(function, OverloadedFuncDef) else function
     value = _through(call)
     source = functions.at_hand(call.context, function) if isinstance(function, FuncDef) else None
     if value is None or source is None:

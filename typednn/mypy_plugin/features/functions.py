@@ -68,12 +68,9 @@ def member(call: Call, owner: Layer | Pack | Reference) -> Value:
     if not isinstance(function, nodes.FuncDef) or not syntax.keeps_signature(decorators):
         return UNKNOWN
     if function.is_property or any(syntax.decorator(syntax.expression(each)) == "cached_property" for each in decorators):
-        return method(replace(call, receiver=owner), function) if isinstance(owner, Layer) else UNKNOWN
-    return (
-        Partial(Reference(function), (owner,))
-        if isinstance(owner, Layer) or function.is_class or function.is_static
-        else Reference(function)
-    )
+        return method(replace(call, receiver=owner), function) if not isinstance(owner, Reference) else UNKNOWN
+    bound = not isinstance(owner, Reference) or function.is_class or function.is_static
+    return Partial(Reference(function), (owner,)) if bound else Reference(function)
 
 
 def at_hand(context: Context, function: nodes.FuncDef) -> Function | None:

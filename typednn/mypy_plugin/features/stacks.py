@@ -5,11 +5,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from typednn.errors import TypednnError
+from mypy.nodes import FuncDef, TypeInfo
+
+from typednn.errors import StackError, TypednnError
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import class_of
-from typednn.mypy_plugin.values import UNKNOWN, Layer, Pack, Value, integer_of, layers_of, number
+from typednn.mypy_plugin.values import UNKNOWN, Layer, Pack, Reference, Value, integer_of, layers_of, number
 from typednn.shapes import Flow
 
 
@@ -56,10 +58,23 @@ def traced(call: Call, layer: Layer, at: ast.AST, trace: Callable[[], Flow] | No
     try:
         flow = layer.trace(Flow.start(None)) if trace is None else trace()
     except TypednnError as error:
-        return call.complain(str(error), at)
+        return call.complain(str(error), at, _cure(call, error, at))
     if flow.open_constraints:
         call.context.scope.lost(f"whether {layer.shown} fits depends on {', '.join(map(str, flow.open_constraints))}", at)
     return replace(layer, traced=flow)
+
+
+def _cure(call: Call, error: TypednnError, at: ast.AST) -> tuple[ast.AST, str] | None:
+    """The argument of the layer at ``at`` that does not fit, where it is a number, and the number that fits."""
+    if not isinstance(error, StackError) or not error.argument or not error.got.isdecimal() or not isinstance(at, ast.Call):
+        return None
+    info = call.context.evaluate(at.func, call.env)
+    owner = classes.constructor_owner(info.node.mro) if isinstance(info, Reference) and isinstance(info.node, TypeInfo) else None
+    symbol = owner.names["__init__"].node if owner is not None else None
+    names = symbol.arg_names[1:] if isinstance(symbol, FuncDef) else []
+    given = dict(zip(names, at.args, strict=False)) | {each.arg: each.value for each in at.keywords}
+    argument = given.get(error.argument)
+    return (argument, error.got) if isinstance(argument, ast.Constant) and str(argument.value) == error.expected else None
 
 
 def sequential(call: Call) -> Value:

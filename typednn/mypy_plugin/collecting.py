@@ -1,0 +1,141 @@
+"""What is known of a scope that was evaluated, as `facts` has it: sizes, mistakes with their cures, and where sizes are lost."""
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from mypy import nodes
+
+from typednn.mypy_plugin import classes, facts, syntax
+from typednn.mypy_plugin.body import Body
+from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Value, printed, written_shape
+
+_COMPUTED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare, ast.IfExp)
+
+
+def collect(body: Body) -> None:
+    """Put what is known of a scope in place of what was known of it before."""
+    if facts.collected is None:
+        return
+    module = facts.collected.setdefault(body.module, facts.ModuleFacts(body.api.path))
+    if body.function is None and body.outer is None:
+        module.sizes, module.problems, module.functions = [], [], []
+    elif body.function is not None:
+        _forget(module, body.function)
+    module.sizes += _sizes(body)
+    module.problems += [_problem(*each) for each in body.problems]
+    function = _function(body)
+    if function is not None:
+        module.functions.append(function)
+
+
+def _forget(module: facts.ModuleFacts, function: nodes.FuncDef) -> None:
+    """In mypy's daemon a function is checked again by itself."""
+    first, last = function.line, function.end_line or function.line
+    module.sizes = [each for each in module.sizes if not first <= each.span.line <= last]
+    module.problems = [each for each in module.problems if not first <= each.span.line <= last]
+    module.functions = [each for each in module.functions if not first <= each.line <= last]
+
+
+def span(node: Any) -> facts.Span:
+    """The place of one of mypy's nodes."""
+    end = (node.end_line or node.line, node.column + 1 if node.end_column is None else node.end_column)
+    return facts.Span(node.line, node.column, *end)
+
+
+def _problem(message: str, node: Any, cure: "tuple[Any, str] | None") -> facts.Problem:
+    if cure is None:
+        return facts.Problem(span(node), message)
+    argument, new = cure
+    old = str(argument.value)
+    return facts.Problem(span(node), message, facts.Fix(span(argument), old, new, f"Write {new} for {old}"))
+
+
+# ------------------------------------------------------------------ sizes
+
+
+def _sizes(body: Body) -> Iterator[facts.Size]:
+    for node in _walked(body):
+        match node:
+            case ast.Assign(targets=[target], value=right):
+                yield from _assigned(body, target, body.evaluator.values.get(id(syntax.origin(right)), UNKNOWN))
+            case ast.Call():
+                value = body.evaluator.values.get(id(syntax.origin(node)), UNKNOWN)
+                if (known := shown(value)) is not None:
+                    yield facts.Size(span(syntax.origin(node)), "layer" if isinstance(value, Layer) else "call", "", *known)
+            case _:
+                pass
+
+
+def _assigned(body: Body, target: ast.expr, value: Value) -> Iterator[facts.Size]:
+    match target, value:
+        case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), Pack(items=items)) if len(targets) == len(items):
+            for each, item in zip(targets, items, strict=True):
+                yield from _assigned(body, each, item)
+        case ((ast.Name() | ast.Attribute()), _) if (known := shown(value)) is not None and syntax.origin(target) is not None:
+            yield facts.Size(span(syntax.origin(target)), "assignment", ast.unparse(target), *known)
+        case _:
+            pass
+
+
+def shown(value: Value) -> tuple[str, str] | None:
+    """Sizes and where they come from; None where nothing is known."""
+    match value:
+        case Array(flow=flow) if flow.axes:
+            why = [f"{axis.size} = {', '.join(part for part in (axis.how, axis.origin) if part)}" for axis in flow.axes if axis.how]
+            return printed(written_shape(flow.shape, " ")), printed("; ".join(why))
+        case Layer() if (contract := value.contract) is not None:
+            return printed(contract), ""
+        case _:
+            return None
+
+
+# ------------------------------------------------------------------ what is proven
+
+
+def losses(body: Body) -> list[facts.Loss]:
+    """Where the sizes of an array are lost: nothing that it is computed from lacks any."""
+    return [loss for _, loss in _computed(body) if loss is not None]
+
+
+def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
+    """Each array that is computed: whether all its sizes are known; where they are not and its operands' are, what was lost."""
+    unknown: set[int] = set()
+    for node in reversed(list(_walked(body))):  # operands first
+        origin = syntax.origin(node)
+        if not isinstance(node, _COMPUTED) or origin is None or not classes.is_array(body.type_of(origin)):
+            continue
+        value = body.evaluator.values.get(id(origin), UNKNOWN)
+        known = isinstance(value, Array) and value.flow.shape is not None and None not in value.flow.shape
+        first = not known and not any(id(each) in unknown for each in ast.walk(node) if each is not node)
+        if not known:
+            unknown.add(id(node))
+        yield known, facts.Loss(span(origin), f"the sizes of {_short(node)} are not known") if first else None
+
+
+def _function(body: Body) -> facts.Function | None:
+    if body.function is None:
+        return None
+    found = list(_computed(body))
+    if not found and body.annotated is None:
+        return None
+    known = [each for each, _ in found]
+    verdict = "proven" if all(known) else "partly" if any(known) else "unknown"
+    name = f"{body.info.name}.{body.function.name}" if body.info is not None else body.function.name
+    lost = tuple(sorted((loss for _, loss in found if loss is not None), key=lambda each: (each.span.line, each.span.column)))
+    return facts.Function(name, body.function.line, verdict, lost)
+
+
+def _short(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _walked(body: Body) -> Iterator[ast.AST]:
+    """The nodes of a scope, without those of functions in it: they are scopes of their own."""
+    waiting: list[ast.AST] = list(reversed(body.statements))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda):
+            waiting += reversed(list(ast.iter_child_nodes(node)))
