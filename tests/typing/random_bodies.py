@@ -357,7 +357,7 @@ class Maker:
             term = ""
             for sizes in self.shape(name):
                 if sizes not in letters or letters[sizes] in term or self.chance(0.25):
-                    letters[sizes] = "ijklmnopqr"[len(set("".join([*terms, term])))]
+                    letters[sizes] = "ijklmnopqrst"[len(set("".join([*terms, term])))]
                 term += letters[sizes]
             terms.append(term)
         whole = sorted(set("".join(terms)))
