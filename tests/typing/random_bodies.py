@@ -23,7 +23,7 @@ import tokenize
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -43,6 +43,7 @@ DRAWS = ((11, 13, 17, 19), (19, 11, 13, 17), (17, 23, 11, 13), (13, 17, 29, 11))
 EVEN = ((18, 30, 42, 66), (66, 18, 30, 42))  # a program that works with these is not wrong for all sizes
 MOST_NUMBERS, MOST_AXES, MOST_LOOPS = 10_000, 5, 1_000_000
 AT_ONCE = 500  # programs in one file
+LEAST_FOUND = 0.6  # of the wrong ones
 IMPORTS = "import numpy as np\nfrom jaxtyping import Float\n\nfrom typednn import Array1, Array2, Array3, Array4\n"
 
 
@@ -77,7 +78,7 @@ def expressions() -> dict[Sizes, str]:
     values = {name: tuple(draw[place] for draw in DRAWS) for place, name in enumerate(NAMES)}
 
     def add(text: str, *bound: str) -> None:
-        sizes = tuple(eval(text, {}, {name: values[name][draw] for name in NAMES}) for draw in range(len(DRAWS)))  # noqa: S307
+        sizes = tuple(eval(text, {}, {name: values[name][draw] for name in NAMES}) for draw in range(len(DRAWS)))
         if min(sizes) > 0:
             found.setdefault(sizes, text)
 
@@ -123,7 +124,7 @@ def arrays(program: Program, sizes: Sequence[int]) -> Environment:
 
 
 def promised(program: Program, sizes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(eval(axis, {}, dict(zip(NAMES, sizes, strict=True))) for axis in program.promise)  # noqa: S307
+    return tuple(eval(axis, {}, dict(zip(NAMES, sizes, strict=True))) for axis in program.promise)
 
 
 @dataclass(frozen=True)
@@ -184,14 +185,14 @@ def little_memory() -> Iterator[None]:
 
 def compiled(program: Program) -> Callable[..., Any]:
     namespace: Environment = {}
-    exec(IMPORTS, namespace)  # noqa: S102
+    exec(IMPORTS, namespace)
     namespace["einsum"] = einsum
-    exec(compile(program.text().replace("np.einsum(", "einsum("), PLACE, "exec"), namespace)  # noqa: S102
+    exec(compile(program.text().replace("np.einsum(", "einsum("), PLACE, "exec"), namespace)
     return namespace["f"]  # type: ignore[no-any-return]
 
 
 def truth(program: Program) -> tuple[str, Failure | None]:
-    """"right", "wrong" or "open", and what goes wrong."""
+    """ "right", "wrong" or "open", and what goes wrong."""
     function = compiled(program)
     try:
         with little_memory():
@@ -299,7 +300,7 @@ class Maker:
             try:
                 with np.errstate(all="ignore"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    exec(code, environment)  # noqa: S102
+                    exec(code, environment)
             except (ValueError, IndexError, TypeError, TooLarge):
                 return
             environment.pop("__builtins__", None)
@@ -347,7 +348,9 @@ class Maker:
     def make_weights(self) -> tuple[str, str]:
         x, new = self.pick(), self.rng.choice(["4", "6", str(self.rng.choice(LITERALS))])
         size = self.size(x, -1)
-        return "v", self.rng.choice([f"{x} @ np.ones(({size}, {new}))", f"np.zeros(({new}, {self.size(x, 0)})) @ {x}.reshape({self.size(x, 0)}, -1)"])
+        return "v", self.rng.choice(
+            [f"{x} @ np.ones(({size}, {new}))", f"np.zeros(({new}, {self.size(x, 0)})) @ {x}.reshape({self.size(x, 0)}, -1)"]
+        )
 
     def make_einsum(self) -> tuple[str, str]:
         operands = [self.pick(most=4) for _ in range(self.rng.randint(1, 3))]
@@ -374,7 +377,10 @@ class Maker:
         other = self.shape(y).index(self.sizes(x, own))
         if self.chance(0.3):
             return "v", f"np.tensordot({x}, {y}, axes=1)"
-        return "v", f"np.tensordot({x}, {y}, axes=({own}, {other}))" if self.chance() else f"np.tensordot({x}, {y}, axes=([{own}], [{other}]))"
+        return (
+            "v",
+            f"np.tensordot({x}, {y}, axes=({own}, {other}))" if self.chance() else f"np.tensordot({x}, {y}, axes=([{own}], [{other}]))",
+        )
 
     def make_outer(self) -> tuple[str, str]:
         return "v", f"np.outer({self.pick(most=1)}, {self.pick(most=1)})"
@@ -436,7 +442,9 @@ class Maker:
     def make_expanded(self) -> tuple[str, str]:
         x = self.pick(most=3)
         axis = self.axis(x, 1)
-        return "v", self.rng.choice([f"np.expand_dims({x}, {axis})", f"np.expand_dims({x}, axis={axis})", f"{x}[..., None]", f"{x}[:, None]", f"{x}[None]"])
+        return "v", self.rng.choice(
+            [f"np.expand_dims({x}, {axis})", f"np.expand_dims({x}, axis={axis})", f"{x}[..., None]", f"{x}[:, None]", f"{x}[None]"]
+        )
 
     def make_squeezed(self) -> tuple[str, str]:
         x = self.mate(lambda x: any(set(sizes) == {1} for sizes in self.shape(x)))
@@ -504,13 +512,21 @@ class Maker:
         x = self.pick(most=4)
         axis = self.axis(x)
         return "v", self.rng.choice(
-            [f"np.cumsum({x}, axis={axis})", f"{x}.cumsum(axis={axis})", f"np.cumsum({x})", f"np.sort({x}, axis={axis})", f"np.cumprod({x}, {axis})"]
+            [
+                f"np.cumsum({x}, axis={axis})",
+                f"{x}.cumsum(axis={axis})",
+                f"np.cumsum({x})",
+                f"np.sort({x}, axis={axis})",
+                f"np.cumprod({x}, {axis})",
+            ]
         )
 
     def make_indices(self) -> tuple[str, str]:
         x = self.pick(most=4)
         axis = self.axis(x)
-        return "i", self.rng.choice([f"np.argmax({x}, axis={axis})", f"{x}.argmin(axis={axis})", f"np.argsort({x}, axis={axis})", f"{x}.argmax({axis})"])
+        return "i", self.rng.choice(
+            [f"np.argmax({x}, axis={axis})", f"{x}.argmin(axis={axis})", f"np.argsort({x}, axis={axis})", f"{x}.argmax({axis})"]
+        )
 
     # ------------------------------------------------------------------ elementwise
 
@@ -534,7 +550,9 @@ class Maker:
 
     def make_scalar(self) -> tuple[str, str]:
         x = self.pick()
-        return "v", self.rng.choice([f"{x} * 0.5", f"1 + {x}", f"-{x}", f"{x} ** 2", f"2 / {x}", f"abs({x})", f"{x} / {x}.shape[{self.axis(x)}]"])
+        return "v", self.rng.choice(
+            [f"{x} * 0.5", f"1 + {x}", f"-{x}", f"{x} ** 2", f"2 / {x}", f"abs({x})", f"{x} / {x}.shape[{self.axis(x)}]"]
+        )
 
     def make_unary(self) -> tuple[str, str]:
         x, name = self.pick(), self.rng.choice(["exp", "tanh", "abs", "sqrt", "sin", "log1p", "sign", "square"])
@@ -594,13 +612,25 @@ class Maker:
         x = self.pick(most=4)
         axis = self.axis(x)
         return "v", self.rng.choice(
-            [f"np.take({x}, [0, 1], axis={axis})", f"{x}.take(1, axis={axis})", f"np.take({x}, np.array([1, 0, 1]), {axis})", f"{x}[np.arange({self.rng.randint(2, 4)})]"]
+            [
+                f"np.take({x}, [0, 1], axis={axis})",
+                f"{x}.take(1, axis={axis})",
+                f"np.take({x}, np.array([1, 0, 1]), {axis})",
+                f"{x}[np.arange({self.rng.randint(2, 4)})]",
+            ]
         )
 
     def make_by_indices(self) -> tuple[str, str]:
         i = self.pick("i", most=2)
         x = self.pick(most=3)
-        return "v", self.rng.choice([f"{x}[{i}]", f"np.take({x}, {i}, axis={self.axis(x)})", f"{x}[np.arange(len({i})), {i}]", f"np.take_along_axis({x}, {i}[:, None], axis=1)"])
+        return "v", self.rng.choice(
+            [
+                f"{x}[{i}]",
+                f"np.take({x}, {i}, axis={self.axis(x)})",
+                f"{x}[np.arange(len({i})), {i}]",
+                f"np.take_along_axis({x}, {i}[:, None], axis=1)",
+            ]
+        )
 
     # ------------------------------------------------------------------ joining
 
@@ -619,7 +649,14 @@ class Maker:
         parts = [x, *(self.like(x, axis) for _ in range(self.rng.randint(1, 2)))]
         self.rng.shuffle(parts)
         listed = ", ".join(parts)
-        return "v", self.rng.choice([f"np.concatenate([{listed}], axis={axis})", f"np.concatenate(({listed}), axis={axis})", f"np.hstack([{listed}])", f"np.vstack([{listed}])"])
+        return "v", self.rng.choice(
+            [
+                f"np.concatenate([{listed}], axis={axis})",
+                f"np.concatenate(({listed}), axis={axis})",
+                f"np.hstack([{listed}])",
+                f"np.vstack([{listed}])",
+            ]
+        )
 
     def make_stacked(self) -> tuple[str, str]:
         x = self.pick(most=3)
@@ -683,7 +720,9 @@ class Maker:
         x = self.pick(most=3)
         y = self.mate(lambda y: 0 < self.rank(y) < 4)
         out = self.mate(lambda z: int(z[1:]) >= len(self.inputs))
-        return "v", self.rng.choice([f"np.matmul({x}, {y}, out={out})", f"np.subtract({x}, {y}, out={out})", f"np.sum({x}, axis={self.axis(x)}, out={out})"])
+        return "v", self.rng.choice(
+            [f"np.matmul({x}, {y}, out={out})", f"np.subtract({x}, {y}, out={out})", f"np.sum({x}, axis={self.axis(x)}, out={out})"]
+        )
 
 
 def sliced(program: Program, last: int | None = None) -> Program:
@@ -696,7 +735,11 @@ def sliced(program: Program, last: int | None = None) -> Program:
     for statement in reversed(program.statements[:last]):
         made, _, _ = statement.partition(" = ")
         words = set(re.findall(r"\b[vimn]\d+\b", statement))
-        changes = words & needed if not re.match(r"[vimn]\d+(, [vimn]\d+)*,? = ", statement) or "out=" in statement else set(made.replace(",", "").split())
+        changes = (
+            words & needed
+            if not re.match(r"[vimn]\d+(, [vimn]\d+)*,? = ", statement) or "out=" in statement
+            else set(made.replace(",", "").split())
+        )
         if changes & needed:
             needed |= words
             kept.insert(0, statement)
@@ -756,7 +799,9 @@ def _edits(statement: str, program: Program, place: int, rng: random.Random) -> 
     """Each kind of change, and the statement with it."""
     start = statement.index(" = ") + 3 if " = " in statement else 0
     tokens = [token for token in tokenize.generate_tokens(StringIO(statement).readline) if token.start[1] >= start]
-    before = {name for name, _ in program.inputs} | set(re.findall(r"\b[vim]\d+\b", " ".join(each.partition(" = ")[0] for each in program.statements[:place])))
+    before = {name for name, _ in program.inputs} | set(
+        re.findall(r"\b[vim]\d+\b", " ".join(each.partition(" = ")[0] for each in program.statements[:place]))
+    )
 
     def put(token: tokenize.TokenInfo, text: str) -> str:
         return statement[: token.start[1]] + text + statement[token.end[1] :]
@@ -890,7 +935,9 @@ def judge(programs: Sequence[Program], static: Static) -> list[Judged]:
 def smallest(judged: Sequence[Judged], folder: Path) -> list[Judged]:
     """The same programs without what does not matter for the verdict, with notes of the sizes that are lost."""
     places = [
-        each.failure.line - 1 if each.failure is not None and each.failure.line <= len(each.program.statements) else None
+        each.failure.line - 1
+        if each.failure is not None and each.failure.line <= len(each.program.statements)
+        else None
         if each.failure is not None
         else min(message.line for message in each.messages if message.code == "shape") - 1
         for each in judged
@@ -900,3 +947,42 @@ def smallest(judged: Sequence[Judged], folder: Path) -> list[Judged]:
         for each, place in zip(judged, places, strict=True)
     ]
     return [new if new.verdict == old.verdict else old for old, new in zip(judged, judge(smaller, Static(folder, notes=True)), strict=True)]
+
+
+def judge_all(seeds: range, folder: Path) -> Iterator[Judged]:
+    """Every program, one file after another."""
+    static = Static(folder)
+    for first in range(0, len(seeds), AT_ONCE):
+        yield from judge([draw(seed) for seed in seeds[first : first + AT_ONCE]], static)
+
+
+def summary(counts: Mapping[str, int]) -> str:
+    wrong = sum(counts.get(name, 0) for name in WRONG)
+    share = f", {100 * (wrong - counts.get('missed', 0)) / wrong:.1f} % of the {wrong:,} wrong ones are reported" if wrong else ""
+    return f"{sum(counts.values()):,} programs: {', '.join(f'{number:,} {name}' for name, number in sorted(counts.items()))}{share}"
+
+
+WRONG = ("found", "found by the types alone", "missed")
+
+
+def main() -> None:
+    """The long run: every false alarm and every miss is printed, with the statements that matter."""
+    parser = argparse.ArgumentParser(description="Compare what mypy says of random functions with running them.")
+    parser.add_argument("--programs", type=int, default=1000, metavar="N")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first program")
+    options = parser.parse_args()
+    start, counts, odd = time.perf_counter(), Counter[str](), list[Judged]()
+    with tempfile.TemporaryDirectory() as folder:
+        for each in judge_all(range(options.first, options.first + options.programs), Path(folder)):
+            counts[each.verdict] += 1
+            odd += [each] * (each.verdict in ("false alarm", "missed"))
+        shorter = [small for first in range(0, len(odd), AT_ONCE) for small in smallest(odd[first : first + AT_ONCE], Path(folder))]
+    for each in sorted(shorter, key=lambda each: each.verdict):
+        print(each)
+    print(f"{summary(counts)}; {time.perf_counter() - start:.0f} s")
+    if counts["false alarm"] or counts["missed"] > (1 - LEAST_FOUND) * sum(counts[name] for name in WRONG):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
