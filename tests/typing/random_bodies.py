@@ -771,23 +771,27 @@ def right(seed: int) -> Program:
 
 def changed(program: Program, rng: random.Random) -> Program:
     """The same with one thing changed; it may still be right."""
-    if rng.random() < 0.2:
-        return _promise_changed(program, rng)
-    place = rng.randrange(len(program.statements))
-    statement = program.statements[place]
-    edits = list(_edits(statement, program, place, rng))
-    if not edits:
-        return changed(program, rng)
-    what = rng.choice(sorted({kind for kind, _ in edits}))
-    edited = rng.choice([text for kind, text in edits if kind == what])
-    statements = (*program.statements[:place], edited, *program.statements[place + 1 :])
-    return replace(program, statements=statements, change=f"{what}: {statement}")
+    while True:
+        if rng.random() < 0.2:
+            other = _promise_changed(program, rng)
+        else:
+            place = rng.randrange(len(program.statements))
+            statement = program.statements[place]
+            edits = list(_edits(statement, program, place, rng))
+            if not edits:
+                continue
+            what = rng.choice(sorted({kind for kind, _ in edits}))
+            edited = rng.choice([text for kind, text in edits if kind == what])
+            statements = (*program.statements[:place], edited, *program.statements[place + 1 :])
+            other = replace(program, statements=statements, change=f"{what}: {statement}")
+        if other.text() != program.text():
+            return other
 
 
 def _promise_changed(program: Program, rng: random.Random) -> Program:
     promise = list(program.promise)
     place = rng.randrange(len(promise))
-    others = {axis for _, axes in program.inputs for axis in axes} | {f"{promise[place]}+1", "1", "4"} - {promise[place]}
+    others = ({axis for _, axes in program.inputs for axis in axes} | {f"{promise[place]}+1", "1", "4"}) - {promise[place]}
     promise[place] = rng.choice(sorted(others))
     if rng.random() < 0.2:
         promise = [*program.promise]
