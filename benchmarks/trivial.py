@@ -39,7 +39,7 @@ class Linear(Layer[Array2, Array2, LinearGrad, S]):
         return SCORES
 
     def backward(self, next_grad: Float[Array2, "batch {self.out_features}"]) -> LinearGrad:
-        return LINEAR_GRAD
+        return LINEAR_GRAD  # type: ignore[shape]  # the gradient of one batch, whatever came in: nothing is computed
 
 
 @final
@@ -77,7 +77,7 @@ class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
         return MAPS
 
     def backward(self, next_grad: Float[Array4, "batch out_height out_width {self.out_channels}"]) -> Conv2dGrad:
-        return CONV_GRAD
+        return CONV_GRAD  # type: ignore[shape]  # the gradient of one batch, whatever came in: nothing is computed
 
 
 @final
@@ -98,7 +98,7 @@ class MaxPool2d(Layer[Array4, Array4, MaxPool2dGrad, S]):
         return POOLED
 
     def backward(self, next_grad: Float[Array4, "batch out_height out_width channels"]) -> MaxPool2dGrad:
-        return POOL_GRAD
+        return POOL_GRAD  # type: ignore[shape]  # the gradient of one batch, whatever came in: nothing is computed
 
 
 @final

@@ -200,6 +200,9 @@ class Evaluator(Context):
                 return python.dictionary(pairs)
             case ast.Subscript(value=inner, slice=place):
                 base, index = self.peek(inner, env), self._index(place, env)
+                at = integer_of(index)
+                if isinstance(base, Pack) and _of_shape(inner) and at is not None and not -len(base.items) <= at < len(base.items):
+                    self.scope.complain(f"{ast.unparse(inner)} has {len(base.items)} sizes, none at {at}", node)
                 return arrays.item(Call(self, "", node, env, base), index) if isinstance(base, Array) else python.item(base, index)
             case ast.Slice(lower=lower, upper=upper, step=step):
                 ends = [Constant(None) if each is None else self.evaluate(each, env) for each in (lower, upper, step)]
@@ -443,6 +446,10 @@ def _called(name: str) -> Iterator[str]:
     if name.startswith("numpy."):
         *_, last = name.split(".")
         yield f"numpy.linalg.{last}" if ".linalg." in name else f"numpy.{last}"
+
+
+def _of_shape(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
 def _names(value: Value) -> frozenset[str]:

@@ -158,8 +158,9 @@ def _symbolic(size: Dim | None, part: Slice, numbers: Sequence[int | None], give
         if not given[0] and not given[1] and numbers[2] == -1:
             return size
         step = numbers[2]
-        if step is not None and step > 1 and size is not None and not given[1] and (not given[0] or numbers[0] == 0):
-            return (size + (step - 1)) // step
+        first = numbers[0] if given[0] else 0
+        if step is not None and step > 1 and size is not None and not given[1] and first is not None and first >= 0:
+            return (size + (step - 1 - first)) // step
         return None
     begin = start.size if isinstance(start, Number) else Dim.of(0) if not given[0] else None
     end = stop.size if isinstance(stop, Number) else size if not given[1] else None

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call
+from typednn.mypy_plugin.features.arrays import computed
 from typednn.mypy_plugin.python import UNROLLED, dictionary, element, elements, truth
 from typednn.mypy_plugin.sizes import class_of
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Partial, Reference, Value, integer_of, number
@@ -66,6 +67,8 @@ def builtin(call: Call) -> Value:
             return Number(reduce(lambda a, b: a + b if name == "sum" else a * b, sizes, start))
         case (("all" | "any"), [Pack(items=items)]) if None not in (truths := list(map(truth, items))):
             return Constant((all if name == "all" else any)(truths))
+        case "abs", _ if len(call.arguments) == 1 and isinstance(call.arguments[0], Array):
+            return computed(call, "abs", call.arguments)
         case "abs", [Number()] if numbers[0] is not None:
             return number(abs(numbers[0]))
         case "divmod", [Number() as a, Number() as b] if b.size.terms:
