@@ -87,8 +87,8 @@ def expressions() -> dict[Sizes, str]:
             add(f"{text}+{shift}")
             add(f"{text}-{shift}")
 
-    for number in range(1, 200):
-        add(str(number))
+    for number in range(200):
+        found[(number,) * len(DRAWS)] = str(number)
     factors = [f"{factor}*" if factor > 1 else "" for factor in range(1, 13)]
     for number in range(1, 4):
         for names in itertools.combinations_with_replacement(NAMES, number):
@@ -216,7 +216,7 @@ class Maker:
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
         self.seed = seed
-        names, literals = NAMES[: rng.randint(2, 4)], [str(each) for each in rng.sample(LITERALS, rng.randint(1, 2))]
+        names, literals = NAMES[: rng.randint(2, 4)], [str(each) for each in rng.sample((1, *LITERALS), rng.randint(1, 2))]
         pool = [*names, *names, *literals]
         axes = [tuple(rng.choice(pool) for _ in range(rng.choice((1, 2, 2, 3, 3, 4)))) for _ in range(rng.randint(2, 4))]
         self.inputs = tuple((f"v{place}", each) for place, each in enumerate(axes) if len(set(each)) or each)
@@ -224,6 +224,7 @@ class Maker:
         self.draws: list[Environment] = [{"np": np, "einsum": einsum, **arrays(start, sizes)} for sizes in DRAWS]
         self.statements: list[str] = []
         self.made = len(self.inputs)
+        self.empty, self.again = rng.random() < 0.1, rng.random() < 0.3  # whether arrays may be empty, and variables assigned again
 
     # ------------------------------------------------------------------ what there is
 
@@ -292,6 +293,9 @@ class Maker:
     def accept(self, kinds: str, expression: str) -> None:
         """Run a statement; ``kinds`` has a letter for each array or number that it makes, and is empty for one in place."""
         targets = [f"{kind}{self.made + place}" for place, kind in enumerate(kinds)]
+        before = [name for name in self.those("v") if int(name[1:]) >= len(self.inputs)]
+        if kinds == "v" and self.again and before and self.chance(0.3):
+            targets = [self.rng.choice(before)]
         statement = f"{', '.join(targets)}{',' * (len(targets) == 1 and kinds == 'n')} = {expression}" if kinds else expression
         code = compile(statement.replace("np.einsum(", "einsum("), PLACE, "exec")
         results: list[Environment] = []
@@ -301,13 +305,13 @@ class Maker:
                 with np.errstate(all="ignore"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     exec(code, environment)
-            except (ValueError, IndexError, TypeError, TooLarge):
+            except (ValueError, IndexError, TypeError, ZeroDivisionError, TooLarge):
                 return
             environment.pop("__builtins__", None)
             results.append(environment)
             for name in targets:
                 shape = np.shape(environment[name])
-                if not np.prod(shape) or np.prod(shape) > MOST_NUMBERS * (1 if draw is self.first else 20) or len(shape) > MOST_AXES:
+                if (not self.empty and not np.prod(shape)) or np.prod(shape) > MOST_NUMBERS * (1 if draw is self.first else 20) or len(shape) > MOST_AXES:
                     return
         if any(len({np.ndim(each[name]) for each in results}) > 1 for name in targets):
             return
@@ -592,7 +596,7 @@ class Maker:
             least = min(self.sizes(x, axis))
             choices = [":", ":", "0", "-1", "::2", "::-1", "1:", ":-1"]
             if least > 3:
-                choices += ["1:3", ":3", "-3:", "1:-1", "2:", "2", "1::2", "[0, 2]"]
+                choices += ["1:3", ":3", "-3:", "1:-1", "2:", "2", "1::2", "[0, 2]", *["1:0"] * self.empty]
             elif self.chance(0.5):
                 choices = [":"]
             parts.append(self.rng.choice(choices))
@@ -878,6 +882,7 @@ class Static:
 
     def __init__(self, folder: Path, *, notes: bool = False) -> None:
         self.folder, self.notes = folder, notes
+        self.crashes: list[str] = []  # exceptions inside the plugin
         (folder / "mypy.ini").write_text(CONFIG + "report_unknown = True\n" * notes)
 
     def __call__(self, programs: Sequence[Program]) -> list[list[Message]]:
@@ -895,7 +900,9 @@ class Static:
             raise RuntimeError(f"mypy failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
         found: list[list[Message]] = [[] for _ in programs]
         for each in map(json.loads, filter(lambda line: line.startswith("{"), done.stdout.splitlines())):
-            if each["file"] == "bodies.py" and (self.notes or each["severity"] == "error"):
+            if each["line"] not in place_of:
+                self.crashes.append(each["message"])
+            elif each["file"] == "bodies.py" and (self.notes or each["severity"] == "error"):
                 place, own = place_of[each["line"]]
                 found[place].append(Message(own, each["code"] if each["severity"] == "error" else each["severity"], each["message"]))
         return found
@@ -920,7 +927,7 @@ class Judged:
         if self.truth == "right":
             return "false alarm" if said else "accepted"
         if self.failure is not None and self.truth == "wrong" and not said:
-            own = any(each.line == self.failure.line and each.code != "note" for each in self.messages)
+            own = any(each.line == self.failure.line and each.code not in ("note", "assignment") for each in self.messages)
             return "found by the types alone" if own else "missed"
         return "found" if self.truth == "wrong" else "open, reported" if said else "open"
 
@@ -953,9 +960,8 @@ def smallest(judged: Sequence[Judged], folder: Path) -> list[Judged]:
     return [new if new.verdict == old.verdict else old for old, new in zip(judged, judge(smaller, Static(folder, notes=True)), strict=True)]
 
 
-def judge_all(seeds: range, folder: Path) -> Iterator[Judged]:
+def judge_all(seeds: range, static: Static) -> Iterator[Judged]:
     """Every program, one file after another."""
-    static = Static(folder)
     for first in range(0, len(seeds), AT_ONCE):
         yield from judge([draw(seed) for seed in seeds[first : first + AT_ONCE]], static)
 
@@ -977,14 +983,16 @@ def main() -> None:
     options = parser.parse_args()
     start, counts, odd = time.perf_counter(), Counter[str](), list[Judged]()
     with tempfile.TemporaryDirectory() as folder:
-        for each in judge_all(range(options.first, options.first + options.programs), Path(folder)):
+        static = Static(Path(folder))
+        for each in judge_all(range(options.first, options.first + options.programs), static):
             counts[each.verdict] += 1
             odd += [each] * (each.verdict in ("false alarm", "missed"))
         shorter = [small for first in range(0, len(odd), AT_ONCE) for small in smallest(odd[first : first + AT_ONCE], Path(folder))]
     for each in sorted(shorter, key=lambda each: each.verdict):
         print(each)
-    print(f"{summary(counts)}; {time.perf_counter() - start:.0f} s")
-    if counts["false alarm"] or counts["missed"] > (1 - LEAST_FOUND) * sum(counts[name] for name in WRONG):
+    print(*static.crashes, sep="\n")
+    print(f"{summary(counts)}; {len(static.crashes)} exceptions inside the plugin; {time.perf_counter() - start:.0f} s")
+    if static.crashes or counts["false alarm"] or counts["missed"] > (1 - LEAST_FOUND) * sum(counts[name] for name in WRONG):
         sys.exit(1)
 
 

@@ -39,12 +39,14 @@ SUM = Program(0, (("v0", ("a", "b")), ("v1", ("b",))), ("v2 = v0 + v1", "v3 = v2
 
 
 def test_mypy_and_running_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> None:
-    judged = list(judge_all(range(PROGRAMS), tmp_path))
+    static = Static(tmp_path)
+    judged = list(judge_all(range(PROGRAMS), static))
     counts = Counter(each.verdict for each in judged)
     for name, number in counts.items():
         record_property(name, number)
     with capsys.disabled():
         print(f"\n{summary(counts)}")
+    assert not static.crashes, "\n".join(static.crashes)
     alarms = [each for each in judged if each.verdict == "false alarm"]
     assert not alarms, "\n\n".join(map(str, smallest(alarms, tmp_path)))
     wrong, missed = sum(counts[name] for name in WRONG), [each for each in judged if each.verdict == "missed"]
