@@ -18,85 +18,15 @@ BODIES = Path(__file__).parent / "bodies"
 CORRECT, FAULTY = (programs(kind, BODIES) for kind in KINDS)
 
 # The mistakes that the plugin does not report: it does not follow what NumPy computes there.
-MISSED: frozenset[str] = frozenset(
-    {
-        "adam_step",
-        "affine_forward",
-        "affine_weight_gradient",
-        "attention_backward",
-        "attention_heads_merge",
-        "attention_heads_split",
-        "attention_mask",
-        "attention_scores",
-        "attention_softmax",
-        "avg_pool_backward",
-        "batch_norm_backward",
-        "batch_norm_forward",
-        "batch_norm_running",
-        "bilinear",
-        "channels_first",
-        "clip_rows",
-        "confusion_matrix",
-        "convolution_backward",
-        "convolution_shifts",
-        "convolution_sliding",
-        "cosine_similarity",
-        "cross_entropy_fancy",
-        "cross_entropy_one_hot",
-        "cross_entropy_take_along",
-        "ctc_table",
-        "depthwise_convolution",
-        "double_precision",
-        "dropout_mask",
-        "embedding_backward",
-        "flipped_batch",
-        "gated_linear_unit",
-        "gelu_backward",
-        "graph_convolution",
-        "group_norm",
-        "gru_cell",
-        "im2col",
-        "kmeans_distances",
-        "kmeans_update",
-        "last_step",
-        "layer_norm",
-        "lengths_mask",
-        "linear_attention",
-        "log_softmax",
-        "low_rank_adapter",
-        "lstm_cell",
-        "lstm_gates",
-        "masked_loss",
-        "matmul_out",
-        "max_pool",
-        "mixture_of_experts",
-        "momentum_step",
-        "moving_average",
-        "moving_weights",
-        "multi_head_einsum",
-        "one_hot_columns",
-        "padded_images",
-        "pca_projection",
-        "positional_angles",
-        "positional_encoding",
-        "random_crop",
-        "residual_in_place",
-        "rms_norm",
-        "rnn_backward",
-        "rnn_sequence",
-        "rotary_angles",
-        "rotary_halves",
-        "softmax_backward",
-        "softmax_temperature",
-        "squeeze_excitation",
-        "standardise",
-        "top_k",
-        "triplet_loss",
-        "upsample_repeat",
-        "weighted_loss",
-        "whitening",
-    }
-)
+MISSED = {
+    "avg_pool_backward": "the columns of the gradient are a name of its own, half the width",
+    "embedding_backward": "np.add.at is not followed",
+    "max_pool": "half of a height may be 2",
+    "pca_projection": "named at the return: a slice of the last three may have fewer",
+    "whitening": "np.linalg.eigh is not followed",
+}
+# Lines that are refused besides, since the mistake goes on there, or instead of the line above.
+FURTHER = {("adam_step", 21), ("batch_norm_backward", 37), ("batch_norm_running", 28), ("matmul_out", 12)} | {("pca_projection", 12)}
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +108,10 @@ def test_plugin_accepts_the_correct(found: dict[str, dict[tuple[str, int], str]]
 
 def test_plugin_reports_the_faulty(found: dict[str, dict[tuple[str, int], str]]) -> None:
     expected = {place: words.split() for program in FAULTY for place, words in program.expected.items()}
-    assert {place: message for place, message in found["faulty"].items() if place not in expected} == {}
-    unclear = {place: message for place, message in found["faulty"].items() if not all(word in message for word in expected[place])}
-    assert unclear == {}
+    assert {(Path(file).stem, line) for file, line in found["faulty"].keys() - expected.keys()} == FURTHER
+    at_places = {place: message for place, message in found["faulty"].items() if place in expected}
+    unclear = {place: message for place, message in at_places.items() if not all(word in message for word in expected[place])}
+    assert {place for place, message in unclear.items() if "(called in line" not in message} == set()  # by the numbers of a call
     assert all(message.endswith("  [shape]") for message in found["faulty"].values())
     missed = {program.name for program in FAULTY if not program.expected.keys() & found["faulty"].keys()}
-    assert missed == MISSED, (sorted(missed - MISSED), sorted(MISSED - missed))
+    assert missed == MISSED.keys(), (sorted(missed - MISSED.keys()), sorted(MISSED.keys() - missed))

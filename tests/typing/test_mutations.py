@@ -560,8 +560,8 @@ MUTATIONS = (
     Mutation(
         "all arrays are NumPy's",
         "classes.py",
-        "    match get_proper_type(declared):\n        case Instance(type=info):\n            return info.has_base(NDARRAY)",
-        "    match get_proper_type(declared):\n        case _ if True:\n            return True\n        case Instance(type=info):\n            return info.has_base(NDARRAY)",
+        "            return info.has_base(NDARRAY)\n        case UnionType(items=items):\n            arrays",
+        "            return True\n        case UnionType(items=items):\n            arrays",
         ("correct/outside_tensors",),
     ),
     Mutation(

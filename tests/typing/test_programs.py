@@ -81,6 +81,33 @@ def verdict(program: Program, found: dict[tuple[str, int], str]) -> str:
     return ELSEWHERE if lines else MISSED
 
 
+UNFOUND = {
+    "closure_counter": "a nonlocal name changes with each call",
+    "gradient_swapped_net": "the two layers have other sizes in some objects only, and the gradient is one object's",
+    "precision_data": "the precision of a model is not followed",
+    "property_of_sizes": "the sizes fit for some sides, and the constructor is called in a function",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[str, int], str]]:
+    """What mypy with the plugin reports of each kind."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "plugin.ini").write_text(PLUGIN)
+    results = {kind: mypy(kind, folder / "plugin.ini", folder / "cache", PROGRAMS) for kind in KINDS}
+    return {kind: reported(result.stdout) for kind, result in results.items()}
+
+
+def test_the_plugin_accepts_what_is_correct(found: dict[str, dict[tuple[str, int], str]]) -> None:
+    assert found["correct"] == {}
+
+
+def test_the_plugin_finds_the_faulty(found: dict[str, dict[tuple[str, int], str]]) -> None:
+    missed = {program.name for program in FAULTY if verdict(program, found["faulty"]) == MISSED}
+    assert missed == UNFOUND.keys(), (sorted(missed - UNFOUND.keys()), sorted(UNFOUND.keys() - missed))
+    assert all(message.endswith("  [shape]") for message in found["faulty"].values())
+
+
 def measure() -> None:
     """Prints what mypy with the plugin finds of each program, and how many of each idiom it misses."""
     with tempfile.TemporaryDirectory() as folder:

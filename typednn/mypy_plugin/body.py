@@ -19,6 +19,7 @@ from mypy import nodes
 from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, syntax
+from typednn.mypy_plugin.array_functions.dtypes import WEAK_BOOL, WEAK_FLOAT
 from typednn.mypy_plugin.classes import SHAPE
 from typednn.mypy_plugin.features.constructors import constants, symbolic
 from typednn.mypy_plugin.features.returns import returned
@@ -42,7 +43,7 @@ from typednn.mypy_plugin.values import (
     symbol,
     unshared,
 )
-from typednn.shapes import Lookup, unknown
+from typednn.shapes import Flow, Lookup, unknown
 
 Scope: TypeAlias = "nodes.FuncDef | nodes.TypeInfo | nodes.MypyFile"
 
@@ -134,8 +135,10 @@ class Body(Names):
         if len(alternatives) == 1:
             kind, text = alternatives[0]
             return promised(self.evaluator, text, kind, self.attributes)
-        integer = isinstance(declared, Instance) and declared.type.fullname == "builtins.int"
-        return symbol(name + DOT, positive=False) if integer else value_of(declared)
+        plain = declared.type.fullname if isinstance(declared, Instance) else ""
+        if plain in ("builtins.float", "builtins.bool"):
+            return Array(Flow.of(()), WEAK_FLOAT if plain == "builtins.float" else WEAK_BOOL)
+        return symbol(name + DOT, positive=False) if plain == "builtins.int" else value_of(declared)
 
     # ------------------------------------------------------------------ following mypy
 
@@ -307,7 +310,9 @@ class Body(Names):
             self.refused.add(id(context))
         if self.refusals is not None:
             self.refusals.add(id(context))
-        if self.reporting:
+        if self.reporting and id(context) not in self.cache.told:
+            if calling is not None:
+                self.cache.told[id(context)] = context
             argument = None if cure is None else syntax.origin(cure[0])
             self.problems.append((text, context, None if cure is None or argument is None else (argument, cure[1])))
             self.api.fail(text, context, code=SHAPE)

@@ -32,6 +32,7 @@ class ConstructionCache:
     results: dict[Hashable, tuple[Any, set[str]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str]]"])
     requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
     constructions: int = 0
+    told: dict[int, Any] = field(default_factory=dict[int, Any])  # by id: nodes of functions that a call was blamed for
     held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
     faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()  # the nodes that are refused in a function by itself
 
