@@ -43,7 +43,7 @@ DRAWS = ((11, 13, 17, 19), (19, 11, 13, 17), (17, 23, 11, 13), (13, 17, 29, 11))
 EVEN = ((18, 30, 42, 66), (66, 18, 30, 42))  # a program that works with these is not wrong for all sizes
 MOST_NUMBERS, MOST_AXES, MOST_LOOPS = 10_000, 5, 1_000_000
 AT_ONCE = 500  # programs in one file
-LEAST_FOUND = 0.6  # of the wrong ones
+LEAST_FOUND = 0.85  # of the wrong ones
 IMPORTS = "import numpy as np\nfrom jaxtyping import Float\n\nfrom typednn import Array1, Array2, Array3, Array4\n"
 
 
@@ -311,7 +311,11 @@ class Maker:
             results.append(environment)
             for name in targets:
                 shape = np.shape(environment[name])
-                if (not self.empty and not np.prod(shape)) or np.prod(shape) > MOST_NUMBERS * (1 if draw is self.first else 20) or len(shape) > MOST_AXES:
+                if (
+                    (not self.empty and not np.prod(shape))
+                    or np.prod(shape) > MOST_NUMBERS * (1 if draw is self.first else 20)
+                    or len(shape) > MOST_AXES
+                ):
                     return
         if any(len({np.ndim(each[name]) for each in results}) > 1 for name in targets):
             return

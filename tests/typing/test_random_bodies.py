@@ -83,9 +83,9 @@ def test_right_programs_are_right_and_varied() -> None:
 
 
 def test_changes_are_varied_and_often_wrong() -> None:
-    programs = [changed(right(seed), random.Random(seed)) for seed in range(300)]
+    programs = [changed(right(seed), random.Random(seed)) for seed in range(900)]
     assert {program.change.partition(":")[0] for program in programs} == KINDS
-    assert sum(truth(program)[0] == "wrong" for program in programs) > 150
+    assert sum(truth(program)[0] == "wrong" for program in programs[:200]) > 100
     for program in programs:
         assert program.text() != right(program.seed).text(), program.text()
 
