@@ -142,17 +142,18 @@ def failure(function: Callable[..., Any], program: Program, sizes: Sequence[int]
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = function(**arrays(program, sizes))
-    except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:  # NumPy's AxisError is a ValueError
+    except REFUSALS as error:  # NumPy's AxisError is a ValueError
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == PLACE]
         line = (lines[-1] or 1) - 1
         by_index = re.search(r"\bi\d+\b", program.text().splitlines()[line]) is not None and "out of bounds" in str(error)
         what = f"{type(error).__name__}: {error}".partition("\n")[0]
-        return Failure(what, line, by_index or isinstance(error, (TypeError, ZeroDivisionError)))
+        return Failure(what, line, by_index or isinstance(error, (TypeError, AttributeError, ZeroDivisionError)))
     shape, wanted = np.shape(result), promised(program, sizes)
     return None if shape == wanted else Failure(f"returns {shape}, promises {wanted}", len(program.statements) + 1)
 
 
 PLACE = "<program>"
+REFUSALS = (ValueError, IndexError, TypeError, AttributeError, ZeroDivisionError)
 
 
 class TooLarge(Exception):
@@ -305,7 +306,7 @@ class Maker:
                 with np.errstate(all="ignore"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     exec(code, environment)
-            except (ValueError, IndexError, TypeError, ZeroDivisionError, TooLarge):
+            except (*REFUSALS, TooLarge):
                 return
             environment.pop("__builtins__", None)
             results.append(environment)
