@@ -63,7 +63,7 @@ parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
 	@$(ONE_THREAD) $(PY) -m pytest $(SHARED) -m parity
 
-torture: $(VENV)/.torture-installed ## every property with 500 new examples, 62 or 125 where each compiles kernels; 200 kills; fuzz every reader; 105,000 programs of the graph; the paper's result on MNIST
+torture: $(VENV)/.torture-installed ## every property with 500 new examples, 62 or 125 where each compiles kernels; 200 kills; fuzz every reader; 105,000 programs of the graph, 20,000 for the mypy plugin; the paper's result on MNIST
 	$(call headline,500 examples of every property)
 	@$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(PY) -m pytest $(SHARED) -m "not parity and not gpu"
 	$(call headline,200 kills)
@@ -72,6 +72,8 @@ torture: $(VENV)/.torture-installed ## every property with 500 new examples, 62 
 	@$(ONE_THREAD) $(PY) -m tests.torture.fuzz_readers --seconds 20
 	$(call headline,random programs of the graph)
 	@$(ONE_THREAD) $(PY) -m tests.graph.random_programs --interpreted 100000 --compiled 5000
+	$(call headline,random bodies for the mypy plugin)
+	@$(ONE_THREAD) $(PY) -m tests.typing.random_bodies --programs 20000
 	$(call headline,recipes on MNIST)
 	@$(ONE_THREAD) TYPEDNN_LONG=1 $(PY) -m pytest tests/recipes/test_mnist.py
 
