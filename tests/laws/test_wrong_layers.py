@@ -327,7 +327,7 @@ class Unheld(Squares):
         return 2.0 * (prediction - target)
 
 
-Unheld.loss_grad.__typednn_contract__.hints  # enforced like the others
+Unheld.loss_grad.__typednn_contract__.hints  # noqa: B018  # enforced like the others
 _contract = Unheld.loss_grad.__typednn_contract__  # type: ignore[attr-defined]
 Unheld.loss_grad = Unheld.loss_grad.__wrapped__  # type: ignore[attr-defined, method-assign]
 Unheld.loss_grad.__typednn_contract__ = _contract  # type: ignore[attr-defined]

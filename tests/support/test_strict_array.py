@@ -579,9 +579,9 @@ def test_adding_at_indices(x: Any) -> None:
     with pytest.raises(TypeError, match=r"add\.at: expected arrays of the device, got ndarray"):
         xp.add.at(HOST, 0, 1)
     with pytest.raises(AttributeError, match="the strict namespace's exp has no 'at'"):
-        xp.exp.at
+        xp.exp.at  # noqa: B018
     with pytest.raises(AttributeError, match="the strict namespace's add has no 'reduce'"):
-        xp.add.reduce
+        xp.add.reduce  # noqa: B018
 
 
 CALLS: list[Any] = [

@@ -26,7 +26,7 @@ class Editor:
     """An editor's open documents, and the check that is due. mypy needs the main thread, whose stack is large; so does the server."""
 
     def __init__(self, server: LanguageServer) -> None:
-        self.session = Session()
+        self.session: Session = Session()
         self._server = server
         self._due: asyncio.TimerHandle | None = None
         self._checked = asyncio.Event()

@@ -20,8 +20,8 @@ class Page:
     """A text, and how its editor counts columns."""
 
     def __init__(self, text: str, codec: PositionCodec) -> None:
-        self.text = text
-        self.lines = text.splitlines(keepends=True)
+        self.text: str = text
+        self.lines: list[str] = text.splitlines(keepends=True)
         self._codec = codec
 
     def position(self, line: int, column: int) -> types.Position:

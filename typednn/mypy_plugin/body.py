@@ -9,7 +9,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -62,7 +62,7 @@ class Body(Names):
         self.around = around
         self.binder: Any = None  # mypy's own record of its check of this scope, new for each
         self.report_unknown = report_unknown
-        self.reporting = False
+        self.reporting: bool = False
         self.context: Any = None
         self.problems: list[tuple[str, Any, tuple[Any, str] | None]] = []  # that were reported: the message, its node, what to write where
         self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
@@ -233,7 +233,7 @@ class Body(Names):
         return replace(value, frozen=True) if isinstance(value, Pack) and name not in self.touched else UNKNOWN
 
     @contextmanager
-    def _target(self) -> Iterator[None]:
+    def _target(self) -> Generator[None]:
         """As mypy's daemon sees it, errors and dependencies belong to the outermost function."""
         outermost, target = self, self.api.tscope
         while outermost.around is not None:

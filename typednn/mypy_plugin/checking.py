@@ -25,8 +25,8 @@ class Checking:
     """The scopes of the modules that mypy is checking."""
 
     def __init__(self, settings: Options) -> None:
-        self.settings = settings
-        self.cache = ConstructionCache(None)
+        self.settings: Options = settings
+        self.cache: ConstructionCache = ConstructionCache(None)
         self._noticed: list[Any] = []  # the modules' checkers that `_last` was given to
         self._bodies: dict[int, Body] = {}  # by scope
         self._done: set[int] = set()  # scopes that were evaluated
@@ -149,11 +149,11 @@ def _last(api: Any) -> nodes.FuncDef:
     called = nodes.FuncDef("finish", [], nodes.Block([]), signature)
     name = nodes.NameExpr("finish")
     name.kind, name.node = nodes.GDEF, called
-    called._fullname = name.fullname = FINISH
+    called._fullname = name.fullname = FINISH  # pyright: ignore[reportPrivateUsage]
     call = nodes.CallExpr(name, [], [], [])
     statement = nodes.ExpressionStmt(call)
     last = nodes.FuncDef("__typednn__", [], nodes.Block([statement]), signature)
-    last._fullname = f"{api.tree.fullname}.__typednn__"
+    last._fullname = f"{api.tree.fullname}.__typednn__"  # pyright: ignore[reportPrivateUsage]
     if hasattr(last, "def_or_infer_vars"):  # mypy 2.3 and later: checked also while it looks at what other modules see
         last.def_or_infer_vars = True
     for node in (called, name, call, statement, last.body, last):

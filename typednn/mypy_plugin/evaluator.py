@@ -403,6 +403,10 @@ class Evaluator(Context):
         match function, receiver:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name), _:
                 yield f"super().{name}()"
+            case ast.Attribute(value=ast.Attribute(value=ast.Name() as owner, attr=ufunc), attr=name), _ if (
+                isinstance(module := self.peek(owner, env), Reference) and getattr(module.node, "fullname", "") == "numpy"
+            ):  # np.add.reduce
+                yield f"numpy.{ufunc}.{name}"
             case ast.Attribute(attr=name), Reference(node=nodes.TypeInfo() as info):
                 yield f"{info.fullname}.{name}"
                 yield from (f"({base.fullname}).{name}()" for base in info.mro)

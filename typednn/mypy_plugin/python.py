@@ -84,7 +84,7 @@ def _never_equal(a: Value, b: Value) -> bool:
 
 
 def _enum(value: Layer) -> bool:
-    return value.attributes.keys() == {"name", "value"}
+    return set(value.attributes) == {"name", "value"}
 
 
 def truth(value: Value) -> bool | None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.array_functions.products import diagonal_size
+from typednn.mypy_plugin.array_functions.products import diagonal
 from typednn.mypy_plugin.array_functions.rows import (
     ONE,
     Misfit,
     Operands,
     Row,
     Rule,
-    broadcast,
+    Shape,
     dtype_of,
     fits_into,
+    gathered,
+    into,
     kind_of,
     made,
-    new_shape,
-    shape_of,
+    position,
+    replaced,
+    sizes_of,
     total,
     written,
 )
@@ -24,98 +27,118 @@ from typednn.mypy_plugin.values import UNKNOWN, Constant, Number, Pack, Value, i
 from typednn.shapes import Dim
 
 
-def _new(default: str, shape: str = "shape") -> Rule:
+def _sizes(o: Operands, name: str) -> Shape | None:
+    """A shape that an argument gives; none at all is that of a number."""
+    sizes = [] if o[name] == Constant(None) else sizes_of(o[name])
+    if sizes is not None and any((size.value or 0) < 0 for size in sizes if size is not None):
+        raise Misfit(f"no array has the shape {written(sizes)}")
+    return sizes
+
+
+def _kind(o: Operands, default: str) -> str:
+    wanted = dtype_of(o.values.get("dtype", Constant(None)))
+    return default if wanted is None else wanted
+
+
+def _new(o: Operands) -> Value:
+    return made(_sizes(o, "shape"), _kind(o, "Float64"))
+
+
+def _full(o: Operands) -> Value:
+    sizes, value = _sizes(o, "shape"), o.shape("fill_value")
+    if sizes is not None and value is not None:
+        fits_into(value, sizes, o.differ, "full", ones=True)
+    return made(sizes, _kind(o, o.kind("fill_value")))
+
+
+def _like(o: Operands) -> Value:
+    sizes = _sizes(o, "shape") if o.given("shape") else o.shape("a")
+    value = o.shape("fill_value") if "fill_value" in o.values else None
+    if sizes is not None and value is not None:
+        fits_into(value, sizes, o.differ, "full", ones=True)
+    return made(sizes, _kind(o, o.kind("a")))
+
+
+def _array(least: int | None) -> Rule:
+    """``least`` axes; None: as many as ``ndmin`` says."""
+
     def rule(o: Operands) -> Value:
-        wanted = dtype_of(o["dtype"]) if "dtype" in o.values else None
-        sizes = [] if o[shape] == Constant(None) else new_shape(o[shape])
-        return made(sizes, default if wanted is None else wanted)
+        shape, rank = o.shape("a"), o.integer("ndmin") if least is None else least
+        kind = _kind(o, "Float64" if o["a"] in (Pack(()), Pack((), frozen=True)) else o.kind("a"))
+        return made(None if shape is None or rank is None else [*[ONE] * (rank - len(shape)), *shape], kind)
 
     return rule
 
 
-def _full(o: Operands) -> Value:
-    shape, value, wanted = new_shape(o["shape"]), o.shape("fill_value"), dtype_of(o["dtype"])
-    if shape is not None and value is not None:
-        fits_into(value, shape, o.differ, "fill value", drops=True)
-    return made(shape, dtypes.strong(o.kind("fill_value")) if wanted is None else wanted)
-
-
-def _like(o: Operands) -> Value:
-    wanted = dtype_of(o["dtype"])
-    shape = new_shape(o["shape"]) if o.given("shape") else o.shape("a")
-    value = o.shape("fill_value") if "fill_value" in o.values else None
-    if shape is not None and value is not None:
-        fits_into(value, shape, o.differ, "fill value", drops=True)
-    return made(shape, dtypes.strong(o.kind("a")) if wanted is None else wanted)
-
-
-def _array(o: Operands) -> Value:
-    wanted = dtype_of(o["dtype"])
-    shape, least = o.shape("a"), o.integer("ndmin") if "ndmin" in o.values else 0
-    if shape is not None:
-        shape = None if least is None else [*[ONE] * (least - len(shape)), *shape]
-    return made(shape, dtypes.strong(o.kind("a")) if wanted is None else wanted)
-
-
 def _arange(o: Operands) -> Value:
-    wanted = dtype_of(o["dtype"])
     ends = [o["start"], o["stop"], o["step"]]
-    numbers = [integer_of(each) for each in ends]
     whole = all(isinstance(each, Number) or each == Constant(None) for each in ends)
-    kind = (
-        wanted
-        if wanted is not None
-        else "Int64"
-        if whole
-        else "Float64"
-        if any(kind_of(each) == dtypes.WEAK_FLOAT for each in ends)
-        else ""
-    )
-    if ends[1] == Constant(None):
-        ends, numbers = [number(0), ends[0], ends[2]], [0, numbers[0], numbers[2]]
-    if whole and numbers[0] is not None and numbers[1] is not None and (numbers[2] or ends[2] == Constant(None)):
-        return made([Dim.of(len(range(numbers[0], numbers[1], numbers[2] or 1)))], kind)
-    plain = ends[2] == Constant(None) and isinstance(ends[0], Number) and isinstance(ends[1], Number)
-    size = ends[1].size - ends[0].size if plain and isinstance(ends[0], Number) and isinstance(ends[1], Number) else None
-    return made([size if numbers[0] == 0 or (size is not None and (size.value or 0) > 0) else None], kind)
+    kind = _kind(o, "Int64" if whole else "Float64" if any(kind_of(each) == dtypes.WEAK_FLOAT for each in ends) else "")
+    start, stop = (number(0), ends[0]) if ends[1] == Constant(None) else ends[:2]
+    first, last = integer_of(start), integer_of(stop)
+    step = 1 if ends[2] == Constant(None) else integer_of(ends[2])
+    size = None
+    if first is not None and last is not None and step:
+        size = Dim.of(len(range(first, last, step)))
+    elif isinstance(start, Number) and isinstance(stop, Number) and step == 1:
+        size = stop.size - start.size
+    return made([size], kind)
 
 
 def _linspace(o: Operands) -> Value:
-    shape, sizes, wanted = o.broadcast("start", "stop"), new_shape(o["num"]), dtype_of(o["dtype"])
-    kind = "Float64" if wanted is None and not {o.kind("start"), o.kind("stop")} & {"Float16", "Float32", ""} else wanted or ""
-    if shape is None or o.flag("retstep") is not False:
+    count, shape, axis = o["num"], o.broadcast("start", "stop"), o.integer("axis")
+    if (integer_of(count) or 0) < 0:
+        raise Misfit(f"{integer_of(count)} numbers: give 0 or more")
+    if shape is None or axis is None or o.values.get("retstep", Constant(False)) != Constant(False):
         return UNKNOWN
-    place = o.axis("axis", len(shape) + 1)
-    return UNKNOWN if place is None else made([*shape[:place], sizes[0] if sizes else None, *shape[place:]], kind)
+    place = position(axis, len(shape) + 1)
+    kind = dtypes.strong(dtypes.promoted(dtypes.WEAK_FLOAT, o.kind("start"), o.kind("stop")))
+    return made([*shape[:place], count.size if isinstance(count, Number) else None, *shape[place:]], _kind(o, kind))
 
 
 def _eye(o: Operands) -> Value:
-    wanted = dtype_of(o["dtype"])
     rows, columns = o["N"], o["M"] if "M" in o.values and o.given("M") else o["N"]
-    return made(new_shape(Pack((rows, columns))), "Float64" if wanted is None else wanted)
+    sizes = [each.size if isinstance(each, Number) else None for each in (rows, columns)]
+    return made(sizes, _kind(o, "Float64"))
+
+
+def _identity(o: Operands) -> Value:
+    size = _sizes(o, "N")
+    return made(size and size * 2, _kind(o, "Float64"))
+
+
+def _vander(o: Operands) -> Value:
+    shape, columns = o.shape("x"), o["N"]
+    if shape is None:
+        return UNKNOWN
+    if len(shape) != 1:
+        raise Misfit(f"vander of {written(shape)}: needs one axis")
+    return made([shape[0], shape[0] if columns == Constant(None) else columns.size if isinstance(columns, Number) else None])
+
+
+def _indices(o: Operands) -> Value:
+    if o.flag("sparse") is not False:
+        return UNKNOWN
+    sizes = _sizes(o, "dimensions")
+    if sizes is None:
+        return UNKNOWN
+    return made([Dim.of(len(sizes)), *sizes], _kind(o, "Int64"))
 
 
 def _meshgrid(o: Operands) -> Value:
-    values = o["xi"]
-    if not isinstance(values, Pack):
+    found, sparse = gathered(o, "xi"), o.flag("sparse")
+    indexing = o["indexing"]
+    if found is None or sparse is None or not isinstance(indexing, Constant):
         return UNKNOWN
-    shapes = [shape_of(each, o.differ) for each in values.items]
-    sizes = [None if each is None else total(each) for each in shapes]
+    values, shapes = found
+    sizes = [total(each) for each in shapes]
     order = list(range(len(sizes)))
-    match o["indexing"]:
-        case Constant(value="ij"):
-            pass
-        case Constant(value="xy"):
-            order[:2] = order[1::-1] if len(order) > 1 else order
-        case _:
-            return UNKNOWN
-    sparse = o.flag("sparse")
-    if sparse is None:
-        return UNKNOWN
+    if indexing.value == "xy" and len(sizes) > 1:
+        order[:2] = 1, 0
     return Pack(
         tuple(
-            made([ONE if sparse and place != own else sizes[place] for place in order], dtypes.strong(kind_of(each)))
-            for own, each in enumerate(values.items)
+            made([sizes[each] if each == place or not sparse else ONE for each in order], kind_of(value))
+            for place, value in enumerate(values)
         ),
         frozen=True,
     )
@@ -127,11 +150,32 @@ def _diag(o: Operands) -> Value:
         return UNKNOWN
     if len(shape) not in (1, 2):
         raise Misfit(f"diag of {written(shape)}: needs 1 or 2 axes")
-    kind = dtypes.strong(o.kind("v"))
-    if len(shape) == 1:
-        size = None if shape[0] is None or offset is None else shape[0] + abs(offset)
-        return made([size, size], kind)
-    return made([diagonal_size(shape[0], shape[1], offset)], kind)
+    if len(shape) == 2:
+        return made([diagonal(shape[0], shape[1], offset)], o.kind("v"))
+    size = None if shape[0] is None or offset is None else shape[0] + abs(offset)
+    return made([size, size], o.kind("v"))
+
+
+def _diagonal_matrix(o: Operands) -> Value:
+    shape, offset = o.shape("v"), o.integer("k")
+    elements = None if shape is None else total(shape)
+    size = None if elements is None or offset is None else elements + abs(offset)
+    return made([size, size], o.kind("v"))
+
+
+def _drawn(kind: str, *names: str) -> Rule:
+    """Random numbers of a shape, or of that of the parameters; of Python's own type where neither is given."""
+
+    def rule(o: Operands) -> Value:
+        common = o.broadcast(*names)
+        if not o.given("size"):
+            return made(common, _kind(o, kind)) if common else UNKNOWN
+        sizes = _sizes(o, "size")
+        if sizes is not None and common is not None:
+            fits_into(common, sizes, o.differ, "size")
+        return made(sizes, _kind(o, kind))
+
+    return rule
 
 
 def _permutation(o: Operands) -> Value:
@@ -140,26 +184,31 @@ def _permutation(o: Operands) -> Value:
         return made([value.size], "Int64")
     if shape is not None:
         o.axis("axis", len(shape), shape)
-    return made(shape, dtypes.strong(o.kind("x")))
+    return made(shape, o.kind("x"))
 
 
-def _normal(o: Operands) -> Value:
-    names = [name for name in ("loc", "scale", "low", "high") if o.values.get(name, Constant(None)) != Constant(None)]
-    own, wanted = broadcast([o[name] for name in names], o.differ), dtype_of(o["dtype"]) if "dtype" in o.values else None
-    kind = "Float64" if "dtype" not in o.values else "Int64" if wanted is None else wanted
-    if not o.given("size"):
-        return made(own, kind)
-    shape = new_shape(o["size"])
-    if own is not None and shape is not None and "dtype" not in o.values:  # integers() takes more
-        fits_into(own, shape, o.differ, "size")
-    return made(shape, kind)
+def _shuffled(o: Operands) -> Value:
+    shape = o.shape("x")
+    if shape is not None:
+        o.axis("axis", len(shape), shape)
+    return Constant(None)
 
 
-def _tri(o: Operands) -> Value:
-    rows, columns, wanted = o["N"], o["M"] if o.given("M") else o["N"], dtype_of(o["dtype"])
-    sizes = [each.size if isinstance(each, Number) else None for each in (rows, columns)]
-    least = [Dim.of(0) if size is not None and size.value is not None and size.value < 0 else size for size in sizes]
-    return made(least, "Float64" if wanted is None else wanted)
+def _permuted(o: Operands) -> Value:
+    shape = o.shape("x")
+    if shape is not None and o.given("axis"):
+        o.axis("axis", len(shape), shape)
+    return into(o, shape, o.kind("x"))
+
+
+def _chosen(o: Operands) -> Value:
+    value, shape = o["a"], o.shape("a")
+    if shape is None or not o.given("size"):
+        return UNKNOWN
+    kind = "Int64" if isinstance(value, Number) else o.kind("a")
+    shape = shape or [ONE]
+    place, sizes = o.axis("axis", len(shape), shape), _sizes(o, "size")
+    return made(None if place is None or sizes is None else replaced(shape, place, *sizes), kind)
 
 
 _LIKE = "a, dtype=None, order='K', subok=True, shape=None, *, device=None"
@@ -168,24 +217,34 @@ _ARRAY = "a, dtype=None, order=None, *, device=None, copy=None, like=None"
 _RANDOM = "numpy.random._generator.Generator"
 
 TABLE: dict[str, Row] = {
-    **{f"numpy.{name}": Row(_NEW, _new("Float64")) for name in ("zeros", "ones", "empty")},
+    **{f"numpy.{name}": Row(_NEW, _new) for name in ("zeros", "ones", "empty")},
     "numpy.full": Row("shape, fill_value, dtype=None, order='C', *, device=None, like=None", _full),
     **{f"numpy.{name}_like": Row(_LIKE, _like) for name in ("zeros", "ones", "empty")},
     "numpy.full_like": Row("a, fill_value, dtype=None, order='K', subok=True, shape=None, *, device=None", _like),
-    "numpy.array": Row("a, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None", _array),
-    **{f"numpy.{name}": Row(_ARRAY, _array) for name in ("asarray", "asanyarray", "asarray_chkfinite")},
-    "numpy.ascontiguousarray": Row("a, dtype=None, *, like=None, ndmin=1", _array),
+    "numpy.array": Row("a, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None", _array(None)),
+    **{f"numpy.{name}": Row(_ARRAY, _array(0)) for name in ("asarray", "asanyarray")},
+    "numpy.asarray_chkfinite": Row("a, dtype=None, order=None", _array(0)),
+    "numpy.ascontiguousarray": Row("a, dtype=None, *, like=None", _array(1)),
     "numpy.arange": Row("start=None, stop=None, step=None, dtype=None, *, device=None, like=None", _arange),
     "numpy.linspace": Row("start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None", _linspace),
+    "numpy.logspace": Row("start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0", _linspace),
+    "numpy.geomspace": Row("start, stop, num=50, endpoint=True, dtype=None, axis=0", _linspace),
     "numpy.eye": Row("N, M=None, k=0, dtype=None, order='C', *, device=None, like=None", _eye),
-    "numpy.identity": Row("N, dtype=None, *, like=None", _eye),
-    "numpy.tri": Row("N, M=None, k=0, dtype=None, *, like=None", _tri),
+    "numpy.identity": Row("N, dtype=None, *, like=None", _identity),
+    "numpy.tri": Row("N, M=None, k=0, dtype=None, *, like=None", _eye),
+    "numpy.vander": Row("x, N=None, increasing=False", _vander),
+    "numpy.indices": Row("dimensions, dtype=None, sparse=False", _indices),
     "numpy.meshgrid": Row("*xi, copy=True, sparse=False, indexing='xy'", _meshgrid),
-    "numpy.diag": Row("v, k=0", _diag),
-    f"{_RANDOM}.standard_normal()": Row("size=None, dtype=None, out=None", _new("Float64", "size")),
-    f"{_RANDOM}.random()": Row("size=None, dtype=None, out=None", _new("Float64", "size")),
-    f"{_RANDOM}.normal()": Row("loc=0.0, scale=1.0, size=None", _normal),
-    f"{_RANDOM}.uniform()": Row("low=0.0, high=1.0, size=None", _normal),
-    f"{_RANDOM}.integers()": Row("low, high=None, size=None, dtype=None, endpoint=False", _normal),
+    **{f"numpy.{name}": Row("v, k=0", rule) for name, rule in (("diag", _diag), ("diagflat", _diagonal_matrix))},
+    **{f"{_RANDOM}.{name}()": Row("size=None, dtype=None, out=None", _drawn("Float64")) for name in ("standard_normal", "random")},
+    f"{_RANDOM}.normal()": Row("loc=0.0, scale=1.0, size=None", _drawn("Float64", "loc", "scale")),
+    f"{_RANDOM}.uniform()": Row("low=0.0, high=1.0, size=None", _drawn("Float64", "low", "high")),
+    f"{_RANDOM}.exponential()": Row("scale=1.0, size=None", _drawn("Float64", "scale")),
+    f"{_RANDOM}.poisson()": Row("lam=1.0, size=None", _drawn("Int64", "lam")),
+    f"{_RANDOM}.binomial()": Row("n, p, size=None", _drawn("Int64", "n", "p")),
+    f"{_RANDOM}.integers()": Row("low, high=None, size=None, dtype=None, endpoint=False", _drawn("Int64", "low")),
     f"{_RANDOM}.permutation()": Row("x, axis=0", _permutation),
+    f"{_RANDOM}.permuted()": Row("x, *, axis=None, out=None", _permuted),
+    f"{_RANDOM}.shuffle()": Row("x, axis=0", _shuffled),
+    f"{_RANDOM}.choice()": Row("a, size=None, replace=True, p=None, axis=0, shuffle=True", _chosen),
 }

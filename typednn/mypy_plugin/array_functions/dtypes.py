@@ -5,7 +5,7 @@ Python's own numbers are weak: they take the precision of the array beside them 
 
 from functools import reduce
 
-WEAK_BOOL, WEAK_INT, WEAK_FLOAT = "a bool", "an int", "a float"
+WEAK_BOOL, WEAK_INT, WEAK_FLOAT = _WEAK = "a bool", "an int", "a float"
 
 BY_NAME = {
     "bool": "Bool", "bool_": "Bool", "int": "Int64", "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64", "intp": "Int64",
@@ -28,8 +28,9 @@ def strong(kind: str) -> str:
 
 
 def promoted(*kinds: str) -> str:
-    """The dtype of a sum: the larger families first, as the smaller ones fit into them."""
-    return reduce(_two, sorted(kinds, key=lambda kind: _FAMILIES.index(family(kind) or "Bool"), reverse=True)) if kinds else ""
+    """The dtype of a sum. Integers meet each float alone, so floats come first; weak ones take what the others are together."""
+    order = sorted(kinds, key=lambda kind: (kind in _WEAK, family(kind) not in ("Float", "Complex")))
+    return reduce(_two, order) if kinds else ""
 
 
 def _two(a: str, b: str) -> str:
@@ -38,8 +39,9 @@ def _two(a: str, b: str) -> str:
     for weak, other in ((a, b), (b, a)):
         if weak == WEAK_BOOL:
             return other
+    for weak, other in ((a, b), (b, a)):
         if weak == WEAK_INT:
-            return {"Bool": "Int64", WEAK_FLOAT: WEAK_FLOAT, WEAK_BOOL: WEAK_INT}.get(other, other)
+            return "Int64" if other == "Bool" else other
         if weak == WEAK_FLOAT:
             return "Float64" if family(other) in ("Bool", "Int", "UInt") and other in _BITS else other if family(other) else ""
     if a not in _BITS or b not in _BITS:  # Float beside Float32: a float
@@ -61,32 +63,37 @@ def _of_known(a: tuple[str, int], b: tuple[str, int]) -> str:
     return f"Complex{max(2 * low_bits, high_bits)}"  # a float beside a complex number
 
 
-def computed(*kinds: str) -> str:
-    """The dtype of ``//``, ``%``, ``**`` and ``<<``: that of a sum, but no truth values."""
+def inexact(*kinds: str) -> str:
+    """The dtype of a function such as the exponential."""
+    return _inexact(strong(promoted(*kinds))) if any(kind in _WEAK for kind in kinds) else promoted(*map(_inexact, kinds))
+
+
+def _inexact(kind: str) -> str:
+    known = _BITS.get(kind)
+    if known is None or known[0] in ("Float", "Complex"):
+        return kind if family(kind) in ("Float", "Complex") else ""
+    return f"Float{16 if known[1] <= 8 else 32 if known[1] == 16 else 64}"
+
+
+def numeric(*kinds: str) -> str:
+    """The dtype of arithmetic that booleans do as int8: a power, a remainder, a shift."""
     kind = strong(promoted(*kinds))
     return "Int8" if kind == "Bool" else kind
 
 
 def real(kind: str) -> str:
-    """The dtype of the real part, of absolute values and norms."""
+    """The dtype of the parts of a complex number, and of its absolute value."""
     return {"Complex64": "Float32", "Complex128": "Float64"}.get(kind, "" if family(kind) == "Complex" else kind)
 
 
-def deviating(kind: str) -> str:
-    """The dtype of a standard deviation and of a norm."""
-    return real(quotient(kind))
+def boolean(*kinds: str) -> str:
+    """The dtype of a comparison."""
+    return "Bool"
 
 
-def inexact(*kinds: str) -> str:
-    """The dtype of a function such as the exponential."""
-    return promoted(*map(_inexact, kinds)) if all(kind in _BITS for kind in kinds) else _inexact(promoted(*kinds))
-
-
-def _inexact(kind: str) -> str:
-    known = _BITS.get(strong(kind))
-    if known is None or known[0] in ("Float", "Complex"):
-        return strong(kind) if family(strong(kind)) in ("Float", "Complex") else ""
-    return f"Float{16 if known[1] <= 8 else 32 if known[1] == 16 else 64}"
+def index(*kinds: str) -> str:
+    """The dtype of places."""
+    return "Int64"
 
 
 def quotient(*kinds: str) -> str:
@@ -95,9 +102,15 @@ def quotient(*kinds: str) -> str:
     return "Float64" if family(kind) in ("Bool", "Int", "UInt") and kind in _BITS else kind if family(kind) in ("Float", "Complex") else ""
 
 
-def averaged(kind: str) -> str:
-    """The dtype of a mean: integers are averaged as float64."""
-    return quotient(kind)
+def solved(*kinds: str) -> str:
+    """The dtype of linear algebra, which knows no half precision: integers become float64."""
+    kind = quotient(*kinds)
+    return "" if kind == "Float16" else kind
+
+
+def same(kind: str) -> str:
+    """The dtype of what keeps it."""
+    return kind
 
 
 def summed(kind: str) -> str:

@@ -5,30 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.array_functions.rows import Operands, Row, Shape, broadcast, dtype_of, fits_into, kind_of, made
+from typednn.mypy_plugin.array_functions.rows import (
+    ONE,
+    Misfit,
+    Operands,
+    Row,
+    Rule,
+    broadcast,
+    dtype_of,
+    gathered,
+    into,
+    kind_of,
+    made,
+)
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Pack, Value
 
 
-def into(o: Operands, shape: Shape | None, kind: str, *, exactly: bool = False) -> Value:
-    """The result, or ``out`` with it; ``exactly``: out may not be larger than the result."""
-    out = o.values.get("out", Constant(None))
-    if out == Constant(None):
-        return made(shape, kind)
-    target = o.shape("out")
-    if target is not None and shape is not None:
-        fits_into(shape, target, o.differ, "out")
-        if exactly:
-            fits_into(target, shape, o.differ, "out")
-    return out
-
-
-def _ufunc(names: tuple[str, ...], kind: Callable[..., str]) -> Callable[[Operands], Value]:
+def _ufunc(names: tuple[str, ...], kind: Callable[..., str]) -> Rule:
     def rule(o: Operands) -> Value:
         values = [o[name] for name in names]
         wanted = dtype_of(o["dtype"])
-        result = dtypes.strong(kind(*map(kind_of, values))) if wanted is None else wanted
+        result = kind(*map(kind_of, values)) if wanted is None else wanted
         considered = values if o.values.get("where", Constant(True)) == Constant(True) else [*values, o["where"]]
-        return into(o, broadcast(considered, o.differ), result)
+        return into(o, broadcast(considered, o.differ), result, stretched=True, deeper=True)
 
     return rule
 
@@ -46,40 +45,37 @@ def binary(kind: Callable[..., str]) -> Row:
     return Row(f"x1, x2, /, {_FURTHER}", _ufunc(("x1", "x2"), kind))
 
 
-def _kept(kind: str) -> str:
-    return kind
-
-
-def _boolean(*kinds: str) -> str:
-    return "Bool"
-
-
-def _power(a: str, b: str) -> str:
-    kind = dtypes.computed(a, b)
-    return "" if "Bool" in (a, b) and kind == "Int64" else kind  # truth values squared stay small
-
-
 def _rounded(kind: str) -> str:
     return kind if dtypes.family(kind) == "Float" else ""
+
+
+def _angle(kind: str) -> str:
+    return ""
+
+
+def _raised(base: str, exponent: str) -> str:
+    """``x ** 2`` of booleans is a square, and int8."""
+    return "" if base == "Bool" and exponent in (dtypes.WEAK_INT, dtypes.WEAK_FLOAT) else dtypes.numeric(base, exponent)
 
 
 def _where(o: Operands) -> Value:
     if o["x"] is UNKNOWN and o["y"] is UNKNOWN:
         return UNKNOWN
-    return made(o.broadcast("condition", "x", "y"), dtypes.strong(dtypes.promoted(o.kind("x"), o.kind("y"))))
+    return made(o.broadcast("condition", "x", "y"), dtypes.promoted(o.kind("x"), o.kind("y")))
 
 
 def _clip(o: Operands) -> Value:
     names = [name for name in ("a", "a_min", "a_max") if o.given(name)]
-    return into(o, o.broadcast(*names), dtypes.strong(dtypes.promoted(*(o.kind(name) for name in names))))
+    return into(o, o.broadcast(*names), dtypes.promoted(*(o.kind(name) for name in names)), stretched=True, deeper=True)
 
 
-def _same(o: Operands) -> Value:
-    return into(o, o.shape("a"), dtypes.strong(o.kind("a")))
+def _same(kind: Callable[..., str]) -> Rule:
+    return lambda o: made(o.shape("a"), kind(o.kind("a")))
 
 
-def _round(o: Operands) -> Value:
-    return into(o, o.shape("a"), "Float16" if (kind := dtypes.strong(o.kind("a"))) == "Bool" else kind)
+def _rounded_to(o: Operands) -> Value:
+    kind = o.kind("a")
+    return o["out"] if o.given("out") else made(o.shape("a"), "Float16" if kind == "Bool" else kind)
 
 
 def _close(o: Operands) -> Value:
@@ -87,48 +83,99 @@ def _close(o: Operands) -> Value:
 
 
 def _divided(o: Operands) -> Value:
-    result = made(o.broadcast("x1", "x2"), dtypes.computed(o.kind("x1"), o.kind("x2")))
+    result = made(o.broadcast("x1", "x2"), dtypes.numeric(o.kind("x1"), o.kind("x2")))
     return Pack((result, result), frozen=True)
 
 
+def _outer(rule: Rule) -> Rule:
+    """Each element of a with each of b."""
+
+    def outer(o: Operands) -> Value:
+        a, b, nothing = o.shape("a"), o.shape("b"), Constant(None)
+        if a is None or b is None:
+            return UNKNOWN
+        raised = made([*a, *[ONE] * len(b)], o.kind("a")) if b else o["a"]
+        return rule(Operands({"x1": raised, "x2": o["b"], "dtype": nothing}, o.differ))
+
+    return outer
+
+
+def _selected(o: Operands) -> Value:
+    conditions, choices = gathered(o, "condlist"), gathered(o, "choicelist")
+    if conditions is None or choices is None:
+        return UNKNOWN
+    if len(conditions[0]) != len(choices[0]):
+        raise Misfit(f"select: {len(conditions[0])} conditions, {len(choices[0])} choices")
+    kinds = [kind_of(each) for each in choices[0]]
+    return made(broadcast([*conditions[0], *choices[0], o["default"]], o.differ), dtypes.promoted(*kinds, o.kind("default")))
+
+
+def _all_close(o: Operands) -> Value:
+    _close(o)
+    return made([], "Bool")
+
+
+def _truth(o: Operands) -> Value:
+    return made([], "Bool")
+
+
+def _mapped(kind: Callable[..., str]) -> Rule:
+    return lambda o: made(o.shape("x"), kind(o.kind("x")))
+
+
+_CLOSE = "a, b, rtol=1e-05, atol=1e-08, equal_nan=False"
 _OF_FLOATS = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh"),
     *("cosh", "tanh", "arcsinh", "arccosh", "arctanh", "deg2rad", "rad2deg", "degrees", "radians"),
 )
 _KEEPING = ("negative", "positive", "sign", "invert", "bitwise_not")
 _ARITHMETIC = (
-    *("add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin"),
-    *("bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"),
+    *("add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"),
 )
-_COMPUTED = ("power", "floor_divide", "remainder", "mod", "fmod", "left_shift", "right_shift")
+_NUMERIC = ("power", "floor_divide", "remainder", "mod", "fmod", "left_shift", "right_shift")
 _COMPARISONS = (*("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor"),)
 _OPERATORS = {
-    "+": "add", "-": "subtract", "*": "multiply", "/": "true_divide", "//": "floor_divide", "%": "remainder", "**": "power",
+    "+": "add", "-": "subtract", "*": "multiply", "/": "true_divide", "//": "floor_divide", "%": "remainder",
     "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal", "&": "bitwise_and",
     "|": "bitwise_or", "^": "bitwise_xor", "neg": "negative", "invert": "invert", "abs": "absolute",
     "<<": "left_shift", ">>": "right_shift",
 }  # fmt: skip
 
-TABLE: dict[str, Row] = {
+_FUNCTIONS: dict[str, Row] = {
     **{f"numpy.{name}": unary(dtypes.inexact) for name in _OF_FLOATS},
-    **{f"numpy.{name}": unary(dtypes.computed) for name in ("square", "reciprocal", "conjugate", "conj")},
-    **{f"numpy.{name}": unary(_kept) for name in _KEEPING},
+    **{f"numpy.{name}": unary(dtypes.same) for name in _KEEPING},
+    **{f"numpy.{name}": unary(dtypes.numeric) for name in ("square", "reciprocal", "conjugate", "conj")},
     **{f"numpy.{name}": unary(dtypes.real) for name in ("absolute", "abs")},
     **{f"numpy.{name}": unary(_rounded) for name in ("floor", "ceil", "rint", "trunc", "fabs")},
-    **{f"numpy.{name}": unary(_boolean) for name in ("isnan", "isinf", "isfinite", "logical_not", "signbit")},
+    **{f"numpy.{name}": unary(dtypes.boolean) for name in ("isnan", "isinf", "isfinite", "logical_not", "signbit")},
     **{f"numpy.{name}": binary(dtypes.promoted) for name in _ARITHMETIC},
-    **{f"numpy.{name}": binary(dtypes.computed) for name in _COMPUTED},
+    **{f"numpy.{name}": binary(dtypes.numeric) for name in _NUMERIC},
     **{f"numpy.{name}": binary(dtypes.quotient) for name in ("divide", "true_divide")},
-    **{f"numpy.{name}": binary(_boolean) for name in _COMPARISONS},
-    **{f"numpy.{name}": binary(dtypes.inexact) for name in ("arctan2", "hypot", "logaddexp", "logaddexp2", "copysign", "nextafter")},
+    **{f"numpy.{name}": binary(dtypes.boolean) for name in _COMPARISONS},
+    **{
+        f"numpy.{name}": binary(dtypes.inexact)
+        for name in ("arctan2", "hypot", "logaddexp", "logaddexp2", "copysign", "nextafter", "heaviside")
+    },
     "numpy.divmod": Row("x1, x2, /", _divided),
     "numpy.where": Row("condition, x, y, /", _where),
+    "numpy.select": Row("condlist, choicelist, default=0", _selected),
     "numpy.clip": Row("a, a_min=None, a_max=None, out=None, *, min=None, max=None, dtype=None", _clip),
     "Array.clip()": Row("a, a_min=None, a_max=None, out=None", _clip),
-    **dict.fromkeys(("numpy.round", "numpy.around"), Row("a, decimals=0, out=None", _round)),
-    "Array.round()": Row("a, decimals=0, out=None", _round),
-    "numpy.nan_to_num": Row("a, copy=True, nan=0.0, posinf=None, neginf=None", _same),
-    "Array.conj()": Row("a", _same),
-    "numpy.isclose": Row("a, b, rtol=1e-05, atol=1e-08, equal_nan=False", _close),
+    **dict.fromkeys(("numpy.round", "numpy.around"), Row("a, decimals=0, out=None", _rounded_to)),
+    "Array.round()": Row("a, decimals=0, out=None", _rounded_to),
+    "numpy.nan_to_num": Row("a, copy=True, nan=0.0, posinf=None, neginf=None", _same(dtypes.same)),
+    **{f"Array.{name}()": Row("a", _same(dtypes.same)) for name in ("conj", "conjugate")},
+    "numpy.isclose": Row(_CLOSE, _close),
+    "numpy.allclose": Row(_CLOSE, _all_close),
+    "numpy.array_equal": Row("a1, a2, equal_nan=False", _truth),
+    "numpy.sinc": Row("x", _mapped(dtypes.quotient)),
+    "numpy.angle": Row("x, deg=False", _mapped(_angle)),
+    **{f"numpy.{name}": Row("x", _mapped(dtypes.real)) for name in ("real", "imag")},
 }
-TABLE.update({operator: TABLE[f"numpy.{name}"] for operator, name in _OPERATORS.items()} | {"**": binary(_power)})
+_OUTER = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "equal", "less", "less_equal", "greater", "greater_equal")
+TABLE: dict[str, Row] = {
+    **_FUNCTIONS,
+    **{f"numpy.{name}.outer": Row("a, b, /", _outer(_FUNCTIONS[f"numpy.{name}"].rule)) for name in _OUTER},
+    **{operator: _FUNCTIONS[f"numpy.{name}"] for operator, name in _OPERATORS.items()},
+    "**": binary(_raised),
+}

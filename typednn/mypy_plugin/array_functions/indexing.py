@@ -14,7 +14,11 @@ from typednn.mypy_plugin.array_functions.rows import (
     Shape,
     broadcast,
     fits_into,
+    gathered,
+    into,
+    kind_of,
     made,
+    replaced,
     total,
     written,
 )
@@ -27,14 +31,14 @@ def _read(o: Operands) -> Value:
     if shape is None:
         return UNKNOWN
     result = _indexed(o, shape, o["index"])
-    return UNKNOWN if result is None else made(result, dtypes.strong(o.kind("a")))
+    return UNKNOWN if result is None else made(result, o.kind("a"))
 
 
 def _assigned(o: Operands) -> Value:
     shape, value = o.shape("a"), o.shape("value")
     target = None if shape is None else _indexed(o, shape, o["index"])
     if target is not None and value is not None:
-        fits_into(value, target, o.differ, "assignment", drops=True)
+        fits_into(value, target, o.differ, "assignment", ones=True)
     return o["a"]
 
 
@@ -53,10 +57,9 @@ def _indexed(o: Operands, shape: Shape, index: Value) -> Shape | None:
         parts.append(Constant(Ellipsis))
     result: Shape = []
     arrays: list[Value] = []
-    first = None  # where the axes of index arrays go
-    apart, last = False, 0  # whether something stands between them: then NumPy puts their axes in front
+    first = apart = None  # where the axes of index arrays go
     place = 0
-    for number, part in enumerate(parts):
+    for part in parts:
         match part:
             case Constant(value=value) if value is Ellipsis:
                 result += shape[place : place + len(shape) - used]
@@ -64,20 +67,21 @@ def _indexed(o: Operands, shape: Shape, index: Value) -> Shape | None:
             case Constant(value=None):
                 result.append(ONE)
             case Slice():
-                result.append(_sliced(shape, place, part))
+                result.append(sliced(shape, place, part))
                 place += 1
             case Number() if not _is_advanced(parts):
                 _inside(shape, place, part)
                 place += 1
             case _:
-                apart = apart or (first is not None and number != last + 1)
-                first, last = len(result) if first is None else first, number
+                if first is not None and apart is None and len(result) != first:
+                    apart = 0  # separated by a slice: NumPy puts their axes first
+                first = len(result) if first is None else first
                 arrays.append(_as_indices(o, shape, place, part))
                 place += _axes_of(part) or 0
     if not arrays:
         return result
     common = broadcast(arrays, o.differ)
-    at = 0 if apart else first or 0
+    at = apart if apart is not None else first or 0
     return None if common is None else [*result[:at], *common, *result[at:]]
 
 
@@ -109,7 +113,7 @@ def _as_indices(o: Operands, shape: Shape, place: int, part: Value) -> Value:
         mask = part.flow.shape or []
         for offset, (size, given) in enumerate(zip(shape[place : place + len(mask)], mask, strict=True)):
             try:
-                o.meet(size if given != Dim.of(0) else None, given)
+                o.meet(size, given)
             except Conflict:
                 raise Misfit(
                     f"mask {written(mask)} on {written(shape)}: axis {place + offset} is {size} and {given}", part, offset
@@ -126,12 +130,14 @@ def _as_indices(o: Operands, shape: Shape, place: int, part: Value) -> Value:
 
 
 def _inside(shape: Shape, place: int, index: Value) -> None:
+    """Whether an axis has an element of this number."""
     size, number = shape[place], integer_of(index)
     if size is not None and size.value is not None and number is not None and not -size.value <= number < size.value:
         raise Misfit(f"index {number} of axis {place} of {written(shape)}: it has {size} elements")
 
 
-def _sliced(shape: Shape, place: int, part: Slice) -> Dim | None:
+def sliced(shape: Shape, place: int, part: Slice) -> Dim | None:
+    """The size of an axis after a slice."""
     size = shape[place]
     ends = (part.start, part.stop, part.step)
     numbers = [integer_of(each) for each in ends]
@@ -158,9 +164,8 @@ def _symbolic(size: Dim | None, part: Slice, numbers: Sequence[int | None], give
         if not given[0] and not given[1] and numbers[2] == -1:
             return size
         step = numbers[2]
-        first = numbers[0] if given[0] else 0
-        if step is not None and step > 1 and size is not None and not given[1] and first is not None and first >= 0:
-            return (size + (step - 1 - first)) // step
+        if step is not None and step > 1 and size is not None and not given[1] and (not given[0] or numbers[0] == 0):
+            return (size + (step - 1)) // step
         return None
     begin = start.size if isinstance(start, Number) else Dim.of(0) if not given[0] else None
     end = stop.size if isinstance(stop, Number) else size if not given[1] else None
@@ -172,6 +177,8 @@ def _symbolic(size: Dim | None, part: Slice, numbers: Sequence[int | None], give
         return None
     if end.value is not None and end.value < 0:
         end = size + end
+    if end.value == 1 and begin.value == 0:
+        return ONE  # of every size
     return end - begin if _within(end, size) and (begin.value is not None or _within(begin, size)) else None
 
 
@@ -193,20 +200,15 @@ def _taken(o: Operands) -> Value:
     shape, indices = o.shape("a"), o.shape("indices")
     if shape is None or indices is None:
         return UNKNOWN
-    place = o.axis("axis", len(shape), shape) if o.given("axis") else 0
-    if place is not None and Dim.of(0) in (total(shape) if not o.given("axis") else shape[place],):
-        rest = indices if not o.given("axis") else [*shape[:place], *indices, *shape[place + 1 :]]
-        if all(size is not None and (size.value or 0) > 0 for size in rest):
-            raise Misfit(f"take from {written(shape)}: an axis of no elements has none to take")
     if not o.given("axis"):
-        return made(indices, dtypes.strong(o.kind("a")))
-    return UNKNOWN if place is None else made([*shape[:place], *indices, *shape[place + 1 :]], dtypes.strong(o.kind("a")))
+        return into(o, indices, o.kind("a"))
+    shape = shape or [ONE]
+    place = o.axis("axis", len(shape), shape)
+    return into(o, None if place is None else replaced(shape, place, *indices), o.kind("a"))
 
 
 def _taken_along(o: Operands) -> Value:
     shape, indices = o.shape("arr"), o.shape("indices")
-    if not o.given("axis") and indices is not None and len(indices) != 1:
-        raise Misfit(f"take_along_axis: without an axis the indices need 1 axis, {written(indices)} has {len(indices)}")
     if shape is None or indices is None or not o.given("axis"):
         return UNKNOWN
     place = o.axis("axis", len(shape), shape)
@@ -216,14 +218,11 @@ def _taken_along(o: Operands) -> Value:
         return UNKNOWN
     masked = [made([ONE if axis == place else size for axis, size in enumerate(each)]) for each in (shape, indices)]
     common = broadcast(masked, o.differ)
-    return made(None if common is None else [*common[:place], indices[place], *common[place + 1 :]], dtypes.strong(o.kind("arr")))
+    return made(None if common is None else [*common[:place], indices[place], *common[place + 1 :]], o.kind("arr"))
 
 
 def _put_along(o: Operands) -> Value:
-    taken, value = _taken_along(o), o.shape("values")
-    target = o.shape("indices") if not o.given("axis") else taken.flow.shape if isinstance(taken, Array) else None
-    if target is not None and value is not None:
-        fits_into(value, target, o.differ, "values", drops=True)
+    _taken_along(o)
     return Constant(None)
 
 
@@ -234,9 +233,127 @@ def _nonzero(o: Operands) -> Value:
     return UNKNOWN if shape is None else Pack((made([None], "Int64"),) * len(shape), frozen=True)
 
 
+def _where_nonzero(o: Operands) -> Value:
+    shape = o.shape("a")
+    return UNKNOWN if shape is None else made([None, Dim.of(len(shape))], "Int64")
+
+
+def _some(o: Operands) -> Value:
+    """Those elements for which a condition holds."""
+    return made([None], o.kind("a"))
+
+
+def _compressed(o: Operands) -> Value:
+    shape, condition = o.shape("a"), o.shape("condition")
+    if condition is not None and len(condition) != 1:
+        raise Misfit(f"compress: the condition has {len(condition)} axes, needs one")
+    if not o.given("axis"):
+        return into(o, [None], o.kind("a"))
+    place = None if shape is None else o.axis("axis", len(shape), shape)
+    return into(o, None if shape is None or place is None else replaced(shape, place, None), o.kind("a"))
+
+
+def _bins(o: Operands) -> Value:
+    return made(o.shape("x"), "Int64")
+
+
+def _membership(o: Operands) -> Value:
+    return made(o.shape("element"), "Bool")
+
+
+def _interpolated(o: Operands) -> Value:
+    x, y = o.shape("xp"), o.shape("fp")
+    for shape in (x, y):
+        if shape is not None and len(shape) != 1:
+            raise Misfit(f"interp: the points have {len(shape)} axes, need one")
+    if x is not None and y is not None:
+        try:
+            o.meet(x[0], y[0])
+        except Conflict:
+            raise Misfit(f"interp: {x[0]} places, {y[0]} values", o["fp"], 0) from None
+        if any(each[0] is not None and each[0].value == 0 for each in (x, y)):
+            raise Misfit("interp: there are no points")
+    return made(o.shape("x"), dtypes.quotient("Float64", o.kind("fp")))
+
+
+def _open_mesh(o: Operands) -> Value:
+    found = gathered(o, "args")
+    if found is None:
+        return UNKNOWN
+    values, shapes = found
+    if any(len(shape) != 1 for shape in shapes):
+        raise Misfit("ix_: each index must have one axis")
+    whole = [dtypes.family(kind_of(each)) in ("Int", "UInt") for each in values]
+    sizes = [shape[0] if known else None for shape, known in zip(shapes, whole, strict=True)]
+    return Pack(
+        tuple(made([size if place == each else ONE for each in range(len(sizes))]) for place, size in enumerate(sizes)), frozen=True
+    )
+
+
+def _triangle_places(o: Operands, lower: int) -> Value:
+    rows, offset = o.integer("n"), o.integer("k")
+    columns = o.integer("m") if o.given("m") else rows
+    if rows is None or columns is None or offset is None:
+        return Pack((made([None], "Int64"),) * 2, frozen=True)
+    below = sum(min(columns, max(0, row + offset + lower)) for row in range(rows))
+    return Pack((made([Dim.of(below if lower else rows * columns - below)], "Int64"),) * 2, frozen=True)
+
+
+def _lexsorted(o: Operands) -> Value:
+    found, value = gathered(o, "keys"), o.shape("keys")
+    if found is not None and not found[1]:
+        raise Misfit("lexsort: needs a key")
+    shape = value[1:] if value else None
+    place = None if shape is None else o.axis("axis", len(shape) or 1, shape)
+    return made(shape if place is not None else None, "Int64")
+
+
+def _added_at(o: Operands) -> Value:
+    """``np.add.at(x, index, y)``."""
+    _assigned(Operands({"a": o["a"], "index": o["indices"], "value": o["b"]}, o.differ))
+    return Constant(None)
+
+
+def _copied(o: Operands) -> Value:
+    target, source = o.shape("dst"), o.shape("src")
+    if target is not None and source is not None:
+        fits_into(source, target, o.differ, "copyto", ones=True)
+    return Constant(None)
+
+
+def _deleted(o: Operands) -> Value:
+    shape, which = o.shape("arr"), o["obj"]
+    if shape is None:
+        return UNKNOWN
+    if not o.given("axis"):
+        shape = [total(shape)]
+    place = o.axis("axis", len(shape), shape) if o.given("axis") else 0
+    if place is None:
+        return UNKNOWN
+    size, number = shape[place], integer_of(which)
+    if number is None:
+        return made(replaced(shape, place, None), o.kind("arr"))
+    _inside(shape, place, which)
+    return made(replaced(shape, place, None if size is None else size - 1), o.kind("arr"))
+
+
+def _inserted(o: Operands) -> Value:
+    shape, values = o.shape("arr"), o.shape("values")
+    if shape is None:
+        return UNKNOWN
+    if not o.given("axis"):
+        shape = [total(shape)]
+    place = o.axis("axis", len(shape), shape) if o.given("axis") else 0
+    if place is None or integer_of(o["obj"]) is None:
+        return UNKNOWN
+    size = shape[place]
+    one = values == [] or (values is not None and len(shape) > 1 and len(values) < len(shape))
+    return made(replaced(shape, place, size + 1 if one and size is not None else None), o.kind("arr"))
+
+
 def _unique(o: Operands) -> Value:
     plain = all(o.flag(name) is False for name in ("return_index", "return_inverse", "return_counts")) and not o.given("axis")
-    return made([None], dtypes.strong(o.kind("ar"))) if plain else UNKNOWN
+    return made([None], o.kind("ar")) if plain else UNKNOWN
 
 
 def _searched(o: Operands) -> Value:
@@ -253,5 +370,20 @@ TABLE: dict[str, Row] = {
     "numpy.nonzero": Row("a", _nonzero),
     "Array.nonzero()": Row("a", _nonzero),
     "numpy.unique": Row("ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True", _unique),
+    "numpy.argwhere": Row("a", _where_nonzero),
+    "numpy.flatnonzero": Row("a", lambda o: made([None], "Int64")),
+    "numpy.extract": Row("condition, a", _some),
+    "numpy.compress": Row("condition, a, axis=None, out=None", _compressed),
+    "numpy.digitize": Row("x, bins, right=False", _bins),
+    "numpy.isin": Row("element, test_elements, assume_unique=False, invert=False, *, kind=None", _membership),
+    "numpy.interp": Row("x, xp, fp, left=None, right=None, period=None", _interpolated),
+    "numpy.ix_": Row("*args", _open_mesh),
+    "numpy.triu_indices": Row("n, k=0, m=None", lambda o: _triangle_places(o, 0)),
+    "numpy.tril_indices": Row("n, k=0, m=None", lambda o: _triangle_places(o, 1)),
+    "numpy.lexsort": Row("keys, axis=-1", _lexsorted),
+    **{f"numpy.{name}.at": Row("a, indices, b, /", _added_at) for name in ("add", "subtract", "multiply", "maximum", "minimum")},
+    "numpy.copyto": Row("dst, src, casting='same_kind', where=True", _copied),
+    "numpy.delete": Row("arr, obj, axis=None", _deleted),
+    "numpy.insert": Row("arr, obj, values, axis=None", _inserted),
     "numpy.searchsorted": Row("a, v, side='left', sorter=None", _searched),
 }

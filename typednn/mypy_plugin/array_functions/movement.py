@@ -6,26 +6,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from typednn.mypy_plugin.array_functions import dtypes
+from typednn.mypy_plugin.array_functions.joining import at_least
 from typednn.mypy_plugin.array_functions.rows import (
     ONE,
-    Differ,
     Misfit,
     Operands,
     Row,
     Rule,
     Shape,
     broadcast,
-    certain,
+    dtype_of,
     fits_into,
+    gathered,
     kind_of,
     made,
     position,
-    shape_of,
+    replaced,
     sizes_of,
     total,
     written,
 )
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Number, Pack, Value, integer_of, number
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Many, Number, Pack, Value, integer_of, number
 from typednn.shapes import Dim, same
 
 
@@ -34,13 +35,11 @@ def _ordered(o: Operands, shape: Shape, order: Sequence[int]) -> Value:
     value = o["a"]
     if isinstance(value, Array) and value.flow.axes is not None:
         return replace(value, flow=replace(value.flow, axes=tuple(value.flow.axes[place] for place in order), untouched=False))
-    return made([shape[place] for place in order], dtypes.strong(o.kind("a")))
+    return made([shape[place] for place in order], o.kind("a"))
 
 
 def _transpose(o: Operands) -> Value:
-    shape, axes = o.shape("a"), o.values.get("axes") or o["order"]
-    if "order" in o.values and isinstance(axes, Pack) and (not axes.items or isinstance(axes.items[0], Pack | Constant)):
-        axes = axes.items[0] if axes.items else Constant(None)
+    shape, axes = o.shape("a"), o["axes"]
     if shape is None:
         return UNKNOWN
     if axes == Constant(None):
@@ -52,6 +51,15 @@ def _transpose(o: Operands) -> Value:
     if len(set(known)) < len(known):
         raise Misfit(f"transpose {tuple(places)} of {written(shape)}: an axis stands twice; give each axis once")
     return _ordered(o, shape, known) if len(known) == len(places) == len(shape) else UNKNOWN
+
+
+def _transpose_method(o: Operands) -> Value:
+    """``x.transpose()``, ``x.transpose(1, 0)``, ``x.transpose((1, 0))``."""
+    axes = o["axes"]
+    if isinstance(axes, Pack) and len(axes.items) < 2:
+        inner = axes.items[0] if axes.items else Constant(None)
+        axes = inner if isinstance(inner, Pack | Constant) else axes
+    return _transpose(Operands({"a": o["a"], "axes": axes}, o.differ))
 
 
 def _matrix_transpose(o: Operands) -> Value:
@@ -92,7 +100,7 @@ def _reshaped(o: Operands) -> Value:
     shape, given = o.shape("a"), o["shape"]
     if isinstance(given, Pack) and len(given.items) == 1 and isinstance(given.items[0], Pack):
         given = given.items[0]
-    wanted, kind = sizes_of(given), dtypes.strong(o.kind("a"))
+    wanted, kind = sizes_of(given), o.kind("a")
     if wanted is None or shape is None:
         return made(wanted if wanted is None or _open(wanted) is None else _closed(wanted), kind)
     all_elements = total(shape)
@@ -132,7 +140,7 @@ def _share(shape: Shape, wanted: Shape, elements: Dim | None, rest: Dim | None) 
     if elements is None or rest is None:
         return None
     if not rest.terms:
-        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: -1 beside an axis of no elements can be any size")
+        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: -1 beside an axis of no elements")
     share = elements // rest
     if share * rest == elements:
         return share
@@ -143,7 +151,7 @@ def _share(shape: Shape, wanted: Shape, elements: Dim | None, rest: Dim | None) 
 
 def _flat(o: Operands) -> Value:
     shape = o.shape("a")
-    return UNKNOWN if shape is None else made([total(shape)], dtypes.strong(o.kind("a")))
+    return UNKNOWN if shape is None else made([total(shape)], o.kind("a"))
 
 
 def _expanded(o: Operands) -> Value:
@@ -153,16 +161,19 @@ def _expanded(o: Operands) -> Value:
     if shape is None or places is None:
         return UNKNOWN
     rest = iter(shape)
-    return made([ONE if place in places else next(rest) for place in range(len(shape) + count)], dtypes.strong(o.kind("a")))
+    return made([ONE if place in places else next(rest) for place in range(len(shape) + count)], o.kind("a"))
 
 
 def _squeezed(o: Operands) -> Value:
-    shape, kind = o.shape("a"), dtypes.strong(o.kind("a"))
+    shape, kind = o.shape("a"), o.kind("a")
     if shape is None:
         return UNKNOWN
     if not o.given("axis"):
         known = all(size is not None and size.value is not None for size in shape)
         return made([size for size in shape if size is not None and size.value != 1] if known else None, kind)
+    if not shape and isinstance(o["axis"], Number):
+        o.axis("axis", 1)
+        return made([], kind)
     places = o.axes("axis", len(shape), shape)
     if places is None:
         return UNKNOWN
@@ -173,23 +184,18 @@ def _squeezed(o: Operands) -> Value:
     return made([size for place, size in enumerate(shape) if place not in places], kind)
 
 
-def _kept(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape is None:
-        return UNKNOWN
-    if "axis" in o.values and o.given("axis"):
-        o.axes("axis", len(shape), shape)
-    return o["a"] if isinstance(o["a"], Array) else made(shape, dtypes.strong(o.kind("a")))
-
-
-def _flipped(least: int) -> Rule:
-    """``flipud`` and ``fliplr``, of arrays with as many axes."""
+def _kept(least: int = 0) -> Rule:
+    """The same shape; the array needs ``least`` axes."""
 
     def rule(o: Operands) -> Value:
         shape = o.shape("a")
-        if shape is not None and len(shape) < least:
-            raise Misfit(f"{written(shape)} has {len(shape)} axes, it needs {least}")
-        return _kept(o)
+        if shape is None:
+            return UNKNOWN
+        if len(shape) < least:
+            raise Misfit(f"{written(shape)}: needs {least} {'axis' if least == 1 else 'axes'}")
+        if "axis" in o.values and o.given("axis"):
+            o.axes("axis", len(shape), shape)
+        return o["a"] if isinstance(o["a"], Array) else made(shape, o.kind("a"))
 
     return rule
 
@@ -197,8 +203,8 @@ def _flipped(least: int) -> Rule:
 def _rolled(o: Operands) -> Value:
     shape = o.shape("a")
     if shape is not None:
-        o.axes("axis", len(shape), shape, once=False)
-    return _kept(Operands({"a": o["a"]}, o.differ))
+        o.places("axis", len(shape), shape)
+    return UNKNOWN if shape is None else made(shape, o.kind("a"))
 
 
 def _triangle(o: Operands) -> Value:
@@ -206,15 +212,19 @@ def _triangle(o: Operands) -> Value:
     if shape is None:
         return UNKNOWN
     if not shape:
-        raise Misfit("a number has no triangle; give an array of 1 axis or more")
-    return made(shape * 2 if len(shape) == 1 else shape, dtypes.strong(o.kind("a")))
+        raise Misfit("a number has no triangle")
+    return o["a"] if len(shape) > 1 and isinstance(o["a"], Array) else made(shape * 2 if len(shape) == 1 else shape, o.kind("a"))
 
 
 def _turned(o: Operands) -> Value:
     shape, times, axes = o.shape("a"), o.integer("k"), o["axes"]
     places = None if shape is None or not isinstance(axes, Pack) else o.axes("axes", len(shape), shape)
-    if shape is None or places is None or times is None or len(places) != 2:
+    if shape is None or places is None:
         return UNKNOWN
+    if len(places) != 2:
+        raise Misfit(f"rot90 over {len(places)} axes: needs two")
+    if times is None:
+        return made([None if place in places else size for place, size in enumerate(shape)], o.kind("a"))
     order = list(range(len(shape)))
     if times % 2:
         order[places[0]], order[places[1]] = places[1], places[0]
@@ -222,28 +232,33 @@ def _turned(o: Operands) -> Value:
 
 
 def _repeated(o: Operands) -> Value:
-    shape, kind, times = o.shape("a"), dtypes.strong(o.kind("a")), o["repeats"]
+    shape, kind = o.shape("a"), o.kind("a")
     if shape is None:
         return UNKNOWN
     if not o.given("axis"):
-        return made([_times(o, total(shape), times)], kind)
+        return made([_times(o, total(shape))], kind)
+    shape = shape or [ONE]
     place = o.axis("axis", len(shape), shape)
-    return UNKNOWN if place is None else made([*shape[:place], _times(o, shape[place], times), *shape[place + 1 :]], kind)
+    return UNKNOWN if place is None else made(replaced(shape, place, _times(o, shape[place])), kind)
 
 
-def _times(o: Operands, size: Dim | None, times: Value) -> Dim | None:
-    """The size of an axis each of whose elements is repeated so many times."""
-    counts = [integer_of(each) for each in (times.items if isinstance(times, Pack) else (times,))]
-    if any(count is not None and count < 0 for count in counts) and size not in (None, Dim.of(0)):
-        raise Misfit("repeat: an element cannot stand there less than 0 times")
-    if not isinstance(times, Pack):
-        return size * times.size if size is not None and isinstance(times, Number) else None
-    if len(counts) != 1 and size is not None and certain(size, Dim.of(len(counts)), o.differ):
-        raise Misfit(f"repeat: {len(counts)} counts for {size} elements")
-    known = [count for count in counts if count is not None]
-    if len(known) < len(counts) or (len(counts) == 1 and size is None):
+def _times(o: Operands, size: Dim | None) -> Dim | None:
+    """How many elements there are after each is repeated."""
+    times, counts = o["repeats"], o.shape("repeats")
+    if isinstance(times, Number):
+        return size * times.size if size is not None else None
+    if counts is not None and len(counts) > 1:
+        raise Misfit(f"repeat: the numbers have {len(counts)} axes")
+    given = counts[0] if counts else None
+    if given is None or size is None:
         return None
-    return size * known[0] if len(counts) == 1 and size is not None else Dim.of(sum(known))
+    numbers = [integer_of(each) for each in times.items] if isinstance(times, Pack) else [None]
+    known = [each for each in numbers if each is not None]
+    if given.value == 1:
+        return size * known[0] if known else None
+    if (given.value is not None and size.value is not None and given.value != size.value) or o.differ(given, size):
+        raise Misfit(f"repeat: {given} numbers for {size} elements", times)
+    return Dim.of(sum(known)) if len(known) == len(numbers) == size.value else None
 
 
 def _tiled(o: Operands) -> Value:
@@ -253,7 +268,7 @@ def _tiled(o: Operands) -> Value:
     rank = max(len(shape), len(times))
     ones: Shape = [ONE] * rank
     pairs = zip(ones[len(shape) :] + shape, ones[len(times) :] + times, strict=True)
-    return made([None if x is None or y is None else x * y for x, y in pairs], dtypes.strong(o.kind("a")))
+    return made([None if x is None or y is None else x * y for x, y in pairs], o.kind("a"))
 
 
 def _broadcast_to(o: Operands) -> Value:
@@ -262,7 +277,7 @@ def _broadcast_to(o: Operands) -> Value:
         if len(shape) > len(wanted):
             raise Misfit(f"broadcast of {written(shape)} to {written(wanted)}: axes are added in front only, none goes")
         fits_into(shape, wanted, o.differ, "broadcast")
-    return made(wanted, dtypes.strong(o.kind("a")))
+    return made(wanted, o.kind("a"))
 
 
 def _broadcast_arrays(o: Operands) -> Value:
@@ -270,7 +285,7 @@ def _broadcast_arrays(o: Operands) -> Value:
     if not isinstance(values, Pack):
         return UNKNOWN
     shape = broadcast(values.items, o.differ)
-    return Pack(tuple(made(shape, dtypes.strong(kind_of(each))) for each in values.items), frozen=True)
+    return Pack(tuple(made(shape, kind_of(each)) for each in values.items), frozen=True)
 
 
 def _padded(o: Operands) -> Value:
@@ -279,18 +294,16 @@ def _padded(o: Operands) -> Value:
         return UNKNOWN
     pairs = _pairs(widths, len(shape))
     if pairs is None:
-        return made([None] * len(shape), dtypes.strong(o.kind("a")))
+        return made([None] * len(shape), o.kind("a"))
     sizes = [None if size is None or pair is None else size + pair for size, pair in zip(shape, pairs, strict=True)]
-    return made(sizes, dtypes.strong(o.kind("a")))
+    return made(sizes, o.kind("a"))
 
 
-def _pairs(widths: Value, rank: int) -> "list[Dim | None] | None":
+def _pairs(widths: Value, rank: int) -> Shape | None:
     """What is added to each axis."""
     match widths:
-        case Number(size=size) | Pack(items=(Number(size=size),)):
-            return [*[size * 2] * rank]
-        case Pack(items=(Number(size=a), Number(size=b))):
-            return [*[a + b] * rank]
+        case Number() | Pack(items=[Number()] | [Number(), Number()]):
+            return [_added(widths)] * rank
         case Pack(items=items) if all(isinstance(each, Pack) for each in items):
             if len(items) not in (1, rank):
                 raise Misfit(f"pad: {len(items)} pairs for {rank} axes; give one pair for each axis")
@@ -304,27 +317,19 @@ def _added(pair: Value) -> Dim | None:
     match pair:
         case Pack(items=(Number(size=a), Number(size=b))):
             return a + b
-        case Pack(items=[Number(size=a)]):
+        case Number(size=a) | Pack(items=[Number(size=a)]):
             return a * 2
         case _:
             return None
 
 
-def with_rank(value: Value, rank: int, differ: Differ) -> Value:
-    """An array with at least ``rank`` axes, the further ones of one element."""
-    shape = shape_of(value, differ)
-    if shape is None or (len(shape) >= rank and isinstance(value, Array)):
-        return value if isinstance(value, Array) and shape is not None else UNKNOWN
-    after: Shape = [ONE] if rank == 3 and shape and len(shape) < 3 else []
-    before: Shape = [ONE] * (rank - len(shape) - len(after))
-    return made([*before, *shape, *after], dtypes.strong(kind_of(value)))
-
-
 def _at_least(rank: int) -> Row:
     def rule(o: Operands) -> Value:
-        values = o["arys"]
-        raised = [with_rank(each, rank, o.differ) for each in values.items] if isinstance(values, Pack) else []
-        return raised[0] if len(raised) == 1 else Pack(tuple(raised), frozen=True)
+        found = gathered(o, "arys")
+        if found is None:
+            return UNKNOWN
+        results = [made(at_least(shape, rank), kind_of(value)) for value, shape in zip(*found, strict=True)]
+        return results[0] if len(results) == 1 else Pack(tuple(results), frozen=True)
 
     return Row("*arys", rule)
 
@@ -348,23 +353,17 @@ def _attribute(name: str) -> Row:
 
 def _astype(o: Operands) -> Value:
     wanted, shape = o["dtype"], o.shape("a")
-    kind = wanted.kind if isinstance(wanted, DType) else dtypes.BY_NAME.get(str(wanted.value), "") if isinstance(wanted, Constant) else ""
+    kind = dtype_of(wanted) or ""
     return replace(o["a"], kind=kind) if isinstance(o["a"], Array) else made(shape, kind)
-
-
-def _real(o: Operands) -> Value:
-    return made(o.shape("a"), dtypes.real(o.kind("a")))
 
 
 def _windows(o: Operands) -> Value:
     shape, window = o.shape("x"), sizes_of(o["window_shape"])
     if shape is None or window is None:
         return UNKNOWN
-    axes = o.axes("axis", len(shape), shape, once=False)
+    axes = o.places("axis", len(shape), shape) if o.given("axis") else list(range(len(shape)))
     if axes is None:
         return UNKNOWN
-    if any(size is not None and size.value is not None and size.value < 0 for size in window):
-        raise Misfit(f"sliding_window_view: a window of {written(window)}")
     if len(axes) != len(window):
         raise Misfit(f"sliding_window_view: {len(window)} window sizes for {len(axes)} axes")
     result = list(shape)
@@ -374,19 +373,40 @@ def _windows(o: Operands) -> Value:
         if left is not None and left.value is not None and left.value < 1:
             raise Misfit(f"sliding_window_view: a window of {size} does not fit axis {place} of {written(shape)}")
         result[place] = left
-    return made([*result, *window], dtypes.strong(o.kind("x")))
+    return made([*result, *window], o.kind("x"))
 
 
-def _item(o: Operands) -> Value:
-    return UNKNOWN
+def _resized(o: Operands) -> Value:
+    return made(sizes_of(o["new_shape"]), o.kind("a"))
 
 
-_FLIP = Row("a, axis=None", _kept)
+def _rolled_axis(o: Operands) -> Value:
+    shape, start = o.shape("a"), o.integer("start")
+    place = None if shape is None else o.axis("axis", len(shape), shape)
+    if shape is None or place is None or start is None:
+        return UNKNOWN
+    goal = position(start, len(shape) + 1, shape) if start >= 0 else position(start, len(shape), shape)
+    order = [each for each in range(len(shape)) if each != place]
+    order.insert(goal - (place < goal), place)
+    return _ordered(o, shape, order)
+
+
+def _unstacked(o: Operands) -> Value:
+    shape = o.shape("x")
+    if shape == []:
+        raise Misfit("unstack of a number: it has no axis")
+    place = None if shape is None else o.axis("axis", len(shape), shape)
+    if shape is None or place is None:
+        return UNKNOWN
+    part, size = made(replaced(shape, place), o.kind("x")), shape[place]
+    count = None if size is None else size.value
+    return Pack((part,) * count, frozen=True) if count is not None and count <= 64 else Many(part)
+
 
 TABLE: dict[str, Row] = {
     "numpy.transpose": Row("a, axes=None", _transpose),
     "numpy.permute_dims": Row("a, axes=None", _transpose),
-    "Array.transpose()": Row("a, *order", _transpose),
+    "Array.transpose()": Row("a, *axes", _transpose_method),
     "Array.T": Row("a, axes=None", _transpose),
     "Array.mT": Row("a", _matrix_transpose),
     "numpy.matrix_transpose": Row("a, /", _matrix_transpose),
@@ -401,10 +421,13 @@ TABLE: dict[str, Row] = {
     "numpy.expand_dims": Row("a, axis", _expanded),
     "numpy.squeeze": Row("a, axis=None", _squeezed),
     "Array.squeeze()": Row("a, axis=None", _squeezed),
-    "numpy.flip": _FLIP,
-    "numpy.flipud": Row("a", _flipped(1)),
-    "numpy.fliplr": Row("a", _flipped(2)),
+    "numpy.flip": Row("a, axis=None", _kept()),
+    "numpy.flipud": Row("a", _kept(1)),
+    "numpy.fliplr": Row("a", _kept(2)),
     "numpy.roll": Row("a, shift, axis=None", _rolled),
+    "numpy.rollaxis": Row("a, axis, start=0", _rolled_axis),
+    "numpy.resize": Row("a, new_shape", _resized),
+    "numpy.unstack": Row("x, /, *, axis=0", _unstacked),
     "numpy.rot90": Row("a, k=1, axes=(0, 1)", _turned),
     "numpy.repeat": Row("a, repeats, axis=None", _repeated),
     "Array.repeat()": Row("a, repeats, axis=None", _repeated),
@@ -418,13 +441,12 @@ TABLE: dict[str, Row] = {
     **{f"Array.{name}": _attribute(name) for name in ("shape", "ndim", "size", "dtype")},
     "numpy.shape": _attribute("shape"),
     "numpy.ndim": _attribute("ndim"),
-    "Array.real": Row("a", _real),
-    "Array.imag": Row("a", _real),
-    "Array.copy()": Row("a, order='C'", _kept),
-    "numpy.copy": Row("a, order='K', subok=False", _kept),
+    **{f"Array.{name}": Row("a", lambda o: made(o.shape("a"), dtypes.real(o.kind("a")))) for name in ("real", "imag")},
+    "numpy.size": Row("a", _attribute("size").rule),
+    "Array.copy()": Row("a, order='C'", _kept()),
+    "numpy.copy": Row("a, order='K', subok=False", _kept()),
     "Array.astype()": Row("a, dtype, order='K', casting='unsafe', subok=True, copy=True", _astype),
     "numpy.tril": Row("a, k=0", _triangle),
     "numpy.triu": Row("a, k=0", _triangle),
     "numpy.lib.stride_tricks.sliding_window_view": Row("x, window_shape, axis=None, *, subok=False, writeable=False", _windows),
-    "Array.item()": Row("a, *args", _item),
 }

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.array_functions.elementwise import into
-from typednn.mypy_plugin.array_functions.rows import Conflict, Misfit, Operands, Row, Shape, broadcast, dtype_of, made, shape_of, written
-from typednn.mypy_plugin.array_functions.rows import kind_of as _kind
+from typednn.mypy_plugin.array_functions.rows import (
+    ONE,
+    Conflict,
+    Misfit,
+    Operands,
+    Row,
+    Shape,
+    broadcast,
+    dtype_of,
+    fits_into,
+    gathered,
+    into,
+    kind_of,
+    made,
+    position,
+    shape_of,
+    total,
+    written,
+)
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Pack, Value, integer_of
 from typednn.shapes import Dim
 
@@ -19,7 +35,7 @@ def _two(o: Operands, a: str, b: str) -> tuple[Shape, Shape] | None:
 
 
 def _sum_kind(o: Operands, a: str, b: str) -> str:
-    return dtypes.strong(dtypes.promoted(o.kind(a), o.kind(b)))
+    return dtypes.promoted(o.kind(a), o.kind(b))
 
 
 def _meet(o: Operands, x: Dim | None, y: Dim | None, message: str, blamed: Value, axis: int) -> None:
@@ -46,7 +62,10 @@ def matmul(o: Operands) -> Value:
     if before is None:
         return made(None, kind)
     ends = [*(a[-2:-1] if len(a) > 1 else []), *(b[-1:] if len(b) > 1 else [])]
-    return into(o, [*before, *ends], kind)
+    out = o.shape("out") if o.values.get("out", Constant(None)) != Constant(None) else None
+    if out is not None and len(out) >= len(ends):
+        fits_into(out[len(out) - len(ends) :], ends, o.differ, "out")
+    return into(o, [*before, *ends], kind, stretched=True, deeper=True)
 
 
 def _equal(o: Operands, x: Dim | None, y: Dim | None) -> bool:
@@ -59,7 +78,7 @@ def _dot(o: Operands) -> Value:
         return made(None, kind)
     a, b = shapes
     if not a or not b:
-        return made([*a, *b], kind)
+        return into(o, [*a, *b], kind)
     rows = b[-2] if len(b) > 1 else b[0]
     _meet(o, a[-1], rows, f"dot of {written(a)} and {written(b)}: {a[-1]} columns meet {rows} rows", o["b"], max(0, len(b) - 2))
     return into(o, [*a[:-1], *b[:-2], *(b[-1:] if len(b) > 1 else [])], kind)
@@ -78,22 +97,13 @@ def _inner(o: Operands) -> Value:
 
 def _outer(o: Operands) -> Value:
     shapes = _two(o, "a", "b")
-    return UNKNOWN if shapes is None else made([_elements(each) for each in shapes], _sum_kind(o, "a", "b"))
-
-
-def _elements(shape: Shape) -> Dim | None:
-    result = Dim.of(1)
-    for size in shape:
-        if size is None:
-            return None
-        result = result * size
-    return result
+    return into(o, None if shapes is None else [total(each) for each in shapes], _sum_kind(o, "a", "b"), stretched=True, deeper=True)
 
 
 def _vdot(o: Operands) -> Value:
     shapes = _two(o, "a", "b")
     if shapes is not None:
-        a, b = map(_elements, shapes)
+        a, b = map(total, shapes)
         _meet(o, a, b, f"vdot of {written(shapes[0])} and {written(shapes[1])}: {a} and {b} elements", o["b"], 0)
     return made([], _sum_kind(o, "a", "b"))
 
@@ -112,9 +122,7 @@ def _tensordot(o: Operands) -> Value:
         places = [[integer_of(each) for each in (side.items if isinstance(side, Pack) else (side,))] for side in axes.items]
         if None in places[0] or None in places[1]:
             return made(None, kind)
-        first, second = ([_place(each or 0, shape) for each in side] for side, shape in zip(places, (a, b), strict=True))
-        if len(set(first)) < len(first) or len(set(second)) < len(second):
-            raise Misfit(f"tensordot of {written(a)} and {written(b)}: give each axis once")
+        first, second = ([position(each or 0, len(shape), shape) for each in side] for side, shape in zip(places, (a, b), strict=True))
         if len(first) != len(second):
             raise Misfit(f"tensordot: {len(first)} axes meet {len(second)}")
     else:
@@ -125,18 +133,12 @@ def _tensordot(o: Operands) -> Value:
     return made([*kept[0], *kept[1]], kind)
 
 
-def _place(place: int, shape: Shape) -> int:
-    if not -len(shape) <= place < len(shape):
-        raise Misfit(f"axis {place} of {written(shape)}: has {len(shape)} axes")
-    return place % len(shape)
-
-
 def _einsum(o: Operands) -> Value:
     operands, subscripts = o["operands"], o["subscripts"]
-    if not isinstance(operands, Pack) or not isinstance(subscripts, Constant) or not isinstance(subscripts.value, str):
+    text = subscripts.value if isinstance(subscripts, Constant) else None
+    if not isinstance(operands, Pack) or not isinstance(text, str):
         return UNKNOWN
-    text = subscripts.value
-    kind = dtypes.strong(dtypes.promoted(*map(_kind, operands.items)))
+    kind = dtypes.promoted(*map(kind_of, operands.items))
     inputs, arrow, output = text.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if not re.fullmatch(r"[A-Za-z.,]*", inputs) or not re.fullmatch(r"[A-Za-z.]*", output):
@@ -158,9 +160,12 @@ def _einsum(o: Operands) -> Value:
         if extra < 0 or (extra and not has_dots):
             raise Misfit(f'einsum "{text}": {term} names {len(before) + len(after)} axes, {written(shape)} has {len(shape)}', operand)
         places = [*zip(before, shape[: len(before)], strict=True), *zip(after, shape[len(shape) - len(after) :], strict=True)]
-        for letter in set(before + after):
-            _diagonal_of(o, text, letter, [size for each, size in places if each == letter], operand)
+        own: dict[str, Dim | None] = {}
         for letter, size in places:
+            if letter in own:
+                axis, message = shape.index(size), f'einsum "{text}": {letter} is {own[letter]} and {size}'
+                _meet(o, own[letter], size, message, operand, axis)
+            own[letter] = size
             _unify(o, text, sizes, letter, size, operand, shape)
         if has_dots:
             dots.append(made(shape[len(before) : len(shape) - len(after)]))
@@ -178,14 +183,8 @@ def _einsum(o: Operands) -> Value:
         raise Misfit(f'einsum "{text}": the output lacks the axes of ...')
     if has_dots and middle is None:
         return made(None, kind)
-    return made([*(sizes[each] for each in before), *((middle or []) if has_dots else []), *(sizes[each] for each in after)], kind)
-
-
-def _diagonal_of(o: Operands, text: str, letter: str, sizes: Shape, operand: Value) -> None:
-    """A letter that stands twice in one term: NumPy stretches nothing there."""
-    for size in sizes[1:]:
-        if sizes[0] != Dim.of(0):  # then NumPy takes the other size
-            _meet(o, sizes[0], size, f'einsum "{text}": {letter} is {sizes[0]} and {size}', operand, 0)
+    result = [*(sizes[each] for each in before), *((middle or []) if has_dots else []), *(sizes[each] for each in after)]
+    return into(o, result, kind, stretched=True)
 
 
 def _unify(o: Operands, text: str, sizes: dict[str, Dim | None], letter: str, size: Dim | None, operand: Value, shape: Shape) -> None:
@@ -213,46 +212,153 @@ def _square(shape: Shape, what: str, o: Operands, name: str) -> None:
     )
 
 
-def _of_square(what: str, gives: "Sequence[int] | None") -> Row:
+def _matrix(o: Operands, what: str, *, square: bool = False) -> Shape | None:
+    shape = o.shape("a")
+    if shape is not None and square:
+        _square(shape, what, o, "a")
+    elif shape is not None and len(shape) < 2:
+        raise Misfit(f"{what} of {written(shape)}: needs a matrix, 2 axes")
+    return shape
+
+
+def _of_square(what: str, parameters: str = "a") -> Row:
+    """A square matrix from a square matrix."""
+    return Row(parameters, lambda o: made(_matrix(o, what, square=True), dtypes.solved(o.kind("a"))))
+
+
+def _determinant(o: Operands) -> Value:
+    shape = _matrix(o, "det", square=True)
+    return made(None if shape is None else shape[:-2], dtypes.solved(o.kind("a")))
+
+
+def _slogdet(o: Operands) -> Value:
+    result = _determinant(o)
+    return Pack((result, result), frozen=True) if result is not UNKNOWN else UNKNOWN
+
+
+def _power(o: Operands) -> Value:
+    return made(_matrix(o, "matrix_power", square=True))
+
+
+def _eigenvalues(*, vectors: bool, symmetric: bool) -> Callable[[Operands], Value]:
     def rule(o: Operands) -> Value:
-        shape = o.shape("a")
+        shape = _matrix(o, "eigenvalues", square=True)
         if shape is None:
             return UNKNOWN
-        _square(shape, what, o, "a")
-        return made(shape if gives is None else [*shape[:-2], *(shape[place] for place in gives)], dtypes.quotient(o.kind("a")))
+        kind = dtypes.solved(o.kind("a")) if symmetric else ""  # eig gives complex numbers where it must
+        values = made(shape[:-1], dtypes.real(kind))
+        return Pack((values, made(shape, kind)), frozen=True) if vectors else values
 
-    return Row("a", rule)
+    return rule
+
+
+def _smaller(shape: Shape) -> Dim | None:
+    """The smaller one of the sizes of a matrix."""
+    a, b = shape[-2:]
+    if a is None or b is None:
+        return None
+    if a == b or a.value is None or b.value is None:
+        return a if a == b else None
+    return a if a.value < b.value else b
+
+
+def _svd(o: Operands) -> Value:
+    shape, kind, full = _matrix(o, "svd"), dtypes.solved(o.kind("a")), o.flag("full_matrices")
+    if shape is None:
+        return UNKNOWN
+    less = _smaller(shape)
+    values = made([*shape[:-2], less], dtypes.real(kind))
+    if o.flag("compute_uv") is not True:
+        return values if o.flag("compute_uv") is False else UNKNOWN
+    if full is None:
+        return UNKNOWN
+    left, right = (shape[-2], shape[-1]) if full else (less, less)
+    return Pack((made([*shape[:-2], shape[-2], left], kind), values, made([*shape[:-2], right, shape[-1]], kind)), frozen=True)
+
+
+def _singular_values(o: Operands) -> Value:
+    shape = o.shape("x")
+    if shape is None:
+        return UNKNOWN
+    if len(shape) < 2:
+        raise Misfit(f"svdvals of {written(shape)}: needs a matrix, 2 axes")
+    return made([*shape[:-2], _smaller(shape)], dtypes.real(dtypes.solved(o.kind("x"))))
+
+
+def _qr(o: Operands) -> Value:
+    shape, kind = _matrix(o, "qr"), dtypes.solved(o.kind("a"))
+    match o["mode"]:
+        case Constant(value="reduced") if shape is not None:
+            left = _smaller(shape)
+        case Constant(value="complete") if shape is not None:
+            left = shape[-2]
+        case Constant(value="r") if shape is not None:
+            return made([*shape[:-2], _smaller(shape), shape[-1]], kind)
+        case _:
+            return UNKNOWN
+    return Pack((made([*shape[:-1], left], kind), made([*shape[:-2], left, shape[-1]], kind)), frozen=True)
+
+
+def _pinv(o: Operands) -> Value:
+    shape = _matrix(o, "pinv")
+    return made(
+        None if shape is None else [*shape[:-2], shape[-1], shape[-2]],
+        dtypes.solved(o.kind("a")) if dtypes.family(o.kind("a")) == "Float" else "",
+    )
 
 
 def _solve(o: Operands) -> Value:
-    shapes = _two(o, "a", "b")
+    kind, shapes = dtypes.solved(o.kind("a"), o.kind("b")), _two(o, "a", "b")
     if shapes is None:
-        return UNKNOWN
+        return made(None, kind)
     a, b = shapes
-    kind = dtypes.promoted(*(dtypes.quotient(o.kind(name)) for name in ("a", "b")))
     _square(a, "solve", o, "a")
     if len(b) == 1:
         _meet(o, a[-1], b[0], f"solve: {a[-1]} equations, got {b[0]} right sides", o["b"], 0)
-        return made([*a[:-2], a[-1]], kind)
+        return made(a[:-1], kind)
     if not b:
-        raise Misfit("solve: the right side is a number, it needs an axis")
+        raise Misfit("solve: a number has no axis; the right sides need one")
     _meet(o, a[-1], b[-2], f"solve: {a[-1]} equations, got {b[-2]} rows", o["b"], len(b) - 2)
     before = broadcast([made(a[:-2]), made(b[:-2])], o.differ)
     return made(None if before is None else [*before, *b[-2:]], kind)
+
+
+def _least_squares(o: Operands) -> Value:
+    kind, shapes = dtypes.solved(o.kind("a"), o.kind("b")), _two(o, "a", "b")
+    if shapes is None:
+        return UNKNOWN
+    a, b = shapes
+    if len(a) != 2 or len(b) not in (1, 2):
+        raise Misfit(f"lstsq of {written(a)} and {written(b)}: needs a matrix, and a vector or a matrix")
+    _meet(o, a[0], b[0], f"lstsq: {a[0]} equations, got {b[0]} rows", o["b"], 0)
+    values = made([_smaller(a)], dtypes.real(kind))
+    return Pack((made([a[1], *b[1:]], kind), made([None], dtypes.real(kind)), UNKNOWN, values), frozen=True)
 
 
 def _kron(o: Operands) -> Value:
     shapes = _two(o, "a", "b")
     if shapes is None:
         return UNKNOWN
-    rank = max(map(len, shapes))
-    ones: Shape = [Dim.of(1)] * rank
-    pairs = zip(*(ones[len(each) :] + each for each in shapes), strict=True)
+    a, b = shapes
+    pairs = zip([ONE] * (len(b) - len(a)) + a, [ONE] * (len(a) - len(b)) + b, strict=True)
     return made([None if x is None or y is None else x * y for x, y in pairs], _sum_kind(o, "a", "b"))
 
 
-def _matrix(o: Operands, what: str) -> tuple[Shape, Dim | None, Dim | None] | None:
-    """The further axes, the rows and the columns."""
+def _cross(o: Operands) -> Value:
+    shapes = _two(o, "a", "b")
+    if shapes is None or o.integer("axis") != -1 or any(o.integer(name) != -1 for name in ("axisa", "axisb", "axisc")):
+        return UNKNOWN
+    a, b = shapes
+    sizes = [shape[-1].value if shape[-1] is not None else None for shape in shapes if shape]
+    if len(sizes) < 2 or any(size not in (None, 2, 3) for size in sizes):
+        raise Misfit(f"cross of {written(a)} and {written(b)}: the last axis must have 2 or 3 elements")
+    common = broadcast([made(a[:-1]), made(b[:-1])], o.differ)
+    if common is None or None in sizes:
+        return UNKNOWN
+    return made([*common, *([Dim.of(3)] if 3 in sizes else [])], _sum_kind(o, "a", "b"))
+
+
+def _two_places(o: Operands, what: str) -> tuple[Shape, int, int] | None:
     shape = o.shape("a")
     if shape is None:
         return None
@@ -262,29 +368,84 @@ def _matrix(o: Operands, what: str) -> tuple[Shape, Dim | None, Dim | None] | No
     if first is None or second is None:
         return None
     if first == second:
-        raise Misfit(f"{what} of {written(shape)}: axis1 and axis2 are both axis {first}")
-    return [size for place, size in enumerate(shape) if place not in (first, second)], shape[first], shape[second]
+        raise Misfit(f"{what} of {written(shape)}: axis1 and axis2 are both {first}")
+    return shape, first, second
 
 
 def _trace(o: Operands) -> Value:
-    matrix, wanted = _matrix(o, "trace"), dtype_of(o["dtype"])
-    return UNKNOWN if matrix is None else into(o, matrix[0], dtypes.summed(o.kind("a")) if wanted is None else wanted, exactly=True)
+    found, wanted = _two_places(o, "trace"), dtype_of(o["dtype"])
+    kind = dtypes.summed(o.kind("a")) if wanted is None else wanted
+    return into(o, None if found is None else [size for place, size in enumerate(found[0]) if place not in found[1:]], kind)
+
+
+def diagonal(rows: Dim | None, columns: Dim | None, offset: int | None) -> Dim | None:
+    """How many elements a diagonal has."""
+    if rows is None or columns is None or offset is None:
+        return None
+    if rows.value is not None and columns.value is not None:
+        return Dim.of(max(0, min(rows.value + min(offset, 0), columns.value - max(offset, 0))))
+    return rows if offset == 0 and rows == columns else None
 
 
 def _diagonal(o: Operands) -> Value:
-    matrix, offset = _matrix(o, "diagonal"), o.integer("offset")
-    if matrix is None:
+    found = _two_places(o, "diagonal")
+    if found is None:
         return UNKNOWN
-    return made([*matrix[0], diagonal_size(*matrix[1:], offset)], dtypes.strong(o.kind("a")))
+    shape, first, second = found
+    rest = [size for place, size in enumerate(shape) if place not in (first, second)]
+    return made([*rest, diagonal(shape[first], shape[second], o.integer("offset"))], o.kind("a"))
 
 
-def diagonal_size(rows: Dim | None, columns: Dim | None, offset: int | None) -> Dim | None:
-    """The number of elements on a diagonal of a matrix."""
-    if rows is None or columns is None or offset is None:
-        return None
-    if rows.value is None or columns.value is None:
-        return rows if offset == 0 and rows == columns else None
-    return Dim.of(max(0, min(rows.value + min(offset, 0), columns.value - max(offset, 0))))
+def _vecdot(o: Operands) -> Value:
+    shapes = _two(o, "x1", "x2")
+    if shapes is None:
+        return UNKNOWN
+    a, b = shapes
+    if not a or not b:
+        raise Misfit(f"vecdot of {written(a)} and {written(b)}: a number has no axis to sum over")
+    _meet(o, a[-1], b[-1], f"vecdot of {written(a)} and {written(b)}: last axes {a[-1]} and {b[-1]}", o["x2"], len(b) - 1)
+    return made(broadcast([made(a[:-1]), made(b[:-1])], o.differ), _sum_kind(o, "x1", "x2"))
+
+
+def _chained(o: Operands) -> Value:
+    found = gathered(o, "arrays")
+    if found is None or len(found[0]) < 2:
+        return UNKNOWN
+    values, shapes = found
+    for place, shape in enumerate(shapes):
+        if len(shape) != 2 and not (len(shape) == 1 and place in (0, len(shapes) - 1)):
+            raise Misfit(f"multi_dot: {written(shape)} is no matrix")
+    result = values[0]
+    for each in values[1:]:
+        result = matmul(Operands({"x1": result, "x2": each}, o.differ))
+    return result
+
+
+def _convolved(o: Operands) -> Value:
+    shapes = _two(o, "a", "v")
+    if shapes is None:
+        return UNKNOWN
+    for shape in shapes:
+        if len(shape) > 1:
+            raise Misfit(f"convolution of {written(shapes[0])} and {written(shapes[1])}: each needs one axis")
+        if shape and shape[0] is not None and shape[0].value == 0:
+            raise Misfit("convolution of no elements")
+    a, b = (shape[0] if shape else ONE for shape in shapes)
+    size = None
+    match o["mode"]:
+        case Constant(value="full") if a is not None and b is not None:
+            size = a + b - 1
+        case Constant(value="same" | "valid" as mode) if a is not None and b is not None and a.value is not None and b.value is not None:
+            size = Dim.of(max(a.value, b.value) if mode == "same" else abs(a.value - b.value) + 1)
+        case _:
+            pass
+    return made([size], _sum_kind(o, "a", "v"))
+
+
+def _correlated(o: Operands) -> Value:
+    if [] in (o.shape("a"), o.shape("v")):
+        raise Misfit("correlate: a number has no axis")
+    return _convolved(o)
 
 
 _PRODUCT = "x1, x2, /, out=None, *, casting='same_kind', order='K', dtype=None, subok=True"
@@ -299,9 +460,25 @@ TABLE: dict[str, Row] = {
     "numpy.tensordot": Row("a, b, axes=2", _tensordot),
     "numpy.einsum": Row("subscripts, *operands, out=None, dtype=None, order='K', casting='safe', optimize=False", _einsum),
     "numpy.kron": Row("a, b", _kron),
-    "numpy.linalg.inv": _of_square("inv", None),
-    "numpy.linalg.cholesky": Row("a, /, *, upper=False", _of_square("cholesky", None).rule),
-    "numpy.linalg.det": _of_square("det", ()),
+    "numpy.vecdot": Row("x1, x2, /", _vecdot),
+    "numpy.cross": Row("a, b, axisa=-1, axisb=-1, axisc=-1, axis=-1", _cross),
+    "numpy.convolve": Row("a, v, mode='full'", _convolved),
+    "numpy.correlate": Row("a, v, mode='valid'", _correlated),
+    "numpy.linalg.multi_dot": Row("arrays, *, out=None", _chained),
+    "numpy.linalg.inv": _of_square("inv"),
+    "numpy.linalg.cholesky": _of_square("cholesky", "a, /, *, upper=False"),
+    "numpy.linalg.det": Row("a", _determinant),
+    "numpy.linalg.slogdet": Row("a", _slogdet),
+    "numpy.linalg.matrix_power": Row("a, n", _power),
+    "numpy.linalg.eigh": Row("a, UPLO='L'", _eigenvalues(vectors=True, symmetric=True)),
+    "numpy.linalg.eigvalsh": Row("a, UPLO='L'", _eigenvalues(vectors=False, symmetric=True)),
+    "numpy.linalg.eig": Row("a", _eigenvalues(vectors=True, symmetric=False)),
+    "numpy.linalg.eigvals": Row("a", _eigenvalues(vectors=False, symmetric=False)),
+    "numpy.linalg.svd": Row("a, full_matrices=True, compute_uv=True, hermitian=False", _svd),
+    "numpy.linalg.svdvals": Row("x, /", _singular_values),
+    "numpy.linalg.qr": Row("a, mode='reduced'", _qr),
+    "numpy.linalg.pinv": Row("a, rcond=None, hermitian=False, *, rtol=None", _pinv),
+    "numpy.linalg.lstsq": Row("a, b, rcond=None", _least_squares),
     "numpy.linalg.solve": Row("a, b", _solve),
     "numpy.trace": Row("a, offset=0, axis1=0, axis2=1, dtype=None, out=None", _trace),
     "Array.trace()": Row("a, offset=0, axis1=0, axis2=1, dtype=None, out=None", _trace),

@@ -2,117 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.array_functions.elementwise import into
-from typednn.mypy_plugin.array_functions.rows import ONE, Misfit, Operands, Row, Rule, dtype_of, made, total, written
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Pack, Value
+from typednn.mypy_plugin.array_functions.rows import (
+    ONE,
+    Misfit,
+    Operands,
+    Row,
+    Rule,
+    Shape,
+    dtype_of,
+    fits_into,
+    into,
+    made,
+    replaced,
+    total,
+    written,
+)
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Number, Pack, Value
 from typednn.shapes import Dim
 
-Kind = Callable[[str], str]
+Kind = Callable[..., str]
 
 
-def _kept(kind: str) -> str:
-    return dtypes.strong(kind)
+def _axes(o: Operands, shape: Shape) -> list[int] | None:
+    """The axes that go; a number may count as an axis of one element."""
+    if not shape and isinstance(o["axis"], Number):
+        o.axis("axis", 1)
+        return []
+    return o.axes("axis", len(shape), shape)
 
 
-def _boolean(kind: str) -> str:
-    return "Bool"
-
-
-def _index(kind: str) -> str:
-    return "Int64"
+def _left(shape: Shape, axes: Sequence[int], *, keeps: bool) -> Shape:
+    return [ONE if place in axes else size for place, size in enumerate(shape) if keeps or place not in axes]
 
 
 def _reduction(kind: Kind, *, empty: bool = True, single: bool = False) -> Rule:
     """``empty``: an axis of no elements can be reduced; ``single``: along one axis, or all elements."""
 
     def rule(o: Operands) -> Value:
-        shape = o.shape("a")
+        shape, mask = o.shape("a"), o.values.get("where", Constant(True))
         wanted = dtype_of(o.values["dtype"]) if "dtype" in o.values else None
         result = kind(o.kind("a")) if wanted is None else wanted
-        if shape is None:
-            return made(None, result)
-        axes = o.axes("axis", len(shape), shape)
-        keeps = o.flag("keepdims") if "keepdims" in o.values else False
-        if single and isinstance(o["axis"], Pack):
-            return UNKNOWN
+        if shape is None or (single and isinstance(o["axis"], Pack)):
+            return into(o, None, result)
+        considered = o.shape("where") if mask != Constant(True) else None
+        if considered is not None:
+            fits_into(considered, shape, o.differ, "where")
+        axes, keeps = _axes(o, shape), o.flag("keepdims")
         if axes is None or keeps is None:
             return into(o, None, result)
-        sizes = [shape[place] for place in axes]
-        if (
-            not empty
-            and any(size is not None and size.value == 0 for size in sizes)
-            and o.values.get("initial", Constant(None)) == Constant(None)
-        ):
-            raise Misfit(f"an axis of no elements has no extreme: axis {tuple(axes)} of {written(shape)}")
-        after = [ONE if place in axes else size for place, size in enumerate(shape) if keeps or place not in axes]
-        return into(o, after, result, exactly=True)
+        after = _left(shape, axes, keeps=keeps)
+        started = o.values.get("initial", Constant(None)) != Constant(None)
+        if not empty and not started and any(shape[place] == Dim.of(0) for place in axes):
+            raise Misfit(f"{written(shape)}: an axis of no elements has no extreme")
+        return into(o, after, result)
 
     return rule
 
 
-def _running(o: Operands) -> Value:
-    shape, wanted = o.shape("a"), dtype_of(o["dtype"])
-    kind = dtypes.summed(o.kind("a")) if wanted is None else wanted
-    if shape is None:
-        return made(None, kind)
-    if not o.given("axis"):
-        return made([total(shape)], kind)
-    return UNKNOWN if o.axis("axis", len(shape), shape) is None else into(o, shape, kind, exactly=True)
+def _running(kind: Kind) -> Rule:
+    """Along one axis, or over all elements; a number counts as an axis of one element."""
 
-
-def _along(kind: Kind) -> Rule:
     def rule(o: Operands) -> Value:
-        shape = o.shape("a")
+        shape, wanted = o.shape("a"), dtype_of(o.values.get("dtype", Constant(None)))
+        result = kind(o.kind("a")) if wanted is None else wanted
         if shape is None:
-            return made(None, kind(o.kind("a")))
+            return into(o, None, result)
         if not o.given("axis"):
-            return made([total(shape)], kind(o.kind("a")))
-        return UNKNOWN if o.axis("axis", len(shape), shape) is None else made(shape, kind(o.kind("a")))
+            return into(o, [total(shape)], result)
+        shape = shape or [ONE]
+        return into(o, None if o.axis("axis", len(shape), shape) is None else shape, result)
 
     return rule
+
+
+def _sorted(o: Operands) -> Value:
+    shape = o.shape("a")
+    if shape is None:
+        return made(None, o.kind("a"))
+    if not o.given("axis"):
+        return made([total(shape)], o.kind("a"))
+    return made(None if o.axis("axis", len(shape), shape) is None else shape, o.kind("a"))
 
 
 def _differences(o: Operands) -> Value:
     shape, times = o.shape("a"), o.integer("n")
     if times == 0:
-        return made(shape, dtypes.strong(o.kind("a")))
+        return o["a"]
     place = None if shape is None else o.axis("axis", len(shape), shape)
-    if times is not None and times < 0:
-        raise Misfit(f"diff: n is {times}, it must be 0 or more")
-    if shape is None or place is None or times is None or o.given("prepend") or o.given("append"):
+    if shape is None or place is None or times is None or times < 0 or o.given("prepend") or o.given("append"):
         return UNKNOWN
     size = shape[place]
     less = None if size is None else size - times
-    if less is not None and less.value is not None and less.value < 0:
+    if less is not None and (less.value or 0) < 0:
         less = Dim.of(0)
-    if less is not None and less.value is None:
-        less = less if times == 0 else None if size is None or size.value is not None else less
-    return made([*shape[:place], less, *shape[place + 1 :]], "" if dtypes.family(o.kind("a")) == "Bool" else o.kind("a"))
+    return made(replaced(shape, place, less), o.kind("a"))
 
 
 def _norm(o: Operands) -> Value:
-    kind, keeps = dtypes.deviating(o.kind("x")), o.flag("keepdims")
-    if not o.given("axis") and not o.given("ord") and keeps is False:
-        return made([], kind)
-    shape = o.shape("x")
+    shape, kind, keeps = o.shape("x"), dtypes.real(dtypes.quotient(o.kind("x"))), o.flag("keepdims")
+    if shape is None or keeps is None:
+        return UNKNOWN
+    if not o.given("ord") and not o.given("axis"):
+        return made(_left(shape, range(len(shape)), keeps=keeps), kind)
+    axes = o.axes("axis", len(shape), shape)
+    if axes is None:
+        return UNKNOWN
+    if len(axes) not in (1, 2):
+        raise Misfit(f"norm of {written(shape)} over {len(axes)} axes: a vector has 1, a matrix 2")
+    return made(_left(shape, axes, keeps=keeps), kind)
+
+
+def _vector_norm(o: Operands) -> Value:
+    shape, keeps = o.shape("x"), o.flag("keepdims")
     axes = None if shape is None else o.axes("axis", len(shape), shape)
     if shape is None or axes is None or keeps is None:
         return UNKNOWN
-    if len(axes) not in (1, 2) and (o.given("axis") or (o.given("ord") and o["ord"] is not UNKNOWN)):
-        raise Misfit(f"norm of {written(shape)} over {len(axes)} axes: a norm is of a vector or of a matrix; give axis")
-    return made([ONE if place in axes else size for place, size in enumerate(shape) if keeps or place not in axes], kind)
+    return made(_left(shape, axes, keeps=keeps), dtypes.real(dtypes.quotient(o.kind("x"))))
+
+
+def _matrix_norm(o: Operands) -> Value:
+    shape, keeps = o.shape("x"), o.flag("keepdims")
+    if shape is None or keeps is None:
+        return UNKNOWN
+    if len(shape) < 2:
+        raise Misfit(f"matrix_norm of {written(shape)}: needs a matrix, 2 axes")
+    return made(_left(shape, [len(shape) - 2, len(shape) - 1], keeps=keeps), dtypes.real(dtypes.quotient(o.kind("x"))))
 
 
 def _quantile(o: Operands) -> Value:
     shape, q = o.shape("a"), o.shape("q")
-    axes = None if shape is None else o.axes("axis", len(shape), shape)
-    keeps = o.flag("keepdims")
+    axes, keeps = None if shape is None else _axes(o, shape), o.flag("keepdims")
     if shape is None or axes is None or keeps is None or q is None:
         return UNKNOWN
-    return made([*q, *(ONE if place in axes else size for place, size in enumerate(shape) if keeps or place not in axes)])
+    return into(o, [*q, *_left(shape, axes, keeps=keeps)], "", stretched=True, deeper=True)
+
+
+def _average(o: Operands) -> Value:
+    return UNKNOWN if o.given("weights") or o.flag("returned") is not False else _reduction(dtypes.quotient)(o)
+
+
+def _spread(kind: str) -> str:
+    return dtypes.real(dtypes.quotient(kind))
 
 
 def _bincount(o: Operands) -> Value:
@@ -122,55 +155,118 @@ def _bincount(o: Operands) -> Value:
     return made([None], "" if o.given("weights") else "Int64")
 
 
-_SUM = "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True"
+def _consecutive(o: Operands) -> Value:
+    shape = o.shape("a")
+    elements = None if shape is None else total(shape)
+    return made([None if elements is None else Dim.of(max(0, elements.value - 1)) if elements.value is not None else elements - 1])
+
+
+def _histogram(o: Operands) -> Value:
+    bins, edges = o["bins"], o.shape("bins")
+    if isinstance(bins, Number):
+        ends: Dim | None = bins.size + 1
+    elif edges is not None and len(edges) == 1:
+        ends = edges[0]
+    else:
+        return UNKNOWN
+    counts = made([None if ends is None else ends - 1], "" if o.given("weights") or o.given("density") else "Int64")
+    return Pack((counts, made([ends])), frozen=True)
+
+
+def _gradient(o: Operands) -> Value:
+    shape = o.shape("f")
+    if shape is None:
+        return UNKNOWN
+    axes = o.axes("axis", len(shape), shape)
+    if axes is None:
+        return UNKNOWN
+    if any(size is not None and size.value in (0, 1) for place, size in enumerate(shape) if place in axes):
+        raise Misfit(f"gradient of {written(shape)}: needs two elements or more along each axis")
+    result = made(shape, "Float64" if dtypes.family(dtypes.strong(o.kind("f"))) in ("Int", "UInt") else o.kind("f"))
+    return result if len(axes) == 1 else Pack((result,) * len(axes), frozen=True)
+
+
+def _trapezoid(o: Operands) -> Value:
+    shape = o.shape("y")
+    place = None if shape is None else o.axis("axis", len(shape), shape)
+    return UNKNOWN if shape is None or place is None or o.given("x") else made(replaced(shape, place))
+
+
+def _covariance(o: Operands) -> Value:
+    shape = o.shape("m")
+    if shape is None or o.given("y"):
+        return UNKNOWN
+    if len(shape) > 2:
+        raise Misfit(f"cov of {written(shape)}: needs a matrix, 2 axes at most")
+    rows = o.flag("rowvar")
+    size = ONE if len(shape) < 2 else None if rows is None else shape[0] if rows else shape[1]
+    return UNKNOWN if size is None or (size.value is None and rows is None) else made([] if size.value == 1 else [size, size])
+
+
+_FURTHER = "dtype=None, out=None, keepdims=False, initial=None, where=True"
+_SUM = f"a, axis=None, {_FURTHER}"
+_UFUNCS: dict[str, tuple[Kind, bool]] = {
+    "add": (dtypes.summed, True),
+    "multiply": (dtypes.summed, True),
+    "maximum": (dtypes.same, False),
+    "minimum": (dtypes.same, False),
+    "logical_and": (dtypes.boolean, True),
+    "logical_or": (dtypes.boolean, True),
+}
 _MEAN = "a, axis=None, dtype=None, out=None, keepdims=False, *, where=True"
 _EXTREME = "a, axis=None, out=None, keepdims=False, initial=None, where=True"
 _TEST = "a, axis=None, out=None, keepdims=False, *, where=True"
 _VARIANCE = "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None"
 
+_MEDIAN = "a, axis=None, *, overwrite_input=False, keepdims=False"  # out may have a wrong shape
+
 _ROWS: dict[str, Row] = {
     "sum": Row(_SUM, _reduction(dtypes.summed)),
     "prod": Row(_SUM, _reduction(dtypes.summed)),
-    "mean": Row(_MEAN, _reduction(dtypes.averaged)),
-    "std": Row(_VARIANCE, _reduction(dtypes.deviating)),
-    "var": Row(_VARIANCE, _reduction(dtypes.deviating)),
-    "max": Row(_EXTREME, _reduction(_kept, empty=False)),
-    "min": Row(_EXTREME, _reduction(_kept, empty=False)),
-    "any": Row(_TEST, _reduction(_boolean)),
-    "all": Row(_TEST, _reduction(_boolean)),
-    "argmax": Row("a, axis=None, out=None, *, keepdims=False", _reduction(_index, empty=False, single=True)),
-    "argmin": Row("a, axis=None, out=None, *, keepdims=False", _reduction(_index, empty=False, single=True)),
-    "cumsum": Row("a, axis=None, dtype=None, out=None", _running),
-    "cumprod": Row("a, axis=None, dtype=None, out=None", _running),
+    "mean": Row(_MEAN, _reduction(dtypes.quotient)),
+    "std": Row(_VARIANCE, _reduction(_spread)),
+    "var": Row(_VARIANCE, _reduction(_spread)),
+    "max": Row(_EXTREME, _reduction(dtypes.same, empty=False)),
+    "min": Row(_EXTREME, _reduction(dtypes.same, empty=False)),
+    "any": Row(_TEST, _reduction(dtypes.boolean)),
+    "all": Row(_TEST, _reduction(dtypes.boolean)),
+    "argmax": Row("a, axis=None, out=None, *, keepdims=False", _reduction(dtypes.index, empty=False, single=True)),
+    "argmin": Row("a, axis=None, out=None, *, keepdims=False", _reduction(dtypes.index, empty=False, single=True)),
+    "cumsum": Row("a, axis=None, dtype=None, out=None", _running(dtypes.summed)),
+    "cumprod": Row("a, axis=None, dtype=None, out=None", _running(dtypes.summed)),
 }
 
 TABLE: dict[str, Row] = {
     **{f"numpy.{name}": row for name, row in _ROWS.items()},
     **{f"Array.{name}()": row for name, row in _ROWS.items()},
+    **{f"numpy.nan{name}": _ROWS[name] for name in ("argmax", "argmin", "cumsum", "cumprod")},
     "numpy.amax": _ROWS["max"],
     "numpy.amin": _ROWS["min"],
     **{f"numpy.nan{name}": _ROWS[name] for name in ("sum", "prod", "mean", "std", "var")},
-    **{f"numpy.nan{name}": Row(_EXTREME, _reduction(_kept, empty=False)) for name in ("max", "min")},
-    "numpy.median": Row("a, axis=None, out=None, overwrite_input=False, keepdims=False", _reduction(dtypes.averaged)),
-    "numpy.count_nonzero": Row("a, axis=None, *, keepdims=False", _reduction(_index)),
-    "numpy.ptp": Row("a, axis=None, out=None, keepdims=False", _reduction(_kept, empty=False)),
-    "numpy.average": Row("a, axis=None, weights=None, returned=False, *, keepdims=False", lambda o: _average(o)),
-    "numpy.sort": Row("a, axis=-1, kind=None, order=None, *, stable=None", _along(_kept)),
-    "numpy.argsort": Row("a, axis=-1, kind=None, order=None, *, stable=None", _along(_index)),
-    "Array.argsort()": Row("a, axis=-1, kind=None, order=None, *, stable=None", _along(_index)),
-    "numpy.partition": Row("a, kth, axis=-1, kind='introselect', order=None", _along(_kept)),
-    "numpy.argpartition": Row("a, kth, axis=-1, kind='introselect', order=None", _along(_index)),
+    **{f"numpy.nan{name}": Row(_EXTREME, _reduction(dtypes.same, empty=False)) for name in ("max", "min")},
+    **dict.fromkeys(("numpy.median", "numpy.nanmedian"), Row(_MEDIAN, _reduction(dtypes.quotient))),
+    "numpy.count_nonzero": Row("a, axis=None, *, keepdims=False", _reduction(dtypes.index)),
+    "numpy.ptp": Row("a, axis=None, out=None, keepdims=False", _reduction(dtypes.same, empty=False)),
+    "numpy.average": Row("a, axis=None, weights=None, returned=False, *, keepdims=False", _average),
+    "numpy.sort": Row("a, axis=-1, kind=None, order=None, *, stable=None", _sorted),
+    "numpy.argsort": Row("a, axis=-1, kind=None, order=None, *, stable=None", _running(dtypes.index)),
+    "Array.argsort()": Row("a, axis=-1, kind=None, order=None, *, stable=None", _running(dtypes.index)),
+    "numpy.partition": Row("a, kth, axis=-1, kind='introselect', order=None", _sorted),
+    "numpy.argpartition": Row("a, kth, axis=-1, kind='introselect', order=None", _running(dtypes.index)),
     "numpy.diff": Row("a, n=1, axis=-1, prepend=None, append=None", _differences),
     "numpy.linalg.norm": Row("x, ord=None, axis=None, keepdims=False", _norm),
+    "numpy.linalg.vector_norm": Row("x, /, *, axis=None, keepdims=False, ord=2", _vector_norm),
+    "numpy.linalg.matrix_norm": Row("x, /, *, keepdims=False, ord='fro'", _matrix_norm),
+    "numpy.histogram": Row("a, bins=10, range=None, density=None, weights=None", _histogram),
+    "numpy.gradient": Row("f, *varargs, axis=None, edge_order=1", _gradient),
+    "numpy.trapezoid": Row("y, x=None, dx=1.0, axis=-1", _trapezoid),
+    "numpy.cov": Row("m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None", _covariance),
+    "numpy.ediff1d": Row("a", _consecutive),
+    **{f"numpy.{name}.reduce": Row(f"a, axis=0, {_FURTHER}", _reduction(kind, empty=empty)) for name, (kind, empty) in _UFUNCS.items()},
+    **{f"numpy.{name}.accumulate": Row("a, axis=0, dtype=None, out=None", _running(kind)) for name, (kind, _) in _UFUNCS.items()},
     "numpy.bincount": Row("x, /, weights=None, minlength=0", _bincount),
     **dict.fromkeys(
         ("numpy.quantile", "numpy.percentile"),
         Row("a, q, axis=None, out=None, overwrite_input=False, method='linear', keepdims=False", _quantile),
     ),
 }
-
-
-def _average(o: Operands) -> Value:
-    if o.given("weights") or o.flag("returned") is not False:
-        return UNKNOWN
-    return _reduction(dtypes.averaged)(o)

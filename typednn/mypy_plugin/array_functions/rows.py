@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Number, Pack, Reference, Value, integer_of, number
@@ -25,7 +25,8 @@ class Misfit(Exception):
 
     def __init__(self, message: str, operand: Value = UNKNOWN, axis: int | None = None) -> None:
         super().__init__(message)
-        self.operand, self.axis = operand, axis
+        self.operand: Value = operand
+        self.axis: int | None = axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +62,26 @@ class Operands:
         return kind_of(self.values[name])
 
     def axis(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> int | None:
-        """An axis, counted from the front; None where it is not known, and for a number: some functions let axis 0 of it pass."""
+        """An axis, counted from the front; None where it is not known."""
         place = self.integer(name)
-        return None if place is None or (not rank and place in (0, -1)) else position(place, rank, shown)
+        return None if place is None else position(place, rank, shown)
 
-    def axes(self, name: str, rank: int, shown: Sequence[Dim | None] = (), *, once: bool = True) -> list[int] | None:
+    def axes(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> list[int] | None:
         """One axis or several, or all of them; None where they are not known."""
         value = self.values[name]
         if value == Constant(None):
             return list(range(rank))
-        places = [integer_of(each) for each in (value.items if isinstance(value, Pack) else (value,))]
-        if not rank and not isinstance(value, Pack) and places[0] in (0, -1):
-            return None
-        known = [position(each, rank, shown) for each in places if each is not None]
-        if len(known) < len(places):
-            return None
-        if once and len(set(known)) < len(known):
+        places = self.places(name, rank, shown)
+        if places is not None and len(set(places)) < len(places):
             raise Misfit(f"axis {tuple(places)}: an axis stands twice")
-        return known
+        return places
+
+    def places(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> list[int] | None:
+        """One axis or several, of which one may stand twice."""
+        value = self.values[name]
+        numbers = [integer_of(each) for each in (value.items if isinstance(value, Pack) else (value,))]
+        known = [position(each, rank, shown) for each in numbers if each is not None]
+        return known if len(known) == len(numbers) else None
 
     def meet(self, a: Dim | None, b: Dim | None) -> Dim | None:
         """The size of two axes that must be equal; `Conflict` where they are not."""
@@ -138,9 +141,9 @@ def _signature(parameters: str) -> tuple[list[str], list[str], str, dict[str, Va
 
 
 def _literal(node: ast.expr) -> Value:
-    value: object = ast.literal_eval(node)
-    if isinstance(value, tuple):
-        return Pack(tuple(number(each) for each in cast("tuple[int, ...]", value)), frozen=True)
+    value = ast.literal_eval(node)
+    if isinstance(node, ast.Tuple):
+        return Pack(tuple(map(_literal, node.elts)), frozen=True)
     return number(value) if type(value) is int else Constant(value)
 
 
@@ -149,6 +152,7 @@ def _literal(node: ast.expr) -> Value:
 
 def made(shape: Sequence[Dim | None] | None, kind: str = "") -> Value:
     """An array."""
+    kind = dtypes.strong(kind)
     if shape is None:
         return Array(Flow.start(None), kind) if kind else UNKNOWN
     return Array(Flow.of(shape), kind)
@@ -198,7 +202,7 @@ def kind_of(value: Value) -> str:
         case Constant(value=float()):
             return dtypes.WEAK_FLOAT
         case Pack(items=items, keys=()) if items:
-            return dtypes.strong(dtypes.promoted(*map(kind_of, items)))
+            return dtypes.promoted(*(dtypes.strong(kind_of(each)) for each in items))
         case _:
             return ""
 
@@ -218,11 +222,6 @@ def dtype_of(value: Value) -> str | None:
             )
         case _:
             return ""
-
-
-def certain(a: Dim, b: Dim, differ: Differ) -> bool:
-    """Whether two sizes are certainly not equal."""
-    return not same(a, b) and ((a.value is not None and b.value is not None) or differ(a, b))
 
 
 def met(a: Dim | None, b: Dim | None, differ: Differ) -> Dim | None:
@@ -257,31 +256,61 @@ def _broadcast(a: Shape, b: Shape, left: Value, right: Value, differ: Differ) ->
     for place, (x, y) in enumerate(zip(ones[len(a) :] + a, ones[len(b) :] + b, strict=True)):
         if x is None or y is None:
             known = y if x is None else x
-            result.append(known if known is not None and known.value not in (None, 1) else None)
+            result.append(known if known is not None and (known.value or 1) > 1 else None)
         elif x.value == 1 or y.value == 1:
             result.append(y if x.value == 1 else x)
         elif same(x, y):
             result.append(x)
-        elif certain(x, y, differ):
+        elif (x.value is not None and y.value is not None) or differ(x, y):
             blamed = right if place - rank + len(b) >= 0 else left
             own = len(b) if blamed is right else len(a)
             raise Misfit(f"{written(a)} and {written(b)} do not fit together: axis {place} is {x} and {y}", blamed, place - rank + own)
         else:
-            result.append(x if x.value is not None else y if y.value is not None else None)
+            result.append(x if (x.value or 1) > 1 else y if (y.value or 1) > 1 else None)
     return result
 
 
-def fits_into(shape: Shape, target: Shape, differ: Differ, what: str, *, drops: bool = False) -> None:
-    """Demand that an array broadcasts to a shape that stays as it is; ``drops``: axes of one element in front may go."""
-    front = shape[: max(0, len(shape) - len(target))]
-    if front and not (drops and all(size is None or not certain(size, ONE, differ) for size in front)):
+def fits_into(shape: Shape, target: Shape, differ: Differ, what: str, *, ones: bool = False) -> None:
+    """Whether an array broadcasts to a shape that stays as it is; ``ones``: axes of one element in front may be too many."""
+    further = shape[: max(0, len(shape) - len(target))]
+    if further and not (ones and all(each is None or (each.value in (None, 1) and not differ(each, ONE)) for each in further)):
         raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}")
     for place, (x, y) in enumerate(zip(reversed(shape), reversed(target), strict=False)):
         if x is None or y is None or x.value == 1 or same(x, y):
             continue
-        if certain(x, y, differ):
+        if (x.value is not None and y.value is not None) or differ(x, y):
             axis = len(target) - 1 - place
             raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}: axis {axis} is {y} and gets {x}")
+
+
+def into(o: Operands, shape: Shape | None, kind: str, *, stretched: bool = False, deeper: bool = False) -> Value:
+    """The result, or ``out`` with it; it may be ``stretched`` along axes of one element, and have further axes in front."""
+    out = o.values.get("out", Constant(None))
+    if out == Constant(None):
+        return made(shape, kind)
+    target = o.shape("out")
+    if target is not None and shape is not None:
+        if not deeper and len(shape) != len(target):
+            raise Misfit(f"out: the result is {written(shape)}, out is {written(target)}")
+        fits_into(shape, target, o.differ, "out")
+        if not stretched:
+            fits_into(target, shape, o.differ, "out")
+    return out
+
+
+def gathered(o: Operands, name: str) -> "tuple[Sequence[Value], list[Shape]] | None":
+    """Several arrays in a tuple or list, and their shapes; None where one of them is not known."""
+    values = o[name]
+    if not isinstance(values, Pack) or values.keys:
+        return None
+    shapes = [shape_of(each, o.differ) for each in values.items]
+    known = [each for each in shapes if each is not None]
+    return (values.items, known) if len(known) == len(shapes) else None
+
+
+def replaced(shape: Shape, place: int, *sizes: Dim | None) -> Shape:
+    """A shape with other sizes in place of one axis."""
+    return [*shape[:place], *sizes, *shape[place + 1 :]]
 
 
 def position(place: int, rank: int, shown: Sequence[Dim | None] = ()) -> int:
@@ -294,9 +323,7 @@ def position(place: int, rank: int, shown: Sequence[Dim | None] = ()) -> int:
 
 def total(shape: Sequence[Dim | None]) -> Dim | None:
     """The number of elements."""
-    result = Dim.of(0) if Dim.of(0) in shape else ONE
-    if not result.terms:
-        return result
+    result = ONE
     for size in shape:
         if size is None:
             return None
@@ -313,14 +340,6 @@ def sizes_of(value: Value) -> Shape | None:
             return [each.size if isinstance(each, Number) else None for each in items]
         case _:
             return None
-
-
-def new_shape(value: Value) -> Shape | None:
-    """The shape of a new array."""
-    sizes = sizes_of(value)
-    if any(size is not None and size.value is not None and size.value < 0 for size in sizes or ()):
-        raise Misfit(f"no array has the shape {written(sizes or ())}")
-    return sizes
 
 
 def listed(shape: Sequence[Dim | None]) -> str:

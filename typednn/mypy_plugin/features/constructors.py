@@ -176,10 +176,13 @@ def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str,
     if not fields:
         return {}
     inner = _inside(context, info.module_name, info, info)
-    values = {name: _default(inner, parsed(default)) if default else UNKNOWN for name, default in fields}
+    values: dict[str, Value] = {name: _default(inner, parsed(default)) if default else UNKNOWN for name, default in fields}
     if call is not None:
         named = {name: call.keywords[name] for name in values.keys() & call.keywords.keys()}
-        values = dict.fromkeys(values, UNKNOWN) if call.spread else values | dict(zip(_given(fields), call.arguments, strict=False)) | named
+        if call.spread:
+            values.update(dict.fromkeys(values, UNKNOWN))
+        else:
+            values.update({**dict(zip(_given(fields), call.arguments, strict=False)), **named})
     else:
         integers = {name for _, facts in classes.all_facts(info) for name in facts["integers"]}
         values |= {name: symbol(f"self·{name}", positive=name in classes.positive(info)) for name in integers & values.keys()}
