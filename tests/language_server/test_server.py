@@ -30,7 +30,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"}
 
 
-COMMAND = [sys.executable, "-W", "error", str(Path(__file__).with_name("with_facts.py"))]
+COMMAND = [sys.executable, "-W", "error", str(Path(__file__).with_name("with_failure.py"))]
 
 
 @pytest_lsp.fixture(scope="module", config=ClientServerConfig(server_command=COMMAND, server_env=_environment()))
@@ -131,12 +131,24 @@ async def test_a_cure_is_applied(client: LanguageClient, root: Path) -> None:
     document.close()
 
 
+FLAT = """from jaxtyping import Float
+from typednn import Array2, Array4
+from typednn.layers import Flatten, MaxPool2d
+
+
+def flat(x: Float[Array4, "batch 10 10 16"]) -> Array2:
+    y = Flatten().forward(MaxPool2d(2).forward(x))
+    return y
+"""
+
+
 async def test_hints_and_hover(client: LanguageClient, root: Path) -> None:
-    document = Document(client, root / "hints.py", "x = 1\ny = 2  # size: y = batch 400; 400 = 5*5*16, from MaxPool2d on 10x10x16\n")
-    (hint,) = await document.hints()
-    assert (hint.position, hint.label, hint.padding_left) == (types.Position(1, 1), "batch 400", True)
+    """What the plugin itself knows."""
+    document = Document(client, root / "hints.py", FLAT)
+    hints = [hint for hint in await document.hints() if hint.position.line == 6]
+    assert (hints[0].position, hints[0].label, hints[0].padding_left) == (types.Position(6, 5), "batch 400", True)
     identifier = types.TextDocumentIdentifier(document.uri)
-    hovered = await client.text_document_hover_async(types.HoverParams(identifier, types.Position(1, 0)))
+    hovered = await client.text_document_hover_async(types.HoverParams(identifier, types.Position(6, 4)))
     assert hovered is not None
     assert isinstance(hovered.contents, types.MarkupContent)
     assert hovered.contents.value == "y: batch 400\n\n400 = 5*5*16, from MaxPool2d on 10x10x16"

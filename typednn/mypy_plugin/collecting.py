@@ -1,6 +1,7 @@
 """What is known of a scope that was evaluated, as `facts` has it: sizes, mistakes with their cures, and where sizes are lost."""
 
 import ast
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,8 @@ def collect(body: Body) -> None:
     """Put what is known of a scope in place of what was known of it before."""
     if facts.collected is None:
         return
-    module = facts.collected.setdefault(body.module, facts.ModuleFacts(body.api.path))
+    path = os.path.abspath(body.api.path)
+    module = facts.collected.setdefault(path, facts.ModuleFacts(path))
     if body.function is None and body.outer is None:
         module.sizes, module.problems, module.functions = [], [], []
     elif body.function is not None:

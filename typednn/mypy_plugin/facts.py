@@ -71,5 +71,5 @@ class ModuleFacts:
     functions: list[Function] = field(default_factory=list[Function])
 
 
-collected: dict[str, ModuleFacts] | None = None  # by module name; None: nobody wants them, nothing is collected
+collected: dict[str, ModuleFacts] | None = None  # by absolute path; None: nobody wants them, nothing is collected
 checked_anew: set[str] = set()  # absolute paths of files that are checked even if mypy's cache has an answer

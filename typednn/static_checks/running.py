@@ -145,11 +145,9 @@ def _collecting(known: "dict[str, ModuleFacts] | None", anew: Sequence[str] = ()
         return
     from typednn.mypy_plugin import facts
 
-    collected: dict[str, ModuleFacts] = {}
-    facts.collected, facts.checked_anew = collected, {os.path.abspath(file) for file in anew}
+    facts.collected, facts.checked_anew = known, {os.path.abspath(file) for file in anew}
     try:
         yield
-        known.update({os.path.abspath(module.path): module for module in collected.values()})
     finally:
         facts.collected, facts.checked_anew = None, set()
 
