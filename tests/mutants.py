@@ -81,7 +81,7 @@ MUTANTS = [
     mutant(
         "With the plugin mypy says so in the editor, and typednn check to those who use another checker",
         "typednn/mypy_plugin/body.py",
-        "        self._report(lambda: self.api.fail(text, context, code=SHAPE))\n",
+        "            self.api.fail(text, context, code=SHAPE)\n",
         "",
         "tests/cli/test_check.py::test_a_wrong_size",
     ),
@@ -95,8 +95,8 @@ MUTANTS = [
     mutant(
         "Ranks need no plugin: mypy and pyright both refuse a Linear on images",
         "typednn/layer.py",
-        '    def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, G, G2]": ...\n',
-        '    def __rshift__(self, other: Part[Any, Next, G2]) -> "Chain[In, Next, str, G, G2]": ...\n',
+        '    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]": ...\n',
+        '    def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]": ...\n',
         "tests/typing/test_checkers.py::test_mypy",
     ),
     mutant(
