@@ -97,7 +97,7 @@ def undecided(model: Model, verdicts: Verdicts) -> bool:
 def by_luck(model: Model, static: str) -> bool:
     """Whether all that is refused is a promise of numbers for what has names: it holds for the sizes that were drawn, and not for any."""
     told = [line for line in static.splitlines() if line.endswith("[shape]")]
-    named = r" must return \"[^\"]*\": expects .* to be \d+, gets [^ ]*[a-z][^ ]*  \[shape\]$"
+    named = r" must return \"[^\"]*\": expects .* to be \d+, gets [^ ]*[a-z][^ ]*( \(= .*\))?  \[shape\]$"
     return model.form == "class" and not model.declared and model.promised and all(re.search(named, line) for line in told)
 
 

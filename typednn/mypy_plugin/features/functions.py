@@ -37,11 +37,19 @@ def method(call: Call, function: nodes.FuncDef) -> Value:
 
 def _both(call: Call, full: Call, function: nodes.FuncDef) -> Value:
     """By its annotations; and by its source, where arguments say more than annotations can: layers, numbers, functions."""
-    value, source = annotated(call), at_hand(call.context, function)
+    value, source = annotated(call, function), at_hand(call.context, function)
     values = (*full.arguments, *full.keywords.values())
     if value is None or source is None or (value is not UNKNOWN and all(isinstance(each, Array) for each in values)):
         return value or UNKNOWN
     return better(value, followed(full, source))
+
+
+def _of(function: nodes.FuncDef) -> tuple[str, classes.Signature] | None:
+    if function.info:
+        signature = classes.method(function.info, function.name)
+        return None if signature is None else (f"{function.info.name}.{function.name}", signature)
+    signature = classes.function_signature(function.type)
+    return None if signature is None else (function.name, signature)
 
 
 def better(promised: Value, found: Value) -> Value:
@@ -132,9 +140,11 @@ def called(call: Call) -> Value:
     return annotated(call) or UNKNOWN
 
 
-def annotated(call: Call) -> Value | None:
+def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None:
     """The result that annotations promise; None where an argument does not fit, which is reported."""
     named_signature = call.context.scope.signature(call.node)
+    if named_signature is None and function is not None and call.context.scope.keeps_signature(function):
+        named_signature = _of(function)  # where mypy did not tell: in a function that is followed
     if named_signature is None or call.spread:
         return UNKNOWN
     name, signature = named_signature
