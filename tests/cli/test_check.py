@@ -183,6 +183,12 @@ def test_coverage_and_watching_are_not_for_every_format(check: Check, put: Put) 
 def test_watching(put: Put, tmp_path: Path) -> None:
     """Mistakes come and go with the file, its imports and its syntax; Ctrl-C ends it without a word."""
     lines = LENET.splitlines()
+
+    def replace(name: str, text: str) -> None:
+        """All at once: a check that meets half a file is followed by another."""
+        put(f"{name}.new", text)
+        (tmp_path / f"{name}.new").replace(tmp_path / name)
+
     put("body.py", "\n".join(lines[:4]) + "\n")
     text = "\n".join([*lines[:2], "from body import body", "", *lines[4:]]) + "\n"
     put("lenet.py", text)
@@ -203,19 +209,19 @@ def test_watching(put: Put, tmp_path: Path) -> None:
             return told
 
         assert said() == "no size mistakes found in 1 file\n"
-        put("lenet.py", text.replace("Linear(400", "Linear(256"))
+        replace("lenet.py", text.replace("Linear(400", "Linear(256"))
         assert "Linear(256, 120) cannot follow" in said()
-        put("lenet.py", text + "def f(:\n")
+        replace("lenet.py", text + "def f(:\n")
         assert "invalid syntax  [syntax]" in said()
-        put("lenet.py", text)
+        replace("lenet.py", text)
         assert said() == "no size mistakes found in 1 file\n"
-        put("body.py", "\n".join(lines[:4]).replace("Conv2d(6, 16, 5)", "Conv2d(6, 8, 5)") + "\n")
+        replace("body.py", "\n".join(lines[:4]).replace("Conv2d(6, 16, 5)", "Conv2d(6, 8, 5)") + "\n")
         assert "gets 200" in said()
-        put("pyproject.toml", "[tool.mypy\n")
-        put("lenet.py", text + "\n")
+        replace("pyproject.toml", "[tool.mypy\n")
+        replace("lenet.py", text + "\n")
         assert process.stderr.readline().startswith("typednn check: pyproject.toml: cannot be read for mypy's settings")
         (tmp_path / "pyproject.toml").unlink()
-        put("lenet.py", text)
+        replace("lenet.py", text)
         assert "gets 200" in said()
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
