@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -195,9 +196,10 @@ def test_watching(put: Put, tmp_path: Path) -> None:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-W", "error", "-m", "typednn", "check", "lenet.py", "--watch"]
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process, ExitStack() as at_end:
         assert process.stdout is not None
         assert process.stderr is not None
+        at_end.callback(process.kill)  # also when the test fails
 
         def said() -> str:
             assert process.stdout is not None
@@ -219,7 +221,8 @@ def test_watching(put: Put, tmp_path: Path) -> None:
         assert "gets 200" in said()
         replace("pyproject.toml", "[tool.mypy\n")
         replace("lenet.py", text + "\n")
-        assert process.stderr.readline().startswith("typednn check: pyproject.toml: cannot be read for mypy's settings")
+        line = process.stderr.readline()
+        assert line.startswith("typednn check: pyproject.toml: cannot be read for mypy's settings"), line
         (tmp_path / "pyproject.toml").unlink()
         replace("lenet.py", text)
         assert "gets 200" in said()

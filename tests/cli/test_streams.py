@@ -171,3 +171,33 @@ def test_little_is_imported_before_the_guard() -> None:
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True, timeout=120)
     parts = {"__future__", "importlib", "importlib._bootstrap", "importlib._bootstrap_external", "warnings"}
     assert set(done.stdout.split()) <= {"typednn", "typednn.cli", "typednn.version", *parts}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs an interval timer")
+def test_ctrl_c_while_it_prints(tmp_path: Path) -> None:
+    """At any moment; nothing is printed twice."""
+    code = """
+import signal, sys
+from typednn.cli.output import safe_streams
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+number = 0
+with safe_streams():
+    for _ in range(500):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            while True:
+                number += 1
+                sys.stdout.write(f"{number}\\n")
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            pass
+"""
+    with (tmp_path / "printed").open("w") as printed:
+        subprocess.run([sys.executable, "-c", code], env=environment(), stdout=printed, check=True, timeout=120)
+    numbers = [int(line) for line in (tmp_path / "printed").read_text().split()]
+    assert len(numbers) > 500
+    assert numbers == sorted(set(numbers))

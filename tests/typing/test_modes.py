@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 import tomllib
 import venv
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -425,6 +426,15 @@ def test_warm(project: Project, verdicts: dict[str, list[str]]) -> None:
     assert project.mypy() == cold
     project.write("app.py", f"\n{app}")
     assert lines(project.mypy()) == {number + 1 for number in marked(*EDITS)}
+
+
+def test_saved_twice_in_a_second(project: Project, verdicts: dict[str, list[str]]) -> None:
+    """mypy alone would take the second text, which is as long as the first, for the one that it knows."""
+    moment = int(time.time()) + 60  # after mypy has begun
+    for edits, told in ([], []), (["default"], verdicts["default"]), ([], []):
+        project.edit(*edits)
+        os.utime(project.folder / "layers.py", (moment, moment))
+        assert project.mypy() == told
 
 
 def test_warm_after_an_edit_elsewhere(project: Project, verdicts: dict[str, list[str]]) -> None:

@@ -43,7 +43,7 @@ def _wrapped(stream: TextIO | None, own: TextIO | None, descriptor: int) -> Text
     if stream is not None:
         stream.flush()
     return io.TextIOWrapper(
-        io.BufferedWriter(_Descriptor(descriptor, "w", closefd=False)),
+        _Output(io.FileIO(descriptor, "w", closefd=False)),
         encoding=getattr(stream, "encoding", "utf-8"),
         errors="backslashreplace",
         line_buffering=getattr(stream, "line_buffering", False),
@@ -52,21 +52,30 @@ def _wrapped(stream: TextIO | None, own: TextIO | None, descriptor: int) -> Text
 
 
 @final
-class _Descriptor(io.FileIO):
-    """Standard output or error."""
+class _Output(io.BufferedWriter):
+    """Standard output or error.
 
-    _lost = False  # whether it could not be written
+    An error is met here, behind the buffer, and not where the descriptor is written: Ctrl-C that came there, in Python, after the bytes
+    were written would have the buffer write them again.
+    """
 
     def write(self, data: Any, /) -> int:
-        size = memoryview(data).nbytes
-        if self._lost:
-            return size
+        with self._kept():
+            super().write(data)
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        with self._kept():
+            super().flush()
+
+    @contextmanager
+    def _kept(self) -> Generator[None]:
         try:
-            return super().write(data)
+            yield
         except OSError as error:
-            self._lost = True
+            vars(self.raw)["write"] = len  # all else is dropped, also what the buffer still holds
             if self.fileno() == 2 or isinstance(error, BrokenPipeError):  # the reader, such as `head`, has closed the pipe
-                return size
+                return
             raise OSError(error.errno, error.strerror, "standard output") from None
 
 

@@ -29,6 +29,7 @@ An unknown size is silent, and a hook that fails leaves mypy's own answer: nothi
 
 import hashlib
 import os
+import time
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -73,14 +74,21 @@ class TypednnPlugin(Plugin):
         self.settings: options.Options = options.read(mypy_options.config_file)
         files = [*Path(__file__).parent.rglob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
+        self._began = int(time.time())
         self._checking = Checking(self.settings)
         self._reveals = Reveals(self._revealed)
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
-        """A change of settings, or of typednn itself, makes mypy check again."""
+        """A change of settings, or of typednn itself, makes mypy check again.
+
+        So does a file that was saved in the second in which mypy began, or later: mypy's cache knows a file by its size and by whole
+        seconds, and would take another text of the same second and size for the one that was checked.
+        """
         known = {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
-        anew = ctx.is_check and bool(facts.checked_anew) and os.path.abspath(ctx.path) in facts.checked_anew
-        return {**known, "anew": True} if anew else known
+        if ctx.is_check:
+            asked = bool(facts.checked_anew) and os.path.abspath(ctx.path) in facts.checked_anew
+            return {**known, "asked": True} if asked else known
+        return {**known, "just saved": True} if _saved(ctx.path) >= self._began else known
 
     # ------------------------------------------------------------------ reading
 
@@ -180,6 +188,14 @@ class TypednnPlugin(Plugin):
 
 
 # ------------------------------------------------------------------ what the hooks do
+
+
+def _saved(path: str) -> float:
+    """When the file was saved, in seconds; 0 of one that is gone."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _is_layer(info: TypeInfo) -> bool:
