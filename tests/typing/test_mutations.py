@@ -600,6 +600,27 @@ MUTATIONS = (
         ("bodies/faulty/gelu_backward",),
     ),
     Mutation(
+        "a function of single elements loses an open shape",
+        "array_functions/rows.py",
+        "_common(values.values()) if row.keeps else ()",
+        "()",
+        ("faulty/any_number_of_axes",),
+    ),
+    Mutation(
+        "open shapes of other lengths are not compared",
+        "sizes.py",
+        "    elif expected is not None and variadic(expected) is not None and len(expected) != len(shape):",
+        "    elif False:",
+        ("faulty/any_number_of_axes",),
+    ),
+    Mutation(
+        "open shapes are compared with known ones",
+        "sizes.py",
+        "    if any((variadic(group) is None) is not (place is None) for group in groups):\n        return",
+        "    pass",
+        ("correct/shapes_of_any_rank",),
+    ),
+    Mutation(
         "einsum is not compared",
         "array_functions/products.py",
         "        raise Misfit(f'einsum \"{text}\": {letter} is {earlier} and {size}', operand, shape.index(size)) from None",

@@ -83,6 +83,8 @@ def _assigned(body: Body, target: ast.expr, value: Value) -> Iterator[facts.Size
 def shown(value: Value) -> tuple[str, str] | None:
     """Sizes and where they come from; None where nothing is known."""
     match value:
+        case Array(open=shape) if shape:
+            return printed(written_shape(shape, " ")), ""
         case Array(flow=flow) if flow.axes:
             why = [f"{axis.size} = {', '.join(part for part in (axis.how, axis.origin) if part)}" for axis in flow.axes if axis.how]
             return printed(written_shape(flow.shape, " ")), printed("; ".join(why))
@@ -103,16 +105,23 @@ def losses(body: Body) -> list[facts.Loss]:
 def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
     """Each array that is computed: whether all its sizes are known; where they are not and its operands' are, what was lost."""
     unknown: set[int] = set()
+    targets = {id(target) for node in _walked(body) for target in _targets(node)}
     for node in reversed(list(_walked(body))):  # operands first
         origin = syntax.origin(node)
-        if not isinstance(node, _COMPUTED) or origin is None or not classes.is_array(body.type_of(origin)):
+        if not isinstance(node, _COMPUTED) or id(node) in targets or origin is None or not classes.is_array(body.type_of(origin)):
             continue
         value = body.evaluator.values.get(id(origin), UNKNOWN)
-        known = isinstance(value, Array) and value.flow.shape is not None and None not in value.flow.shape
+        known = isinstance(value, Array) and value.shape is not None and None not in value.shape
         first = not known and not any(id(each) in unknown for each in ast.walk(node) if each is not node)
         if not known:
             unknown.add(id(node))
         yield known, facts.Loss(span(origin), f"the sizes of {_short(node)} are not known") if first else None
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    """What a statement assigns to, which is not read."""
+    assigned = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign | ast.For) else []
+    return [each for target in assigned for each in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])]
 
 
 def _function(body: Body) -> facts.Function | None:

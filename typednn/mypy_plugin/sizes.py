@@ -1,14 +1,15 @@
 """Arrays and annotations: the array that an annotation promises, and whether an array fits it."""
 
 import ast
+from collections.abc import Set
 from dataclasses import replace
 
 from mypy.nodes import TypeInfo, Var
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
-from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Reference, Value, known, lookup
-from typednn.shapes import Dim, Flow, Lookup, Shape, Unifier, parse, rank
+from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Reference, Value, known, lookup, written_shape
+from typednn.shapes import Dim, Flow, Lookup, Mismatch, Shape, Unifier, align, parse, rank
 
 # jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are checked by mypy.
 _PRECISIONS = (
@@ -27,15 +28,22 @@ def array(context: Context, shape: "Shape | None", kind: str = "") -> Value:
     sizes = known(shape, context.names)
     if sizes is None:
         return UNKNOWN
+    if variadic(sizes) is not None:
+        certain = tuple(size for size in sizes if size is not None)
+        return Array(Flow.start(None), kind, certain) if len(certain) == len(sizes) else UNKNOWN
     flow = Flow.of(sizes)
-    return Array(replace(flow, symbols={**{each: Dim.named(each) for each in context.names}, **flow.symbols}), kind)
+    return Array(replace(flow, symbols={**_symbols(context), **flow.symbols}), kind)
+
+
+def _symbols(context: Context) -> dict[str, Dim]:
+    return {name: Dim.named(name) for name in context.names if name[0] != "*"}
 
 
 def settled(context: Context, value: Value) -> Value:
     """What a function of NumPy gives: the names of this body stay what they are."""
     match value:
         case Array(flow=flow) if flow.axes is not None:
-            return replace(value, flow=replace(flow, symbols={**{each: Dim.named(each) for each in context.names}, **flow.symbols}))
+            return replace(value, flow=replace(flow, symbols={**_symbols(context), **flow.symbols}))
         case Pack(items=items, keys=()):
             return replace(value, items=tuple(settled(context, each) for each in items))
         case _:
@@ -44,9 +52,38 @@ def settled(context: Context, value: Value) -> Value:
 
 def promised(context: Context, text: str, kind: str, attributes: Lookup) -> Value:
     """The array that an annotation of this body, or of a field, describes."""
+    return array(context, within(context, attributes).result(text), kind)
+
+
+def within(context: Context, attributes: Lookup, names: Set[str] | None = None) -> Unifier:
+    """The names of this body, or some of them, stand for themselves."""
     unifier = Unifier(attributes, context.comparison())
-    unifier.sizes.update({name: Dim.named(name) for name in context.names})
-    return array(context, unifier.result(text), kind)
+    for name in context.names if names is None else names:
+        if name[0] == "*":
+            unifier.groups[name[1:]] = (Dim.named(name),)
+        else:
+            unifier.sizes[name] = Dim.named(name)
+    return unifier
+
+
+def variadic(shape: Shape) -> int | None:
+    """The place of ``*shape``, which stands for any number of axes."""
+    return next((place for place, size in enumerate(shape) if size is not None and str(size)[:1] == "*"), None)
+
+
+def bind(context: Context, unifier: Unifier, text: str, value: Array) -> None:
+    """Match an array with an annotation, as far as that can be told of any number of axes."""
+    shape, slots = known(value.shape, context.names), parse(text)
+    if shape is None:
+        return
+    place, layout, expected = variadic(shape), align(slots, len(shape)), unifier.result(text)
+    groups = [unifier.groups[slot.text] for slot in slots if slot.variadic and slot.text in unifier.groups]
+    if any((variadic(group) is None) is not (place is None) for group in groups):
+        return
+    if place is None or (layout is not None and layout[place].variadic):
+        unifier.bind(text, shape)
+    elif expected is not None and variadic(expected) is not None and len(expected) != len(shape):
+        unifier.mismatches.append(Mismatch(None, "", written_shape(expected, " "), written_shape(shape, " "), text))
 
 
 def result(context: Context, unifier: Unifier, text: str, kind: str = "") -> Value:
@@ -57,7 +94,7 @@ def result(context: Context, unifier: Unifier, text: str, kind: str = "") -> Val
 def misfit(context: Context, unifier: Unifier, text: str, value: Value, node: ast.AST) -> str | None:
     """How an array contradicts an annotation: empty where mypy reports it, None where it may fit."""
     if isinstance(value, Array):
-        unifier.bind(text, known(value.flow.shape, context.names))
+        bind(context, unifier, text, value)
     if not isinstance(value, Array) or not unifier.mismatches:
         return None
     mismatch = unifier.mismatches[0]
@@ -106,11 +143,9 @@ def keeps(context: Context, layer: Layer, name: str, value: Value, node: ast.AST
     field = classes.fields(info).get(name) if info is not None else None
     if field is not None and len(field[1]) == 1 and stored(context, layer, name) is not UNKNOWN:
         text = field[1][0][1]
-        unifier = Unifier(lookup(layer.attributes), context.comparison())
-        unifier.sizes.update({each: Dim.named(each) for each in context.names})
-        fits(context, unifier, f'{name} is "{text}": ', text, value, node)
+        fits(context, within(context, lookup(layer.attributes)), f'{name} is "{text}": ', text, value, node)
 
 
 def names_of(text: str) -> list[str]:
-    """The axis names of an annotation."""
-    return [slot.text for slot in parse(text) if slot.is_name]
+    """The axis names of an annotation; ``*shape`` of any number of axes."""
+    return [slot.key for slot in parse(text) if slot.key and (slot.is_name or slot.variadic)]

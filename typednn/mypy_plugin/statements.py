@@ -13,7 +13,7 @@ from mypy import nodes
 
 from typednn.mypy_plugin import classes, python
 from typednn.mypy_plugin.evaluator import Evaluator
-from typednn.mypy_plugin.sizes import class_of, fits, names_of, promised
+from typednn.mypy_plugin.sizes import class_of, fits, names_of, promised, within
 from typednn.mypy_plugin.syntax import changed, origin
 from typednn.mypy_plugin.values import (
     UNKNOWN,
@@ -30,7 +30,6 @@ from typednn.mypy_plugin.values import (
     join,
     unshared,
 )
-from typednn.shapes import Dim, Unifier
 
 
 @dataclass(eq=False)
@@ -135,12 +134,10 @@ class Statements(Evaluator):
         kind, text = promise
         if declared is None or not classes.is_array(declared) or not set(names_of(text)) <= self.names:
             return value
-        unifier = Unifier(self.attributes, self.comparison())
-        unifier.sizes.update({name: Dim.named(name) for name in self.names})
         if isinstance(value, Array):
-            fits(self, unifier, f'{target.id} is "{text}": ', text, value, statement.value)
+            fits(self, within(self, self.attributes), f'{target.id} is "{text}": ', text, value, statement.value)
         promised_array = promised(self, text, kind, self.attributes)
-        return promised_array if not isinstance(value, Array) or value.flow.shape is None else value
+        return promised_array if not isinstance(value, Array) or value.shape is None else value
 
     def _match(self, statement: ast.Match, env: Environment) -> Environment | None:
         """The first case that fits for sure, and all before it that may."""

@@ -76,10 +76,19 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """``flow`` is the shape with its history; ``kind`` jaxtyping's word for the dtype."""
+    """``flow`` is the shape with its history; ``kind`` jaxtyping's word for the dtype.
+
+    Where the number of axes is not known, ``open`` may hold the shape in names: one of its sizes is ``*shape``, any number of axes.
+    """
 
     flow: Flow
     kind: str = ""
+    open: tuple[Dim, ...] = ()
+
+    @property
+    def shape(self) -> "Sequence[Dim | None] | None":
+        """The sizes, also of any number of axes."""
+        return self.open or self.flow.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +278,7 @@ def join(a: Value, b: Value) -> Value:
             shape = [x if x is not None and y is not None and same(x, y) else None for x, y in zip(a.flow.shape, b.flow.shape, strict=True)]
             return Array(Flow.of(shape), a.kind if a.kind == b.kind else "")
         case Array(), Array():
-            return Array(Flow.start(None), a.kind if a.kind == b.kind else "")
+            return Array(Flow.start(None), a.kind if a.kind == b.kind else "", a.open if a.open == b.open else ())
         case Gradient(), Gradient() if a.fields.keys() == b.fields.keys():
             return Gradient(a.owner, {name: join(a.fields[name], b.fields[name]) for name in a.fields})
         case Layer(), Layer() if replace(a, shown="") == replace(b, shown=""):

@@ -14,7 +14,7 @@ Three answers are kept apart: *same* (whatever the sizes are), *differ* (whateve
 what differs is refused; what is open is decided by the first array. So nothing that could run is ever refused.
 """
 
-from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, label, number_of_axes, parse, rank, sizes
+from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, label, number_of_axes, parse, rank, sizes
 from typednn.shapes.dims import Dim, differ, same, solve
 from typednn.shapes.expressions import Lookup, evaluate, operation, unknown, write
 from typednn.shapes.flow import Axis, Constraint, Flow, side_by_side, split_contract
@@ -29,6 +29,7 @@ __all__ = [
     "Shape",
     "Slot",
     "Unifier",
+    "align",
     "differ",
     "evaluate",
     "label",

@@ -6,7 +6,7 @@ A rule raises `Misfit` where NumPy certainly raises. What it cannot know is unkn
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -97,10 +97,14 @@ Rule: TypeAlias = Callable[[Operands], Value]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``parameters`` is NumPy's signature: ``a, axis=None, *, keepdims=False``."""
+    """``parameters`` is NumPy's signature: ``a, axis=None, *, keepdims=False``.
+
+    ``keeps``: arrays of one shape give an array of that shape, whatever it is.
+    """
 
     parameters: str
     rule: Rule
+    keeps: bool = False
 
 
 class Conflict(Exception):
@@ -110,7 +114,20 @@ class Conflict(Exception):
 def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], differ: Differ) -> Value:
     """The result for these arguments; `Misfit` where NumPy raises."""
     values = _bound(row.parameters, arguments, keywords)
-    return UNKNOWN if values is None else row.rule(Operands(values, differ))
+    if values is None:
+        return UNKNOWN
+    result, shape = row.rule(Operands(values, differ)), _common(values.values()) if row.keeps else ()
+    return result if not shape or shape_of(result, differ) is not None else Array(Flow.start(None), kind_of(result), shape)
+
+
+def _common(values: Iterable[Value]) -> tuple[Dim, ...]:
+    """The open shape that all arrays among the arguments of a call have."""
+    shapes = {
+        value.open if isinstance(value, Array) else ()
+        for value in values
+        if not isinstance(value, Number | Constant | DType | Reference) and not (isinstance(value, Array) and value.flow.axes == ())
+    }
+    return shapes.pop() if len(shapes) == 1 else ()
 
 
 def _bound(parameters: str, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value] | None:

@@ -31,7 +31,7 @@ def _through(call: Call) -> Value | None:
     """By annotations; None where something does not fit, which is reported."""
     layer: Layer = call.receiver
     arguments = (*call.arguments, *call.keywords.values())
-    if len(layer.inputs) > 1:
+    if len(layer.inputs) > 1 or (arguments and isinstance(arguments[0], Array) and arguments[0].open and _plain(layer)):
         return _several(call, layer, arguments)
     x = arguments[0] if arguments else UNKNOWN
     try:
@@ -45,6 +45,11 @@ def _through(call: Call) -> Value | None:
         return UNKNOWN if after.shape is None else Array(after)
     call.context.scope.lost(f"{layer.label} is given an array of which no size is known", call.node)
     return Array(Flow.of([size if size is not None and size.value is not None else None for size in after.shape]))
+
+
+def _plain(layer: Layer) -> bool:
+    """Whether its annotations say what it does."""
+    return len(layer.inputs) == 1 and bool(layer.output) and not (layer.parts or layer.inner or layer.contracts or layer.where)
 
 
 def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value | None:

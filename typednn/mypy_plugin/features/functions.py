@@ -15,9 +15,9 @@ from mypy import nodes
 from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.context import Call, Context
 from typednn.mypy_plugin.features.constructors import bound, passed_on
-from typednn.mypy_plugin.sizes import class_of, fits, result, same_precision
+from typednn.mypy_plugin.sizes import bind, class_of, fits, result, same_precision
 from typednn.mypy_plugin.syntax import Alternatives
-from typednn.mypy_plugin.values import UNKNOWN, Array, Function, Layer, Pack, Partial, Reference, Value, known, lookup
+from typednn.mypy_plugin.values import UNKNOWN, Array, Function, Layer, Pack, Partial, Reference, Value, lookup
 from typednn.shapes import Unifier, unknown
 
 _SAME_FUNCTION = 3  # a function may call itself
@@ -167,7 +167,7 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
             if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):
                 return None
         elif len(fitting) == 1:
-            unifier.bind(fitting[0], known(argument.flow.shape, call.context.names))
+            bind(call.context, unifier, fitting[0], argument)
     if not any(signature["result"]):
         return UNKNOWN
     results = [
@@ -179,7 +179,7 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
 
 def _would_fit(call: Call, unifier: Unifier, kind: str, text: str, argument: Array) -> bool:
     trial = deepcopy(unifier)
-    trial.bind(text, known(argument.flow.shape, call.context.names))
+    bind(call.context, trial, text, argument)
     return not trial.mismatches and same_precision(kind, argument.kind)
 
 

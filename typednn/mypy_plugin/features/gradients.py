@@ -31,7 +31,7 @@ def _ends(layer: Layer) -> tuple[str, str, Lookup] | None:
 
 def _input_gradient(call: Call, layer: Layer, inputs: str, output: str, attributes: Lookup, next_grad: Value) -> Value:
     if inputs.split() == output.split() and all(slot.text and slot.variadic for slot in parse(inputs)):
-        return next_grad if isinstance(next_grad, Array) and next_grad.flow.shape is not None else UNKNOWN
+        return next_grad if isinstance(next_grad, Array) and next_grad.shape is not None else UNKNOWN
     unifier = Unifier(attributes, call.context.comparison())
     unifier.sizes.update({slot.text: Dim.named(slot.text + OWN) for slot in parse(inputs) if slot.is_name})
     wrong = misfit(call.context, unifier, output, next_grad, call.first)

@@ -6,10 +6,10 @@ from mypy import nodes
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
-from typednn.mypy_plugin.sizes import fits, misfit, names_of, same_precision
+from typednn.mypy_plugin.sizes import fits, misfit, names_of, same_precision, within
 from typednn.mypy_plugin.syntax import Alternatives
 from typednn.mypy_plugin.values import UNKNOWN, Array, Gradient, Pack, Value
-from typednn.shapes import Dim, Lookup, Unifier
+from typednn.shapes import Lookup
 
 
 def returned(
@@ -32,9 +32,7 @@ def returned(
 def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.AST) -> bool:
     problems: list[str] = []
     for kind, text in texts:
-        unifier = Unifier(attributes, context.comparison())
-        unifier.sizes.update({name: Dim.named(name) for name in context.names})
-        wrong = misfit(context, unifier, text, array, node)
+        wrong = misfit(context, within(context, attributes), text, array, node)
         if not same_precision(kind, array.kind):
             problems.append(f"{where} must return {kind}, gets {array.kind}")
         elif wrong is None:
@@ -60,8 +58,7 @@ def _input_gradient(
         case {"parameters": [_, [_, [[_, inputs]]]], "result": [[[_, output]]]}, {"parameters": [_, [_, [[_, next_grad]]]]}:
             # A name means the same in both where the same axis of the output has it.
             shared = {a for a, b in zip(names_of(output), names_of(next_grad), strict=False) if a == b}
-            unifier = Unifier(attributes, context.comparison())
-            unifier.sizes.update({name: Dim.named(name) for name in shared & context.names})
+            unifier = within(context, attributes, shared & context.names)
             fits(context, unifier, f"{where}: the gradient's input ", inputs, gradient.fields.get("input", UNKNOWN), node)
         case _:
             pass
