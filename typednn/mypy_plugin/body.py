@@ -80,7 +80,7 @@ class Body(Names):
         self.statements: list[ast.stmt] = syntax.block(_statements(scope))
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
-        nodes_within = [node for each in self.statements for node in ast.walk(each)]
+        nodes_within = [node for each in self.statements for node in syntax.walk(each)]
         self.rebound: frozenset[str] = frozenset(name for node in nodes_within if isinstance(node, outward) for name in node.names)
         if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
@@ -246,7 +246,7 @@ class Body(Names):
 
     def checked(self) -> bool:
         """Whether mypy has checked these statements, and did not leave them out."""
-        walked = (syntax.origin(node) for each in self.statements for node in ast.walk(each))
+        walked = (syntax.origin(node) for each in self.statements for node in syntax.walk(each))
         return any(isinstance(each, nodes.Expression) and self.type_of(each) is not None for each in walked)
 
     def _reach(self, context: Any) -> bool:
@@ -361,10 +361,10 @@ class Shape:
     @staticmethod
     @lru_cache(maxsize=1)
     def of(statement: ast.stmt) -> "Shape":
-        walked = list(ast.walk(statement))
+        walked = list(syntax.walk(statement))
         by_origin = {id(origin): node for node in walked if isinstance(node, ast.expr) and (origin := syntax.origin(node)) is not None}
         parents = {id(inner): node for node in walked for inner in ast.iter_child_nodes(node)}
-        targets = [each for node in walked if isinstance(node, ast.comprehension) for each in ast.walk(node.target)]
+        targets = [each for node in walked if isinstance(node, ast.comprehension) for each in syntax.walk(node.target)]
         names = {each.id for each in targets if isinstance(each, ast.Name)}
         lambdas = [node.args for node in walked if isinstance(node, ast.Lambda)]
         parameters = {each.arg for arguments in lambdas for each in [*arguments.args, *arguments.kwonlyargs]}

@@ -27,7 +27,7 @@ class Checking:
     def __init__(self, settings: Options) -> None:
         self.settings: Options = settings
         self.cache: ConstructionCache = ConstructionCache(None)
-        self._noticed: list[Any] = []  # the modules' checkers that `_last` was given to
+        self._noticed: dict[int, Any] = {}  # the modules' checkers that `_last` was given to, by id
         self._bodies: dict[int, Body] = {}  # by scope
         self._done: set[int] = set()  # scopes that were evaluated
         self._asked: set[int] = set()  # functions that are evaluated to see what is refused in them
@@ -41,10 +41,10 @@ class Checking:
         if run is not self.cache.run:
             self.cache, self._latest = ConstructionCache(run), None
             self._bodies.clear()
-            self._noticed = []
+            self._noticed.clear()
             self._done.clear()
-        if not any(each is api for each in self._noticed):
-            self._noticed.append(api)
+        if id(api) not in self._noticed:
+            self._noticed[id(api)] = api
             if not api.tree.is_stub and not getattr(api, "can_skip_diagnostics", False):
                 api.deferred_nodes.append(DeferredNode(_last(api), None))
 
@@ -84,7 +84,7 @@ class Checking:
         self.cache.faults = partial(self._faults, api)
         if (module := self._bodies.get(id(api.tree))) is not None:
             self.cache.held = module.held
-        self._noticed = [each for each in self._noticed if each is not api]
+        self._noticed.pop(id(api), None)
         self._latest = None
         for scope, around in _scopes(api.tree):
             body = self._bodies.get(id(scope))

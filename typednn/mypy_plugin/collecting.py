@@ -112,7 +112,7 @@ def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
             continue
         value = body.evaluator.values.get(id(origin), UNKNOWN)
         known = isinstance(value, Array) and value.shape is not None and None not in value.shape
-        first = not known and not any(id(each) in unknown for each in ast.walk(node) if each is not node)
+        first = not known and not any(id(each) in unknown for each in syntax.walk(node) if each is not node)
         if not known:
             unknown.add(id(node))
         yield known, facts.Loss(span(origin), f"the sizes of {_short(node)} are not known") if first else None

@@ -285,7 +285,7 @@ class Evaluator(Context):
         return value if isinstance(node, ast.List | ast.ListComp | ast.Call | ast.BinOp | ast.Dict) else unshared(value)
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension], env: Environment) -> Value:
-        nodes_within = ast.walk(ast.GeneratorExp(elt=element, generators=generators))
+        nodes_within = syntax.walk(ast.GeneratorExp(elt=element, generators=generators))
         leaked = {each.target.id: UNKNOWN for each in nodes_within if isinstance(each, ast.NamedExpr)}
         env |= leaked
         found = self._generated(element, generators, dict(env))

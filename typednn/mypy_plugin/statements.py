@@ -14,7 +14,7 @@ from mypy import nodes
 from typednn.mypy_plugin import classes, python
 from typednn.mypy_plugin.evaluator import Evaluator
 from typednn.mypy_plugin.sizes import class_of, fits, names_of, promised, within
-from typednn.mypy_plugin.syntax import changed, origin
+from typednn.mypy_plugin.syntax import changed, origin, walk
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -115,7 +115,7 @@ class Statements(Evaluator):
                     self._continues[-1].append(env)
                 return None
             case ast.FunctionDef(name=name, args=parameters, body=body, decorator_list=decorators):
-                plain = not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(statement)) and not decorators
+                plain = not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in walk(statement)) and not decorators
                 kept = self.captured(env)
                 env[name] = UNKNOWN
                 if plain:

@@ -45,6 +45,27 @@ def _name(name: str) -> ast.Name:
     return ast.Name(id=name.rstrip("'"), ctx=_LOAD)  # mypy writes f' for the second of two f
 
 
+def walk(node: ast.AST) -> list[ast.AST]:
+    """A node and all within it, as `ast.walk` without contexts and operators, in a third of its time."""
+    found = [node]
+    for each in found:
+        for name in _PARTS[type(each)]:
+            value = getattr(each, name, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found += [inner for inner in cast("list[object]", value) if isinstance(inner, ast.AST)]
+    return found
+
+
+# The fields of each kind of node that may hold nodes.
+_PARTS: dict[type, tuple[str, ...]] = {
+    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in ("id", "attr", "arg", "ctx", "op", "ops"))
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+
+
 # ------------------------------------------------------------------ expressions
 
 
@@ -366,6 +387,9 @@ def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.Func
 MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
 
 
+_CHANGING = (ast.Assign, ast.For, ast.NamedExpr, ast.AugAssign, ast.MatchAs, ast.MatchStar, ast.withitem, ast.Call)
+
+
 def targets(node: ast.AST) -> list[ast.expr]:
     """The targets that a statement or an expression assigns, or changes in place."""
     match node:
@@ -398,7 +422,8 @@ def changed(body: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def _changed_parts(statement: ast.stmt) -> Iterator[ast.AST]:
-    return (part for node in ast.walk(statement) for target in targets(node) for part in ast.walk(target))
+    changing = (node for node in walk(statement) if isinstance(node, _CHANGING))
+    return (part for node in changing for target in targets(node) for part in walk(target))
 
 
 def of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
@@ -414,13 +439,13 @@ def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
 
 def called_on_self(body: Iterable[ast.stmt]) -> set[str]:
     """The methods of self that statements call."""
-    called = (node.func for each in body for node in ast.walk(each) if isinstance(node, ast.Call))
+    called = (node.func for each in body for node in walk(each) if isinstance(node, ast.Call))
     return {function.attr for function in called if of_self(function)}
 
 
 def passed_on(body: Iterable[ast.stmt]) -> set[str]:
     """The attributes of self that statements pass on or store elsewhere: a list may then be changed there."""
-    values = (value for each in body for node in ast.walk(each) for value in _values_passed(node))
+    values = (value for each in body for node in walk(each) for value in _values_passed(node))
     return {value.attr for value in values if value is not None and of_self(value)}
 
 
@@ -432,7 +457,7 @@ _READERS = (
 
 def handed_on(body: Iterable[ast.stmt]) -> set[str]:
     """The names that statements pass on or store elsewhere, as `passed_on` the attributes."""
-    parts = (node for each in body for node in ast.walk(each) if not (isinstance(node, ast.Call) and decorator(node) in _READERS))
+    parts = (node for each in body for node in walk(each) if not (isinstance(node, ast.Call) and decorator(node) in _READERS))
     return {value.id for node in parts for value in _values_passed(node) if isinstance(value, ast.Name)}
 
 
@@ -450,7 +475,7 @@ def _values_passed(node: ast.AST) -> Sequence[ast.expr | None]:
 
 def copied(body: Iterable[ast.stmt]) -> set[str]:
     """The names whose value some assignment or loop gives to another name."""
-    assignments = (node for each in body for node in ast.walk(each) if isinstance(node, ast.Assign | ast.NamedExpr | ast.For))
+    assignments = (node for each in body for node in walk(each) if isinstance(node, ast.Assign | ast.NamedExpr | ast.For))
     values = (node.iter if isinstance(node, ast.For) else node.value for node in assignments)
     return {name for value in values for name in _names_in(value)}
 

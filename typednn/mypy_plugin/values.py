@@ -188,11 +188,28 @@ class Layer:
         """``batch 784 -> batch 10``; None where nothing is known."""
         if self.parts is None and not self.contracts and (len(self.inputs) != 1 or not self.output):
             return None
-        try:
-            each = [replace(self, contracts=(text,)) for text in self.contracts] or [self]
-            return EITHER.join(written_contract(one.trace(Flow.start(None))) for one in each)
-        except (StackError, ShapeError):
-            return None
+        if self.parts is None and not self.inner:
+            try:
+                return _contract(self.inputs, self.output, self.where, self.contracts, tuple(self.attributes.items()))
+            except TypeError:  # an attribute that has no hash, such as a layer
+                pass
+        return _traced(self)
+
+
+@lru_cache(maxsize=4096)
+def _contract(
+    inputs: tuple[str, ...], output: str, where: tuple[str, ...], contracts: tuple[str, ...], attributes: tuple[tuple[str, Value], ...]
+) -> str | None:
+    """Of a layer with these annotations and attributes: a program has many of them."""
+    return _traced(Layer("", "", inputs, output, dict(attributes), where, contracts=contracts))
+
+
+def _traced(layer: Layer) -> str | None:
+    try:
+        each = [replace(layer, contracts=(text,)) for text in layer.contracts] or [layer]
+        return EITHER.join(written_contract(one.trace(Flow.start(None))) for one in each)
+    except (StackError, ShapeError):
+        return None
 
 
 Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | DType | Slice | Function | Partial | Gradient | Reference | Layer
