@@ -69,7 +69,7 @@ def hints(page: Page, facts: "ModuleFacts", within: types.Range) -> Iterator[typ
     """Sizes behind assignments, layers and calls; a call that is assigned has its variable's."""
     assigned = {(size.span.line, size.text) for size in facts.sizes if size.kind == "assignment"}
     for size in sorted(facts.sizes, key=lambda size: (size.span.end_line, size.span.end_column)):
-        if size.kind == "argument" or (size.kind != "assignment" and (size.span.line, size.text) in assigned):
+        if size.kind != "assignment" and (size.span.line, size.text) in assigned:
             continue
         place = page.position(size.span.end_line, size.span.end_column)
         if within.start.line <= place.line <= within.end.line:

@@ -18,7 +18,7 @@ class Size:
     """Known sizes: ``text`` is "batch 14 14 6", of a layer "batch 784 -> batch 10"; ``name`` is the variable, empty for a call."""
 
     span: Span
-    kind: str  # "assignment", "layer", "call" or "argument"
+    kind: str  # "assignment", "layer" or "call"
     name: str
     text: str
     why: str = ""  # "400 = 5*5*16, from MaxPool2d on 10x10x16"
