@@ -4,7 +4,8 @@ import copy
 import gc
 import weakref
 from dataclasses import dataclass
-from typing import Any
+from enum import IntEnum
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -150,6 +151,17 @@ def test_kinds_of_chain() -> None:
     assert type(Input(3) >> ReLU()) is Chain
     assert len(ReLU() >> Tanh() >> PReLU()) == 3
     assert repr(Input(3) >> Linear(3, 2) >> ReLU()) == "Input(3) >> Linear(3, 2) >> ReLU()"
+
+
+def test_repr_writes_integers_of_any_kind_as_numbers() -> None:
+    """As the mypy plugin names the layer."""
+
+    class Width(IntEnum):
+        WIDE = 48
+
+    assert repr(Linear(Width.WIDE, 3)) == "Linear(48, 3)"
+    assert repr(Linear(cast("int", np.int64(4)), 3, bias=False)) == "Linear(4, 3, bias=False)"
+
 
 
 def five() -> Any:

@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from typednn.errors import TypednnError
 from typednn.module import delegation
 from typednn.module.state import Stateful
@@ -29,11 +31,16 @@ def arguments(module: Stateful) -> Iterator[str]:
     for name, value in constructor_arguments(module).items():
         default = parameters[name].default
         if parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
-            yield from map(repr, value)
+            yield from map(_written, value)
         elif default is inspect.Parameter.empty:
-            yield repr(value)
+            yield _written(value)
         elif value != default and not name.endswith("_init"):
-            yield f"{name}={value!r}"
+            yield f"{name}={_written(value)}"
+
+
+def _written(value: Any) -> str:
+    """``repr``; of an integer of any kind, such as NumPy's or an enum's, the number."""
+    return repr(value if isinstance(value, bool) or not isinstance(value, int | np.integer) else int(value))
 
 
 def rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
