@@ -13,6 +13,8 @@ Source: PyTorch's AdaptiveAvgPool2d.
 
 from typing import Any, Final
 
+from jaxtyping import Float
+
 from typednn.arrays import Array4, namespace
 from typednn.kernels.op import op
 from typednn.kernels.windows import Pair
@@ -29,7 +31,9 @@ def _shares(xp: Any, dtype: Any, image: Pair, output_size: Pair) -> Any:
     return (1.0 / (down[:, None, None] * across[:, None])).astype(dtype)
 
 
-def _forward(x: Array4, output_size: Pair) -> Array4:
+def _forward(
+    x: Float[Array4, "batch height width channels"], output_size: Pair
+) -> Float[Array4, "batch {output_size[0]} {output_size[1]} channels"]:
     """y; see above."""
     xp = namespace(x)
     _, height, width, _ = x.shape
@@ -39,7 +43,9 @@ def _forward(x: Array4, output_size: Pair) -> Array4:
     return y
 
 
-def _backward(next_grad: Array4, input_shape: tuple[int, ...]) -> Array4:
+def _backward(
+    next_grad: Float[Array4, "batch out_height out_width channels"], input_shape: tuple[int, ...]
+) -> Float[Array4, "batch height width channels"]:
     """dx, shaped ``input_shape``."""
     xp = namespace(next_grad)
     batch, height, width, channels = input_shape

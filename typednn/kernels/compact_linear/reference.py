@@ -9,12 +9,19 @@ out_features). bfloat16 is float32 without its lower 16 bits: 8 digits in base 2
 
 from typing import Any
 
-from typednn.arrays import Array1, Array2, namespace
+from jaxtyping import Float, Integer
+
+from typednn.arrays import Array1, Array2, IntArray2, namespace
 
 
-def forward(x: Array2, weight: Any, scale: Array1 | None = None, bias: Array1 | None = None) -> Array2:
-    """y (batch, out_features)."""
-    y: Array2 = x @ widened(weight, scale).astype(x.dtype).T
+def forward(
+    x: Float[Array2, "batch in_features"],
+    weight: Integer[IntArray2, "out_features in_features"],
+    scale: Float[Array1, " out_features"] | None = None,
+    bias: Float[Array1, " out_features"] | None = None,
+) -> Float[Array2, "batch out_features"]:
+    """y."""
+    y: Float[Array2, "batch out_features"] = x @ widened(weight, scale).astype(x.dtype).T
     if bias is not None:
         y = y + bias
     return y

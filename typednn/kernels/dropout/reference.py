@@ -14,6 +14,8 @@ Salmon, Moraes, Dror and Shaw 2011, "Parallel Random Numbers: As Easy as 1, 2, 3
 import math
 from typing import Any, Final, TypeVar
 
+from jaxtyping import Float
+
 from typednn.arrays import AnyArray, namespace
 
 X = TypeVar("X", bound=AnyArray)
@@ -25,8 +27,8 @@ LANES: Final = 16  # counters of 64 numbers
 WORD: Final = 0xFFFFFFFF
 
 
-def dropout(x: X, p: float, key: int, drawn: int, whole: bool = False) -> X:
-    """y, shaped like x."""
+def dropout(x: Float[X, "*shape"], p: float, key: int, drawn: int, whole: bool = False) -> Float[X, "*shape"]:
+    """y."""
     xp = namespace(x)
     if p >= 1:
         zeros: X = xp.zeros_like(x)

@@ -14,6 +14,7 @@ Source: PyTorch's Upsample.
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from jaxtyping import Float
 
 from typednn.arrays import Array4, namespace
 from typednn.kernels.windows import Pair
@@ -21,7 +22,9 @@ from typednn.kernels.windows import Pair
 Mode: TypeAlias = Literal["nearest", "bilinear"]
 
 
-def forward(x: Array4, scale_factor: Pair, mode: Mode, align_corners: bool) -> Array4:
+def forward(
+    x: Float[Array4, "batch height width channels"], scale_factor: Pair, mode: Mode, align_corners: bool
+) -> Float[Array4, "batch height*{scale_factor[0]} width*{scale_factor[1]} channels"]:
     """y; ``align_corners`` is read in mode "bilinear" only."""
     xp = namespace(x)
     batch, height, width, channels = x.shape
@@ -40,7 +43,9 @@ def forward(x: Array4, scale_factor: Pair, mode: Mode, align_corners: bool) -> A
     return y
 
 
-def backward(next_grad: Array4, scale_factor: Pair, mode: Mode, align_corners: bool) -> Array4:
+def backward(
+    next_grad: Float[Array4, "batch out_height out_width channels"], scale_factor: Pair, mode: Mode, align_corners: bool
+) -> Float[Array4, "batch out_height//{scale_factor[0]} out_width//{scale_factor[1]} channels"]:
     """dx, smaller than dy by ``scale_factor``."""
     xp = namespace(next_grad)
     (down, across), (_, height, width, _) = scale_factor, next_grad.shape
