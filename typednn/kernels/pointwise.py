@@ -263,7 +263,7 @@ add_scaled: Final = Formula(
 ).op("add_scaled")
 
 
-def _shrunk(weights: Any, factor: float) -> tuple[Any]:
+def _shrunk(weights: Float[AnyArray, "*shape"], factor: float) -> tuple[Float[AnyArray, "*shape"]]:
     return (weights * factor,)
 
 

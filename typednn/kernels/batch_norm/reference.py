@@ -88,8 +88,9 @@ def track(
     return running_mean + momentum * (mean - running_mean), running_var + momentum * (unbiased - running_var)
 
 
-def _rate(x: Any, variance: Any, eps: float) -> Any:
-    return (1 / namespace(x).sqrt(variance + eps)).astype(x.dtype)
+def _rate(x: AnyArray, variance: Float[Array1, " channels"], eps: float) -> Float[Array1, " channels"]:
+    rate: Array1 = (1 / namespace(x).sqrt(variance + eps)).astype(x.dtype)
+    return rate
 
 
 def _moved(x: Any, bias: Array1 | None) -> Any:

@@ -14,9 +14,9 @@ Source: PyTorch's Upsample.
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 
-from typednn.arrays import Array4, namespace
+from typednn.arrays import Array1, Array4, IntArray1, namespace
 from typednn.kernels.windows import Pair
 
 Mode: TypeAlias = Literal["nearest", "bilinear"]
@@ -68,7 +68,9 @@ def backward(
     return dx
 
 
-def read(size: int, scale: int, align_corners: bool) -> list[tuple[Any, Any]]:
+def read(
+    size: int, scale: int, align_corners: bool
+) -> list[tuple[Integer[IntArray1, " {size}*{scale}"], Float[Array1, " {size}*{scale}"]]]:
     """For each output pixel along an axis of ``size`` the two input pixels that it reads, low and high, each with its weight."""
     pixels = np.arange(size * scale)
     corners = pixels * ((size - 1) / max(size * scale - 1, 1))
