@@ -20,7 +20,10 @@ _NEXT: Pair = (1, 1)  # the dilation: a window's pixels are neighbours
 
 def forward(
     x: Float[Array4, "batch height width channels"], kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool
-) -> Float[Array4, "batch out_height out_width channels"]:
+) -> Float[
+    Array4,
+    "batch (height+2*{padding[0]}-{kernel_size[0]})//{stride[0]}+1 (width+2*{padding[1]}-{kernel_size[1]})//{stride[1]}+1 channels",
+]:
     """y; see above."""
     xp = namespace(x)
     batch, height, width, channels = x.shape

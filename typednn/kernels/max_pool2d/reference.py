@@ -24,8 +24,15 @@ def index_dtype(kernel_size: Pair) -> np.dtype[np.unsignedinteger]:
 
 def forward(
     x: Float[Array4, "batch height width channels"], kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair = (0, 0)
-) -> tuple[Float[Array4, "batch out_height out_width channels"], Integer[AnyIntArray, "batch out_height out_width channels"]]:
-    """(y, index)."""
+) -> tuple[
+    Float[
+        Array4,
+        "batch (height+2*{padding[0]}-{dilation[0]}*({kernel_size[0]}-1)-1)//{stride[0]}+1"
+        " (width+2*{padding[1]}-{dilation[1]}*({kernel_size[1]}-1)-1)//{stride[1]}+1 channels",
+    ],
+    Integer[AnyIntArray, "batch out_height out_width channels"],
+]:
+    """(y, index), of one shape."""
     xp = namespace(x)
     if padding != (0, 0):
         down, across = padding
