@@ -9,6 +9,8 @@ import warnings
 
 import numpy as np
 import pytest
+from beartype import beartype
+from jaxtyping import jaxtyped
 from strict_array import StrictArray, register, to_numpy
 
 import typednn.kernels
@@ -299,6 +301,13 @@ def test_runs_on_another_device(name, arguments, keywords, dtype):
             assert type(there) is StrictArray
             assert there.dtype == here.dtype
             np.testing.assert_array_equal(to_numpy(there), here)
+
+
+@each_case
+def test_annotations_are_true(name, arguments, keywords):
+    """The sizes that a reference's annotations state: mypy proves layers by them."""
+    reference = OPS[name].reference if name in OPS else function(name)
+    jaxtyped(reference, typechecker=beartype)(*filled(name, arguments, np.float32), **keywords)
 
 
 @each_case

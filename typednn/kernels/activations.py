@@ -5,11 +5,15 @@ The formulas are those of `typednn.kernels.pointwise`. Backward needs the output
 would give NaN.
 """
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from jaxtyping import Float
+
+from typednn.arrays import AnyArray
 from typednn.kernels import pointwise
 from typednn.kernels.elementwise import constant
 
+X = TypeVar("X", bound=AnyArray)
 Name: TypeAlias = Literal["identity", "relu", "leaky_relu", "sigmoid", "tanh"]
 
 
@@ -41,13 +45,15 @@ class Activation(NamedTuple):
 
     # ------------------------------------------------------------------ in references: arrays of any kind and dtype
 
-    def forward(self, z: Any) -> Any:
-        """y, shaped like z; z itself for ``identity``."""
-        return self._formulas[0].reference(z, *self._numbers)
+    def forward(self, z: Float[X, "*shape"]) -> Float[X, "*shape"]:
+        """y; z itself for ``identity``."""
+        y: X = self._formulas[0].reference(z, *self._numbers)
+        return y
 
-    def backward(self, next_grad: Any, y: Any) -> Any:
-        """dz, shaped like y."""
-        return self._formulas[1].reference(next_grad, y, *self._numbers)
+    def backward(self, next_grad: Float[X, "*shape"], y: Float[AnyArray, "*shape"] | None) -> Float[X, "*shape"]:
+        """dz."""
+        dz: X = self._formulas[1].reference(next_grad, y, *self._numbers)
+        return dz
 
     @property
     def _formulas(self) -> tuple[pointwise.Formula, pointwise.Formula]:

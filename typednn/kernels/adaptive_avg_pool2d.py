@@ -13,7 +13,9 @@ Source: PyTorch's AdaptiveAvgPool2d.
 
 from typing import Any, Final
 
-from typednn.arrays import Array4, namespace
+from jaxtyping import Float
+
+from typednn.arrays import Array3, Array4, namespace
 from typednn.kernels.op import op
 from typednn.kernels.windows import Pair
 
@@ -23,13 +25,16 @@ def _windows(size: int, count: int) -> list[slice]:
     return [slice(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
 
 
-def _shares(xp: Any, dtype: Any, image: Pair, output_size: Pair) -> Any:
-    """1 / n of each window, (rows, columns, 1)."""
+def _shares(xp: Any, dtype: Any, image: Pair, output_size: Pair) -> Float[Array3, "{output_size[0]} {output_size[1]} 1"]:
+    """1 / n of each window."""
     down, across = (xp.asarray([each.stop - each.start for each in _windows(*pair)]) for pair in zip(image, output_size, strict=True))
-    return (1.0 / (down[:, None, None] * across[:, None])).astype(dtype)
+    shares: Array3 = (1.0 / (down[:, None, None] * across[:, None])).astype(dtype)
+    return shares
 
 
-def _forward(x: Array4, output_size: Pair) -> Array4:
+def _forward(
+    x: Float[Array4, "batch height width channels"], output_size: Pair
+) -> Float[Array4, "batch {output_size[0]} {output_size[1]} channels"]:
     """y; see above."""
     xp = namespace(x)
     _, height, width, _ = x.shape
@@ -39,7 +44,9 @@ def _forward(x: Array4, output_size: Pair) -> Array4:
     return y
 
 
-def _backward(next_grad: Array4, input_shape: tuple[int, ...]) -> Array4:
+def _backward(
+    next_grad: Float[Array4, "batch out_height out_width channels"], input_shape: tuple[int, ...]
+) -> Float[Array4, "batch height width channels"]:
     """dx, shaped ``input_shape``."""
     xp = namespace(next_grad)
     batch, height, width, channels = input_shape

@@ -38,6 +38,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, TypeVar, cast, final
 
 import numpy as np
+from jaxtyping import Float
 
 from typednn.arrays import AnyArray, namespace
 from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan, type_of
@@ -61,7 +62,7 @@ P = TypeVar("P", bound=AnyArray)
 class Map(Protocol):
     """Arrays of one shape, then numbers; the result has that shape."""
 
-    def __call__(self, x: P, /, *others: Any) -> P: ...
+    def __call__(self, x: Float[P, "*shape"], /, *others: Any) -> Float[P, "*shape"]: ...
 
 
 @final
@@ -262,7 +263,7 @@ add_scaled: Final = Formula(
 ).op("add_scaled")
 
 
-def _shrunk(weights: Any, factor: float) -> tuple[Any]:
+def _shrunk(weights: Float[AnyArray, "*shape"], factor: float) -> tuple[Float[AnyArray, "*shape"]]:
     return (weights * factor,)
 
 

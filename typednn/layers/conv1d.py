@@ -93,13 +93,13 @@ class Conv1d(Layer[Array3, Array3, Conv1dGrad, S]):
         return conv2d.Window((1, self.stride), (1, self.dilation), (*self.padding, 0, 0))
 
 
-def _rows(x: Array3) -> Array4:
+def _rows(x: Float[Array3, "batch time channels"]) -> Float[Array4, "batch 1 time channels"]:
     """Each sequence as an image of height 1."""
     images: Array4 = reshape(x, (x.shape[0], 1, x.shape[1], x.shape[2]))
     return images
 
 
-def _sequences(x: Array4) -> Array3:
+def _sequences(x: Float[Array4, "batch 1 time channels"]) -> Float[Array3, "batch time channels"]:
     """Each image of height 1 as a sequence."""
     sequences: Array3 = reshape(x, (x.shape[0], x.shape[2], x.shape[3]))
     return sequences

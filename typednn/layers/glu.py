@@ -7,7 +7,7 @@ Keeps x, by reference. Source: Dauphin, Fan, Auli and Grangier 2017, "Language M
 torch.nn.GLU.
 """
 
-from typing import Any, final
+from typing import final
 
 from jaxtyping import Float
 
@@ -45,7 +45,7 @@ class GLU(Positionwise[None]):
         return ElementwiseGrad(dx, None)
 
 
-def _rows(x: Any) -> Array2:
+def _rows(x: Float[AnyArray, "*batch features"]) -> Float[Array2, "rows features"]:
     """Every position as a row."""
     rows: Array2 = reshape(x, (-1, x.shape[-1]))
     return rows

@@ -8,7 +8,7 @@ Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.3; default i
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from jaxtyping import Float
 
@@ -67,7 +67,7 @@ class SequenceLinear(Positionwise[SequenceLinearGrad]):
         return ElementwiseGrad(reshape(dx, self._x.shape), SequenceLinearGrad(dweight, None if self.bias is None else dbias))
 
 
-def _rows(x: Any) -> Array2:
+def _rows(x: Float[AnyArray, "*batch features"]) -> Float[Array2, "rows features"]:
     """Every position as a row."""
     rows: Array2 = reshape(x, (-1, x.shape[-1]))
     return rows

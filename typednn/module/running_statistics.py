@@ -1,11 +1,15 @@
 """What layers share that normalise channels by a batch: which mean and variance a call takes, and the running ones."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from typednn.arrays import Array1
+from jaxtyping import Float
+
+from typednn.arrays import AnyArray, Array1
 from typednn.errors import ShapeError, explain
 from typednn.kernels import batch_norm
 from typednn.kernels.activations import IDENTITY, Activation
+
+X = TypeVar("X", bound=AnyArray)
 
 
 class Normalising(Protocol):
@@ -28,12 +32,14 @@ def infers(layer: Normalising) -> bool:
     return not layer.training and layer.running_mean is not None
 
 
-def inferred(layer: Normalising, x: Any, activation: Activation = IDENTITY) -> Any:
+def inferred(layer: Normalising, x: Float[X, "*batch channels"], activation: Activation = IDENTITY) -> Float[X, "*batch channels"]:
     """The output by the running mean and variance."""
     return batch_norm.infer(x, layer.running_mean, layer.running_var, layer.weight, layer.bias, layer.eps, activation)
 
 
-def normalised(layer: Normalising, x: Any, activation: Activation = IDENTITY) -> tuple[Any, Array1, Array1]:
+def normalised(
+    layer: Normalising, x: Float[X, "*batch channels"], activation: Activation = IDENTITY
+) -> tuple[Float[X, "*batch channels"], Float[Array1, " channels"], Float[Array1, " channels"]]:
     """(output, mean, variance) by the batch's mean and variance; while training the running ones follow them."""
     count = x.size // x.shape[-1]
     if count < 2:

@@ -10,13 +10,20 @@ kernel_height·kernel_width additions per output pixel, as many backward.
 
 from typing import Any
 
+from jaxtyping import Float
+
 from typednn.arrays import Array4, namespace
 from typednn.kernels.windows import Pair, output_sizes, padded, taps
 
 _NEXT: Pair = (1, 1)  # the dilation: a window's pixels are neighbours
 
 
-def forward(x: Array4, kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool) -> Array4:
+def forward(
+    x: Float[Array4, "batch height width channels"], kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool
+) -> Float[
+    Array4,
+    "batch (height+2*{padding[0]}-{kernel_size[0]})//{stride[0]}+1 (width+2*{padding[1]}-{kernel_size[1]})//{stride[1]}+1 channels",
+]:
     """y; see above."""
     xp = namespace(x)
     batch, height, width, channels = x.shape
@@ -30,8 +37,13 @@ def forward(x: Array4, kernel_size: Pair, stride: Pair, padding: Pair, count_inc
 
 
 def backward(
-    next_grad: Array4, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool
-) -> Array4:
+    next_grad: Float[Array4, "batch out_height out_width channels"],
+    input_shape: tuple[int, ...],
+    kernel_size: Pair,
+    stride: Pair,
+    padding: Pair,
+    count_include_pad: bool,
+) -> Float[Array4, "batch height width channels"]:
     """dx, shaped ``input_shape``."""
     xp = namespace(next_grad)
     batch, height, width, channels = input_shape

@@ -13,6 +13,7 @@ Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network 
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from typednn.arrays import AnyArray, Array1, namespace
 from typednn.kernels.activations import IDENTITY, Activation
@@ -20,7 +21,13 @@ from typednn.kernels.activations import IDENTITY, Activation
 X = TypeVar("X", bound=AnyArray)
 
 
-def forward(x: X, weight: Array1 | None, bias: Array1 | None, eps: float, activation: Activation = IDENTITY) -> tuple[X, Array1, Array1]:
+def forward(
+    x: Float[X, "*batch channels"],
+    weight: Float[Array1, " channels"] | None,
+    bias: Float[Array1, " channels"] | None,
+    eps: float,
+    activation: Activation = IDENTITY,
+) -> tuple[Float[X, "*batch channels"], Float[Array1, " channels"], Float[Array1, " channels"]]:
     """(y, mean, variance): of the numbers in ``x``; the variance at least in float32, as float16 ends at 65,504."""
     xp = namespace(x)
     rows: Any = x.reshape(-1, x.shape[-1])
@@ -32,8 +39,14 @@ def forward(x: X, weight: Array1 | None, bias: Array1 | None, eps: float, activa
 
 
 def infer(
-    x: X, mean: Array1, variance: Array1, weight: Array1 | None, bias: Array1 | None, eps: float, activation: Activation = IDENTITY
-) -> X:
+    x: Float[X, "*batch channels"],
+    mean: Float[Array1, " channels"],
+    variance: Float[Array1, " channels"],
+    weight: Float[Array1, " channels"] | None,
+    bias: Float[Array1, " channels"] | None,
+    eps: float,
+    activation: Activation = IDENTITY,
+) -> Float[X, "*batch channels"]:
     """y, with a mean and a variance that are given."""
     scale = _rate(x, variance, eps)
     y: X = activation.forward(_moved((x - mean) * (scale if weight is None else weight * scale), bias))
@@ -41,15 +54,15 @@ def infer(
 
 
 def backward(
-    next_grad: X,
-    x: AnyArray,
-    mean: Array1,
-    variance: Array1,
-    weight: Array1 | None,
-    bias: Array1 | None,
+    next_grad: Float[X, "*batch channels"],
+    x: Float[AnyArray, "*batch channels"],
+    mean: Float[Array1, " channels"],
+    variance: Float[Array1, " channels"],
+    weight: Float[Array1, " channels"] | None,
+    bias: Float[Array1, " channels"] | None,
     eps: float,
     activation: Activation = IDENTITY,
-) -> tuple[X, Array1, Array1]:
+) -> tuple[Float[X, "*batch channels"], Float[Array1, " channels"], Float[Array1, " channels"]]:
     """(dx, dweight, dbias), where mean and variance are those of ``x``."""
     axes, wide = tuple(range(x.ndim - 1)), np.result_type(x.dtype, np.float64)
     rate = _rate(x, variance, eps)
@@ -62,14 +75,22 @@ def backward(
     return dx, dweight, dbias
 
 
-def track(running_mean: Array1, running_var: Array1, mean: Array1, variance: Array1, momentum: float, count: int) -> tuple[Array1, Array1]:
+def track(
+    running_mean: Float[Array1, " channels"],
+    running_var: Float[Array1, " channels"],
+    mean: Float[Array1, " channels"],
+    variance: Float[Array1, " channels"],
+    momentum: float,
+    count: int,
+) -> tuple[Float[Array1, " channels"], Float[Array1, " channels"]]:
     """The new running mean and variance: each moves by ``momentum`` of the way to that of ``count`` numbers, the variance without bias."""
     unbiased = variance * (count / max(count - 1, 1))
     return running_mean + momentum * (mean - running_mean), running_var + momentum * (unbiased - running_var)
 
 
-def _rate(x: Any, variance: Any, eps: float) -> Any:
-    return (1 / namespace(x).sqrt(variance + eps)).astype(x.dtype)
+def _rate(x: AnyArray, variance: Float[Array1, " channels"], eps: float) -> Float[Array1, " channels"]:
+    rate: Array1 = (1 / namespace(x).sqrt(variance + eps)).astype(x.dtype)
+    return rate
 
 
 def _moved(x: Any, bias: Array1 | None) -> Any:

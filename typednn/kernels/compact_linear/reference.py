@@ -7,20 +7,27 @@ out_features). bfloat16 is float32 without its lower 16 bits: 8 digits in base 2
 2·batch·in·out flops. Source: Dettmers et al. 2022, "LLM.int8()", section 2, for a scale per row, absmax/127.
 """
 
-from typing import Any
+from jaxtyping import Float, Integer
 
-from typednn.arrays import Array1, Array2, namespace
+from typednn.arrays import AnyArray, AnyIntArray, Array1, Array2, IntArray2, namespace
 
 
-def forward(x: Array2, weight: Any, scale: Array1 | None = None, bias: Array1 | None = None) -> Array2:
-    """y (batch, out_features)."""
-    y: Array2 = x @ widened(weight, scale).astype(x.dtype).T
+def forward(
+    x: Float[Array2, "batch in_features"],
+    weight: Integer[IntArray2, "out_features in_features"],
+    scale: Float[Array1, " out_features"] | None = None,
+    bias: Float[Array1, " out_features"] | None = None,
+) -> Float[Array2, "batch out_features"]:
+    """y."""
+    y: Float[Array2, "batch out_features"] = x @ widened(weight, scale).astype(x.dtype).T
     if bias is not None:
         y = y + bias
     return y
 
 
-def packed(weight: Any, bits: int) -> tuple[Any, Any]:
+def packed(
+    weight: Float[Array2, "out_features in_features"], bits: int
+) -> tuple[Integer[IntArray2, "out_features in_features"], Float[Array1, " out_features"] | None]:
     """``weight`` of float32 in 16 bits and None, or in 8 and the scales; a row of zeros has the scale 1."""
     xp = namespace(weight)
     if bits == 16:
@@ -30,18 +37,21 @@ def packed(weight: Any, bits: int) -> tuple[Any, Any]:
     return xp.rint(weight / scale[:, None]).clip(-127, 127).astype("int8"), scale
 
 
-def widened(weight: Any, scale: Any) -> Any:
-    """The float32 numbers that packed weights (rows, in_features) stand for; the last axis shares a scale."""
+def widened(
+    weight: Integer[AnyIntArray, "*rows in_features"], scale: Float[AnyArray, "*rows"] | None
+) -> Float[AnyArray, "*rows in_features"]:
+    """The float32 numbers that packed weights stand for; the last axis shares a scale."""
     return from_bfloat16(weight) if scale is None else weight.astype(scale.dtype) * scale[..., None]
 
 
-def to_bfloat16(x: Any) -> Any:
+def to_bfloat16(x: Float[AnyArray, "*shape"]) -> Integer[AnyIntArray, "*shape"]:
     """The upper 16 bits of float32 numbers, rounded to the nearest, ties to even; NaN stays NaN."""
     xp, bits = namespace(x), x.view("uint32")
     rounded = (bits + (((bits >> 16) & 1) + 0x7FFF).astype("uint32")) >> 16
-    return xp.where(xp.isnan(x), (bits >> 16) | 0x40, rounded).astype("uint16")
+    upper: AnyIntArray = xp.where(xp.isnan(x), (bits >> 16) | 0x40, rounded).astype("uint16")
+    return upper
 
 
-def from_bfloat16(x: Any) -> Any:
+def from_bfloat16(x: Integer[AnyIntArray, "*shape"]) -> Float[AnyArray, "*shape"]:
     """The float32 numbers with these upper bits."""
     return (x.astype("uint32") << 16).view("float32")

@@ -26,6 +26,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from jaxtyping import Float, Integer
+
 from typednn.arrays import AnyIntArray, Array1, Array3, Array4, namespace
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
@@ -36,9 +38,16 @@ from typednn.kernels.windows import Pair, taps
 
 
 def forward(
-    x: Array4, weight: Array4, bias: Array1 | None, window: Window, activation: Activation = IDENTITY, keeps: bool = True
-) -> tuple[Array4, AnyIntArray | None]:
-    """(y, winners), both (batch, out_height, out_width, out_channels); no winners without pooling, or unless ``keeps``."""
+    x: Float[Array4, "batch height width in_channels"],
+    weight: Float[Array4, "out_channels kernel_height kernel_width group_channels"],
+    bias: Float[Array1, " out_channels"] | None,
+    window: Window,
+    activation: Activation = IDENTITY,
+    keeps: bool = True,
+) -> tuple[
+    Float[Array4, "batch out_height out_width out_channels"], Integer[AnyIntArray, "batch out_height out_width out_channels"] | None
+]:
+    """(y, winners); no winners without pooling, or unless ``keeps``."""
     banks = _by_group(weight, _groups(x.shape[3], weight))
     rows: Array3 = _patches(x, weight.shape[1:3], window, len(banks)).transpose(0, 2, 1) @ banks.transpose(0, 2, 1)
     z: Array4 = rows.transpose(1, 0, 2).reshape(len(x), *window.convolved(x.shape[1:3], weight.shape[1:3]), len(weight))
@@ -46,8 +55,15 @@ def forward(
 
 
 def finished(
-    z: Array4, bias: Array1 | None, window: Window, activation: Activation, keeps: bool, pool: Callable[..., tuple[Array4, AnyIntArray]]
-) -> tuple[Array4, AnyIntArray | None]:
+    z: Float[Array4, "batch z_height z_width out_channels"],
+    bias: Float[Array1, " out_channels"] | None,
+    window: Window,
+    activation: Activation,
+    keeps: bool,
+    pool: Callable[..., tuple[Array4, AnyIntArray]],
+) -> tuple[
+    Float[Array4, "batch out_height out_width out_channels"], Integer[AnyIntArray, "batch out_height out_width out_channels"] | None
+]:
     """(y, winners) from z without its bias; ``pool`` is MaxPool2d's forward. Written over z."""
     if bias is not None:
         z += bias
@@ -59,30 +75,30 @@ def finished(
 
 
 def derivative(
-    next_grad: Array4,
-    y: Array4 | None,
-    winners: AnyIntArray | None,
+    next_grad: Float[Array4, "batch out_height out_width out_channels"],
+    y: Float[Array4, "batch out_height out_width out_channels"] | None,
+    winners: Integer[AnyIntArray, "batch out_height out_width out_channels"] | None,
     shape: tuple[int, ...],
     window: Window,
     activation: Activation,
     pool: Callable[..., Array4],
-) -> Any:
+) -> Float[Array4, "batch z_height z_width out_channels"]:
     """dz, of ``shape``; ``pool`` is MaxPool2d's backward."""
     dy = activation.backward(next_grad, y)
     return dy if window.pooling is None else pool(dy, winners, shape, *window.pooling)
 
 
 def backward(
-    next_grad: Array4,
-    x: Array4,
-    weight: Array4,
+    next_grad: Float[Array4, "batch out_height out_width out_channels"],
+    x: Float[Array4, "batch height width in_channels"],
+    weight: Float[Array4, "out_channels kernel_height kernel_width group_channels"],
     window: Window,
     activation: Activation = IDENTITY,
-    y: Array4 | None = None,
-    winners: AnyIntArray | None = None,
+    y: Float[Array4, "batch out_height out_width out_channels"] | None = None,
+    winners: Integer[AnyIntArray, "batch out_height out_width out_channels"] | None = None,
     wants_input: bool = True,
     wants_bias: bool = True,
-) -> tuple[Any, Array4, Any]:
+) -> tuple[Any, Float[Array4, "out_channels kernel_height kernel_width group_channels"], Any]:
     """(dx, dweight, dbias), shaped like x, weight and bias; dx and dbias are None unless wanted.
 
     ``y`` and ``winners`` are what `forward` gave: needed with an activation, and with pooling.
@@ -98,7 +114,12 @@ def backward(
     return transposed(dz, weight, window, x.shape) if wants_input else None, dweight, dbias
 
 
-def transposed(dz: Array4, weight: Array4, window: Window, shape: tuple[int, ...]) -> Array4:
+def transposed(
+    dz: Float[Array4, "batch z_height z_width out_channels"],
+    weight: Float[Array4, "out_channels kernel_height kernel_width group_channels"],
+    window: Window,
+    shape: tuple[int, ...],
+) -> Float[Array4, "batch height width in_channels"]:
     """dx, of ``shape``, from dz."""
     xp, kernel_size, (batch, height, width, in_channels) = namespace(dz), weight.shape[1:3], shape
     size, windows, groups = window.padded((height, width)), dz.shape[1:3], _groups(in_channels, weight)
@@ -119,8 +140,10 @@ def _groups(in_channels: int, weight: Array4) -> int:
     return in_channels // weight.shape[3] or 1
 
 
-def _by_group(weight: Array4, groups: int) -> Array3:
-    """(groups, out_channels/groups, kernel_height · kernel_width · in_channels/groups): the weights of each group, as a matrix."""
+def _by_group(
+    weight: Float[Array4, "out_channels kernel_height kernel_width group_channels"], groups: int
+) -> Float[Array3, "{groups} out_channels//{groups} kernel_height*kernel_width*group_channels"]:
+    """The weights of each group, as a matrix."""
     banks: Array3 = weight.reshape(groups, len(weight) // groups, -1)
     return banks
 

@@ -10,19 +10,36 @@ weight (in_channels, kernel_height, kernel_width, out_channels/groups)      bias
 2·batch·height·width·in_channels·kernel_height·kernel_width·out_channels/groups flops forward, twice that backward.
 """
 
+from jaxtyping import Float
+
 from typednn.arrays import Array1, Array4
 from typednn.kernels import sums
 from typednn.kernels.conv2d import reference as conv2d
 from typednn.kernels.conv2d.geometry import Window
 
 
-def forward(x: Array4, weight: Array4, bias: Array1 | None, window: Window, shape: tuple[int, ...]) -> Array4:
+def forward(
+    x: Float[Array4, "batch height width in_channels"],
+    weight: Float[Array4, "in_channels kernel_height kernel_width group_channels"],
+    bias: Float[Array1, " out_channels"] | None,
+    window: Window,
+    shape: tuple[int, ...],
+) -> Float[Array4, "batch out_height out_width out_channels"]:
     """y, of ``shape``."""
     y = conv2d.transposed(x, weight, window, shape)
     return y if bias is None else y + bias
 
 
-def backward(next_grad: Array4, x: Array4, weight: Array4, window: Window) -> tuple[Array4, Array4, Array1]:
+def backward(
+    next_grad: Float[Array4, "batch out_height out_width out_channels"],
+    x: Float[Array4, "batch height width in_channels"],
+    weight: Float[Array4, "in_channels kernel_height kernel_width group_channels"],
+    window: Window,
+) -> tuple[
+    Float[Array4, "batch height width in_channels"],
+    Float[Array4, "in_channels kernel_height kernel_width group_channels"],
+    Float[Array1, " out_channels"],
+]:
     """(dx, dweight, dbias), shaped like x, weight and bias."""
     dx, _ = conv2d.forward(next_grad, weight, None, window)
     _, dweight, _ = conv2d.backward(x, next_grad, weight, window, wants_input=False, wants_bias=False)

@@ -14,7 +14,9 @@ Salmon, Moraes, Dror and Shaw 2011, "Parallel Random Numbers: As Easy as 1, 2, 3
 import math
 from typing import Any, Final, TypeVar
 
-from typednn.arrays import AnyArray, namespace
+from jaxtyping import Float, Integer
+
+from typednn.arrays import AnyArray, IntArray1, IntArray3, namespace
 
 X = TypeVar("X", bound=AnyArray)
 
@@ -25,8 +27,8 @@ LANES: Final = 16  # counters of 64 numbers
 WORD: Final = 0xFFFFFFFF
 
 
-def dropout(x: X, p: float, key: int, drawn: int, whole: bool = False) -> X:
-    """y, shaped like x."""
+def dropout(x: Float[X, "*shape"], p: float, key: int, drawn: int, whole: bool = False) -> Float[X, "*shape"]:
+    """y."""
     xp = namespace(x)
     if p >= 1:
         zeros: X = xp.zeros_like(x)
@@ -47,16 +49,19 @@ def words(of: int) -> tuple[int, int]:
     return of & WORD, of >> 32 & WORD
 
 
-def bits(xp: Any, size: int, key: int, drawn: int) -> Any:
+def bits(xp: Any, size: int, key: int, drawn: int) -> Integer[IntArray1, " {size}"]:
     """The first ``size`` numbers of 32 bits, as 64-bit integers."""
     counter = xp.arange(-(-size // (4 * LANES)) * LANES, dtype=xp.uint64)
     low, high = words(drawn)
     found = philox(xp, (counter, xp.zeros_like(counter), xp.full_like(counter, low), xp.full_like(counter, high)), words(key))
-    return xp.stack([word.reshape(-1, LANES) for word in found], axis=1).reshape(-1)[:size]
+    first: IntArray1 = xp.stack([word.reshape(-1, LANES) for word in found], axis=1).reshape(-1)[:size]
+    return first
 
 
-def bits_of_rows(xp: Any, matrices: int, rows: slice, columns: int, key: int, drawn: int) -> Any:
-    """Numbers of 32 bits, as 64-bit integers, for some rows of each of many matrices: (matrices, rows, columns).
+def bits_of_rows(
+    xp: Any, matrices: int, rows: slice, columns: int, key: int, drawn: int
+) -> Integer[IntArray3, "{matrices} {rows.stop}-{rows.start} {columns}"]:
+    """Numbers of 32 bits, as 64-bit integers, for some rows of each of many matrices.
 
     Column 64·k + 16·j + l is word j of the block with the counter (16·k + l, row, matrix, low word of ``drawn``): whichever rows are asked
     for, a place has the same number.
@@ -65,7 +70,8 @@ def bits_of_rows(xp: Any, matrices: int, rows: slice, columns: int, key: int, dr
     row, matrix = xp.arange(rows.start, rows.stop, dtype=xp.uint64)[:, None], xp.arange(matrices, dtype=xp.uint64)[:, None, None]
     found = philox(xp, (lanes, row, matrix, xp.full_like(lanes, words(drawn)[0])), words(key))
     shape = matrices, rows.stop - rows.start, -1
-    return xp.stack([word.reshape(*shape, LANES) for word in found], axis=3).reshape(shape)[:, :, :columns]
+    of_rows: IntArray3 = xp.stack([word.reshape(*shape, LANES) for word in found], axis=3).reshape(shape)[:, :, :columns]
+    return of_rows
 
 
 def philox(xp: Any, counter: tuple[Any, Any, Any, Any], key: tuple[int, int]) -> tuple[Any, Any, Any, Any]:

@@ -6,21 +6,23 @@ x, dx (rows, 2·features), y (rows, features). One exponential per result, forwa
 Source: Dauphin, Fan, Auli and Grangier, "Language Modeling with Gated Convolutional Networks", 2017, equation 1.
 """
 
+from jaxtyping import Float
+
 from typednn.arrays import Array2, namespace
 from typednn.kernels.pointwise import sigmoid, sloped
 
 
-def forward(x: Array2) -> Array2:
-    """y (rows, features)."""
+def forward(x: Float[Array2, "rows features"]) -> Float[Array2, "rows features//2"]:
+    """y."""
     xp, half = namespace(x), x.shape[1] // 2
-    y: Array2 = sloped(xp, x[:, :half], sigmoid.formulas[0].on_arrays(xp, x[:, half:]))
+    y: Float[Array2, "rows features//2"] = sloped(xp, x[:, :half], sigmoid.formulas[0].on_arrays(xp, x[:, half:]))
     return y
 
 
-def backward(next_grad: Array2, x: Array2) -> Array2:
-    """dx (rows, 2·features)."""
+def backward(next_grad: Float[Array2, "rows half"], x: Float[Array2, "rows 2*half"]) -> Float[Array2, "rows 2*half"]:
+    """dx."""
     xp, half = namespace(x), x.shape[1] // 2
     gate = sigmoid.formulas[0].on_arrays(xp, x[:, half:])
     da, db = sloped(xp, next_grad, gate), sloped(xp, next_grad * x[:, :half], gate * (1 - gate))
-    dx: Array2 = xp.concatenate((da, db), axis=1)
+    dx: Float[Array2, "rows 2*half"] = xp.concatenate((da, db), axis=1)
     return dx

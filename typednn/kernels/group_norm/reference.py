@@ -11,21 +11,34 @@ Source: Wu and He 2018, "Group Normalization", eqs 1-6.
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from typednn.arrays import Array1, Array4, namespace
 
 _OVER = (1, 2, 4)  # of (batch, height, width, groups, channels of a group)
 
 
-def forward(x: Array4, weight: Array1 | None, bias: Array1 | None, groups: int, eps: float) -> Array4:
-    """y, shaped like x."""
+def forward(
+    x: Float[Array4, "batch height width channels"],
+    weight: Float[Array1, " channels"] | None,
+    bias: Float[Array1, " channels"] | None,
+    groups: int,
+    eps: float,
+) -> Float[Array4, "batch height width channels"]:
+    """y."""
     y: Any = _normal(x, groups, eps)[0].reshape(x.shape)
     if weight is not None:
         y = y * weight
     return y if bias is None else y + bias  # type: ignore[no-any-return]
 
 
-def backward(next_grad: Array4, x: Array4, weight: Array1 | None, groups: int, eps: float) -> tuple[Array4, Array1, Array1]:
+def backward(
+    next_grad: Float[Array4, "batch height width channels"],
+    x: Float[Array4, "batch height width channels"],
+    weight: Float[Array1, " channels"] | None,
+    groups: int,
+    eps: float,
+) -> tuple[Float[Array4, "batch height width channels"], Float[Array1, " channels"], Float[Array1, " channels"]]:
     """(dx, dweight, dbias)."""
     normal, rate = _normal(x, groups, eps)
     by_normal: Any = next_grad if weight is None else next_grad * weight

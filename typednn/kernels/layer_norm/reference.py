@@ -11,21 +11,34 @@ Sources: Ba, Kiros and Hinton 2016, "Layer Normalization", eqs 2-4; Zhang and Se
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from typednn.arrays import AnyArray, Array1, namespace
 
 X = TypeVar("X", bound=AnyArray)
 
 
-def forward(x: X, weight: Array1 | None, bias: Array1 | None, eps: float, centred: bool = True) -> X:
-    """y, shaped like x; ``centred``: LayerNorm, else RMSNorm."""
+def forward(
+    x: Float[X, "*batch features"],
+    weight: Float[Array1, " features"] | None,
+    bias: Float[Array1, " features"] | None,
+    eps: float,
+    centred: bool = True,
+) -> Float[X, "*batch features"]:
+    """y; ``centred``: LayerNorm, else RMSNorm."""
     y: Any = _normal(x, eps, centred)[0]
     if weight is not None:
         y = y * weight
     return y if bias is None else y + bias  # type: ignore[no-any-return]
 
 
-def backward(next_grad: X, x: AnyArray, weight: Array1 | None, eps: float, centred: bool = True) -> tuple[X, Array1, Array1]:
+def backward(
+    next_grad: Float[X, "*batch features"],
+    x: Float[AnyArray, "*batch features"],
+    weight: Float[Array1, " features"] | None,
+    eps: float,
+    centred: bool = True,
+) -> tuple[Float[X, "*batch features"], Float[Array1, " features"], Float[Array1, " features"]]:
     """(dx, dweight, dbias)."""
     normal, rate = _normal(x, eps, centred)
     by_normal: Any = next_grad if weight is None else next_grad * weight

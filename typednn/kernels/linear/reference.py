@@ -10,26 +10,38 @@ Source: "Deep Learning Implementation With Rust", eqs 22-24 and 30-33, chained.
 
 from typing import Any
 
+from jaxtyping import Float
+
 from typednn.arrays import Array1, Array2
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
 
 
-def forward(x: Array2, weight: Array2, bias: Array1 | None, activation: Activation = IDENTITY) -> Array2:
-    """y (batch, out_features)."""
+def forward(
+    x: Float[Array2, "batch in_features"],
+    weight: Float[Array2, "out_features in_features"],
+    bias: Float[Array1, " out_features"] | None,
+    activation: Activation = IDENTITY,
+) -> Float[Array2, "batch out_features"]:
+    """y."""
     z: Array2 = x @ weight.T
     if bias is not None:
         z += bias
-    y: Array2 = activation.forward(z)
+    y: Float[Array2, "batch out_features"] = activation.forward(z)
     return y
 
 
 def backward(
-    next_grad: Array2, x: Array2, weight: Array2, y: Array2 | None = None, activation: Activation = IDENTITY, wants_input: bool = True
-) -> tuple[Any, Array2, Array1]:
+    next_grad: Float[Array2, "batch out_features"],
+    x: Float[Array2, "batch in_features"],
+    weight: Float[Array2, "out_features in_features"],
+    y: Float[Array2, "batch out_features"] | None = None,
+    activation: Activation = IDENTITY,
+    wants_input: bool = True,
+) -> tuple[Any, Float[Array2, "out_features in_features"], Float[Array1, " out_features"]]:
     """(dx, dweight, dbias), shaped like x, weight and bias; dx is None unless wanted.
 
     ``y`` is what `forward` gave, needed where there is an activation.
     """
-    dz = activation.backward(next_grad, y)
+    dz: Float[Array2, "batch out_features"] = activation.backward(next_grad, y)
     return dz @ weight if wants_input else None, dz.T @ x, sums.over(dz, 0)

@@ -7,18 +7,20 @@ number, and a logarithm per row; one exponential and three operations per number
 Source: the logarithm of "Deep Learning Implementation With Rust", eq 34; torch.nn.LogSoftmax.
 """
 
+from jaxtyping import Float
+
 from typednn.arrays import Array2, namespace
 
 
-def forward(x: Array2) -> Array2:
-    """y (batch, features)."""
+def forward(x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+    """y."""
     xp = namespace(x)
     shifted = x - x.max(axis=1, keepdims=True)
-    y: Array2 = shifted - xp.log(xp.exp(shifted).sum(axis=1, keepdims=True))
+    y: Float[Array2, "batch features"] = shifted - xp.log(xp.exp(shifted).sum(axis=1, keepdims=True))
     return y
 
 
-def backward(next_grad: Array2, y: Array2) -> Array2:
+def backward(next_grad: Float[Array2, "batch features"], y: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
     """dx, from what `forward` gave."""
-    dx: Array2 = next_grad - namespace(y).exp(y) * next_grad.sum(axis=1, keepdims=True)
+    dx: Float[Array2, "batch features"] = next_grad - namespace(y).exp(y) * next_grad.sum(axis=1, keepdims=True)
     return dx

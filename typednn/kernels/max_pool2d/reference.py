@@ -11,6 +11,7 @@ Source: "Deep Learning Implementation With Rust", eqs 38-39, with the stride the
 """
 
 import numpy as np
+from jaxtyping import Float, Integer
 
 from typednn.arrays import AnyIntArray, Array4, namespace
 from typednn.kernels.windows import Pair, output_sizes, padded, taps
@@ -21,8 +22,17 @@ def index_dtype(kernel_size: Pair) -> np.dtype[np.unsignedinteger]:
     return np.dtype("uint8" if kernel_size[0] * kernel_size[1] <= 256 else "uint32")
 
 
-def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair = (0, 0)) -> tuple[Array4, AnyIntArray]:
-    """(y, index), both (batch, out_height, out_width, channels)."""
+def forward(
+    x: Float[Array4, "batch height width channels"], kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair = (0, 0)
+) -> tuple[
+    Float[
+        Array4,
+        "batch (height+2*{padding[0]}-{dilation[0]}*({kernel_size[0]}-1)-1)//{stride[0]}+1"
+        " (width+2*{padding[1]}-{dilation[1]}*({kernel_size[1]}-1)-1)//{stride[1]}+1 channels",
+    ],
+    Integer[AnyIntArray, "batch out_height out_width channels"],
+]:
+    """(y, index), of one shape."""
     xp = namespace(x)
     if padding != (0, 0):
         down, across = padding
@@ -40,14 +50,14 @@ def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair, padding:
 
 
 def backward(
-    next_grad: Array4,
-    index: AnyIntArray,
+    next_grad: Float[Array4, "batch out_height out_width channels"],
+    index: Integer[AnyIntArray, "batch out_height out_width channels"],
     input_shape: tuple[int, ...],
     kernel_size: Pair,
     stride: Pair,
     dilation: Pair,
     padding: Pair = (0, 0),
-) -> Array4:
+) -> Float[Array4, "batch height width channels"]:
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
     xp = namespace(next_grad)
     batch, height, width, channels = input_shape

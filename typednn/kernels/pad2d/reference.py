@@ -10,13 +10,17 @@ Source: "Deep Learning Implementation With Rust", eqs 28-29 (eq 28 with 0 <= i -
 
 from typing import Literal, TypeAlias
 
+from jaxtyping import Float
+
 from typednn.arrays import Array4, namespace
 
 Border: TypeAlias = tuple[int, int, int, int]
 Mode: TypeAlias = Literal["constant", "replicate"]
 
 
-def forward(x: Array4, padding: Border, mode: Mode, value: float) -> Array4:
+def forward(
+    x: Float[Array4, "batch height width channels"], padding: Border, mode: Mode, value: float
+) -> Float[Array4, "batch height+{padding[2]}+{padding[3]} width+{padding[0]}+{padding[1]} channels"]:
     """y; ``value`` is read in mode "constant" only."""
     xp = namespace(x)
     left, right, top, bottom = padding
@@ -25,7 +29,9 @@ def forward(x: Array4, padding: Border, mode: Mode, value: float) -> Array4:
     return y
 
 
-def backward(next_grad: Array4, padding: Border, mode: Mode) -> Array4:
+def backward(
+    next_grad: Float[Array4, "batch out_height out_width channels"], padding: Border, mode: Mode
+) -> Float[Array4, "batch out_height-{padding[2]}-{padding[3]} out_width-{padding[0]}-{padding[1]} channels"]:
     """dx, smaller than dy by the border."""
     left, right, top, bottom = padding
     _, height, width, _ = next_grad.shape

@@ -8,19 +8,23 @@ Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers", 2015, eqs 1 and 
 
 from typing import TypeVar
 
+from jaxtyping import Float
+
 from typednn.arrays import AnyArray, Array1, namespace
 
 P = TypeVar("P", bound=AnyArray)
 
 
-def forward(x: P, slope: Array1) -> P:
-    """y, shaped like x."""
+def forward(x: Float[P, "*shape"], slope: Float[Array1, "1"]) -> Float[P, "*shape"]:
+    """y."""
     y: P = namespace(x).where(x > 0, x, slope * x)
     return y
 
 
-def backward(next_grad: P, x: AnyArray, slope: Array1) -> tuple[P, Array1]:
-    """(dx, dslope), shaped like x and slope."""
+def backward(
+    next_grad: Float[P, "*shape"], x: Float[AnyArray, "*shape"], slope: Float[Array1, "1"]
+) -> tuple[Float[P, "*shape"], Float[Array1, "1"]]:
+    """(dx, dslope)."""
     xp = namespace(x)
     passes = x > 0
     dx: P = xp.where(passes, next_grad, slope * next_grad)

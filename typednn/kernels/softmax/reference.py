@@ -7,17 +7,19 @@ which is never built. One exponential per element, four operations backward.
 Source: "Deep Learning Implementation With Rust", eqs 34-35 (the sum of eq 34 runs over features).
 """
 
+from jaxtyping import Float
+
 from typednn.arrays import Array2, namespace
 
 
-def forward(x: Array2) -> Array2:
-    """y (batch, features)."""
-    y: Array2 = namespace(x).exp(x - x.max(axis=1, keepdims=True))
+def forward(x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+    """y."""
+    y: Float[Array2, "batch features"] = namespace(x).exp(x - x.max(axis=1, keepdims=True))
     y /= y.sum(axis=1, keepdims=True)
     return y
 
 
-def backward(next_grad: Array2, y: Array2) -> Array2:
+def backward(next_grad: Float[Array2, "batch features"], y: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
     """dx, from what `forward` gave."""
     dx: Array2 = (next_grad - (next_grad * y).sum(axis=1, keepdims=True)) * y
     return dx

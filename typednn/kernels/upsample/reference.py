@@ -14,14 +14,17 @@ Source: PyTorch's Upsample.
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from jaxtyping import Float, Integer
 
-from typednn.arrays import Array4, namespace
+from typednn.arrays import Array1, Array4, IntArray1, namespace
 from typednn.kernels.windows import Pair
 
 Mode: TypeAlias = Literal["nearest", "bilinear"]
 
 
-def forward(x: Array4, scale_factor: Pair, mode: Mode, align_corners: bool) -> Array4:
+def forward(
+    x: Float[Array4, "batch height width channels"], scale_factor: Pair, mode: Mode, align_corners: bool
+) -> Float[Array4, "batch height*{scale_factor[0]} width*{scale_factor[1]} channels"]:
     """y; ``align_corners`` is read in mode "bilinear" only."""
     xp = namespace(x)
     batch, height, width, channels = x.shape
@@ -40,7 +43,9 @@ def forward(x: Array4, scale_factor: Pair, mode: Mode, align_corners: bool) -> A
     return y
 
 
-def backward(next_grad: Array4, scale_factor: Pair, mode: Mode, align_corners: bool) -> Array4:
+def backward(
+    next_grad: Float[Array4, "batch out_height out_width channels"], scale_factor: Pair, mode: Mode, align_corners: bool
+) -> Float[Array4, "batch out_height//{scale_factor[0]} out_width//{scale_factor[1]} channels"]:
     """dx, smaller than dy by ``scale_factor``."""
     xp = namespace(next_grad)
     (down, across), (_, height, width, _) = scale_factor, next_grad.shape
@@ -63,7 +68,9 @@ def backward(next_grad: Array4, scale_factor: Pair, mode: Mode, align_corners: b
     return dx
 
 
-def read(size: int, scale: int, align_corners: bool) -> list[tuple[Any, Any]]:
+def read(
+    size: int, scale: int, align_corners: bool
+) -> list[tuple[Integer[IntArray1, " {size}*{scale}"], Float[Array1, " {size}*{scale}"]]]:
     """For each output pixel along an axis of ``size`` the two input pixels that it reads, low and high, each with its weight."""
     pixels = np.arange(size * scale)
     corners = pixels * ((size - 1) / max(size * scale - 1, 1))
