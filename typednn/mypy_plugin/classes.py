@@ -9,7 +9,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypedDict, cast
@@ -67,13 +67,16 @@ class ClassFacts(TypedDict):
 
 def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | None:
     """The annotation strings of a function whose source is at hand; None if it has none."""
-    return _read(function.unanalyzed_type, lambda each: syntax.annotation(each, aliases))
+    names = [each.variable.name for each in function.arguments]  # the type has none for those before /
+    return _read(function.unanalyzed_type, lambda each: syntax.annotation(each, aliases), names)
 
 
-def _read(declared: Type | None, alternatives_of: Callable[[Type], syntax.Alternatives]) -> Signature | None:
+def _read(
+    declared: Type | None, alternatives_of: Callable[[Type], syntax.Alternatives], names: Sequence[str | None] = ()
+) -> Signature | None:
     if not isinstance(declared, CallableType):
         return None
-    kinds = zip(declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
+    kinds = zip(names or declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
     parameters = [(_place(kind) + (name or ""), alternatives_of(each)) for name, kind, each in kinds]
     result = list(map(alternatives_of, syntax.elements(get_proper_type(declared.ret_type))))
     return {"parameters": parameters, "result": result} if any(text for _, text in parameters) or any(result) else None
@@ -246,6 +249,8 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
             node = base.names[name].node if name in base.names else None
             function = node.func if isinstance(node, nodes.Decorator) else node
             declared = get_proper_type(function.type) if isinstance(function, nodes.FuncDef) else None
+            if facts is None and base.is_named_tuple:  # mypy shows a plugin no NamedTuple's body
+                return function_signature(declared)
             return of_arrays(signature, declared) if signature is not None and isinstance(declared, CallableType) else signature
     return None
 
@@ -353,10 +358,12 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
         if wrong:
             analyser.fail(wrong, ctx.type, code=SHAPE)
     alternatives = syntax.annotation(ctx.type)
-    array = get_proper_type(analyzed)
+    declared = get_proper_type(analyzed)
+    array = get_proper_type(declared.upper_bound) if isinstance(declared, TypeVarType) else declared
     if len(alternatives) != 1 or not isinstance(array, Instance) or array.type.fullname != NDARRAY:
         return analyzed
-    return _marked(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
+    marked = _marked(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
+    return declared.copy_modified(upper_bound=marked) if isinstance(declared, TypeVarType) else marked
 
 
 def alternatives_of(declared: Type) -> syntax.Alternatives:
@@ -367,6 +374,8 @@ def alternatives_of(declared: Type) -> syntax.Alternatives:
         case Instance(extra_attrs=ExtraAttrs(attrs=attrs)) if isinstance(mark := attrs.get(MARK), LiteralType):
             text = str(mark.value)  # a class has its facts there, an object
             return cast("syntax.Alternatives", json.loads(text)) if text.startswith("[[") else []
+        case TypeVarType(upper_bound=bound):
+            return alternatives_of(bound)
         case _:
             return []
 

@@ -100,6 +100,8 @@ def _reshaped(o: Operands) -> Value:
     shape, given = o.shape("a"), o["shape"]
     if isinstance(given, Pack) and len(given.items) == 1 and isinstance(given.items[0], Pack):
         given = given.items[0]
+    if given == Pack((UNKNOWN,), frozen=True):
+        given = UNKNOWN  # a number, or a tuple
     wanted, kind = sizes_of(given), o.kind("a")
     if wanted is None or shape is None:
         return made(wanted if wanted is None or _open(wanted) is None else _closed(wanted), kind)
