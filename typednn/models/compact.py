@@ -99,8 +99,10 @@ class _Block:
         q, k, v = split(2, self.in_proj(self.ln_1(x)), (features,) * 3)
         by_heads = batch, time, self.heads, features // self.heads
         attended, after = cache.read(reshape(q, by_heads), reshape(k, by_heads), reshape(v, by_heads), state)
-        y = add(x, self.out_proj(reshape(attended, x.shape)))
-        return add(y, self.c_proj(gelu_tanh.forward(self.c_fc(self.ln_2(y))))), after
+        mixed: Float[Array3, "batch time features"] = self.out_proj(reshape(attended, x.shape))
+        y = add(x, mixed)
+        mapped: Float[Array3, "batch time features"] = self.c_proj(gelu_tanh.forward(self.c_fc(self.ln_2(y))))
+        return add(y, mapped), after
 
     @property
     def maps(self) -> list[_Map]:
