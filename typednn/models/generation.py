@@ -29,7 +29,7 @@ from typednn.random import Draws
 
 def generate(
     model: GPT2 | CompactGPT2,
-    prompt: IntArray2,
+    prompt: Integer[IntArray2, "batch time"],
     max_new_tokens: int,
     *,
     temperature: float = 1.0,
@@ -37,8 +37,8 @@ def generate(
     top_p: float | None = None,
     stop: Collection[int] = (),
     rng: Draws | None = None,
-) -> IntArray2:
-    """``prompt`` (batch, time) and behind it up to ``max_new_tokens`` more, as `stream` gives them."""
+) -> Integer[IntArray2, "batch _"]:
+    """``prompt`` and behind it up to ``max_new_tokens`` more, as `stream` gives them."""
     drawn = [*stream(model, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop, rng=rng)]
     whole: IntArray2 = np.concatenate([_tokens(model, prompt), *(tokens[:, None] for tokens in drawn)], axis=1)
     return whole
@@ -46,7 +46,7 @@ def generate(
 
 def stream(
     model: GPT2 | CompactGPT2,
-    prompt: IntArray2,
+    prompt: Integer[IntArray2, "batch time"],
     max_new_tokens: int,
     *,
     temperature: float = 1.0,
@@ -54,8 +54,8 @@ def stream(
     top_p: float | None = None,
     stop: Collection[int] = (),
     rng: Draws | None = None,
-) -> Iterator[IntArray1]:
-    """The next token of each prompt (batch), as soon as it is drawn; the prompts are of one length.
+) -> Iterator[Integer[IntArray1, " batch"]]:
+    """The next token of each prompt, as soon as it is drawn; the prompts are of one length.
 
     ``temperature`` 0 takes the likeliest token, of equals the first. A text ends with a token of ``stop``, which repeats until all have
     ended. The model is in eval meanwhile, so what forward kept is gone. Arguments are checked at the call, before the first token.
@@ -69,8 +69,8 @@ def stream(
     return _drawn(model, context, count, ends, partial(_choice, temperature=heat, top_k=kept, top_p=mass, rng=rng))
 
 
-def next_scores(model: GPT2 | CompactGPT2, prompt: IntArray2) -> Array2:
-    """Scores (batch, vocab_size) of what follows each prompt (batch, time); of a prompt that is too long, its last tokens."""
+def next_scores(model: GPT2 | CompactGPT2, prompt: Integer[IntArray2, "batch time"]) -> Float[Array2, "batch vocab"]:
+    """Scores of what follows each prompt; of a prompt that is too long, its last tokens."""
     seen: list[Array2] = []
 
     def kept(scores: Float[Array2, "batch vocab"]) -> Integer[IntArray1, " batch"]:
@@ -171,7 +171,7 @@ def _on(model: GPT2 | CompactGPT2, tokens: npt.NDArray[Any]) -> Any:
     return to_device(np.ascontiguousarray(tokens), model.device)
 
 
-def _tokens(model: GPT2 | CompactGPT2, prompt: Any) -> Integer[IntArray2, "batch time"]:
+def _tokens(model: GPT2 | CompactGPT2, prompt: Integer[IntArray2, "batch time"]) -> Integer[IntArray2, "batch time"]:
     """The prompt, checked: tokens of the model's vocabulary, one at least."""
     tokens = np.asarray(to_numpy(prompt))
     if tokens.ndim != 2 or not tokens.size or tokens.dtype.kind not in "iu":
