@@ -13,15 +13,18 @@ Source: torch.nn.CrossEntropyLoss; smoothing: Szegedy and others, "Rethinking th
 from typing import Any, Final
 
 import numpy as np
+from jaxtyping import Bool, Float, Integer
 
-from typednn.arrays import AnyArray, Array2, IntArray1, namespace
+from typednn.arrays import AnyArray, AnyBoolArray, Array0, Array1, Array2, IntArray1, namespace
 from typednn.kernels.op import op
 
 NONE = -1  # as ``ignore_index``: no class has this label
 
 
-def one_hot(labels: IntArray1, classes: int, dtype: np.dtype[np.floating[Any]], like: AnyArray) -> Array2:
-    """(batch, classes) with 1 at each label, on the device of ``like``, where ``labels`` must be as well.
+def one_hot(
+    labels: Integer[IntArray1, " batch"], classes: int, dtype: np.dtype[np.floating[Any]], like: AnyArray
+) -> Float[Array2, "batch {classes}"]:
+    """1 at each label, on the device of ``like``, where ``labels`` must be as well.
 
     A label outside 0 .. classes - 1 gives a row of zeros. It is not refused here, as a check would make
     a GPU wait; the loss refuses it where it can.
@@ -30,8 +33,14 @@ def one_hot(labels: IntArray1, classes: int, dtype: np.dtype[np.floating[Any]], 
     return rows
 
 
-def probabilities(scores: Array2, target: Any, weight: Any = None, smoothing: float = 0.0, ignore_index: int = NONE) -> Array2:
-    """q, in the dtype of ``scores`` (rows, classes)."""
+def probabilities(
+    scores: Float[Array2, "rows classes"],
+    target: Any,
+    weight: Float[Array1, " classes"] | None = None,
+    smoothing: float = 0.0,
+    ignore_index: int = NONE,
+) -> Float[Array2, "rows classes"]:
+    """q, in the dtype of ``scores``."""
     labelled, classes = len(target.shape) == 1, scores.shape[1]
     rows: Any = one_hot(target, classes, scores.dtype, scores) if labelled else target
     if smoothing:
@@ -45,12 +54,15 @@ def probabilities(scores: Array2, target: Any, weight: Any = None, smoothing: fl
     return q
 
 
-def _counts(labels: Any, classes: int, ignore_index: int) -> Any:
+def _counts(labels: Integer[IntArray1, " rows"], classes: int, ignore_index: int) -> Bool[AnyBoolArray, " rows"]:
     """Whether each label is a class that is not ignored."""
-    return (labels >= 0) & (labels < classes) & (labels.astype(np.int64) != ignore_index)
+    counts: AnyBoolArray = (labels >= 0) & (labels < classes) & (labels.astype(np.int64) != ignore_index)
+    return counts
 
 
-def _counted(labels: Any, weight: Any, ignore_index: int, times: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+def _counted(
+    labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"] | None, ignore_index: int, times: int, dtype: np.dtype[Any]
+) -> tuple[Float[Array0, ""], Float[Array0, ""]]:
     """``times``·counted in float64, as float16 ends at 65,504 labels, and its reciprocal in ``dtype``; both of rank 0.
 
     Without weights every label but ``ignore_index`` counts 1. Where nothing is counted both are 1: a mean of nothing is then 0, and so is

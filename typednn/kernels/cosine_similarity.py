@@ -10,27 +10,36 @@ Source: torch.nn.CosineEmbeddingLoss with target 1; eps as in torch.nn.CosineSim
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from typednn.arrays import namespace
+from jaxtyping import Float
+
+from typednn.arrays import AnyArray, namespace
 from typednn.kernels.op import op
 
+X = TypeVar("X", bound=AnyArray)
 
-def _parts(x: Any, t: Any, eps: float) -> tuple[Any, Any, Any]:
+
+def _parts(
+    x: Float[AnyArray, "*batch features"], t: Float[AnyArray, "*batch features"], eps: float
+) -> tuple[Float[AnyArray, "*batch 1"], Float[AnyArray, "*batch 1"], Float[AnyArray, "*batch 1"]]:
     """cos, |x|' and |t|', with a last axis of 1."""
     xp = namespace(x)
     x_length, t_length = (xp.maximum(xp.sqrt((v * v).sum(axis=-1, keepdims=True)), eps) for v in (x, t))
     return ((x / x_length) * (t / t_length)).sum(axis=-1, keepdims=True), x_length, t_length
 
 
-def _forward(x: Any, t: Any, eps: float) -> Any:
+def _forward(x: Float[AnyArray, "*batch features"], t: Float[AnyArray, "*batch features"], eps: float) -> Float[AnyArray, "*batch"]:
     """The loss of each vector."""
     return 1 - _parts(x, t, eps)[0][..., 0]
 
 
-def _backward(x: Any, t: Any, eps: float, scale: float) -> Any:
+def _backward(
+    x: Float[X, "*batch features"], t: Float[AnyArray, "*batch features"], eps: float, scale: float
+) -> Float[X, "*batch features"]:
     """The scaled loss by x."""
-    return _slope(x, t, eps, scale, *_parts(x, t, eps))
+    slope: X = _slope(x, t, eps, scale, *_parts(x, t, eps))
+    return slope
 
 
 def _slope(x: Any, t: Any, eps: float, scale: float, cos: Any, x_length: Any, t_length: Any) -> Any:
@@ -38,7 +47,9 @@ def _slope(x: Any, t: Any, eps: float, scale: float, cos: Any, x_length: Any, t_
     return (along - t / t_length) * (scale / x_length)
 
 
-def _both(x: Any, t: Any, eps: float, scale: float) -> tuple[Any, Any]:
+def _both(
+    x: Float[X, "*batch features"], t: Float[AnyArray, "*batch features"], eps: float, scale: float
+) -> tuple[Float[AnyArray, "*batch"], Float[X, "*batch features"]]:
     parts = _parts(x, t, eps)
     return 1 - parts[0][..., 0], _slope(x, t, eps, scale, *parts)
 

@@ -8,21 +8,25 @@ x (batch, time, features)   y (batch, features)   lengths (batch)
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from typing import Any, Final
+from typing import Final
+
+from jaxtyping import Float, Integer
 
 from typednn.arrays import Array2, Array3, IntArray1, namespace
 from typednn.kernels.op import op
 
 
-def _forward(x: Array3, lengths: IntArray1 | None) -> Array2:
-    """y (batch, features)."""
+def _forward(x: Float[Array3, "batch time features"], lengths: Integer[IntArray1, " batch"] | None) -> Float[Array2, "batch features"]:
+    """y."""
     xp = namespace(x)
     y: Array2 = xp.ascontiguousarray(x[:, -1]) if lengths is None else x[xp.arange(x.shape[0]), lengths - 1]
     return y
 
 
-def _backward(next_grad: Array2, time: int, lengths: Any) -> Array3:
-    """dx (batch, time, features)."""
+def _backward(
+    next_grad: Float[Array2, "batch features"], time: int, lengths: Integer[IntArray1, " batch"] | None
+) -> Float[Array3, "batch {time} features"]:
+    """dx."""
     xp = namespace(next_grad)
     batch, features = next_grad.shape
     dx: Array3 = xp.zeros((batch, time, features), dtype=next_grad.dtype)

@@ -12,28 +12,47 @@ Source: torch.nn.NLLLoss.
 
 from typing import Any, Final
 
-from typednn.arrays import Array2, IntArray1, namespace
+from jaxtyping import Float, Integer
+
+from typednn.arrays import Array1, Array2, IntArray1, namespace
 from typednn.kernels.class_targets import NONE, probabilities
 from typednn.kernels.op import op
 
 
-def _forward(log_probabilities: Array2, target: IntArray1, weight: Any = None, ignore_index: int = NONE) -> Array2:
+def _forward(
+    log_probabilities: Float[Array2, "rows classes"],
+    target: Integer[IntArray1, " rows"],
+    weight: Float[Array1, " classes"] | None = None,
+    ignore_index: int = NONE,
+) -> Float[Array2, "rows classes"]:
     """The loss of each row and class."""
     return _loss(log_probabilities, probabilities(log_probabilities, target, weight, 0.0, ignore_index))
 
 
-def _loss(x: Any, q: Any) -> Array2:
+def _loss(x: Float[Array2, "rows classes"], q: Float[Array2, "rows classes"]) -> Float[Array2, "rows classes"]:
     loss: Array2 = namespace(x).where(q == 0, 0, x) * -q
     return loss
 
 
-def _backward(log_probabilities: Array2, target: IntArray1, scale: Any, weight: Any = None, ignore_index: int = NONE) -> Array2:
+def _backward(
+    log_probabilities: Float[Array2, "rows classes"],
+    target: Integer[IntArray1, " rows"],
+    scale: Any,
+    weight: Float[Array1, " classes"] | None = None,
+    ignore_index: int = NONE,
+) -> Float[Array2, "rows classes"]:
     """The scaled loss by each log-probability."""
     grad: Array2 = probabilities(log_probabilities, target, weight, 0.0, ignore_index) * -scale
     return grad
 
 
-def _both(log_probabilities: Array2, target: IntArray1, scale: Any, weight: Any = None, ignore_index: int = NONE) -> tuple[Array2, Array2]:
+def _both(
+    log_probabilities: Float[Array2, "rows classes"],
+    target: Integer[IntArray1, " rows"],
+    scale: Any,
+    weight: Float[Array1, " classes"] | None = None,
+    ignore_index: int = NONE,
+) -> tuple[Float[Array2, "rows classes"], Float[Array2, "rows classes"]]:
     q = probabilities(log_probabilities, target, weight, 0.0, ignore_index)
     return _loss(log_probabilities, q), q * -scale
 

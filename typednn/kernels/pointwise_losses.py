@@ -26,15 +26,25 @@ About Floating-Point Arithmetic", 1991, theorem 4.
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
+from typednn.arrays import AnyArray
 from typednn.engines import nan, type_of
 from typednn.kernels.elementwise import SMALL, constant, decay, is_positive
 from typednn.kernels.pointwise import Formula, Pointwise
 
-Both = Callable[..., tuple[Any, Any]]
+P = TypeVar("P", bound=AnyArray)
+
+
+class Both(Protocol):
+    """The losses and their derivatives by the prediction, in one pass."""
+
+    def __call__(
+        self, prediction: Float[P, "*shape"], target: Float[AnyArray, "*shape"], /, *numbers: Any
+    ) -> tuple[Float[P, "*shape"], Float[P, "*shape"]]: ...
 
 
 def _both(loss: Pointwise) -> Both:
@@ -84,7 +94,7 @@ mse: Final = Pointwise(
     keeps="prediction target",
 )
 
-mse_forward_and_backward: Final[Both] = Formula(
+_mse_both: Any = Formula(
     lambda xp, prediction, target, scale: _squared(xp.square, 2 * scale, prediction - target),
     lambda hl, prediction, target, scale: hl.Tuple(_squared(lambda difference: difference * difference, 2 * scale, prediction - target)),
     arrays=2,
@@ -92,6 +102,7 @@ mse_forward_and_backward: Final[Both] = Formula(
     least=SMALL + 1,
     results=2,
 ).op("mse.forward_and_backward")
+mse_forward_and_backward: Final[Both] = _mse_both
 
 
 def _log(hl: Any, p: Any, eps: Any) -> Any:

@@ -99,7 +99,7 @@ class Embedding(FirstLayer[IntArray2, Array3, EmbeddingGrad, S]):
         return EmbeddingGrad(None, dweight)
 
 
-def _rows(x: Any) -> Array2:
+def _rows(x: Float[AnyArray, "*positions features"]) -> Float[Array2, "_ features"]:
     rows: Array2 = reshape(x, (-1, x.shape[-1]))
     return rows
 

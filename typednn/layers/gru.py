@@ -52,7 +52,7 @@ class GRU(Layer[Array3, Array3, GRUGrad, S], Incremental[Array2]):
     bias_hh: Parameter[Float[Array1, "3*{self.hidden_size}"] | None]
     _x: Kept[Float[Array3, "batch time {self.input_size}"]]
     _lengths: Kept[Integer[IntArray1, " batch"] | None]
-    _kept: Kept[Float[Array3, "steps batch kept"]]
+    _kept: Kept[Float[Array3, "time+1 batch 5*{self.hidden_size}"]]
 
     def __init__(self, input_size: int, hidden_size: int, *, bias: bool = True, rng: Rng | None = None) -> None:
         self.input_size: int = integer("GRU", "input_size", input_size)

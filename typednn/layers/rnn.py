@@ -51,7 +51,7 @@ class RNN(Layer[Array3, Array3, RNNGrad, S], Incremental[Array2]):
     bias_hh: Parameter[Float[Array1, " {self.hidden_size}"] | None]
     _x: Kept[Float[Array3, "batch time {self.input_size}"]]
     _lengths: Kept[Integer[IntArray1, " batch"] | None]
-    _kept: Kept[Float[Array3, "steps batch kept"]]
+    _kept: Kept[Float[Array3, "time+1 batch {self.hidden_size}"]]
 
     def __init__(
         self,

@@ -45,5 +45,6 @@ class SinusoidalPositions(Layer[Array3, Array3, SinusoidalPositionsGrad, S], Inc
         self, x: Float[Array2, "batch {self.embed_dim}"], state: int | None = None
     ) -> tuple[Float[Array2, "batch {self.embed_dim}"], int]:
         place = state or 0
-        y: Array2 = reshape(add_sines(reshape(x, (len(x), 1, self.embed_dim)), place), x.shape)
+        one: Float[Array3, "batch 1 {self.embed_dim}"] = reshape(x, (len(x), 1, self.embed_dim))
+        y: Array2 = reshape(add_sines(one, place), x.shape)
         return y, place + 1

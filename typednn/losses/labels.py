@@ -16,9 +16,10 @@ import math
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from typednn.arguments import integer
-from typednn.arrays import AnyArray
+from typednn.arrays import AnyArray, Array1, Array2
 from typednn.backends import to_numpy
 from typednn.contracts.ranges import first_outside, within
 from typednn.errors import ArgumentError, explain
@@ -37,7 +38,7 @@ def index_of(ignore_index: int | None) -> int:
     return NONE if ignore_index is None else ignore_index
 
 
-def as_rows(prediction: Any, target: Any) -> tuple[Any, Any]:
+def as_rows(prediction: Float[AnyArray, "*batch classes"], target: Any) -> tuple[Float[Array2, "_ classes"], Any]:
     """Prediction (rows, classes) and target (rows) or (rows, classes), with all positions of all samples as rows."""
     axes = len(prediction.shape)
     if axes == 2:
@@ -72,7 +73,12 @@ def check_labels(where: str, target: Any, classes: int, ignore_index: int | None
 
 
 def divisors(
-    target: Any, weight: AnyArray | None, ignore_index: int | None, may_ignore: bool, reduction: Reduction, prediction: AnyArray
+    target: Any,
+    weight: Float[Array1, " classes"] | None,
+    ignore_index: int | None,
+    may_ignore: bool,
+    reduction: Reduction,
+    prediction: Float[AnyArray, "*batch classes"],
 ) -> tuple[Any, Any]:
     """Alpha, and its reciprocal, which scales the gradient. On a device these are arrays of rank 0: reading them would wait."""
     shape = prediction.shape

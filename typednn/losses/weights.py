@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from jaxtyping import Float
 
 from typednn.arguments import number
-from typednn.arrays import device_of
+from typednn.arrays import AnyArray, Array1, device_of
 from typednn.backends import to_device
 from typednn.errors import ArgumentError, explain
 
@@ -30,8 +31,10 @@ def is_list(weight: Any) -> bool:
     return isinstance(weight, lists)
 
 
-def weights_for(where: str, weight: tuple[float, ...] | None, prediction: Any, name: str = "weight") -> Any:
-    """The weights in the dtype of ``prediction`` (…, classes) and on its device; None if there are none."""
+def weights_for(
+    where: str, weight: tuple[float, ...] | None, prediction: Float[AnyArray, "*batch classes"], name: str = "weight"
+) -> Float[Array1, " classes"] | None:
+    """The weights in the dtype of ``prediction`` and on its device; None if there are none."""
     if weight is None:
         return None
     classes = prediction.shape[-1]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
+from jaxtyping import Float, Integer
 
 from typednn.arguments import choice
 from typednn.arrays import Array1, Array2, Array3, IntArray1, IntArray2
@@ -93,13 +94,15 @@ class _Block:
         self.c_fc: _Map = _Map(block.c_fc.weight, block.c_fc.bias, bits)
         self.c_proj: _Map = _Map(block.c_proj.weight, block.c_proj.bias, bits)
 
-    def read(self, x: Array3, state: Cache | None) -> tuple[Array3, Cache]:
+    def read(self, x: Float[Array3, "batch time features"], state: Cache | None) -> tuple[Float[Array3, "batch time features"], Cache]:
         batch, time, features = x.shape
         q, k, v = split(2, self.in_proj(self.ln_1(x)), (features,) * 3)
         by_heads = batch, time, self.heads, features // self.heads
         attended, after = cache.read(reshape(q, by_heads), reshape(k, by_heads), reshape(v, by_heads), state)
-        y = add(x, self.out_proj(reshape(attended, x.shape)))
-        return add(y, self.c_proj(gelu_tanh.forward(self.c_fc(self.ln_2(y))))), after
+        mixed: Float[Array3, "batch time features"] = self.out_proj(reshape(attended, x.shape))
+        y = add(x, mixed)
+        mapped: Float[Array3, "batch time features"] = self.c_proj(gelu_tanh.forward(self.c_fc(self.ln_2(y))))
+        return add(y, mapped), after
 
     @property
     def maps(self) -> list[_Map]:
@@ -144,8 +147,10 @@ class CompactGPT2:
             raise StateError(explain("CompactGPT2", "only reads and writes text", "train()", "train the model that it was made from"))
         return self
 
-    def read(self, x: IntArray2, state: tuple[Cache, ...] = ()) -> tuple[Array2, tuple[Cache, ...]]:
-        """Scores of what follows the tokens ``x`` (batch, time), and the state after them; no state before the first token."""
+    def read(
+        self, x: Integer[IntArray2, "batch time"], state: tuple[Cache, ...] = ()
+    ) -> tuple[Float[Array2, "batch {self.vocab_size}"], tuple[Cache, ...]]:
+        """Scores of what follows the tokens ``x``, and the state after them; no state before the first token."""
         first = state[0].length if state else 0
         if first + x.shape[1] > self.n_positions:
             got = f"{first + x.shape[1]}"
@@ -159,7 +164,9 @@ class CompactGPT2:
             caches.append(after)
         return self.lm_head(self.ln_f(last_step.forward(y, None))), tuple(caches)
 
-    def step(self, x: IntArray1, state: tuple[Cache, ...] = ()) -> tuple[Array2, tuple[Cache, ...]]:
+    def step(
+        self, x: Integer[IntArray1, " batch"], state: tuple[Cache, ...] = ()
+    ) -> tuple[Float[Array2, "batch {self.vocab_size}"], tuple[Cache, ...]]:
         """`read` of one token."""
         return self.read(reshape(x, (len(x), 1)), state)
 

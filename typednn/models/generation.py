@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from jaxtyping import Float, Integer
 
 from typednn.arguments import integer, number
 from typednn.arrays import Array2, IntArray1, IntArray2
@@ -28,7 +29,7 @@ from typednn.random import Draws
 
 def generate(
     model: GPT2 | CompactGPT2,
-    prompt: IntArray2,
+    prompt: Integer[IntArray2, "batch time"],
     max_new_tokens: int,
     *,
     temperature: float = 1.0,
@@ -36,8 +37,8 @@ def generate(
     top_p: float | None = None,
     stop: Collection[int] = (),
     rng: Draws | None = None,
-) -> IntArray2:
-    """``prompt`` (batch, time) and behind it up to ``max_new_tokens`` more, as `stream` gives them."""
+) -> Integer[IntArray2, "batch _"]:
+    """``prompt`` and behind it up to ``max_new_tokens`` more, as `stream` gives them."""
     drawn = [*stream(model, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop, rng=rng)]
     whole: IntArray2 = np.concatenate([_tokens(model, prompt), *(tokens[:, None] for tokens in drawn)], axis=1)
     return whole
@@ -45,7 +46,7 @@ def generate(
 
 def stream(
     model: GPT2 | CompactGPT2,
-    prompt: IntArray2,
+    prompt: Integer[IntArray2, "batch time"],
     max_new_tokens: int,
     *,
     temperature: float = 1.0,
@@ -53,8 +54,8 @@ def stream(
     top_p: float | None = None,
     stop: Collection[int] = (),
     rng: Draws | None = None,
-) -> Iterator[IntArray1]:
-    """The next token of each prompt (batch), as soon as it is drawn; the prompts are of one length.
+) -> Iterator[Integer[IntArray1, " batch"]]:
+    """The next token of each prompt, as soon as it is drawn; the prompts are of one length.
 
     ``temperature`` 0 takes the likeliest token, of equals the first. A text ends with a token of ``stop``, which repeats until all have
     ended. The model is in eval meanwhile, so what forward kept is gone. Arguments are checked at the call, before the first token.
@@ -68,11 +69,11 @@ def stream(
     return _drawn(model, context, count, ends, partial(_choice, temperature=heat, top_k=kept, top_p=mass, rng=rng))
 
 
-def next_scores(model: GPT2 | CompactGPT2, prompt: IntArray2) -> Array2:
-    """Scores (batch, vocab_size) of what follows each prompt (batch, time); of a prompt that is too long, its last tokens."""
+def next_scores(model: GPT2 | CompactGPT2, prompt: Integer[IntArray2, "batch time"]) -> Float[Array2, "batch vocab"]:
+    """Scores of what follows each prompt; of a prompt that is too long, its last tokens."""
     seen: list[Array2] = []
 
-    def kept(scores: Array2) -> IntArray1:
+    def kept(scores: Float[Array2, "batch vocab"]) -> Integer[IntArray1, " batch"]:
         seen.append(scores)
         first: IntArray1 = scores.argmax(axis=1)
         return first
@@ -82,8 +83,10 @@ def next_scores(model: GPT2 | CompactGPT2, prompt: IntArray2) -> Array2:
     return seen[0]
 
 
-def probabilities(scores: Array2, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None) -> Array2:
-    """The probability of each token (batch, vocab_size) with which `generate` draws it from such scores, in float64."""
+def probabilities(
+    scores: Float[Array2, "batch vocab"], *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> Float[Array2, "batch vocab"]:
+    """The probability of each token with which `generate` draws it from such scores, in float64."""
     heat, kept, mass = _checked("probabilities", temperature, top_k, top_p)
     rows = np.asarray(to_numpy(scores))
     if rows.ndim != 2 or not rows.shape[1]:
@@ -97,8 +100,12 @@ def probabilities(scores: Array2, *, temperature: float = 1.0, top_k: int | None
 
 
 def _drawn(
-    model: GPT2 | CompactGPT2, context: IntArray2, count: int, ends: list[int], choose: Callable[[Array2], IntArray1]
-) -> Iterator[IntArray1]:
+    model: GPT2 | CompactGPT2,
+    context: Integer[IntArray2, "batch time"],
+    count: int,
+    ends: list[int],
+    choose: Callable[[Float[Array2, "batch vocab"]], Integer[IntArray1, " batch"]],
+) -> Iterator[Integer[IntArray1, " batch"]]:
     state: tuple[Cache, ...] = ()
     was, ended = model.training, np.zeros(len(context), bool)
     model.eval()
@@ -119,8 +126,10 @@ def _drawn(
         model.train(was)
 
 
-def _choice(scores: Array2, *, temperature: float, top_k: int | None, top_p: float | None, rng: Draws | None) -> IntArray1:
-    """One token for each row of scores (batch, vocab_size)."""
+def _choice(
+    scores: Float[Array2, "batch vocab"], *, temperature: float, top_k: int | None, top_p: float | None, rng: Draws | None
+) -> Integer[IntArray1, " batch"]:
+    """One token for each row of scores."""
     if not temperature or rng is None:
         first: IntArray1 = scores.argmax(axis=1)
         return first
@@ -131,8 +140,10 @@ def _choice(scores: Array2, *, temperature: float, top_k: int | None, top_p: flo
     return tokens
 
 
-def _likely(scores: Array2, temperature: float, top_k: int | None, top_p: float | None) -> Array2:
-    """Numbers in proportion to the probabilities (batch, vocab_size); 0 for what cannot be drawn."""
+def _likely(
+    scores: Float[Array2, "batch vocab"], temperature: float, top_k: int | None, top_p: float | None
+) -> Float[Array2, "batch vocab"]:
+    """Numbers in proportion to the probabilities; 0 for what cannot be drawn."""
     wide = scores.astype(np.float64)
     with np.errstate(over="ignore"):  # where a temperature is next to nothing, e^-∞ is 0
         likely: Array2 = np.exp((wide - wide.max(axis=1, keepdims=True)) / temperature)
@@ -160,7 +171,7 @@ def _on(model: GPT2 | CompactGPT2, tokens: npt.NDArray[Any]) -> Any:
     return to_device(np.ascontiguousarray(tokens), model.device)
 
 
-def _tokens(model: GPT2 | CompactGPT2, prompt: Any) -> IntArray2:
+def _tokens(model: GPT2 | CompactGPT2, prompt: Integer[IntArray2, "batch time"]) -> Integer[IntArray2, "batch time"]:
     """The prompt, checked: tokens of the model's vocabulary, one at least."""
     tokens = np.asarray(to_numpy(prompt))
     if tokens.ndim != 2 or not tokens.size or tokens.dtype.kind not in "iu":

@@ -11,14 +11,16 @@ Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019.
 
 import math
 
+from jaxtyping import Float
+
 from typednn.arrays import AnyArray, namespace
 
 
 def step(
-    weights: AnyArray,
-    grad: AnyArray,
-    m: AnyArray,
-    v: AnyArray,
+    weights: Float[AnyArray, "*shape"],
+    grad: Float[AnyArray, "*shape"],
+    m: Float[AnyArray, "*shape"],
+    v: Float[AnyArray, "*shape"],
     lr: float,
     beta1: float,
     beta2: float,
@@ -26,7 +28,7 @@ def step(
     step: int,
     coupled: float = 0.0,
     shrink: float = 1.0,
-) -> tuple[AnyArray, AnyArray, AnyArray]:
+) -> tuple[Float[AnyArray, "*shape"], Float[AnyArray, "*shape"], Float[AnyArray, "*shape"]]:
     """(weights, m, v) after the ``step``-th step, counted from 1; ``coupled`` and ``shrink`` are weight decay."""
     if coupled:
         grad = grad + coupled * weights

@@ -10,7 +10,9 @@ not once for each token. Where a cache is used a second time, its numbers are co
 
 from typing import Any, final
 
-from typednn.arrays import Array4, namespace
+from jaxtyping import Bool, Float
+
+from typednn.arrays import AnyBoolArray, Array4, namespace
 from typednn.errors import ShapeError, explain
 from typednn.kernels import attention
 
@@ -29,25 +31,25 @@ class _Memory:
 
 @final
 class Cache:
-    """``keys`` and ``values`` (batch, length, heads, features)."""
+    """Of ``length`` positions, the ``keys`` and ``values``."""
 
     __slots__ = ("_memory", "length")
 
-    def __init__(self, keys: Array4, values: Array4) -> None:
+    def __init__(self, keys: Float[Array4, "batch length heads features"], values: Float[Array4, "batch length heads features"]) -> None:
         self.length: int = keys.shape[1]
         self._memory = _Memory(keys, values, self.length)
 
     @property
-    def keys(self) -> Array4:
+    def keys(self) -> Float[Array4, "batch {self.length} heads features"]:
         keys: Array4 = self._memory.keys[:, : self.length]
         return keys
 
     @property
-    def values(self) -> Array4:
+    def values(self) -> Float[Array4, "batch {self.length} heads features"]:
         values: Array4 = self._memory.values[:, : self.length]
         return values
 
-    def extended(self, keys: Array4, values: Array4) -> "Cache":
+    def extended(self, keys: Float[Array4, "batch more heads features"], values: Float[Array4, "batch more heads features"]) -> "Cache":
         """The cache with more positions; `ShapeError` unless they are of the same batch, heads, features and dtype."""
         memory, end = self._memory, self.length + keys.shape[1]
         own, other = ((x.shape[0], *x.shape[2:], str(x.dtype)) for x in (memory.keys, keys))
@@ -63,7 +65,12 @@ class Cache:
         return longer
 
 
-def read(q: Array4, k: Array4, v: Array4, before: Cache | None) -> tuple[Array4, Cache]:
+def read(
+    q: Float[Array4, "batch time heads features"],
+    k: Float[Array4, "batch time heads features"],
+    v: Float[Array4, "batch time heads features"],
+    before: Cache | None,
+) -> tuple[Float[Array4, "batch time heads features"], Cache]:
     """y of the positions behind those of ``before``, and the cache with them."""
     if before is None:
         return attention.forward(q, k, v, None, True)[0], Cache(k, v)
@@ -72,15 +79,16 @@ def read(q: Array4, k: Array4, v: Array4, before: Cache | None) -> tuple[Array4,
     return attention.forward(q, after.keys, after.values, mask, False)[0], after
 
 
-def _earlier(q: Array4, past: int) -> Any:
-    """True where a position comes no later than a query, (batch, time, past + time)."""
+def _earlier(q: Float[Array4, "batch time heads features"], past: int) -> Bool[AnyBoolArray, "batch time {past}+time"]:
+    """True where a position comes no later than a query."""
     xp, (batch, time) = namespace(q), q.shape[:2]
     earlier = xp.arange(past + time) <= xp.arange(past, past + time)[:, None]
-    return xp.ascontiguousarray(xp.broadcast_to(earlier, (batch, *earlier.shape)))
+    mask: AnyBoolArray = xp.ascontiguousarray(xp.broadcast_to(earlier, (batch, *earlier.shape)))
+    return mask
 
 
-def _with_room(x: Any, positions: int) -> Any:
+def _with_room(x: Float[Array4, "batch length heads features"], positions: int) -> Float[Array4, "batch {positions} heads features"]:
     """``x`` at the beginning of memory for more positions."""
-    wide = namespace(x).empty((x.shape[0], positions, *x.shape[2:]), dtype=x.dtype)
+    wide: Array4 = namespace(x).empty((x.shape[0], positions, *x.shape[2:]), dtype=x.dtype)
     wide[:, : x.shape[1]] = x
     return wide

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from typednn.arrays import Array1, Array2, Array3
+from jaxtyping import Bool, Float
+
+from typednn.arrays import AnyBoolArray, Array1, Array2, Array3, Array4
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.kernels import linear
 from typednn.kernels.concat import join, split
@@ -30,21 +32,31 @@ def of_layer(layer: Any) -> tuple[Sequence[Array2], Sequence[Array1 | None]]:
     return apart if packed is None else split(0, packed, sizes), biases
 
 
-def mapped(x: Any, weight: Array2, bias: Array1 | None, shape: tuple[int, ...]) -> Any:
+def mapped(
+    x: Any, weight: Float[Array2, "out_features in_features"], bias: Float[Array1, " out_features"] | None, shape: tuple[int, ...]
+) -> Any:
     """x weightᵀ + bias at every position, under ``shape``."""
     return reshape(linear.forward(_rows(x, weight.shape[1]), weight, bias), shape)
 
 
-def mapped_backward(next_grad: Any, x: Any, weight: Array2) -> tuple[Any, Array2, Array1]:
+def mapped_backward(
+    next_grad: Any, x: Any, weight: Float[Array2, "out_features in_features"]
+) -> tuple[Any, Float[Array2, "out_features in_features"], Float[Array1, " out_features"]]:
     """(dx, dweight, dbias) of `mapped`."""
     dx, dweight, dbias = linear.backward(_rows(next_grad, weight.shape[0]), _rows(x, weight.shape[1]), weight)
     return reshape(dx, x.shape), dweight, dbias
 
 
 def projected(
-    x: Array3, memory: Array3, weights: Sequence[Array2], biases: Sequence[Array1 | None], heads: int, rotary: bool, first: int = 0
-) -> tuple[Any, Any, Any]:
-    """q of ``x``, k and v of ``memory``, (batch, time, heads, features); both begin at position ``first``."""
+    x: Float[Array3, "batch time embed_dim"],
+    memory: Float[Array3, "batch memory kdim"],
+    weights: Sequence[Array2],
+    biases: Sequence[Array1 | None],
+    heads: int,
+    rotary: bool,
+    first: int = 0,
+) -> tuple[Float[Array4, "batch time {heads} _"], Float[Array4, "batch memory {heads} _"], Float[Array4, "batch memory {heads} _"]]:
+    """q of ``x``, k and v of ``memory``; both begin at position ``first``."""
     q, k, v = (
         mapped(read, weight, bias, (*read.shape[:2], heads, weight.shape[0] // heads))
         for read, weight, bias in zip((x, memory, memory), weights, biases, strict=True)
@@ -52,7 +64,9 @@ def projected(
     return (rotate(q, first=first), rotate(k, first=first), v) if rotary else (q, k, v)
 
 
-def projected_together(layer: Any, x: Array3, first: int) -> tuple[Any, Any, Any]:
+def projected_together(
+    layer: Any, x: Float[Array3, "batch time embed_dim"], first: int
+) -> tuple[Float[Array4, "batch time heads _"], Float[Array4, "batch time heads _"], Float[Array4, "batch time heads _"]]:
     """`projected` of ``x`` alone, by one product with a ``layer``'s packed weights: less time for few positions; the parts are copied."""
     if layer.in_proj_weight is None:
         return projected(x, x, *of_layer(layer), layer.num_heads, layer.rotary, first)
@@ -63,8 +77,14 @@ def projected_together(layer: Any, x: Array3, first: int) -> tuple[Any, Any, Any
 
 
 def projected_backward(
-    derivatives: tuple[Any, Any, Any], x: Array3, memory: Array3 | None, weights: Sequence[Array2], rotary: bool
-) -> tuple[Sequence[Array2], Array1, Array3, Array3 | None]:
+    derivatives: tuple[Any, Any, Any],
+    x: Float[Array3, "batch time embed_dim"],
+    memory: Float[Array3, "batch memory kdim"] | None,
+    weights: Sequence[Array2],
+    rotary: bool,
+) -> tuple[
+    Sequence[Array2], Float[Array1, "3*embed_dim"], Float[Array3, "batch time embed_dim"], Float[Array3, "batch memory kdim"] | None
+]:
     """The derivatives by the three weights, by the biases in one array, by x and by memory, from those by q, k and v.
 
     Without ``memory`` k and v are of x, and dx is the sum.
@@ -84,7 +104,12 @@ def of_its_own(rule: Initialiser) -> Initialiser:
     return lambda rng, shape, fans: rule(rng, shape, Fans(shape[1], shape[0]))
 
 
-def attended(owner: Any, x: Any, memory: Any, mask: Any) -> Any:
+def attended(
+    owner: Any,
+    x: Float[Array3, "batch time embed_dim"],
+    memory: Float[Array3, "batch memory kdim"] | None,
+    mask: Bool[AnyBoolArray, "batch ... positions"] | None,
+) -> Any:
     """What ``owner`` attends to: ``memory``, or ``x``. `ShapeError` where x has other features, or a mask's sizes are not theirs.
 
     A mask is (batch, memory) or (batch, time, memory); its batch, and a memory's size, are checked before.
@@ -98,7 +123,7 @@ def attended(owner: Any, x: Any, memory: Any, mask: Any) -> Any:
     raise ShapeError(explain(f"{owner.label()}.forward", 'mask must be "batch memory" or "batch time memory"', got), owner)
 
 
-def _rows(x: Any, features: int) -> Array2:
+def _rows(x: Any, features: int) -> Float[Array2, "_ {features}"]:
     """Every position as a row."""
     rows: Array2 = reshape(x, (-1, features))
     return rows

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from typednn.arrays import AnyBoolArray, Array3, Array4, namespace
 from typednn.kernels.dropout.reference import bits_of_rows, least_kept
@@ -32,8 +33,13 @@ SCORES = 1 << 18  # that are held at a time, about
 
 
 def forward(
-    q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None = None, causal: bool = False, dropout: Drawn | None = None
-) -> tuple[Array4, Array3]:
+    q: Float[Array4, "batch time heads features"],
+    k: Float[Array4, "batch memory heads features"],
+    v: Float[Array4, "batch memory heads features"],
+    mask: Bool[AnyBoolArray, "batch ... memory"] | None = None,
+    causal: bool = False,
+    dropout: Drawn | None = None,
+) -> tuple[Float[Array4, "batch time heads features"], Float[Array3, "batch heads time"]]:
     """y and log_sums."""
     xp = namespace(q)
     batch, time, heads, _ = q.shape
@@ -53,16 +59,18 @@ def forward(
 
 
 def backward(
-    next_grad: Array4,
-    q: Array4,
-    k: Array4,
-    v: Array4,
-    mask: AnyBoolArray | None,
-    y: Array4,
-    log_sums: Array3,
+    next_grad: Float[Array4, "batch time heads features"],
+    q: Float[Array4, "batch time heads features"],
+    k: Float[Array4, "batch memory heads features"],
+    v: Float[Array4, "batch memory heads features"],
+    mask: Bool[AnyBoolArray, "batch ... memory"] | None,
+    y: Float[Array4, "batch time heads features"],
+    log_sums: Float[Array3, "batch heads time"],
     causal: bool = False,
     dropout: Drawn | None = None,
-) -> tuple[Array4, Array4, Array4]:
+) -> tuple[
+    Float[Array4, "batch time heads features"], Float[Array4, "batch memory heads features"], Float[Array4, "batch memory heads features"]
+]:
     """(dq, dk, dv), from what `forward` gave."""
     xp, scale = namespace(q), q.shape[3] ** -0.5
     dq, dk, dv = xp.empty_like(q), xp.zeros_like(k), xp.zeros_like(v)
@@ -81,7 +89,7 @@ def backward(
     return dq, dk, dv
 
 
-def by_heads(x: Any) -> Any:
+def by_heads(x: Float[Array4, "batch time heads features"]) -> Float[Array4, "batch heads time features"]:
     """(batch, heads, time, features): one matrix for each head."""
     return x.transpose(0, 2, 1, 3)
 
@@ -92,17 +100,21 @@ def attended(time: int, memory: int, causal: bool) -> int:
     return first * (first + 1) // 2 + (time - first) * memory if causal else time * memory
 
 
-def _factors(weights: Any, rows: slice, dropout: Drawn) -> Any:
-    """The m of some rows, shaped like ``weights`` (batch, heads, rows, memory)."""
+def _factors(weights: Float[Array4, "batch heads rows memory"], rows: slice, dropout: Drawn) -> Float[Array4, "batch heads rows memory"]:
+    """The m of some rows."""
     xp, (p, key, drawn) = namespace(weights), dropout
     if p >= 1:
-        return xp.zeros_like(weights)
+        zeros: Array4 = xp.zeros_like(weights)
+        return zeros
     batch, heads, _, memory = weights.shape
     kept = bits_of_rows(xp, batch * heads, rows, memory, key, drawn) >= least_kept(p)
-    return xp.where(kept, 1 / (1 - p), 0).astype(weights.dtype).reshape(weights.shape)
+    factors: Array4 = xp.where(kept, 1 / (1 - p), 0).astype(weights.dtype).reshape(weights.shape)
+    return factors
 
 
-def _product(weights: Any, x: Any) -> Any:
+def _product(
+    weights: Float[Array4, "batch heads rows columns"], x: Float[Array4, "batch heads columns features"]
+) -> Float[Array4, "batch heads rows features"]:
     """weights @ x, in which a weight of 0 leaves out even what is NaN or infinite; but on a GPU, which the look for them would halt."""
     if namespace(x) is not np or np.isfinite(x).all():
         return weights @ x
@@ -114,7 +126,12 @@ def _product(weights: Any, x: Any) -> Any:
     return product
 
 
-def _scores(q: Array4, k: Array4, mask: Any, causal: bool) -> Iterator[tuple[slice, Any]]:
+def _scores(
+    q: Float[Array4, "batch time heads features"],
+    k: Float[Array4, "batch memory heads features"],
+    mask: Bool[AnyBoolArray, "batch ... memory"] | None,
+    causal: bool,
+) -> Iterator[tuple[slice, Any]]:
     """Some queries at a time, and their scores (batch, heads, rows, memory): -∞ where a query does not attend."""
     xp, (batch, time, heads, features), memory = namespace(q), q.shape, k.shape[1]
     some = max(1, SCORES // (batch * heads * memory))

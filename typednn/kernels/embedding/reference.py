@@ -8,16 +8,20 @@ inside; the layer refuses it where it can. One addition per number of dy.
 
 from typing import Any
 
+from jaxtyping import Float, Integer
+
 from typednn.arrays import Array2, Array3, IntArray2, namespace
 
 
-def forward(tokens: IntArray2, weight: Array2) -> Array3:
-    """y (batch, time, features)."""
+def forward(tokens: Integer[IntArray2, "batch time"], weight: Float[Array2, "vocab features"]) -> Float[Array3, "batch time features"]:
+    """y."""
     y: Array3 = weight[_inside(tokens, weight.shape[0])]
     return y
 
 
-def backward(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> Array2:
+def backward(
+    next_grad: Float[Array3, "batch time features"], tokens: Integer[IntArray2, "batch time"], vocab: int, padding: int | None = None
+) -> Float[Array2, "{vocab} features"]:
     """dweight (vocab, features), summed in double precision in the order of the tokens; 0 in row ``padding``."""
     xp, features = namespace(next_grad), next_grad.shape[2]
     places: Any = _inside(tokens, vocab).reshape(-1, 1) * features + xp.arange(features)
@@ -29,7 +33,12 @@ def backward(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | No
     return dweight
 
 
-def add_backward(dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int | None = None) -> tuple[Array2]:
+def add_backward(
+    dweight: Float[Array2, "vocab features"],
+    next_grad: Float[Array3, "batch time features"],
+    tokens: Integer[IntArray2, "batch time"],
+    padding: int | None = None,
+) -> tuple[Float[Array2, "vocab features"]]:
     """dweight + `backward`; 0 in row ``padding``."""
     total: Array2 = dweight + backward(next_grad, tokens, dweight.shape[0])
     if padding is not None:
@@ -37,5 +46,6 @@ def add_backward(dweight: Array2, next_grad: Array3, tokens: IntArray2, padding:
     return (total,)
 
 
-def _inside(tokens: Any, vocab: int) -> Any:
-    return namespace(tokens).clip(tokens, 0, vocab - 1).astype("int64")
+def _inside(tokens: Integer[IntArray2, "batch time"], vocab: int) -> Integer[IntArray2, "batch time"]:
+    inside: IntArray2 = namespace(tokens).clip(tokens, 0, vocab - 1).astype("int64")
+    return inside

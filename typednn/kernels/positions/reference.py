@@ -14,13 +14,14 @@ Learning"; Su et al. 2021, "RoFormer", eqs 14, 15 and 34.
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from typednn.arrays import Array2, Array3, Array4, namespace
 from typednn.kernels import sums
 
 
-def add_sines(x: Array3, first: int = 0) -> Array3:
-    """y (batch, time, features)."""
+def add_sines(x: Float[Array3, "batch time features"], first: int = 0) -> Float[Array3, "batch time features"]:
+    """y."""
     xp, (time, features) = namespace(x), x.shape[1:]
     angles = _angles(xp, first, time, (features + 1) // 2, features, 10000.0)
     waves = xp.stack([xp.sin(angles), xp.cos(angles)], axis=2).reshape(time, -1)[:, :features]
@@ -28,21 +29,25 @@ def add_sines(x: Array3, first: int = 0) -> Array3:
     return y
 
 
-def add_learned(x: Array3, weight: Array2, first: int = 0) -> Array3:
-    """y (batch, time, features)."""
+def add_learned(
+    x: Float[Array3, "batch time features"], weight: Float[Array2, "length features"], first: int = 0
+) -> Float[Array3, "batch time features"]:
+    """y."""
     y: Array3 = x + weight[first : first + x.shape[1]]
     return y
 
 
-def learned_backward(next_grad: Array3, length: int) -> Array2:
-    """dweight (length, features); 0 for positions that were not there."""
+def learned_backward(next_grad: Float[Array3, "batch time features"], length: int) -> Float[Array2, "{length} features"]:
+    """dweight; 0 for positions that were not there."""
     dweight: Array2 = namespace(next_grad).zeros((length, next_grad.shape[2]), dtype=next_grad.dtype)
     dweight[: next_grad.shape[1]] = sums.over(next_grad, 0)
     return dweight
 
 
-def rotate(x: Array4, base: float = 10000.0, first: int = 0, back: bool = False) -> Array4:
-    """y (batch, time, heads, features); ``back`` turns the other way, as the derivative does. An even number of features."""
+def rotate(
+    x: Float[Array4, "batch time heads features"], base: float = 10000.0, first: int = 0, back: bool = False
+) -> Float[Array4, "batch time heads features"]:
+    """y; ``back`` turns the other way, as the derivative does. An even number of features."""
     xp, (_, time, _, features) = namespace(x), x.shape
     angles = _angles(xp, first, time, features // 2, features, base)[:, None]
     cos, sin = xp.cos(angles).astype(x.dtype), xp.sin(-angles if back else angles).astype(x.dtype)
@@ -51,7 +56,8 @@ def rotate(x: Array4, base: float = 10000.0, first: int = 0, back: bool = False)
     return y
 
 
-def _angles(xp: Any, first: int, time: int, pairs: int, features: int, base: float) -> Any:
-    """t·base^(-2i/features), (time, pairs)."""
+def _angles(xp: Any, first: int, time: int, pairs: int, features: int, base: float) -> Float[Array2, "{time} {pairs}"]:
+    """t·base^(-2i/features)."""
     exponents = xp.arange(pairs, dtype=np.float64) * (-2.0 / features)
-    return xp.arange(first, first + time, dtype=np.float64)[:, None] * base**exponents
+    angles: Array2 = xp.arange(first, first + time, dtype=np.float64)[:, None] * base**exponents
+    return angles

@@ -14,15 +14,24 @@ numbers are adjacent. lengths (batch): at positions from a sequence's length on,
 from collections.abc import Sequence
 from typing import Any
 
-from typednn.arrays import AnyArray, Array2, Array3, IntArray1, namespace
+from jaxtyping import Float, Integer
+
+from typednn.arrays import Array1, Array2, Array3, IntArray1, namespace
 from typednn.kernels import sums
 from typednn.kernels.recurrent import cells
 from typednn.kernels.recurrent.cells import ARRAYS, GATES, KEEPS, Cell
 
 
 def step(
-    x: Array2, weight_ih: Array2, weight_hh: Array2, bias_ih: Any, bias_hh: Any, hidden: Any, memory: Any, cell: Cell
-) -> tuple[Array2, Any]:
+    x: Float[Array2, "batch in_features"],
+    weight_ih: Float[Array2, "gates in_features"],
+    weight_hh: Float[Array2, "gates hidden"],
+    bias_ih: Float[Array1, " gates"] | None,
+    bias_hh: Float[Array1, " gates"] | None,
+    hidden: Float[Array2, "batch hidden"] | None,
+    memory: Float[Array2, "batch hidden"] | None,
+    cell: Cell,
+) -> tuple[Float[Array2, "batch hidden"], Any]:
     """h and an LSTM's c, else None, after one more position x (batch, in); ``hidden`` and ``memory`` are those before, or None: zeros."""
     zeros = namespace(x).zeros((x.shape[0], weight_hh.shape[1]), dtype=x.dtype)
     before = [zeros if state is None else state for state in (memory, hidden)]
@@ -31,8 +40,14 @@ def step(
 
 
 def forward(
-    x: Array3, weight_ih: Array2, weight_hh: Array2, bias_ih: Any, bias_hh: Any, lengths: IntArray1 | None, cell: Cell
-) -> tuple[Array3, Array3]:
+    x: Float[Array3, "batch time in_features"],
+    weight_ih: Float[Array2, "gates in_features"],
+    weight_hh: Float[Array2, "gates hidden"],
+    bias_ih: Float[Array1, " gates"] | None,
+    bias_hh: Float[Array1, " gates"] | None,
+    lengths: Integer[IntArray1, " batch"] | None,
+    cell: Cell,
+) -> tuple[Float[Array3, "batch time hidden"], Float[Array3, "time+1 batch kept"]]:
     """y and kept."""
     xp, hidden = namespace(x), weight_hh.shape[1]
     zeros = xp.zeros((x.shape[0], hidden), dtype=x.dtype)
@@ -41,12 +56,25 @@ def forward(
         steps.append(_step(row, weight_ih, weight_hh, bias_ih, bias_hh, steps[-1], cell))
     first, *rows = (xp.concatenate(blocks, axis=1) for blocks in steps)
     kept = xp.concatenate([first[None], where_valid(xp.stack(rows), lengths)])
-    return batch_major(kept[1:, :, -hidden:]), kept
+    states: Float[Array3, "time batch hidden"] = kept[1:, :, -hidden:]
+    return batch_major(states), kept
 
 
 def backward(
-    next_grad: Array3, x: Array3, weight_ih: Array2, weight_hh: Array2, kept: Array3, lengths: IntArray1 | None, cell: Cell
-) -> tuple[Array3, Array2, Array2, Any, Any]:
+    next_grad: Float[Array3, "batch time hidden"],
+    x: Float[Array3, "batch time in_features"],
+    weight_ih: Float[Array2, "gates in_features"],
+    weight_hh: Float[Array2, "gates hidden"],
+    kept: Float[Array3, "time+1 batch kept"],
+    lengths: Integer[IntArray1, " batch"] | None,
+    cell: Cell,
+) -> tuple[
+    Float[Array3, "batch time in_features"],
+    Float[Array2, "gates in_features"],
+    Float[Array2, "gates hidden"],
+    Float[Array1, " gates"],
+    Float[Array1, " gates"],
+]:
     """(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh)."""
     xp, hidden = namespace(x), weight_hh.shape[1]
     rows, dy = time_major(x, lengths), time_major(next_grad, lengths)
@@ -54,22 +82,35 @@ def backward(
     steps: list[tuple[Any, Any]] = []
     for t in reversed(range(x.shape[1])):
         before, after = blocks(kept[t], KEEPS[cell]), blocks(kept[t + 1], KEEPS[cell])
-        da, dz, carried = cells.backward(cell, ARRAYS, dy[t] + dhidden, carried, after, before)
-        steps.append((xp.concatenate(da, axis=1), xp.concatenate(dz, axis=1)))
+        da_blocks, dz_blocks, carried = cells.backward(cell, ARRAYS, dy[t] + dhidden, carried, after, before)
+        steps.append((xp.concatenate(da_blocks, axis=1), xp.concatenate(dz_blocks, axis=1)))
         dhidden = steps[-1][1] @ weight_hh
-    da, dz = (flat(xp.stack(each)) for each in zip(*reversed(steps), strict=True))
+    da: Float[Array2, "time*batch gates"] = xp.concatenate([each for each, _ in reversed(steps)])
+    dz: Float[Array2, "time*batch gates"] = xp.concatenate([each for _, each in reversed(steps)])
     dx = batch_major((da @ weight_ih).reshape(rows.shape))
-    return dx, da.T @ flat(rows), dz.T @ flat(kept[:-1, :, -hidden:]), sums.over(da, 0), sums.over(dz, 0)
+    states: Float[Array3, "time batch hidden"] = kept[:-1, :, -hidden:]
+    return dx, da.T @ flat(rows), dz.T @ flat(states), sums.over(da, 0), sums.over(dz, 0)
 
 
-def _step(x: Any, weight_ih: Any, weight_hh: Any, bias_ih: Any, bias_hh: Any, before: Sequence[Any], cell: Cell) -> tuple[Any, ...]:
-    a, z = _affine(x, weight_ih, bias_ih), _affine(before[-1], weight_hh, bias_hh)
+def _step(
+    x: Float[Array2, "batch in_features"],
+    weight_ih: Float[Array2, "gates in_features"],
+    weight_hh: Float[Array2, "gates hidden"],
+    bias_ih: Float[Array1, " gates"] | None,
+    bias_hh: Float[Array1, " gates"] | None,
+    before: Sequence[Any],
+    cell: Cell,
+) -> tuple[Any, ...]:
+    state: Float[Array2, "batch hidden"] = before[-1]
+    a, z = _affine(x, weight_ih, bias_ih), _affine(state, weight_hh, bias_hh)
     return cells.forward(cell, ARRAYS, blocks(a, GATES[cell]), blocks(z, GATES[cell]), before)
 
 
-def _affine(x: Any, weight: Any, bias: Any) -> Any:
+def _affine(
+    x: Float[Array2, "batch in_features"], weight: Float[Array2, "gates in_features"], bias: Float[Array1, " gates"] | None
+) -> Float[Array2, "batch gates"]:
     """x weightᵀ + bias."""
-    product = x @ weight.T
+    product: Array2 = x @ weight.T
     return product if bias is None else product + bias
 
 
@@ -79,24 +120,31 @@ def blocks(rows: Any, count: int) -> list[Any]:
     return [rows[:, place * size : (place + 1) * size] for place in range(count)]
 
 
-def time_major(x: AnyArray, lengths: Any) -> Any:
+def time_major(
+    x: Float[Array3, "batch time features"], lengths: Integer[IntArray1, " batch"] | None
+) -> Float[Array3, "time batch features"]:
     """(batch, time, …) as (time, batch, …), adjacent, with zeros from the lengths on."""
-    return where_valid(namespace(x).ascontiguousarray(x.transpose(1, 0, 2)), lengths)
+    moved: Float[Array3, "time batch features"] = namespace(x).ascontiguousarray(x.transpose(1, 0, 2))
+    return where_valid(moved, lengths)
 
 
-def batch_major(x: AnyArray) -> Any:
+def batch_major(x: Float[Array3, "time batch features"]) -> Float[Array3, "batch time features"]:
     """(time, batch, …) as (batch, time, …), adjacent."""
-    return namespace(x).ascontiguousarray(x.transpose(1, 0, 2))
+    moved: Array3 = namespace(x).ascontiguousarray(x.transpose(1, 0, 2))
+    return moved
 
 
-def where_valid(x: Any, lengths: Any) -> Any:
+def where_valid(
+    x: Float[Array3, "time batch features"], lengths: Integer[IntArray1, " batch"] | None
+) -> Float[Array3, "time batch features"]:
     """Time-major numbers, with zeros from the lengths on."""
     if lengths is None:
         return x
     xp = namespace(x)
-    return xp.where((xp.arange(x.shape[0])[:, None] < lengths)[:, :, None], x, 0)
+    valid: Array3 = xp.where((xp.arange(x.shape[0])[:, None] < lengths)[:, :, None], x, 0)
+    return valid
 
 
-def flat(x: Any) -> Any:
+def flat(x: Float[Array3, "time batch features"]) -> Float[Array2, "time*batch features"]:
     """Every step of every sequence as a row."""
     return x.reshape(-1, x.shape[-1])

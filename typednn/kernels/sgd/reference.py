@@ -10,14 +10,16 @@ Source: "Deep Learning Implementation With Rust", eqs 44-47; torch.optim.SGD; Su
 initialization and momentum in deep learning", 2013.
 """
 
+from jaxtyping import Float
+
 from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
 
 
 def step(
-    weights: AnyArray,
-    grad: AnyArray,
-    velocity: AnyArray | None,
+    weights: Float[AnyArray, "*shape"],
+    grad: Float[AnyArray, "*shape"],
+    velocity: Float[AnyArray, "*shape"] | None,
     lr: float,
     momentum: float,
     dampening: float,
@@ -25,7 +27,7 @@ def step(
     first: bool,
     coupled: float = 0.0,
     shrink: float = 1.0,
-) -> tuple[AnyArray, AnyArray | None]:
+) -> tuple[Float[AnyArray, "*shape"], Float[AnyArray, "*shape"] | None]:
     """(weights, velocity) after a step; ``velocity`` may be None where momentum is 0. ``coupled`` and ``shrink`` are weight decay."""
     if momentum and velocity is None:
         raise ArgumentError(

@@ -11,16 +11,17 @@ Source: "Deep Learning Implementation With Rust", eqs 34 and 42, chained.
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Integer
 
-from typednn.arrays import Array2, IntArray1, namespace
+from typednn.arrays import Array1, Array2, IntArray1, namespace
 from typednn.kernels.class_targets import NONE, probabilities
 from typednn.kernels.softmax.reference import forward as softmax
 
 
 def forward(
-    logits: Array2,
-    target: Array2 | IntArray1,
-    weight: Any = None,
+    logits: Float[Array2, "batch classes"],
+    target: Float[Array2, "batch classes"] | Integer[IntArray1, " batch"],
+    weight: Float[Array1, " classes"] | None = None,
     smoothing: float = 0.0,
     ignore_index: int = NONE,
     summed: bool = False,
@@ -34,8 +35,13 @@ def forward(
 
 
 def backward(
-    logits: Array2, target: Array2 | IntArray1, scale: Any, weight: Any = None, smoothing: float = 0.0, ignore_index: int = NONE
-) -> Array2:
+    logits: Float[Array2, "batch classes"],
+    target: Float[Array2, "batch classes"] | Integer[IntArray1, " batch"],
+    scale: Any,
+    weight: Float[Array1, " classes"] | None = None,
+    smoothing: float = 0.0,
+    ignore_index: int = NONE,
+) -> Float[Array2, "batch classes"]:
     """The scaled loss by each logit."""
     q = probabilities(logits, target, weight, smoothing, ignore_index)
     grad: Array2 = (softmax(logits) * q.sum(axis=1, keepdims=True) - q) * scale
@@ -43,14 +49,14 @@ def backward(
 
 
 def forward_and_backward(
-    logits: Array2,
-    target: Array2 | IntArray1,
+    logits: Float[Array2, "batch classes"],
+    target: Float[Array2, "batch classes"] | Integer[IntArray1, " batch"],
     scale: Any,
-    weight: Any = None,
+    weight: Float[Array1, " classes"] | None = None,
     smoothing: float = 0.0,
     ignore_index: int = NONE,
     summed: bool = False,
-) -> tuple[Any, Array2]:
+) -> tuple[Any, Float[Array2, "batch classes"]]:
     """Both, for engines that compute them in one pass."""
     settings = weight, smoothing, ignore_index
     return forward(logits, target, *settings, summed), backward(logits, target, scale, *settings)
