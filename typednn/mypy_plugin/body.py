@@ -105,27 +105,40 @@ class Body(Names):
                 if self.in_constructor
                 else symbolic(self.evaluator, self.info)
             )
-            self.attributes = self.evaluator.attributes = lookup(own.attributes)
+            self.attributes = self.evaluator.attributes = lookup(own.attributes, self._sizes())
             self.evaluator.own = own
             self.evaluator.assigned = classes.assigned(self.info)
             self.evaluator.rigid = self._rigid(own)
+        elif self.function is not None:
+            self.attributes = self.evaluator.attributes = lookup({}, self._sizes())
+            self.evaluator.rigid = self._rigid(None)
         if self.function is not None and self.annotated is not None:
             self.evaluator.returns = partial(returned, self.evaluator, self.function, self.annotated, self.attributes)
         return {each.variable.name: self._parameter(each) for each in arguments} | env
 
-    def _rigid(self, own: Layer) -> tuple[frozenset[str], ...]:
+    def _rigid(self, own: Layer | None) -> tuple[frozenset[str], ...]:
         """The names that stand for any sizes: the axes of this function with the sizes that it names, and all sizes of the class."""
-        if self.info is None or self.annotated is None:
+        if self.annotated is None:
             return self.evaluator.rigid
-        flexible = own.attributes.get(FLEXIBLE, UNKNOWN)
+        flexible = UNKNOWN if own is None else own.attributes.get(FLEXIBLE, UNKNOWN)
         known = {str(each.value) for each in flexible.items if isinstance(each, Constant)} if isinstance(flexible, Pack) else set[str]()
 
         def sizes(facts: object) -> frozenset[str]:
-            found = (self.attributes(path) for path in re.findall(r"\{(self\.[\w.\[\]]+)\}", json.dumps(facts)))
+            found = (self.attributes(path) for path in re.findall(r"\{([\w.\[\]]+)\}", json.dumps(facts)))
             return frozenset(name for size in found if size is not None for name in size.names()) - known
 
-        of_class = sizes([[facts["methods"], facts["fields"]] for _, facts in classes.all_facts(self.info)])
-        return (self.evaluator.names | sizes(self.annotated), of_class)
+        of_class = [] if self.info is None else [[facts["methods"], facts["fields"]] for _, facts in classes.all_facts(self.info)]
+        return (self.evaluator.names | sizes(self.annotated), sizes(of_class))
+
+    def _sizes(self) -> dict[str, Value]:
+        """The integers among the parameters, which annotations may name in braces."""
+        arguments = [] if self.function is None else self.function.arguments
+        named = classes.sized(self.annotated)
+        return {
+            each.variable.name: symbol(each.variable.name + DOT, positive=each.variable.name in named)
+            for each in arguments
+            if isinstance(declared := get_proper_type(each.variable.type), Instance) and declared.type.fullname == "builtins.int"
+        }
 
     def _parameter(self, argument: nodes.Argument) -> Value:
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)

@@ -302,11 +302,17 @@ def inner(info: nodes.TypeInfo) -> dict[str, str]:
 
 def positive(info: nodes.TypeInfo) -> set[str]:
     """Attributes that are a whole axis in some annotation, or a factor of one, and so at least 1."""
-    texts = (json.dumps([facts["methods"], facts["fields"]]) for _, facts in all_facts(info))
-    axes = (
-        axis for text in texts for axis in re.findall(r"(?<![^\s\"=#])(?:\{self\.\w+\}|\w+)(?:\*(?:\{self\.\w+\}|\w+))*(?![^\s\"])", text)
-    )
-    return {name for axis in axes for name in re.findall(r"\{self\.(\w+)\}", axis)}
+    found = (path for _, facts in all_facts(info) for path in sized([facts["methods"], facts["fields"]]))
+    return {path.removeprefix("self.") for path in found if path.startswith("self.")}
+
+
+_FACTOR = r"(?:\{[\w.\[\]]+\}|\w+)"
+_AXIS = re.compile(rf"(?<![^\s\"=#]){_FACTOR}(?:\*{_FACTOR})*(?![^\s\"])")
+
+
+def sized(annotations: object) -> set[str]:
+    """What stands in braces as a whole axis, or as a factor of one: ``self.kernel_size[0]``, ``times``."""
+    return {path for axis in _AXIS.findall(json.dumps(annotations)) for path in re.findall(r"\{([^{}]+)\}", axis)}
 
 
 def passed_on(info: nodes.TypeInfo) -> frozenset[str]:
@@ -363,7 +369,7 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     if len(alternatives) != 1 or not isinstance(array, Instance) or array.type.fullname != NDARRAY:
         return analyzed
     marked = _marked(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
-    return declared.copy_modified(upper_bound=marked) if isinstance(declared, TypeVarType) else marked
+    return cast(Any, declared).copy_modified(upper_bound=marked) if isinstance(declared, TypeVarType) else marked
 
 
 def alternatives_of(declared: Type) -> syntax.Alternatives:

@@ -423,6 +423,8 @@ class Evaluator(Context):
                     yield from _called(value.node.fullname)
                 elif not self.scope.defines(name, function):
                     yield f"builtins.{name}"
+                elif isinstance(origin := syntax.origin(function), nodes.NameExpr):
+                    yield origin.fullname  # a function that a variable holds
             case _:
                 pass
 

@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from typednn.errors import ShapeError, StackError
@@ -238,11 +239,11 @@ def layers_of(value: Value) -> tuple[Layer, ...] | None:
     return layers if len(layers) == len(items) else None
 
 
-def lookup(attributes: Mapping[str, Value]) -> Lookup:
-    """The value in an annotation's braces: ``self.kernel_size[0]`` among the attributes that a constructor set."""
+def lookup(attributes: Mapping[str, Value], arguments: Mapping[str, Value] = MappingProxyType({})) -> Lookup:
+    """The value in an annotation's braces: ``self.kernel_size[0]`` among the attributes that a constructor set; ``times`` an argument."""
 
     def ask(path: str) -> Dim | None:
-        value = _walk(parsed(path), attributes)
+        value = _walk(parsed(path), attributes, arguments)
         return value.size if isinstance(value, Number) and value.positive else None
 
     return ask
@@ -254,15 +255,17 @@ def parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _walk(node: ast.expr, attributes: Mapping[str, Value]) -> Value:
+def _walk(node: ast.expr, attributes: Mapping[str, Value], arguments: Mapping[str, Value]) -> Value:
     match node:
+        case ast.Name(id=name):
+            return arguments.get(name, UNKNOWN)
         case ast.Attribute(value=ast.Name(id="self"), attr=name):
             return attributes.get(name, UNKNOWN)
         case ast.Subscript(value=inner, slice=ast.Constant(value=int() as place)):
-            pack = _walk(inner, attributes)
+            pack = _walk(inner, attributes, arguments)
             return pack.items[place] if isinstance(pack, Pack) and -len(pack.items) <= place < len(pack.items) else UNKNOWN
         case ast.Attribute(value=inner, attr=name):
-            layer = _walk(inner, attributes)
+            layer = _walk(inner, attributes, arguments)
             return layer.attributes.get(name, UNKNOWN) if isinstance(layer, Layer) else UNKNOWN
         case _:
             return UNKNOWN

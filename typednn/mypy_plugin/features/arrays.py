@@ -7,7 +7,7 @@ from typednn.mypy_plugin.array_functions import TABLE as ROWS
 from typednn.mypy_plugin.array_functions import Misfit, apply
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Value
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Reference, Value
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
@@ -53,7 +53,19 @@ def unchanged(call: Call) -> Value:
     return Constant(None)
 
 
+def namespace(call: Call) -> Value:
+    """``xp = namespace(x)``: NumPy, or CuPy, whose functions give the same shapes."""
+    return Reference(call.context.scope.api.modules["numpy"])
+
+
+def reshaped(call: Call) -> Value:
+    """typednn's own ``reshape(x, shape)``."""
+    return computed(call, "numpy.reshape", call.arguments, call.keywords)
+
+
 TABLE: dict[str, Analysis] = {
+    "typednn.arrays.namespace": namespace,
+    "typednn.kernels.reshape.reshape": reshaped,
     **{name: function for name in ROWS if name.startswith(("numpy.", "Array."))},
     **dict.fromkeys(("Array.setflags()", "Array.fill()", "Array.sort()"), unchanged),
 }

@@ -5,12 +5,13 @@ its integers are symbols.
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
-from mypy.nodes import FuncDef, TypeInfo
+from mypy.nodes import FuncDef, TypeInfo, Var
+from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, python, syntax
 from typednn.mypy_plugin.context import Analysis, Call, Context
@@ -66,8 +67,31 @@ def passed_on(call: Call, inner: Context, function: object) -> None:
 
 
 def symbolic(context: Context, info: TypeInfo) -> Layer:
-    """An instance whose constructor call is not known: its integers are symbols."""
-    return context.scope.once(("symbolic", info.fullname), lambda: of_class(info, "", _attributes(context, info, None)))
+    """An instance whose constructor call is not known: its integers are symbols, also those in tuples."""
+
+    def made() -> Layer:
+        known = _attributes(context, info, None)
+        return of_class(info, "", {**known, **_tuples(info, known)})
+
+    return context.scope.once(("symbolic", info.fullname), made)
+
+
+def _tuples(info: TypeInfo, known: Mapping[str, Value]) -> dict[str, Value]:
+    """The attributes that are declared as tuples of so many integers, and that only the constructor sets."""
+    names, positive = known.keys() - classes.assigned(info), classes.positive(info)
+    tuples: dict[str, Value] = {}
+    for name in names:
+        found = info.get(name)
+        declared = get_proper_type(found.node.type) if found is not None and isinstance(found.node, Var) else None
+        if known[name] is UNKNOWN and isinstance(declared, TupleType) and all(map(_is_int, declared.items)):
+            places = [f"{name}[{place}]" for place in range(len(declared.items))]
+            tuples[name] = Pack(tuple(symbol(f"self·{place}", positive=place in positive) for place in places), frozen=True)
+    return tuples
+
+
+def _is_int(declared: Type) -> bool:
+    kind = get_proper_type(declared)
+    return isinstance(kind, Instance) and kind.type.fullname == "builtins.int"
 
 
 def following(call: Call) -> Value:

@@ -18,7 +18,7 @@ from typednn.mypy_plugin.features.constructors import bound, passed_on
 from typednn.mypy_plugin.sizes import bind, class_of, fits, result, same_precision
 from typednn.mypy_plugin.syntax import Alternatives
 from typednn.mypy_plugin.values import UNKNOWN, Array, Function, Layer, Pack, Partial, Reference, Value, lookup
-from typednn.shapes import Unifier, unknown
+from typednn.shapes import Unifier
 
 _SAME_FUNCTION = 3  # a function may call itself
 _CALLS = 20_000  # of functions and constructors that are evaluated in one run; further ones are unknown
@@ -153,8 +153,10 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
     bound = method and not isinstance(receiver, Reference)
     if parameters and parameters[0][0] in ("self", "cls") and (bound or parameters[0][0] == "cls"):
         parameters = parameters[1:]
-    unifier = Unifier(lookup(receiver.attributes) if isinstance(receiver, Layer) else unknown, call.context.comparison())
-    for argument, at, parameter, alternatives in _matched(call, parameters):
+    matched = list(_matched(call, parameters))
+    given = {parameter: argument for argument, _, parameter, _ in matched}
+    unifier = Unifier(lookup(receiver.attributes if isinstance(receiver, Layer) else {}, given), call.context.comparison())
+    for argument, at, parameter, alternatives in matched:
         if not isinstance(argument, Array) or not alternatives:
             continue
         several = alternatives if len(alternatives) > 1 else []
