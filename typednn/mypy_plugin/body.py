@@ -90,7 +90,15 @@ class Body(Names):
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
-        self.evaluator: Statements = Statements(self, names, rigid=(names,), rebound=self.rebound, unsteady=self.rebound | often)
+        kept = (
+            []
+            if self.info is None or self.annotated is None
+            else [each for each in classes.fields(self.info).values() if each[0] == "Kept"]
+        )
+        kept_names = frozenset(name for _, alternatives in kept for _, text in alternatives for name in names_of(text))
+        self.evaluator: Statements = Statements(
+            self, names | kept_names, rigid=(names,), rebound=self.rebound, unsteady=self.rebound | often
+        )
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -128,7 +136,7 @@ class Body(Names):
             return frozenset(name for size in found if size is not None for name in size.names()) - known
 
         of_class = [] if self.info is None else [[facts["methods"], facts["fields"]] for _, facts in classes.all_facts(self.info)]
-        return (self.evaluator.names | sizes(self.annotated), sizes(of_class))
+        return (self.evaluator.rigid[0] | sizes(self.annotated), sizes(of_class))
 
     def _sizes(self) -> dict[str, Value]:
         """The integers among the parameters, which annotations may name in braces."""
@@ -235,6 +243,7 @@ class Body(Names):
     def _whole(self) -> None:
         self.refusals = set()
         self.evaluator.begin()
+        self.evaluator.values = {}
         self.env, self.position = self._entry(), len(self.statements)
         self.env = self.evaluator.run(self.statements, self.env) or self.env
 

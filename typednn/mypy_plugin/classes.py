@@ -368,8 +368,16 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     array = get_proper_type(declared.upper_bound) if isinstance(declared, TypeVarType) else declared
     if len(alternatives) != 1 or not isinstance(array, Instance) or array.type.fullname != NDARRAY:
         return analyzed
-    marked = _marked(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
+    marked = _with_string(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
     return cast(Any, declared).copy_modified(upper_bound=marked) if isinstance(declared, TypeVarType) else marked
+
+
+def _with_string(array: Instance, text: str, string: Instance) -> Instance:
+    """The string goes onto the dtype: where mypy joins two arrays, it takes what stands on either away from the type itself."""
+    dtype = get_proper_type(array.args[-1]) if array.args else None
+    if not isinstance(dtype, Instance):
+        return _marked(array, text, string)
+    return cast("Instance", cast(Any, array).copy_modified(args=[*array.args[:-1], _marked(dtype, text, string)]))
 
 
 def alternatives_of(declared: Type) -> syntax.Alternatives:
@@ -380,6 +388,8 @@ def alternatives_of(declared: Type) -> syntax.Alternatives:
         case Instance(extra_attrs=ExtraAttrs(attrs=attrs)) if isinstance(mark := attrs.get(MARK), LiteralType):
             text = str(mark.value)  # a class has its facts there, an object
             return cast("syntax.Alternatives", json.loads(text)) if text.startswith("[[") else []
+        case Instance(type=info, args=[*_, dtype]) if info.fullname == NDARRAY:
+            return alternatives_of(dtype)
         case TypeVarType(upper_bound=bound):
             return alternatives_of(bound)
         case _:

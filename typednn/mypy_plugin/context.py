@@ -108,6 +108,7 @@ class Call:
     arguments: Sequence[Value] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
     spread: bool = False  # by * or **: the parameters of the arguments are not known
+    certain: int = 0  # of a spread call: the arguments before the first *
 
     def argument(self, place: int, name: str, default: Value = UNKNOWN) -> Value:
         """An argument by its place or its name."""

@@ -326,7 +326,7 @@ class Evaluator(Context):
         lists: list[ast.expr] = []  # that are handed over
         arguments: list[Value] = []
         keywords: dict[str, Value] = {}
-        spread = False
+        spread, certain = False, None
         given: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
         for each in given:
             inner = each.value if isinstance(each, ast.keyword | ast.Starred) else each
@@ -342,11 +342,12 @@ class Evaluator(Context):
             elif isinstance(each, ast.Starred):
                 known_items = isinstance(value, Pack) and not value.keys
                 spread |= not known_items
+                certain = len(arguments) if certain is None and not known_items else certain
                 arguments += value.items if known_items and isinstance(value, Pack) else (value,)
             else:
                 arguments.append(value)
         self._forget_fields(node, names, env)
-        call = Call(self, known, node, env, receiver, arguments, keywords, spread)
+        call = Call(self, known, node, env, receiver, arguments, keywords, spread, len(arguments) if certain is None else certain)
         if known:
             return UNKNOWN if spread and known not in EFFECTS else TABLE[known](call)
         if syntax.of_self(node.func) and self.base is not None and "self" not in env:

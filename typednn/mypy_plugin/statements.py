@@ -13,6 +13,7 @@ from mypy import nodes
 
 from typednn.mypy_plugin import classes, python
 from typednn.mypy_plugin.evaluator import Evaluator
+from typednn.mypy_plugin.features import functions
 from typednn.mypy_plugin.sizes import class_of, fits, names_of, promised, within
 from typednn.mypy_plugin.syntax import changed, origin, walk
 from typednn.mypy_plugin.values import (
@@ -136,8 +137,9 @@ class Statements(Evaluator):
             return value
         if isinstance(value, Array):
             fits(self, within(self, self.attributes), f'{target.id} is "{text}": ', text, value, statement.value)
-        promised_array = promised(self, text, kind, self.attributes)
-        return promised_array if not isinstance(value, Array) or value.shape is None else value
+        return functions.better(
+            value if isinstance(value, Array) and value.shape is not None else UNKNOWN, promised(self, text, kind, self.attributes)
+        )
 
     def _match(self, statement: ast.Match, env: Environment) -> Environment | None:
         """The first case that fits for sure, and all before it that may."""

@@ -17,7 +17,7 @@ from typednn.mypy_plugin import classes, python, syntax
 from typednn.mypy_plugin.context import Analysis, Call, Context
 from typednn.mypy_plugin.features.stacks import sequential, traced
 from typednn.mypy_plugin.types import of_class
-from typednn.mypy_plugin.values import FLEXIBLE, UNKNOWN, Constant, Environment, Layer, Pack, Value, parsed, show, symbol, unshared
+from typednn.mypy_plugin.values import FLEXIBLE, UNKNOWN, Constant, Environment, Layer, Number, Pack, Value, parsed, show, symbol, unshared
 
 _CHAIN = "·chain"  # the attribute of a subclass of Sequential that holds what it was built of
 _SAME_CLASS = 3  # a class may build instances of itself, such as a tree of blocks
@@ -67,29 +67,35 @@ def passed_on(call: Call, inner: Context, function: object) -> None:
 
 
 def symbolic(context: Context, info: TypeInfo) -> Layer:
-    """An instance whose constructor call is not known: its integers are symbols, also those in tuples."""
+    """An instance whose constructor call is not known: its integers are symbols."""
 
     def made() -> Layer:
         known = _attributes(context, info, None)
-        return of_class(info, "", {**known, **_tuples(info, known)})
+        return of_class(info, "", {**known, **_declared(info, known)})
 
     return context.scope.once(("symbolic", info.fullname), made)
 
 
-def _tuples(info: TypeInfo, known: Mapping[str, Value]) -> dict[str, Value]:
-    """The attributes that are declared as tuples of so many integers, and that only the constructor sets."""
-    names, positive = known.keys() - classes.assigned(info), classes.positive(info)
-    tuples: dict[str, Value] = {}
-    for name in names:
+def _declared(info: TypeInfo, known: Mapping[str, Value]) -> dict[str, Value]:
+    """The integers, and tuples of so many integers, of which the constructor tells no more than the type. Any of them may be equal."""
+    positive, declared = classes.positive(info), dict[str, Value]()
+    for name in sorted(known.keys() - classes.assigned(info)):
         found = info.get(name)
-        declared = get_proper_type(found.node.type) if found is not None and isinstance(found.node, Var) else None
-        if known[name] is UNKNOWN and isinstance(declared, TupleType) and all(map(_is_int, declared.items)):
-            places = [f"{name}[{place}]" for place in range(len(declared.items))]
-            tuples[name] = Pack(tuple(symbol(f"self·{place}", positive=place in positive) for place in places), frozen=True)
-    return tuples
+        kind = get_proper_type(found.node.type) if found is not None and isinstance(found.node, Var) else None
+        if known[name] is not UNKNOWN:
+            continue
+        if _is_int(kind):
+            declared[name] = symbol(f"self·{name}", positive=name in positive)
+        elif isinstance(kind, TupleType) and all(map(_is_int, kind.items)):
+            places = [f"{name}[{place}]" for place in range(len(kind.items))]
+            declared[name] = Pack(tuple(symbol(f"self·{place}", positive=place in positive) for place in places), frozen=True)
+    compared = known.get(FLEXIBLE, Pack(()))
+    symbols = [each for value in declared.values() for each in (value.items if isinstance(value, Pack) else (value,))]
+    names = [Constant(str(each.size)) for each in symbols if isinstance(each, Number)]
+    return declared | {FLEXIBLE: Pack((*(compared.items if isinstance(compared, Pack) else ()), *names), frozen=True)}
 
 
-def _is_int(declared: Type) -> bool:
+def _is_int(declared: Type | None) -> bool:
     kind = get_proper_type(declared)
     return isinstance(kind, Instance) and kind.type.fullname == "builtins.int"
 

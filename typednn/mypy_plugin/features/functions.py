@@ -145,8 +145,10 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
     named_signature = call.context.scope.signature(call.node)
     if named_signature is None and function is not None and call.context.scope.keeps_signature(function):
         named_signature = _of(function)  # where mypy did not tell: in a function that is followed
-    if named_signature is None or call.spread:
+    if named_signature is None:
         return UNKNOWN
+    if call.spread:
+        call = replace(call, arguments=call.arguments[: call.certain])
     name, signature = named_signature
     parameters, receiver = signature["parameters"], call.receiver
     method = isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute)
