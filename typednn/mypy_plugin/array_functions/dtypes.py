@@ -3,6 +3,7 @@
 Python's own numbers are weak: they take the precision of the array beside them (NEP 50).
 """
 
+from collections.abc import Sequence
 from functools import reduce
 
 WEAK_BOOL, WEAK_INT, WEAK_FLOAT = _WEAK = "a bool", "an int", "a float"
@@ -25,6 +26,15 @@ def family(kind: str) -> str:
 def strong(kind: str) -> str:
     """The dtype that Python's own numbers get in an array of their own."""
     return {WEAK_BOOL: "Bool", WEAK_INT: "Int64", WEAK_FLOAT: "Float64"}.get(kind, kind)
+
+
+def of_python(operator: str, kinds: Sequence[str]) -> str:
+    """What an operator gives for Python's own numbers, which stay such; empty where one of them is none."""
+    if not all(kind in _WEAK for kind in kinds):
+        return ""
+    if operator in ("<", "<=", ">", ">=", "==", "!="):
+        return WEAK_BOOL
+    return WEAK_FLOAT if operator == "/" or WEAK_FLOAT in kinds else WEAK_INT
 
 
 def promoted(*kinds: str) -> str:

@@ -4,10 +4,12 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from typednn.mypy_plugin.array_functions import TABLE as ROWS
-from typednn.mypy_plugin.array_functions import Misfit, apply
+from typednn.mypy_plugin.array_functions import Misfit, apply, dtypes
+from typednn.mypy_plugin.array_functions.rows import kind_of
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Reference, Value
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Reference, Value
+from typednn.shapes import Flow
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
@@ -17,7 +19,10 @@ _OPERATORS: dict[type[ast.AST], str] = {
 
 
 def computed(call: Call, row: str, arguments: Sequence[Value], keywords: Mapping[str, Value] | None = None) -> Value:
-    """The result of one of NumPy's functions; what does not fit is reported."""
+    """The result of one of NumPy's functions, or of an operator; what does not fit is reported."""
+    weak = "" if row.startswith("numpy.") else dtypes.of_python(row, [kind_of(each) for each in arguments])
+    if weak:
+        return UNKNOWN if row.startswith("Array.") else Array(Flow.of(()), weak)  # Python's own numbers; they have other methods
     compare = call.context.comparison()
     try:
         return settled(call.context, apply(ROWS[row], arguments, keywords or {}, compare))

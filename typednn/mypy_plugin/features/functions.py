@@ -153,7 +153,7 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
     parameters, receiver = signature["parameters"], call.receiver
     method = isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute)
     bound = method and not isinstance(receiver, Reference)
-    if parameters and parameters[0][0] in ("self", "cls") and (bound or parameters[0][0] == "cls"):
+    if parameters and parameters[0][0] in ("self", "cls", "") and (bound or parameters[0][0] == "cls"):  # no name: before /
         parameters = parameters[1:]
     matched = list(_matched(call, parameters))
     given = {parameter: argument for argument, _, parameter, _ in matched}
