@@ -441,7 +441,7 @@ MUTATIONS = (
     Mutation(
         "the sizes of a class may be equal",
         "body.py",
-        "        return (self.evaluator.names | sizes(self.annotated), of_class)",
+        "        return (self.evaluator.rigid[0] | sizes(self.annotated), sizes(of_class))",
         "        return self.evaluator.rigid",
         ("bodies/faulty/affine_weight_gradient",),
     ),
@@ -602,7 +602,7 @@ MUTATIONS = (
     Mutation(
         "a function of single elements loses an open shape",
         "array_functions/rows.py",
-        "_common(values.values()) if row.keeps else ()",
+        "_common(values.values()) if row.keeps and not (isinstance(out, Array) and not out.open) else ()",
         "()",
         ("faulty/any_number_of_axes",),
     ),

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
-from typednn import Array2
+from typednn import Array1, Array2
 from typednn.arrays import AnyArray, AnyBoolArray
 
 
@@ -23,6 +23,20 @@ def normalised(x: Float[AnyArray, "*batch features"]) -> Float[AnyArray, "*batch
     """A row's mean has one axis of one element."""
     y: AnyArray = swish(x) - x.mean(axis=-1, keepdims=True)
     return y
+
+
+def affine(
+    x: Float[AnyArray, "*batch features"], weight: Float[Array1, " features"], bias: Float[Array1, " features"]
+) -> Float[AnyArray, "*batch features"]:
+    y: AnyArray = swish(x) * weight
+    y += bias
+    return y
+
+
+def counted(x: Float[AnyArray, "*batch features"], total: Float[Array1, " features"]) -> Float[Array1, " features"]:
+    """Of one row."""
+    total += swish(x)
+    return total
 
 
 def weighted(x: Float[AnyArray, "*batch features"], weights: Float[AnyArray, "*batch"]) -> Float[AnyArray, "*batch features"]:
@@ -53,4 +67,5 @@ def stretched(x: Float[AnyArray, "*shape"], y: Float[AnyArray, "*other"]) -> Flo
 if __name__ == "__main__":
     x = np.ones((2, 3), np.float32)
     print(masked(x, x > 0).shape, weighted(x, x[:, 0]).shape, dispatched(x).shape, dispatched(x[0]).shape)
+    print(affine(x, x[0], x[0]).shape, counted(x[0], x[1].copy()).shape)
     print(joined(x, np.ones((2, 5), np.float32)).shape, stretched(x, x[0]).shape, of_rows(x).shape)
