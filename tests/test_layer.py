@@ -163,7 +163,6 @@ def test_repr_writes_integers_of_any_kind_as_numbers() -> None:
     assert repr(Linear(cast("int", np.int64(4)), 3, bias=False)) == "Linear(4, 3, bias=False)"
 
 
-
 def five() -> Any:
     return Input(6, 5, 1) >> Conv2d(1, 2, 3) >> ReLU() >> Flatten() >> Linear(24, 4).named("fc") >> Tanh()
 
