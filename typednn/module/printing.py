@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -40,7 +40,8 @@ def arguments(module: Stateful) -> Iterator[str]:
 
 def _written(value: Any) -> str:
     """``repr``; of an integer of any kind, such as NumPy's or an enum's, the number."""
-    return repr(value if isinstance(value, bool) or not isinstance(value, int | np.integer) else int(value))
+    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return repr(int(cast("int", value)) if integer else value)
 
 
 def rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
