@@ -41,7 +41,7 @@ def arguments(module: Stateful) -> Iterator[str]:
 def _written(value: Any) -> str:
     """``repr``; of an integer of any kind, such as NumPy's or an enum's, the number."""
     integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return repr(int(cast("int", value)) if integer else value)
+    return repr(int(cast("int", value))) if integer else repr(cast("object", value))
 
 
 def rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
