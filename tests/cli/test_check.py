@@ -180,6 +180,43 @@ def test_coverage_and_watching_are_not_for_every_format(check: Check, put: Put) 
     assert said == "typednn check: --watch: writes text, JSON or GitHub's annotations, got --format sarif, one document\n"
 
 
+BODIES = """\
+from typing import Any
+
+from jaxtyping import Float
+from typednn import Array2
+
+
+def scaled(x: Float[Array2, "batch 4"]) -> Float[Array2, "batch 4"]:
+    y = 2 * x
+    return y + x
+
+
+def through_any(x: Float[Array2, "batch 4"], helper: Any) -> Float[Array2, "batch 4"]:
+    return x + helper(x)
+
+
+def wrong(x: Float[Array2, "batch 4"], y: Float[Array2, "batch 3"]) -> Float[Array2, "batch 4"]:
+    return x + y
+"""
+
+
+def test_coverage(check: Check, put: Put) -> None:
+    """What is computed of an array and has the type Any is a loss; what is wrong is not proven."""
+    put("bodies.py", BODIES)
+    done = check("bodies.py", "--coverage")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        "bodies.py:17: error: (batch, 4) and (batch, 3) do not fit together: axis 1 is 4 and 3  [shape]",
+        "bodies.py:7: scaled: proven",
+        "bodies.py:12: through_any: unknown",
+        "  bodies.py:13: the sizes of helper(x) are not known",
+        "bodies.py:16: wrong: unknown",
+        "  bodies.py:17: the sizes of x + y are not known",
+        "3 functions: 1 proven, 0 partly, 2 unknown; 33 % proven",
+    ]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal elsewhere")
 def test_watching(put: Put, tmp_path: Path) -> None:
     """Mistakes come and go with the file, its imports and its syntax; Ctrl-C ends it without a word."""

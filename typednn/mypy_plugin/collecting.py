@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mypy import nodes
+from mypy.types import AnyType, get_proper_type
 
 from typednn.mypy_plugin import classes, facts, syntax
 from typednn.mypy_plugin.body import Body
@@ -108,9 +109,11 @@ def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
     targets = {id(target) for node in _walked(body) for target in _targets(node)}
     for node in reversed(list(_walked(body))):  # operands first
         origin = syntax.origin(node)
-        if not isinstance(node, _COMPUTED) or id(node) in targets or origin is None or not classes.is_array(body.type_of(origin)):
+        if not isinstance(node, _COMPUTED) or id(node) in targets or origin is None:
             continue
         value = body.evaluator.values.get(id(origin), UNKNOWN)
+        if not classes.is_array(body.type_of(origin)) and not _hidden(body, node, value):
+            continue
         known = isinstance(value, Array) and value.shape is not None and None not in value.shape
         first = not known and not any(id(each) in unknown for each in syntax.walk(node) if each is not node)
         if not known:
@@ -124,6 +127,15 @@ def _targets(node: ast.AST) -> list[ast.expr]:
     return [each for target in assigned for each in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])]
 
 
+def _hidden(body: Body, node: ast.expr, value: Value) -> bool:
+    """Whether something of type Any may be an array: it is computed from one, and nothing is known of it."""
+    declared = get_proper_type(body.type_of(syntax.origin(node)))
+    if value is not UNKNOWN or isinstance(node, ast.Attribute) or not isinstance(declared, AnyType):
+        return False
+    operands = (body.evaluator.values.get(id(syntax.origin(each)), UNKNOWN) for each in ast.iter_child_nodes(node))
+    return any(isinstance(each, Array) and each.shape != [] for each in operands)
+
+
 def _function(body: Body) -> facts.Function | None:
     if body.function is None:
         return None
@@ -131,7 +143,7 @@ def _function(body: Body) -> facts.Function | None:
     if not found and body.annotated is None:
         return None
     known = [each for each, _ in found]
-    verdict = "proven" if all(known) else "partly" if any(known) else "unknown"
+    verdict = "proven" if all(known) and not body.problems else "partly" if any(known) else "unknown"
     name = f"{body.info.name}.{body.function.name}" if body.info is not None else body.function.name
     lost = tuple(sorted((loss for _, loss in found if loss is not None), key=lambda each: (each.span.line, each.span.column)))
     return facts.Function(name, body.function.line, verdict, lost)
