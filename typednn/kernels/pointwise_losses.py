@@ -26,7 +26,7 @@ About Floating-Point Arithmetic", 1991, theorem 4.
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -94,15 +94,19 @@ mse: Final = Pointwise(
     keeps="prediction target",
 )
 
-_mse_both: Any = Formula(
-    lambda xp, prediction, target, scale: _squared(xp.square, 2 * scale, prediction - target),
-    lambda hl, prediction, target, scale: hl.Tuple(_squared(lambda difference: difference * difference, 2 * scale, prediction - target)),
-    arrays=2,
-    flops=3,
-    least=SMALL + 1,
-    results=2,
-).op("mse.forward_and_backward")
-mse_forward_and_backward: Final[Both] = _mse_both
+mse_forward_and_backward: Final[Both] = cast(
+    "Both",
+    Formula(
+        lambda xp, prediction, target, scale: _squared(xp.square, 2 * scale, prediction - target),
+        lambda hl, prediction, target, scale: hl.Tuple(
+            _squared(lambda difference: difference * difference, 2 * scale, prediction - target)
+        ),
+        arrays=2,
+        flops=3,
+        least=SMALL + 1,
+        results=2,
+    ).op("mse.forward_and_backward"),
+)
 
 
 def _log(hl: Any, p: Any, eps: Any) -> Any:

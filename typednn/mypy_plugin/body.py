@@ -383,7 +383,7 @@ class Shape:
     @staticmethod
     @lru_cache(maxsize=1)
     def of(statement: ast.stmt) -> "Shape":
-        walked = list(syntax.walk(statement))
+        walked = syntax.walk(statement)
         by_origin = {id(origin): node for node in walked if isinstance(node, ast.expr) and (origin := syntax.origin(node)) is not None}
         parents = {id(inner): node for node in walked for inner in ast.iter_child_nodes(node)}
         targets = [each for node in walked if isinstance(node, ast.comprehension) for each in syntax.walk(node.target)]

@@ -387,9 +387,6 @@ def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.Func
 MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
 
 
-_CHANGING = (ast.Assign, ast.For, ast.NamedExpr, ast.AugAssign, ast.MatchAs, ast.MatchStar, ast.withitem, ast.Call)
-
-
 def targets(node: ast.AST) -> list[ast.expr]:
     """The targets that a statement or an expression assigns, or changes in place."""
     match node:
@@ -422,8 +419,7 @@ def changed(body: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def _changed_parts(statement: ast.stmt) -> Iterator[ast.AST]:
-    changing = (node for node in walk(statement) if isinstance(node, _CHANGING))
-    return (part for node in changing for target in targets(node) for part in walk(target))
+    return (part for node in walk(statement) for target in targets(node) for part in walk(target))
 
 
 def of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:

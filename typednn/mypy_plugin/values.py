@@ -190,19 +190,20 @@ class Layer:
         if self.parts is None and not self.contracts and (len(self.inputs) != 1 or not self.output):
             return None
         if self.parts is None and not self.inner:
+            sizes = tuple((name, value) for name, value in self.attributes.items() if isinstance(value, Number | Pack | Layer))
             try:
-                return _contract(self.inputs, self.output, self.where, self.contracts, tuple(self.attributes.items()))
-            except TypeError:  # an attribute that has no hash, such as a layer
+                return _contract(self.inputs, self.output, self.where, self.contracts, sizes)
+            except TypeError:  # a layer has no hash
                 pass
         return _traced(self)
 
 
 @lru_cache(maxsize=4096)
 def _contract(
-    inputs: tuple[str, ...], output: str, where: tuple[str, ...], contracts: tuple[str, ...], attributes: tuple[tuple[str, Value], ...]
+    inputs: tuple[str, ...], output: str, where: tuple[str, ...], contracts: tuple[str, ...], sizes: tuple[tuple[str, Value], ...]
 ) -> str | None:
-    """Of a layer with these annotations and attributes: a program has many of them."""
-    return _traced(Layer("", "", inputs, output, dict(attributes), where, contracts=contracts))
+    """Of a layer with these annotations, and these among its attributes: a program has many of them."""
+    return _traced(Layer("", "", inputs, output, dict(sizes), where, contracts=contracts))
 
 
 def _traced(layer: Layer) -> str | None:
