@@ -3,10 +3,13 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from typednn.data import find_mnist
 from typednn.recipes import Samples, load_data, recipe, train
+from typednn.reports.plots import write_plots
+from typednn.runs.recorded import read_metrics
 
 long = pytest.mark.skipif(not os.environ.get("TYPEDNN_LONG"), reason="takes minutes: TYPEDNN_LONG=1 runs it")
 
@@ -26,10 +29,19 @@ def test_an_epoch_of_the_papers(mnist: Samples) -> None:
 
 
 def test_the_papers_accuracies(mnist: Samples, tmp_path: Path) -> None:
-    """P-E5: at least 97.6 % and 97.0 %."""
+    """P-E5: at least 97.6 % and 97.0 %. P-E6: the loss begins near ln(10)/10 and stays above the floor of its targets; both figures."""
     result = train(recipe("lenet5-paper"), mnist, run=tmp_path / "run", progress=False)
     assert result.train.accuracy >= 0.976
     assert result.test.accuracy >= 0.970
+    losses = read_metrics(tmp_path / "run").losses
+    assert losses[0] == pytest.approx(np.log(10) / 10, rel=0.1)
+    assert losses.min() > 0.0500288
+    assert losses[-100:].mean() < 0.06
+    confusion = result.test.confusion
+    assert confusion.sum() == 10_000
+    assert confusion.trace() / 10_000 == result.test.accuracy
+    pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
+    assert {"curves.png", "confusion.png"} <= {path.name for path in write_plots(tmp_path / "run")}
 
 
 @long
