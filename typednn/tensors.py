@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn.arguments import integer, number, pair
-from typednn.arrays import AnyArray, Array1, Array2, Array3, Array4, is_floating, namespace
+from typednn.arrays import AnyArray, AnyBoolArray, AnyIntArray, Array1, Array2, Array3, Array4, is_floating, namespace
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.kernels import conv2d
 from typednn.kernels.conv2d import Window
@@ -185,7 +185,8 @@ def literal(shape: Any, values: Any, dtype: Any = np.float32) -> Any:
     number is not that of the shape, or if they are nested in another shape; `ArgumentError` if rows differ in length, or hold what is no
     number.
     """
-    sizes = tuple(integer("literal", "shape", size) for size in (shape if isinstance(shape, list | tuple) else (shape,)))
+    listed = cast("Sequence[int]", shape if isinstance(shape, list | tuple) else (shape,))
+    sizes = tuple(integer("literal", "shape", size) for size in listed)
     try:
         given = np.asarray(values, dtype)
     except (TypeError, ValueError):
@@ -199,7 +200,7 @@ def literal(shape: Any, values: Any, dtype: Any = np.float32) -> Any:
     return given.reshape(sizes).copy()
 
 
-def equal(x: AnyArray, y: AnyArray, tolerance: float = 1e-6) -> bool:
+def equal(x: AnyArray | AnyIntArray | AnyBoolArray, y: AnyArray | AnyIntArray | AnyBoolArray, tolerance: float = 1e-6) -> bool:
     """Whether x and y have the same shape and no two of their numbers are farther apart than ``tolerance``, which is absolute.
 
     NaN and infinity equal nothing, not even themselves, and nothing is broadcast; ``numpy.allclose`` does both the other way round.
@@ -215,7 +216,7 @@ def equal(x: AnyArray, y: AnyArray, tolerance: float = 1e-6) -> bool:
         return bool((xp.isfinite(first) & xp.isfinite(second) & (abs(first - second) <= limit)).all())
 
 
-def printed(x: AnyArray, precision: int = 2, indent: int = 0) -> str:
+def printed(x: AnyArray | AnyIntArray | AnyBoolArray, precision: int = 2, indent: int = 0) -> str:
     """The numbers of x with ``precision`` decimals, a line for each row of the first axis, and the shape behind them.
 
         [
