@@ -400,7 +400,7 @@ ALONE = {"configurable": False, "stackable": False}
 
 CASES = [
     LayerCase("Linear", draw_linear, lambda: (Linear(4, 3), (2, 4))),
-    LayerCase("SequenceLinear", draw_sequence_linear, lambda: (SequenceLinear(4, 3), (2, 5, 4))),
+    LayerCase("SequenceLinear", draw_sequence_linear, lambda: (SequenceLinear(4, 3), (2, 5, 4))),  # G-L1
     LayerCase("Conv2d", draw_conv2d, lambda: (Conv2d(2, 3, (3, 2), stride=2, bias=True), (2, 6, 5, 2))),
     LayerCase("Conv2d in groups", draw_conv2d, lambda: (Conv2d(4, 6, 3, padding="same", groups=2), (2, 5, 4, 4))),
     LayerCase("Conv1d", draw_conv1d, lambda: (Conv1d(2, 3, 3, stride=2, padding=1), (2, 6, 2))),

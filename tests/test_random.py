@@ -365,7 +365,7 @@ UNIFORMS: list[tuple[Initialiser, float, float]] = [
 @pytest.mark.parametrize("rng", [paper, lambda: np.random.default_rng(7)], ids=["PCG32", "numpy"])
 @pytest.mark.parametrize(("rule", "mean", "std"), NORMALS, ids=lambda value: repr(value))
 def test_normal_rules(rule: Initialiser, mean: float, std: float, rng: Any) -> None:
-    """P-E3 (eq 55) and its kin: mean and deviation within four standard errors."""
+    """Z-T8, P-E3 (eq 55) and its kin: mean and deviation within four standard errors."""
     weights = rule(rng(), SHAPE, FANS)
     assert weights.shape == SHAPE
     assert weights.dtype == np.float64
@@ -376,7 +376,7 @@ def test_normal_rules(rule: Initialiser, mean: float, std: float, rng: Any) -> N
 @pytest.mark.parametrize("rng", [paper, lambda: np.random.default_rng(7)], ids=["PCG32", "numpy"])
 @pytest.mark.parametrize(("rule", "low", "high"), UNIFORMS, ids=lambda value: repr(value))
 def test_uniform_rules(rule: Initialiser, low: float, high: float, rng: Any) -> None:
-    """torch.nn.Linear's rule and its kin: within the bounds, close to both, and as spread as a uniform is."""
+    """Z-T8: torch.nn.Linear's rule and its kin: within the bounds, close to both, and as spread as a uniform is."""
     weights = rule(rng(), SHAPE, FANS)
     width = high - low
     assert weights.shape == SHAPE

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         random,
         runs,
         shapes,
+        tensors,
         testing,
         training,
     )
@@ -99,6 +100,7 @@ _SUBMODULES = (
     "random",
     "runs",
     "shapes",
+    "tensors",
     "testing",
     "training",
 )
@@ -170,6 +172,7 @@ __all__ = [
     "runs",
     "set_checks",
     "shapes",
+    "tensors",
     "testing",
     "training",
 ]

@@ -32,11 +32,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from typednn.errors import ArgumentError, DeviceError, OutOfMemory, explain
+from typednn.habits import names_of
 
 if TYPE_CHECKING:
     # The precision is left open: models are float32 by default, gradient checks run in float64.
@@ -102,8 +103,6 @@ else:
     class IntArray3(_Array, rank=3):
         """Integers of three axes, such as a class for each pixel."""
 
-
-A = TypeVar("A", bound=AnyArray)
 
 # array type -> (device name, the module whose functions work on it, import deferred to first use)
 _BACKENDS: dict[type, tuple[str, Callable[[], Any]]] = {np.ndarray: ("cpu", lambda: np)}
@@ -213,30 +212,5 @@ def device_of(array: object) -> str:
     return _backend(array)[0]
 
 
-def flatten(x: AnyArray, start: int = 0, stop: int = -1) -> AnyArray:
-    """The axes from ``start`` to ``stop``, both included, as one, last axis fastest; a view where the memory allows it."""
-    first, last = (axis + x.ndim if axis < 0 else axis for axis in (start, stop))
-    if not 0 <= first <= last < x.ndim:
-        got, cure = f"{start} to {stop}", "the last axis is included, and -1 is the last of all"
-        raise ArgumentError(explain("flatten", f"takes axes in order, of an array of rank {x.ndim}", got, cure))
-    return x.reshape(*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
-
-
-def subtensor(x: A, *ranges: int | slice) -> A:
-    """A view of a range per axis, the first axes first, of the same rank: a single index is a range of one.
-
-    NumPy cuts a range off where the array ends; here one that is empty or reaches outside is an `ArgumentError`.
-    """
-    if len(ranges) > x.ndim:
-        raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))), "ranges")
-    return cast("A", cast("Any", x)[tuple(_checked_range(*each) for each in zip(range(x.ndim), x.shape, ranges, strict=False))])
-
-
-def _checked_range(axis: int, size: int, index: int | slice) -> slice:
-    bounds = (index.start, index.stop) if isinstance(index, slice) else (index, None if index == -1 else index + 1)
-    start, stop = (end if bound is None else bound + size if bound < 0 else bound for bound, end in zip(bounds, (0, size), strict=True))
-    if not 0 <= start < stop <= size or (isinstance(index, slice) and index.step not in (None, 1)):
-        rule = f"the range of axis {axis} holds something and lies within its {size}, step 1"
-        got = f"{index.start}:{index.stop}:{index.step}" if isinstance(index, slice) else str(index)
-        raise ArgumentError(explain("subtensor", rule, got), "ranges")
-    return slice(start, stop)
+if not TYPE_CHECKING:  # `flatten` and `subtensor` have moved to `typednn.tensors`
+    __getattr__ = names_of(__name__)

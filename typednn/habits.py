@@ -18,10 +18,13 @@ from typednn.errors import MissingImport, MissingName, explain
 from typednn.tracebacks import caller_level, folding
 
 # What was renamed: the old name with its package, the new one's, and the version that drops the old. CHANGELOG lists the same.
-RENAMED: Final[dict[str, tuple[str, str]]] = {}
+RENAMED: Final[dict[str, tuple[str, str]]] = {
+    "typednn.arrays.flatten": ("typednn.tensors.flatten", "0.3"),
+    "typednn.arrays.subtensor": ("typednn.tensors.subtensor", "0.3"),
+}
 
 # The packages whose names are public.
-_PARTS = "layers losses optim training data models runs metrics tasks recipes config exchange random testing graph"
+_PARTS = "layers losses optim training data models runs metrics tasks recipes config exchange random tensors testing graph"
 PACKAGES: Final = ("typednn", *map("typednn.{}".format, _PARTS.split()))
 
 

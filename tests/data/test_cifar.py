@@ -18,6 +18,7 @@ from typednn.errors import DataError
 
 @pytest.mark.parametrize("kind", ["files", "subfolder", "archive"])
 def test_images_and_labels(tmp_path: Path, kind: str) -> None:
+    """Z-S1: records of 3,073 bytes, channels first, in six files or their archive."""
     if kind == "archive":
         (tmp_path / "cifar-10-binary.tar.gz").write_bytes(archive(files()))
     else:
@@ -44,6 +45,7 @@ def test_images_and_labels(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_records_that_are_refused(tmp_path: Path, changes: dict[str, bytes], message: str) -> None:
+    """Z-S1: sizes that are no records, and labels beyond 9."""
     (tmp_path / "cifar-10-binary.tar.gz").write_bytes(archive({**files(), **changes}))
     with pytest.raises(DataError, match=message):
         cifar10(tmp_path)

@@ -24,6 +24,7 @@ def test_last_axis_is_fastest(tmp_path: Path, packed: bool) -> None:
 
 
 def test_sizes_are_most_significant_first(tmp_path: Path) -> None:
+    """Z-S1: big-endian."""
     (tmp_path / "file").write_bytes(idx((300,), bytes(300)))
     assert read_idx(tmp_path / "file").shape == (300,)
 
@@ -77,6 +78,7 @@ def test_unpacks_no_more_than_is_promised(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_idx_file(tmp_path: Path, content: bytes, message: str) -> None:
+    """Z-S1: a wrong magic number, and sizes that do not fit."""
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(DataError, match=message) as caught:
         read_idx(tmp_path / "file")

@@ -31,6 +31,7 @@ def test_real_mnist(data_dir: Path) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_images_and_labels(tmp_path: Path, packed: bool) -> None:
+    """Z-S1: packed or not, pixels and labels as the files say."""
     data = mnist(str(write_small(tmp_path, packed)))
     assert data.train_images.shape == (6, 28, 28, 1)
     np.testing.assert_array_equal(data.train_images.reshape(-1), np.arange(6 * 784) % 10)
@@ -69,6 +70,7 @@ def test_swapped_files(tmp_path: Path) -> None:
 
 
 def test_other_image_sizes_and_counts(tmp_path: Path) -> None:
+    """Z-S1: 28 by 28 only, and a label for each image."""
     folder = write_small(tmp_path)
     (folder / "t10k-images-idx3-ubyte.gz").write_bytes(struct.pack(">HBB3I", 0, 8, 3, 3, 8, 8) + bytes(192))
     with pytest.raises(DataError, match="images must be 28 x 28, got 8 x 8"):

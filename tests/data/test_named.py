@@ -66,6 +66,7 @@ SIZES = {"mnist": (6, 28, 28, 1), "fashion-mnist": (6, 28, 28, 1), "cifar-10": (
 
 @pytest.mark.parametrize("name", sorted(SIZES))
 def test_fetched_once_and_kept(name: str, mirror: str, tmp_path: Path) -> None:
+    """Z-S1: downloads."""
     assert find(name) is None
     assert load(name, mirror=mirror).train_images.shape == SIZES[name]
     assert find(name) == cache_folder() / name == tmp_path / "cache" / "typednn" / name

@@ -23,6 +23,7 @@ class Straight:
 
 
 def test_the_formula() -> None:
+    """Z-S1: three arms of 100 points; radius i/100, angle 4j + 4r."""
     places, arms = spiral(3, 100, Straight())
     assert (places.shape, places.dtype) == ((300, 2), np.float32)
     np.testing.assert_array_equal(arms, np.repeat([0, 1, 2], 100))
@@ -33,7 +34,7 @@ def test_the_formula() -> None:
 
 
 def test_noise_and_order() -> None:
-    """Noise arm by arm, then one permutation of places and arms together; the radius tells the point."""
+    """Z-S1: Noise arm by arm, then one permutation of places and arms together; the radius tells the point."""
     rng = PCG32(5)
     noise, order = rng.standard_normal((2, 10)), rng.permutation(20)
     places, arms = spiral(2, 10, PCG32(5))

@@ -176,6 +176,25 @@ def test_saved_and_read_again(own: Tokenizer, tmp_path: Path) -> None:
     assert (tmp_path / "merges.txt").read_bytes() == first
 
 
+@pytest.mark.parametrize(
+    ("merges", "text", "pieces"),
+    [
+        ([("H", "e"), ("l", "l")], "Hello world", ["He", "ll", "o", "\u0120", "w", "o", "r", "l", "d"]),
+        ([("a", "b"), ("ab", "c")], "abc", ["abc"]),
+        ([("a", "b"), ("ab", "c")], "", []),
+        ([], "ab", ["a", "b"]),
+    ],
+)
+def test_ninas_own_tests(merges: list[tuple[str, str]], text: str, pieces: list[str]) -> None:
+    """Z-N6: the merges and pieces of Nina's tests, on a vocabulary of the bytes and what is merged."""
+    alphabet = Tokenizer({name: place for place, name in enumerate(BYTES.values())}, [])
+    vocab = {**alphabet.vocab, **{"".join(pair): 256 + place for place, pair in enumerate(merges)}}
+    coder = Tokenizer(vocab, merges)
+    ids = coder.encode(text)
+    assert [name for each in ids for name, place in vocab.items() if place == each] == pieces
+    assert coder.decode(ids) == text
+
+
 def test_training_stops_where_pairs_are_rare() -> None:
     assert len(train_tokenizer(["abcd"], 300, special=())) == 256
     assert train_tokenizer(["ab ab"], 300, special=()).merges[0] == ("a", "b")

@@ -36,6 +36,7 @@ def random(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 @pytest.mark.parametrize("layout_b", LAYOUTS)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
 def test_every_layout(size: tuple[int, int, int], layout_a: str, layout_b: str, dtype: Any, tolerance: float) -> None:
+    """G-T2: transposed or not, of rows apart, in both precisions."""
     rows, columns, depth = size
 
     def random(*shape: int) -> Any:

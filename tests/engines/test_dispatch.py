@@ -158,6 +158,8 @@ def doubled() -> Any:
 
 @pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 def test_the_first_engine_that_covers_the_arrays_runs(doubled: Any) -> None:
+    """X-A12: engines in order, each for the arrays that it supports."""
+
     def ran(*arguments: Any, **named: Any) -> str:
         with counting() as counts:
             doubled(*arguments, **named)
@@ -251,6 +253,7 @@ print(*[warning.message for warning in seen], blas.why(), sep="|")
 
 
 def test_missing_packages() -> None:
+    """X-A12: an engine that is not there is passed over."""
     done = run(MISSING)
     assert done.returncode == 0, done.stderr
     warning, why = done.stdout.strip().split("|")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.small_problems import arms, digits, line, saved, sine
+from examples.small_problems import arms, deep, digits, line, saved, sine
 
 
 def test_the_line_is_found() -> None:
@@ -36,3 +36,8 @@ def test_an_mlp_learns_digits() -> None:
     """X-E1: 200 steps."""
     assert digits(steps=1) < 0.5
     assert digits() > 0.85
+
+
+def test_a_deep_mlp_learns_digits() -> None:
+    """Z-E1: seven hidden layers of 100 with GELU, by AdamW, in batches of 100."""
+    assert deep(150) > 0.8

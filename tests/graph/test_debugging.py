@@ -42,7 +42,7 @@ def test_each_bit_prints_its_part_alone(bit: Debug, capsys: pytest.CaptureFixtur
 
 @needs_halide
 def test_sums_combine_and_nothing_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
-    """X-A6: sums of bits print all of their parts; without a bit, and after the block, nothing is printed."""
+    """X-A5, X-A6: sums of bits print all of their parts; without a bit, and after the block, nothing is printed."""
     text = printed(capsys, Debug.TIMES + Debug.PROGRAM)
     assert [bit for bit, word in SAYS.items() if word in text] == [Debug.TIMES, Debug.PROGRAM]
     assert printed(capsys, 0) == ""

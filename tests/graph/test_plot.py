@@ -1,11 +1,14 @@
-"""Plots: the DOT text, read back."""
+"""Plots: the DOT text, read by a parser of the language, and drawn by Graphviz where it is installed."""
 
 import re
+import shutil
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from typednn.errors import ArgumentError, DataError
 from typednn.graph.custom import Function
@@ -14,9 +17,8 @@ from typednn.graph.plot import plot_graph
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, realize, tensor, to_device
 
-NODE = re.compile(r'  (\d+) \[label="((?:[^"\\]|\\.)*)" shape=(box|oval) style=filled fillcolor=(coral|aqua)( color=darkred penwidth=5)?\]')
-EDGE = re.compile(r"  (\d+) -> (\d+)")
-HEAD = ["strict digraph {", "  ordering=in", "  rank=source", "  rankdir=LR"]
+TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|(->|[{}\[\]=;,])|([A-Za-z_\x80-\uffff][\w\x80-\uffff]*|-?(?:\.\d+|\d+(?:\.\d*)?)))', re.S)
+HEAD = {"ordering": "in", "rank": "source", "rankdir": "LR"}
 
 
 class Drawn(NamedTuple):
@@ -26,22 +28,89 @@ class Drawn(NamedTuple):
     is_realized: bool
 
 
-def read(path: Path) -> tuple[dict[int, Drawn], set[tuple[int, int]]]:
-    """Nodes and edges; every line must be one of these, and every edge between nodes."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines[:4] == HEAD
-    assert lines[-1] == "}"
-    nodes: dict[int, Drawn] = {}
-    edges: set[tuple[int, int]] = set()
-    for line in lines[4:-1]:
-        if node := NODE.fullmatch(line):
-            nodes[int(node[1])] = Drawn(node[2].split("\\n"), node[3], node[4], node[5] is not None)
+class Dot:
+    """A digraph in the DOT language (graphviz.org/doc/info/lang.html) without ports, subgraphs and HTML: its attributes, nodes, edges."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = []
+        place = 0
+        while text[place:].strip():
+            token = TOKEN.match(text, place)
+            assert token, f"no DOT: {text[place : place + 40]!r}"
+            place = token.end()
+            self._tokens.append(token[0].strip())
+        self.attributes: dict[str, str] = {}
+        self.nodes: dict[str, dict[str, str]] = {}
+        self.edges: set[tuple[str, str]] = set()
+        assert self._tokens[:3] == ["strict", "digraph", "{"]
+        del self._tokens[:3]
+        while self._tokens[0] != "}":
+            self._statement()
+        assert self._tokens == ["}"]
+
+    def _name(self) -> str:
+        token = self._tokens.pop(0)
+        assert token[0] not in "{}[]=;,", token
+        return token
+
+    def _statement(self) -> None:
+        name = self._name()
+        if self._tokens[0] == "=":
+            del self._tokens[0]
+            self.attributes[name] = self._name()
+        elif self._tokens[0] == "->":
+            while self._tokens[0] == "->":
+                del self._tokens[0]
+                self.edges.add((name, name := self._name()))
         else:
-            edge = EDGE.fullmatch(line)
-            assert edge, line
-            edges.add((int(edge[1]), int(edge[2])))
+            self.nodes[name] = self._list()
+        if self._tokens[0] == ";":
+            del self._tokens[0]
+
+    def _list(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        if self._tokens[0] != "[":
+            return found
+        del self._tokens[0]
+        while self._tokens[0] != "]":
+            name = self._name()
+            assert self._tokens.pop(0) == "="
+            found[name] = self._name()
+            if self._tokens[0] in (",", ";"):
+                del self._tokens[0]
+        del self._tokens[0]
+        return found
+
+
+def read(path: Path) -> tuple[dict[int, Drawn], set[tuple[int, int]]]:
+    """Nodes and edges, every edge between nodes; attributes that are not known are none."""
+    dot = Dot(path.read_text(encoding="utf-8"))
+    assert dot.attributes == HEAD
+    nodes: dict[int, Drawn] = {}
+    for name, given in dot.nodes.items():
+        border = {"color": "darkred", "penwidth": "5"} if "color" in given else {}
+        label = given["label"][1:-1].split("\\n")
+        assert given == {"label": given["label"], "shape": given["shape"], "style": "filled", "fillcolor": given["fillcolor"], **border}
+        nodes[int(name)] = Drawn(label, given["shape"], given["fillcolor"], bool(border))
+    edges = {(int(start), int(end)) for start, end in dot.edges}
     assert {place for edge in edges for place in edge} <= set(nodes)
     return nodes, edges
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "digraph {}",
+        "strict digraph {",
+        "strict digraph { 1 [label=] }",
+        'strict digraph { 1 [label="a] }',
+        "strict digraph { 1 -> }",
+        "strict digraph {} }",
+    ],
+)
+def test_the_parser_refuses_what_is_no_dot(text: str) -> None:
+    with pytest.raises((AssertionError, IndexError)):
+        Dot(text)
 
 
 @pytest.fixture(autouse=True)
@@ -134,6 +203,24 @@ def test_pictures_where_graphviz_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     stand_in.write_text("#!/bin/sh\necho no fonts >&2\nexit 3\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"Graphviz draws .*got no fonts"):
         plot_graph([x], tmp_path / "e")
+
+
+GRAPHVIZ = shutil.which("dot")
+
+
+@pytest.mark.skipif(GRAPHVIZ is None, reason="needs Graphviz")
+def test_graphviz_draws_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """X-D13: the real program reads the file, whatever the names, and draws each node and edge."""
+    monkeypatch.setattr("typednn.graph.plot.shutil.which", lambda name: GRAPHVIZ)
+    x = tensor(np.ones((2, 3)), name='a "b" \\ größe <b>')
+    y = (x * x + 1.0).sum(axis=1).named("strict digraph").realize()
+    z = Doubled()(y)
+    dot, picture = plot_graph([z], tmp_path / "graph")
+    nodes, edges = read(dot)
+    drawn = [each.get("class") for each in ET.parse(picture).iter() if each.get("class")]
+    assert (drawn.count("node"), drawn.count("edge")) == (len(nodes), len(edges))
+    with Image.open(plot_graph([z], tmp_path / "graph.png")[1]) as image:
+        assert min(image.size) > 50
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_folding_warns_of_nothing() -> None:
 
 
 def test_equal_instructions_are_one() -> None:
-    """X-A9"""
+    """X-H1, X-A9"""
     x = tensor(np.ones(3))
     y = unary(Unary.EXP, x * 2.0) + unary(Unary.EXP, x * 2.0)
     assert len(program(y).instructions) == 8

@@ -27,7 +27,7 @@ def baseline() -> Iterator[int]:
 
 
 def test_everything_made_inside_goes(baseline: int) -> None:
-    """Z-D2: whoever refers to it; counts are back where they were, and arrays are gone."""
+    """Z-F10, Z-D2: whoever refers to it; counts are back where they were, and arrays are gone."""
     held: list[AnyTensor] = []
     array = np.ones((2, 3))
     alive = weakref.ref(array)
@@ -47,7 +47,7 @@ def test_everything_made_inside_goes(baseline: int) -> None:
 
 
 def test_what_is_kept_stays(baseline: int) -> None:
-    """Z-D2"""
+    """Z-F10, Z-D2"""
     x = tensor(np.arange(3.0))
     with region() as kept:
         y = x * 2.0

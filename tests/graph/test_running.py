@@ -117,7 +117,7 @@ def test_random_programs_equal_the_interpreter_whichever_passes_run(seed: int, r
 
 
 def test_a_loop_compiles_nothing_after_its_first_step() -> None:
-    """X-A8: a second iteration plans and compiles nothing; another batch size or learning rate compiles nothing either."""
+    """X-A8, X-H1: a second iteration plans and compiles nothing; another batch size or learning rate compiles nothing either."""
     w = tensor(np.ones((5, 3), np.float32))
 
     def step(batch: int, rate: float) -> None:

@@ -57,7 +57,7 @@ def test_gradient_persistent_keeps_it() -> None:
 
 
 def test_none_or_zeros_for_what_plays_no_part() -> None:
-    """X-A1"""
+    """X-H1, X-A1"""
     x, other, whole = number(3), tensor(np.ones((2, 3), np.float32)), tensor(np.arange(3))
     with Tape() as tape:
         y = x * x

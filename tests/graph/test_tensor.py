@@ -183,7 +183,7 @@ def test_a_tensor_is_neither_true_nor_false() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_dtypes(dtype: "np.dtype[Any]") -> None:
-    """X-A13: NumPy's twelve, kept by leaves, constants, movement and reductions; never changed unasked."""
+    """X-A13, Z-T1: NumPy's twelve, kept by leaves, constants, movement and reductions; never changed unasked."""
     x = np.array([[0, 1], [1, 1]]).astype(dtype)
     a = tensor(x)
     for found in (

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.support.convolution import convolve2d, cross_correlate2d, dilate2d
 from typednn.kernels import conv2d
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
+from typednn.tensors import convolve2d, cross_correlate2d, dilate2d
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 

@@ -31,7 +31,7 @@ def test_forward_is_the_loop(normal, batch, in_features, out_features, biased, s
 @settings(max_examples=40, deadline=None)
 @given(batch=sizes, in_features=sizes, out_features=sizes, activation=st.sampled_from([IDENTITY, SIGMOID, TANH]), seed=seeds)
 def test_backward_is_the_slope(normal, assert_slope, batch, in_features, out_features, activation, seed):
-    """P-L1: dx, dweight, dbias (eq 24)."""
+    """Z-T6, P-L1: dx, dweight, dbias (eq 24)."""
     x, weight, bias = normal(seed, batch, in_features), normal(seed, out_features, in_features), normal(seed, out_features)
     next_grad = normal(seed + 1, batch, out_features)
     y = linear.forward(x, weight, bias, activation)

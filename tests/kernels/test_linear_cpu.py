@@ -101,6 +101,7 @@ def test_derivatives_are_slopes(sizes: tuple[int, int, int], engine: str, assert
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("sizes", [(5, 401, 30), (70, 30, 401), (9, 500, 500), (1, 1024, 700), (3, 403, 1031)], ids=str)
 def test_large_is_the_reference(sizes: tuple[int, int, int], biased: bool) -> None:
+    """Z-T6: products by BLAS, with bias and activation."""
     check(*sizes, biased, 1)
     check(*sizes, biased, 1, dtype=np.float64)
 

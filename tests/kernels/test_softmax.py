@@ -31,7 +31,7 @@ def test_softmax(normal, assert_slope, shape, seed):
 @settings(max_examples=40, deadline=None)
 @given(shape=shapes, seed=seeds)
 def test_backward_is_the_jacobian(normal, shape, seed):
-    """P-L11: row by row dy times J = diag(y) - y yᵀ (eq 35)."""
+    """G-L5, P-L11: row by row dy times J = diag(y) - y yᵀ (eq 35)."""
     y, next_grad = softmax.forward(normal(seed, *shape)), normal(seed + 1, *shape)
     expected = [row_grad @ (np.diag(row) - np.outer(row, row)) for row_grad, row in zip(next_grad, y, strict=True)]
     np.testing.assert_allclose(softmax.backward(next_grad, y), expected, rtol=1e-10, atol=1e-14)

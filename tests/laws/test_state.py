@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import gc
+import re
 import tracemalloc
 import weakref
 
@@ -52,7 +53,7 @@ def test_state_round_trip(case: LayerCase, device: str) -> None:
 
 
 def test_state_that_does_not_fit_changes_nothing(case: LayerCase) -> None:
-    """G-D7, G-D8: every misfit is named (by index from a list), and the layer is as before."""
+    """G-D7, G-D8, G-L15: every misfit is named (by index from a list), with both shapes, and the layer is as before."""
     layer = case.subject().ready()
     names = list(layer.state_dict())
     if not names:
@@ -64,7 +65,7 @@ def test_state_that_does_not_fit_changes_nothing(case: LayerCase) -> None:
     last = names[-1]
     with pytest.raises(StateDictError, match=f"missing '{last}'"):
         layer.load_state_dict({name: good[name] for name in names[:-1]})
-    with pytest.raises(StateDictError, match=r"has shape \(7,\), the model"):
+    with pytest.raises(StateDictError, match=rf"'{last}' has shape \(7,\), the model {re.escape(str(good[last].shape))}"):
         layer.load_state_dict(good | {last: np.zeros(7, np.float32)})
     with pytest.raises(StateDictError, match=f"is float64, the model {good[last].dtype}"):
         layer.load_state_dict(good | {last: good[last].astype(np.float64)})
@@ -121,6 +122,28 @@ def test_free_cache_lets_the_input_go(case: LayerCase) -> None:
     assert all(reference() is None for reference in alive)
     assert all(not module.__typednn_calls__.kept and module.__typednn_calls__.record is None for _, module in layer.named_modules())
     assert bits(tuple(layer.parameters())) == parameters
+
+
+def test_close_lets_everything_go(case: LayerCase) -> None:
+    """G-D6: parameters, buffers and what was kept, of every part; twice without harm, and before any of it is there; init begins anew."""
+    subject = case.subject()
+    layer = subject.ready()
+    case.subject().fresh().close()
+    inputs = [None if x is None else x[...] for x in subject.arrays()]
+    state = layer.state_dict()
+    alive = [weakref.ref(array) for array in (*state.values(), *inputs) if array is not None]
+    saved = {name: np.array(to_numpy(array)) for name, array in state.items()}  # dropout draws from a buffer
+    before = bits(layer.forward(*inputs))
+    del state, inputs
+    layer.close()
+    layer.close()
+    gc.collect()
+    assert [reference() for reference in alive] == [None] * len(alive)
+    if saved:
+        with pytest.raises(NotInitialised):
+            layer.forward(*subject.arrays())
+        layer.load_state_dict(saved)
+    assert bits(layer.forward(*subject.arrays())) == before
 
 
 def test_the_input_is_kept_by_reference() -> None:

@@ -251,6 +251,18 @@ def test_dropout_in_training_only() -> None:
     np.testing.assert_array_equal(model.forward(tokens), model.forward(tokens))
 
 
+def test_each_output_of_a_block_is_dropped() -> None:
+    """Z-D7: by a probability of 1 all that attention and the features add is 0, whatever their biases; so is what they pass back."""
+    block: GPT2Block = GPT2Block(6, 2, 1.0, rng=np.random.default_rng(0))
+    for place, array in enumerate(block.parameters()):
+        array += 0.5 + np.random.default_rng(place).standard_normal(array.shape, dtype=np.float32)
+    x, next_grad = np.random.default_rng(1).standard_normal((2, 2, 5, 6), dtype=np.float32)
+    np.testing.assert_array_equal(block.forward(x), x)
+    np.testing.assert_array_equal(block.backward(next_grad).input, next_grad)
+    assert not any(array.any() for name, array in block.backward(next_grad).leaves().items() if name != "input")
+    assert np.abs(block.eval().forward(x) - x).min(axis=(0, 1)).max() > 0.1
+
+
 def trained(checkpointing: bool) -> tuple[Any, list[Any]]:
     """Three steps with dropout, each of the sum of two batches' gradients; the model, and all gradients."""
     model, loss, optimizer, gradients = small(0.3, checkpointing=checkpointing), SoftmaxCrossEntropy(), AdamW(lr=0.01), list[Any]()

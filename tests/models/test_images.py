@@ -1,5 +1,6 @@
 """ResNet, VGG16 and the U-shaped autoencoder: published counts and shapes, derivatives, and that a config holds them."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,18 @@ def test_shapes_of_resnet50() -> None:
 
 def test_shapes_of_vgg16() -> None:
     assert shapes(vgg16())[:6] == [(112, 112, 64), (56, 56, 128), (28, 28, 256), (14, 14, 512), (7, 7, 512), (25_088,)]
+
+
+def test_parts_of_vgg16_and_resnet50() -> None:
+    """Z-Y2: on CIFAR's images, 13 convolutions and 3 affine maps; 3, 4, 6 and 3 bottlenecks, whose maps are 32, 16, 8 and 4 pixels wide."""
+    kinds = [type(module).__name__ for _, module in vgg16(10, image=(32, 32, 3)).named_modules()]
+    assert (kinds.count("Conv2d"), kinds.count("Linear"), kinds.count("Dropout")) == (13, 3, 2)
+    assert shapes(vgg16(10, image=(32, 32, 3)))[:5] == [(16, 16, 64), (8, 8, 128), (4, 4, 256), (2, 2, 512), (1, 1, 512)]
+    resnet = resnet50(10, image=(32, 32, 3))
+    blocks = [module for _, module in resnet.named_modules() if isinstance(module, Bottleneck)]
+    assert Counter(block.channels for block in blocks) == {64: 3, 128: 4, 256: 6, 512: 3}
+    found = [shape for shape in shapes(resnet) if shape and len(shape) == 3]
+    assert list(dict.fromkeys(found)) == [(32, 32, 64), (32, 32, 256), (16, 16, 512), (8, 8, 1024), (4, 4, 2048)]
 
 
 @models

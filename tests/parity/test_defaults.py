@@ -255,7 +255,7 @@ CASES = [
 
 @pytest.mark.parametrize(("layer", "arguments", "options", "fan_in", "name"), CASES)
 def test_initial_values_are_pytorchs(torch: Any, layer: Any, arguments: Any, options: Any, fan_in: int, name: str) -> None:
-    """Uniform between -1/√fan_in and 1/√fan_in, weights and biases, as PyTorch's own samples.
+    """G-L1: Uniform between -1/√fan_in and 1/√fan_in, weights and biases, as PyTorch's own samples.
 
     With n numbers in each sample, 1.95·√(2/n) is the distance that two samples of one distribution exceed once in a thousand
     seeds; the seeds are fixed. Bounds and spread are compared with the rule itself, of both.

@@ -51,7 +51,7 @@ def transformers() -> Any:
 
 @pytest.mark.parametrize("sizes", CONFIGURATIONS)
 def test_scores_and_greedy_text(torch: Any, transformers: Any, tmp_path: Path, sizes: tuple[int, ...]) -> None:
-    """C-R2, C-R3, C-R8."""
+    """C-D1, C-R2, C-R3, C-R8."""
     vocabulary, positions = sizes[:2]
     twin = peer(transformers, torch, sizes)
     twin.save_pretrained(tmp_path)

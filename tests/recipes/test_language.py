@@ -13,6 +13,7 @@ import pytest
 from tests.recipes.test_settings import VALUES
 from typednn.data import Characters, find, write_tokens
 from typednn.errors import ArgumentError, DataError, TypednnError
+from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import GPT2, load_gpt2, save_gpt2
 from typednn.recipes import Recipe, catalogue, evaluate_run, parsed_settings, predict, recipe, resume, train
 from typednn.recipes.catalogue import PRESETS, gpt2, preset, starting_from
@@ -123,6 +124,35 @@ def test_a_text_by_heart(tmp_path: Path) -> None:
     _, vocabulary = language_model(tmp_path / "run")
     assert np.log(len(vocabulary)) < first < np.log(len(vocabulary)) + 1  # He's initial values are not small
     assert result.history.epochs[-1].loss < 0.9
+
+
+@pytest.mark.usefixtures("on_the_reference")
+def test_where_the_whole_model_begins() -> None:
+    """Z-D10, Z-N1: He's initial weights spread the scores by one, so that the first loss is about ln(12,729) + 1 = 10.45."""
+    model: Any = PRESETS["nina"].model(12_729).init(np.random.default_rng(0))
+    assert model.num_parameters() == 11_301_817
+    tokens = np.random.default_rng(1).integers(0, 12_729, (2, 129))
+    loss = SoftmaxCrossEntropy().loss(model.forward(tokens[:, :-1]), tokens[:, 1:])
+    assert 10.3 <= float(loss) <= 10.6
+
+
+def test_a_book_in_another_encoding(tmp_path: Path) -> None:
+    """G-D22: a text that is not UTF-8 is refused by its name; read as latin-1 its tokens are held out from the front and learned."""
+    book = "\\section{Théorie}\nLet $A$ be a matrix, après Gauß.\n" * 40
+    (tmp_path / "book.tex").write_bytes(book.encode("latin-1"))
+    with pytest.raises(DataError, match=r"book\.tex.*UTF-8"):
+        load_text(str(tmp_path / "book.tex"), "characters", 0.1)
+    text = (tmp_path / "book.tex").read_text("latin-1")
+    coder = Characters(text)
+    coder.save(tmp_path / "vocabulary")
+    tokens = coder.encode(text)
+    (tmp_path / "files").mkdir()
+    write_tokens(tmp_path / "files" / "val.bin", tokens[:340])
+    write_tokens(tmp_path / "files" / "train.bin", tokens[340:])
+    samples = load_text(str(tmp_path / "files"), str(tmp_path / "vocabulary"), 0.1)
+    assert samples.vocabulary is not None
+    assert samples.vocabulary.decode(samples.test_x) + samples.vocabulary.decode(samples.x) == book
+    assert (len(samples.test_x), len(samples.x)) == (340, len(book) - 340)
 
 
 def test_ignored_targets_do_not_count() -> None:

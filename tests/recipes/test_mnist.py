@@ -1,12 +1,15 @@
 """The recipes on the real MNIST: the paper's always, a minute; the modern one, which takes minutes, where TYPEDNN_LONG is set."""
 
+import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from typednn.data import find_mnist
 from typednn.recipes import Samples, load_data, recipe, train
+from typednn.reports.plots import write_plots
 
 long = pytest.mark.skipif(not os.environ.get("TYPEDNN_LONG"), reason="takes minutes: TYPEDNN_LONG=1 runs it")
 
@@ -26,10 +29,20 @@ def test_an_epoch_of_the_papers(mnist: Samples) -> None:
 
 
 def test_the_papers_accuracies(mnist: Samples, tmp_path: Path) -> None:
-    """P-E5: at least 97.6 % and 97.0 %."""
+    """P-E5: at least 97.6 % and 97.0 %. P-E6: the loss falls from above ln(10)/10 and never to the floor of its targets; both figures."""
     result = train(recipe("lenet5-paper"), mnist, run=tmp_path / "run", progress=False)
     assert result.train.accuracy >= 0.976
     assert result.test.accuracy >= 0.970
+    lines = map(json.loads, (tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
+    losses = np.array([line["loss"] for line in lines if line["kind"] == "step"])
+    assert losses[0] > np.log(10) / 10 > losses[-100:].max()  # He's initial values are worse than ten equal probabilities
+    assert losses.min() > 0.0500288
+    assert losses[-100:].mean() < losses[:100].mean()
+    confusion = result.test.confusion
+    assert confusion.sum() == 10_000
+    assert confusion.trace() / 10_000 == result.test.accuracy
+    pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
+    assert {"curves.png", "confusion.png"} <= {path.name for path in write_plots(tmp_path / "run")}
 
 
 @long

@@ -7,9 +7,11 @@ A test cites a row by its id in its name (``test_P_L1_...``), docstring, comment
 a test function counts for the file as a whole: in test files, in the table of layers, and in files read by type checkers.
 A range such as "P-T1 to P-T3" cites nothing.
 
-A citation proves something where the test runs in `make test` or `make parity` and can fail. One that is always skipped, is expected
-to fail, waits for an environment variable or a GPU, or holds no assertion (its own, or that of a helper) proves nothing.
-A row is proven, exempt for a reason, or open: not built yet, under one of the reasons that rows.toml lists.
+A citation proves something where the test runs in `make test` or `make parity`, can fail, and exercises typednn. One that is always
+skipped, is expected to fail, waits for an environment variable or a GPU, holds no assertion (its own, or that of a helper), or uses
+nothing of typednn, proves nothing.
+A row is proven, exempt for a reason, or open for a reason; or one `part` of it is, and the rest is proven. Titles and needs are those of
+the specification, word for word: `specified` reads it.
 """
 
 import ast
@@ -18,11 +20,12 @@ import re
 import sys
 import tokenize
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeAlias
+
+from exercised import Uses
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LISTED = "tests/repo/rows.toml"
@@ -40,12 +43,15 @@ _NEVER = re.compile(r"\bmark\.(?:skip\b(?!if)|xfail\b|gpu\b)|\bskipif\(.*\benvir
 _ASSERTION = re.compile(r"assert_\w+|raises|warns|gradcheck|(?:LAYER_LAWS|refusals\.METHODS)\[.*\]|check_(?:layer|loss|optimizer)")
 
 # These speak about citations without making any.
-_NO_EVIDENCE = {"tests/repo/coverage_doc.py", "tests/repo/test_coverage_doc.py"}
+_NO_EVIDENCE = {"tests/repo/coverage_doc.py", "tests/repo/exercised.py", "tests/repo/test_coverage_doc.py"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of rows.toml."""
+    """One line of rows.toml. ``exempt`` or ``open`` is the reason why a row, or the ``part`` of it that is named, has no test.
+
+    ``met`` is what was measured of it once, by no test, and the page of the docs that says so.
+    """
 
     id: str
     section: str
@@ -53,18 +59,33 @@ class Row:
     need: str
     exempt: str = ""
     open: str = ""
+    part: str = ""
+    met: str = ""
+
+    @property
+    def untested(self) -> bool:
+        """Whether nothing of the row is said to be proven."""
+        return bool((self.exempt or self.open) and not self.part)
 
 
 def read_rows(path: Path = ROWS) -> dict[str, Row]:
     """Every row, in the order of the file."""
     sections = tomllib.loads(path.read_text(encoding="utf-8"))
-    rows = ((section, name, fields) for section, rows in sections.items() if section != "open" for name, fields in rows.items())
+    rows = ((section, name, fields) for section, rows in sections.items() for name, fields in rows.items())
     return {name: Row(id=name, section=section, **fields) for section, name, fields in rows}
 
 
-def read_reasons(path: Path = ROWS) -> dict[str, str]:
-    """Why rows are open, by the word that stands for it."""
-    return dict(tomllib.loads(path.read_text(encoding="utf-8"))["open"])
+def specified(text: str) -> dict[str, tuple[str, str]]:
+    """Row id -> title and need, from the tables of the specification: the cells of the second column and of the column "need"."""
+    found: dict[str, tuple[str, str]] = {}
+    need = 0
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if cells[:1] == ["id"]:
+            need = cells.index("need")
+        elif cells and re.fullmatch(ROW_ID, cells[0]):
+            found[cells[0]] = cells[1], cells[need]
+    return found
 
 
 def cited_in(text: str) -> set[str]:
@@ -131,12 +152,16 @@ def _test_functions(tree: ast.Module, helpers: frozenset[str]) -> list[tuple[str
     return found
 
 
-def citations(source: str, path: str, helpers: frozenset[str] = frozenset()) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+def citations(
+    source: str, path: str, helpers: frozenset[str] = frozenset(), exercises: Callable[[str, str], bool] = lambda _path, _name: True
+) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """Row id -> the tests of this file that cite it, each as ``path::name``, or as ``path`` for the whole file: those that prove
-    something, and those that prove nothing. ``helpers`` are functions of other files that assert."""
-    tree = ast.parse(source)
-    tests = _test_functions(tree, helpers)
-    proves = {name: proof for name, _, _, proof in tests}
+    something, and those that prove nothing. ``helpers`` are functions of other files that assert; ``exercises`` says of a file and a
+    name in it whether it uses typednn."""
+    if not _CITED.search(source) and not _IN_NAME.search(source):
+        return {}, {}
+    tests = _test_functions(ast.parse(source), helpers)
+    proves = {name: proof and exercises(path, name) for name, _, _, proof in tests}
     # Read by type checkers, or a table that the laws run over; a test file as a whole proves what one of its tests can.
     whole = not path.rpartition("/")[2].startswith("test_") or any(proves.values())
 
@@ -170,68 +195,91 @@ def collect(repository: Path = REPOSITORY) -> tuple[Cited, Cited]:
     sources = sorted(file for file in (repository / "tests").rglob("*.py") if not file.stem.endswith("_312"))  # 3.11 cannot read those
     files = {file.relative_to(repository).as_posix(): file.read_text("utf-8") for file in sources}
     helpers = frozenset(name for path, source in files.items() if not is_evidence(path) for name in _asserting(ast.parse(source)))
+    exercises = Uses(files).exercise
     for path, source in files.items():
         if is_evidence(path):
-            for kept, cited in zip(found, citations(source, path, helpers), strict=True):
+            for kept, cited in zip(found, citations(source, path, helpers, exercises), strict=True):
                 for row, tests in cited.items():
                     kept.setdefault(row, set()).update(tests)
     proofs, claims = ({row: sorted(tests) for row, tests in cited.items()} for cited in found)
     return proofs, claims
 
 
-def complaints(rows: dict[str, Row], tests: Cited, claims: Cited | None = None, reasons: Iterable[str] = ()) -> list[str]:
+def complaints(rows: dict[str, Row], tests: Cited, claims: Cited | None = None) -> list[str]:
     """What is wrong between rows and tests, one sentence each."""
-    found, idle, known = [], claims or {}, tuple(reasons)
+    found, idle = [], claims or {}
     for row in rows.values():
-        if row.need not in ("M", "N"):
+        if not re.search(r"\b[MN]\b", row.need):
             found.append(f'{row.id}: need is "{row.need}", expected "M" or "N"')
         if row.open and row.exempt:
             found.append(f"{row.id} is open and exempt; one reason is enough")
-        if row.open and row.open not in known:
-            found.append(f'{row.id} is open for "{row.open}", expected one of {", ".join(known)}')
-        if row.need == "M" and not row.exempt and not row.open and row.id not in tests:
-            claim = f"{idle[row.id][0]} cites it, but is skipped or asserts nothing" if row.id in idle else "has no test; cite it in one"
-            found.append(
-                f"{row.id} ({row.title}) {claim}, or give it an exemption with a reason in {LISTED}".replace(") tests/", "): tests/")
-            )
-        for word, reason in (("exempt", row.exempt), ("open", row.open)):
-            if reason and row.id in tests:
-                taken = "its exemption" if word == "exempt" else "`open`"
-                found.append(f"{row.id} is {word} but tested by {tests[row.id][0]}; take {taken} out of {LISTED}")
+        if row.part and not (row.open or row.exempt):
+            found.append(f"{row.id} names a part without a reason; add `open` or `exempt` in {LISTED}")
+        if row.met and not (row.open or row.exempt):
+            found.append(f"{row.id} says what is met without a reason; add `open` or `exempt` in {LISTED}")
+        found += _unsupported(row)
+        if not row.untested and row.id not in tests:
+            claim = f"{idle[row.id][0]} cites it, but proves nothing" if row.id in idle else "has no test; cite it in one"
+            found.append(f"{row.id} ({row.title}): {claim}, or say in {LISTED} why it is exempt or open")
+        if row.untested and row.id in tests:
+            word = "exempt" if row.exempt else "open"
+            found.append(f"{row.id} is {word} but tested by {tests[row.id][0]}; take `{word}` out of {LISTED}, or name the part")
     cited = {**idle, **tests}
     found += [f"{cites[0]} cites {row}, which {LISTED} does not list" for row, cites in sorted(cited.items()) if row not in rows]
     return found
 
 
-def render(rows: dict[str, Row], tests: Cited, reasons: Mapping[str, str] = MappingProxyType({})) -> str:
+def _unsupported(row: Row) -> list[str]:
+    """What is said to be met must stand in a page of the docs, number by number."""
+    if not row.met:
+        return []
+    pages = re.findall(r"docs/[\w-]+\.md", row.met)
+    text = "".join((REPOSITORY / page).read_text("utf-8") for page in pages)
+    numbers = re.findall(r"(?<![\w-])\d(?:[\d.,]*\d)?", row.met)
+    missing = [number for number in numbers if number not in text]
+    if pages and not missing:
+        return []
+    return [f"{row.id}: what is met stands in a page of the docs that it names, got {', '.join(missing) or 'no page'}"]
+
+
+def _reasons(rows: dict[str, Row], word: str) -> list[str]:
+    """A line for each row that is open, or exempt, wholly or in part."""
+    named = ((row, getattr(row, word)) for row in rows.values())
+    return [
+        f"- **{row.id}**{f', {row.part}' if row.part else ''}: {reason}{f'. Met: {row.met}' if row.met else ''}"
+        for row, reason in named
+        if reason
+    ]
+
+
+def render(rows: dict[str, Row], tests: Cited) -> str:
     """The page."""
     lines = [
         "# What is tested where",
         "",
         "Rows of the specification, and the tests that prove them. Written by `make coverage-doc`; do not edit.",
     ]
-    waiting = {word: sum(row.open == word for row in rows.values()) for word in reasons}
-    if any(waiting.values()):
-        lines += ["", "Rows that are open are not built yet:", ""]
-        lines += [f"- **{word}** ({waiting[word]} rows): {reason}" for word, reason in reasons.items() if waiting[word]]
+    for heading, word in (("Open, because it is not built or not measured:", "open"), ("Not done on purpose:", "exempt")):
+        if reasons := _reasons(rows, word):
+            lines += ["", heading, "", *reasons]
     section = ""
     for row in rows.values():
         if row.section != section:
             section = row.section
-            lines += ["", f"## {section.replace('-', ' ').capitalize()}", "", "| row | what | tests |", "|---|---|---|"]
-        cited = "<br>".join(f"`{test.removeprefix('tests/')}`" for test in tests.get(row.id, []))
-        missing = f"none: {row.exempt}" if row.exempt else "none yet (nice to have)" if row.need == "N" else "**none**"
-        missing = f"open: {row.open}" if row.open else missing
-        lines.append(f"| {row.id} | {row.title} | {cited or missing} |")
+            lines += ["", f"## {section}", "", "| row | what | need | tests |", "|---|---|---|---|"]
+        shown = [f"`{test.removeprefix('tests/')}`" for test in tests.get(row.id, [])]
+        if row.open or row.exempt:
+            shown.append(f"{'open' if row.open else 'exempt'}{f': {row.part}' if row.part else ''}{f'; met: {row.met}' if row.met else ''}")
+        lines.append(f"| {row.id} | {row.title} | {row.need} | {'<br>'.join(shown) or '**none**'} |")
     return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str]) -> int:
     """Write the page, or check it; the exit code."""
-    rows, reasons, (tests, claims) = read_rows(), read_reasons(), collect()
+    rows, (tests, claims) = read_rows(), collect()
     page = REPOSITORY / "docs" / "coverage.md"
-    text = render(rows, tests, reasons)
-    wrong = complaints(rows, tests, claims, reasons)
+    text = render(rows, tests)
+    wrong = complaints(rows, tests, claims)
     if arguments == ["--check"]:
         if not page.is_file() or page.read_text(encoding="utf-8") != text:
             wrong.append("docs/coverage.md is stale; run `make coverage-doc`")
@@ -242,7 +290,7 @@ def main(arguments: list[str]) -> int:
         print(sentence, file=sys.stderr)
     if not wrong:
         exempt, waiting = (sum(bool(getattr(row, kind)) for row in rows.values()) for kind in ("exempt", "open"))
-        print(f"{len(rows)} rows, {sum(row in tests for row in rows)} tested, {exempt} exempt, {waiting} open")
+        print(f"{len(rows)} rows, {sum(row in tests for row in rows)} tested; {exempt} exempt and {waiting} open, wholly or in part")
     return 1 if wrong else 0
 
 

@@ -31,6 +31,7 @@ def project_copy(tmp_path: Path) -> Path:
 
 
 def test_every_contract_is_kept(project_copy: Path) -> None:
+    """Z-D1: tensors, layers and training import one another in one direction only."""
     code, said = _lint_imports(project_copy)
     assert code == 0, said
     assert "0 broken" in said

@@ -42,7 +42,7 @@ def _closure(requirements: list[str]) -> dict[str, metadata.Distribution]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, REPOSITORY, cwd=folder)
-    (built,) = folder.glob("*.whl")
+    (built,) = folder.glob("typednn-*.whl")
     return built
 
 

@@ -267,6 +267,16 @@ class Module(Node, Enforced):
             module.__typednn_calls__.drop()
             module.__typednn_calls__.token = None
 
+    def close(self) -> None:
+        """Release the arrays, here and below: what forward kept, parameters and buffers; again does no harm.
+
+        A model's memory goes with the model itself; close it where something else still refers to it. A shared parameter goes for all
+        layers that have it. Afterwards forward raises `NotInitialised`, until `init` or `load_state_dict`.
+        """
+        self.free_cache()
+        for _, _, _, cell in self.named_fields("parameter", "buffer"):
+            cell.put(None)
+
     def train(self, mode: bool = True) -> Self:
         """Keep in forward what backward needs, here and below (``train(False)`` is `eval`). Returns the model."""
         for _, module in self.named_modules():

@@ -40,6 +40,7 @@ def test_memory_is_used_again() -> None:
 @pytest.mark.parametrize("shape", [(1,), (5, 0), (), SHAPE, (64, 64), (3, 5, 7, 111)])
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.float64, np.uint8, np.dtype(np.int64)])
 def test_what_an_array_is(shape: tuple[int, ...], dtype: Any) -> None:
+    """G-T3: aligned to 64 bytes."""
     array = pool.empty(shape, dtype)
     assert type(array) is np.ndarray
     assert (array.shape, array.dtype) == (shape, np.dtype(dtype))

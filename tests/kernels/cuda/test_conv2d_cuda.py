@@ -63,6 +63,7 @@ def assert_close(got, exact, sizes, terms):
     seed=seeds,
 )
 def test_forward_and_backward_are_the_reference(gpu, window, spare, batch, inward, outward, biased, activation, seed):
+    """G-C13: any window, with bias and activation."""
     x, weight, bias = problem(window, spare, batch, inward, outward, seed, np.float32)
     _, steps = window
     doubled = [array.astype(np.float64) for array in (x, weight, bias)]

@@ -78,7 +78,7 @@ PROGRAMS = {
 )
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_equals_the_interpreter(gpu, name, rows, columns, dtype, seed):
-    """X-A7: every kind of group."""
+    """G-C13, X-A7: every kind of group."""
     x = np.random.default_rng(seed).standard_normal((rows, columns)).astype(dtype)
     y = PROGRAMS[name](tensor(gpu.put(x)))
     got = gpu.get(y.array)

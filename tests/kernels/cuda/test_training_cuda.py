@@ -31,6 +31,7 @@ def network():
 
 @pytest.mark.parametrize("optimizer", [lambda: SGD(0.05, momentum=0.9), lambda: Adam(0.01, weight_decay=0.1)], ids=["SGD", "Adam"])
 def test_training(gpu, optimizer):
+    """G-C13: the CUDA kernels' sources, compiled for a CPU, train as the reference does."""
     rng = np.random.default_rng(0)
     images = rng.normal(size=(8, 12, 11, 1)).astype(np.float32)
     labels = rng.integers(5, size=8)
