@@ -80,20 +80,19 @@ ROW_MUTANTS = [
         "P-P5", "module/updates.py",
         "        for _, cell, derivative in summed(uses):\n            optimizer.step(cell.array, derivative)\n",
         "        for _, cell, derivative in [*summed(uses)][:1]:\n            optimizer.step(cell.array, derivative)\n",
-        "laws/test_state.py::test_update_steps_each_parameter_once_in_order[Linear]",
+        "laws/test_state.py::test_update_steps_each_parameter_once_in_order[Linear-cpu]",
     ),
     fault(
         "P-P6", "module/updates.py",
         "        for _, cell, derivative in summed(uses):\n            optimizer.step(cell.array, derivative)\n",
         "        for _, cell, derivative in reversed([*summed(uses)]):\n            optimizer.step(cell.array, derivative)\n",
-        "laws/test_state.py::test_update_steps_each_parameter_once_in_order[Linear]",
+        "laws/test_state.py::test_update_steps_each_parameter_once_in_order[Linear-cpu]",
     ),
     fault(
         "P-P7", "contracts/promises.py",
-        "    for base in protocols:\n        _hold(cls, base)\n",
-        "",
+        "                setattr(cls, name, wrap(name, member))\n",
+        "                pass\n",
         "contracts/test_checks.py::test_optimizers_and_losses_are_enforced",
-        "contracts/test_checks.py::test_explicit_implementers_of_any_protocol_are_enforced",
     ),
     fault(
         "P-P8", "kernels/linear/reference.py",
@@ -409,7 +408,7 @@ ROW_MUTANTS = [
         "G-D1", "module/updates.py",
         "        for _, cell, derivative in summed(uses):\n            optimizer.step(cell.array, derivative)\n",
         "        for _, cell, derivative in summed(uses):\n            optimizer.step(cell.array, derivative[:1])\n",
-        "laws/test_state.py::test_update_steps_each_parameter_once_in_order[Linear]",
+        "laws/test_state.py::test_update_steps_each_parameter_once_in_order[Linear-cpu]",
     ),
     fault(
         "G-D2", "layers/linear.py",
