@@ -70,10 +70,9 @@ ROW_MUTANTS = [
         "laws/test_gradients.py::test_backward_is_pure[Linear-cpu]",
     ),
     fault(
-        "P-P4", "contracts/promises.py",
-        '        raise DefinitionError(explain(cls.__qualname__, rule, "no field \'input\'", cure))\n',
-        "        return\n",
-        "contracts/test_protocols.py::test_backward_is_held_to_its_protocol",
+        "P-P4", "contracts/derivatives.py",
+        "            if None not in (rank, written) and written != rank:\n                rule = f\"the derivative by that {kind} has",
+        "            if False:\n                rule = f\"the derivative by that {kind} has",
         "contracts/test_checks.py::test_the_gradient_must_belong_to_the_layer",
     ),
     fault(
