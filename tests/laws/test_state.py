@@ -51,6 +51,18 @@ def test_state_round_trip(case: LayerCase, device: str) -> None:
     LAYER_LAWS["state"](case.subject(device))
 
 
+def test_a_loaded_state_is_a_copy(case: LayerCase) -> None:
+    """G-D7: what is done to the arrays afterwards changes no layer, whether it had weights before or not."""
+    subject = case.subject()
+    for layer in (subject.ready(), subject.fresh()):
+        state = {name: np.array(array) for name, array in subject.ready().state_dict().items()}
+        layer.load_state_dict(state)
+        before = bits(tuple(layer.state_dict().values()))
+        for array in state.values():
+            array += 1
+        assert bits(tuple(layer.state_dict().values())) == before
+
+
 def test_state_that_does_not_fit_changes_nothing(case: LayerCase) -> None:
     """G-D7, G-D8: every misfit is named (by index from a list), and the layer is as before."""
     layer = case.subject().ready()
