@@ -443,7 +443,7 @@ ROW_MUTANTS = [
         "G-D8", "module/tree.py",
         "        for name in names:\n            yield from modules_in(name, attributes[name])\n",
         "        for name in reversed(names):\n            yield from modules_in(name, attributes[name])\n",
-        "laws/test_state.py::test_state_round_trip",
+        "laws/test_state.py::test_nested_layers_are_listed_in_the_order_of_their_parts",
     ),
     fault(
         "G-D9", "kernels/layer_norm/reference.py",
@@ -489,21 +489,21 @@ ROW_MUTANTS = [
     ),
     fault(
         "G-C8", "models/gpt2_weights.py",
-        "    return np.ascontiguousarray(array.T if _TRANSPOSED.search(name) else array, dtype=np.float32)\n",
-        "    return np.ascontiguousarray(array.T if name.endswith('c_fc.weight') else array, dtype=np.float32)\n",
+        "numbers.T if _TRANSPOSED.search(stored) else numbers",
+        "numbers",
         "models/test_gpt2_weights.py::test_the_layout_on_disk",
     ),
     fault(
         "G-C9", "models/gpt_c.py",
         "        if header[6] != len(shapes):\n",
         "        if False:\n",
-        "models/test_gpt_c.py::test_round_trip",
+        "models/test_gpt_c.py",
     ),
     fault(
         "G-C10", "optim/clipping.py",
         "    return grad * factor if factor < 1.0 else grad\n",
         "    return grad\n",
-        "recipes/test_language.py::test_the_best_by_the_loss",
+        "optim/test_optim.py::test_clipping_is_by_the_norm_of_all_parameters",
     ),
     fault(
         "G-C11", "module/state.py",
@@ -513,8 +513,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "G-F1", "data/token_files.py",
-        '        width = 4 if chosen == "int32" else 8\n',
-        '        width = 2 if chosen == "int32" else 8\n',
+        'np.memmap(file.stream, "<i4", "r")',
+        'np.memmap(file.stream, ">i4", "r")',
         "data/test_token_files.py::test_round_trips",
     ),
     fault(
@@ -525,8 +525,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "G-D24", "data/token_windows.py",
-        "    x, y = tokens[:-1], tokens[1:]\n",
-        "    x, y = tokens[:-2], tokens[1:-1]\n",
+        "(sliding_window_view(x, size)[::step],",
+        "(sliding_window_view(x, size)[step::step],",
         "data/test_token_windows.py::test_published_counts",
     ),
     # ------------------------------------------------------------------ Tomo, Tomorin, Nina
@@ -619,7 +619,7 @@ ROW_MUTANTS = [
     fault(
         "Z-D4", "graph/derivatives.py",
         "    Unary.TANH: lambda g, x, y: g * (1.0 - y * y),\n",
-        "    Unary.TANH: lambda g, x, y: g * (1.0 - (y * y).realize()),\n",
+        "    Unary.TANH: lambda g, x, y: g * (1.0 - y),\n",
         "graph/test_tape.py::test_derivatives_of_tanh",
     ),
     fault(
@@ -712,7 +712,7 @@ ROW_MUTANTS = [
     fault(
         "X-A2", "graph/derivatives.py",
         "    Unary.EXP: lambda g, x, y: g * y,\n",
-        "    Unary.EXP: lambda g, x, y: g * y.realize(),\n",
+        "    Unary.EXP: lambda g, x, y: g * x,\n",
         "graph/test_derivatives.py::test_second_derivatives_against_differences_of_the_first",
         "graph/test_derivatives.py::test_against_central_differences",
     ),
