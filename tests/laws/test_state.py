@@ -54,11 +54,11 @@ def test_state_round_trip(case: LayerCase, device: str) -> None:
 def test_nested_layers_are_listed_in_the_order_of_their_parts() -> None:
     """G-D8: by the order of the constructor and of `>>`, a part's own arrays before those of its parts."""
     inner = LayerNorm(3) >> Linear(3, 5) >> BatchNorm1d(5) >> Linear(5, 3, bias=False)
-    model = Linear(2, 3) >> Residual(inner) >> Linear(3, 1)
+    model = (Linear(2, 3) >> Residual(inner) >> Linear(3, 1)).init(np.random.default_rng(0))
     first, second, last = ["0.weight", "0.bias"], ["0.weight", "0.bias", "1.weight", "1.bias"], ["2.weight", "2.bias"]
     norm = [f"2.{name}" for name in ("weight", "bias")]
     assert list(model.named_parameters()) == [*first, *(f"1.inner.{name}" for name in (*second, *norm, "3.weight")), *last]
-    assert [array.shape for array in model.init(np.random.default_rng(0)).parameters()] == [
+    assert [array.shape for array in model.parameters()] == [
         *((3, 2), (3,), (3,), (3,), (5, 3), (5,), (5,), (5,), (3, 5), (1, 3), (1,))
     ]
 
