@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import typednn.random as module
 from typednn.errors import ArgumentError
+from typednn.layers import Linear
 from typednn.random import (
     PCG32,
     Constant,
@@ -402,6 +403,10 @@ def test_weights_then_bias_from_one_generator() -> None:
     rng, whole = paper(), HeNormal()(paper(), (3 * 4 + 3,), Fans(4, 3))
     np.testing.assert_allclose(HeNormal()(rng, (3, 4), Fans(4, 3)).ravel(), whole[:12], rtol=ROUNDING)
     np.testing.assert_allclose(HeNormal()(rng, (3,), Fans(4, 3)), whole[12:], rtol=ROUNDING)
+    layer = Linear(4, 3, weight_init="he_normal", rng=paper())
+    np.testing.assert_array_equal(layer.weight.ravel(), whole[:12].astype(np.float32))
+    np.testing.assert_array_equal(layer.bias, whole[12:].astype(np.float32))
+    assert all((array == 1).all() for array in Linear(4, 3, weight_init="ones", rng=paper()).parameters())
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.layer_cases import LayerCase
 from typednn import Gradient
 from typednn.backends import to_numpy
 from typednn.errors import CheckError, LayerReused, NotForwarded, NotInitialised, StateDictError
-from typednn.layers import Linear
+from typednn.layers import BatchNorm1d, LayerNorm, Linear, Residual
 from typednn.optim import clip_grad_norm
 from typednn.testing import LAYER_LAWS
 from typednn.testing.subject import bits, values
@@ -50,6 +50,30 @@ def test_a_huge_layer_is_counted_at_once() -> None:
 def test_state_round_trip(case: LayerCase, device: str) -> None:
     """G-D7, G-D8, Z-D6: as declared; by name and by order, state moves to another instance, which goes on alike."""
     LAYER_LAWS["state"](case.subject(device))
+
+
+def test_nested_layers_are_listed_in_the_order_of_their_parts() -> None:
+    """G-D8: by the order of the constructor and of `>>`, a part's own arrays before those of its parts."""
+    inner = LayerNorm(3) >> Linear(3, 5) >> BatchNorm1d(5) >> Linear(5, 3, bias=False)
+    model = (Linear(2, 3) >> Residual(inner) >> Linear(3, 1)).init(np.random.default_rng(0))
+    first, second, last = ["0.weight", "0.bias"], ["0.weight", "0.bias", "1.weight", "1.bias"], ["2.weight", "2.bias"]
+    norm = [f"2.{name}" for name in ("weight", "bias")]
+    assert list(model.named_parameters()) == [*first, *(f"1.inner.{name}" for name in (*second, *norm, "3.weight")), *last]
+    assert [array.shape for array in model.parameters()] == [
+        *((3, 2), (3,), (3,), (3,), (5, 3), (5,), (5,), (5,), (3, 5), (1, 3), (1,))
+    ]
+
+
+def test_a_loaded_state_is_a_copy(case: LayerCase) -> None:
+    """G-D7: what is done to the arrays afterwards changes no layer, whether it had weights before or not."""
+    subject = case.subject()
+    for layer in (subject.ready(), subject.fresh()):
+        state = {name: np.array(array) for name, array in subject.ready().state_dict().items()}
+        layer.load_state_dict(state)
+        before = bits(tuple(layer.state_dict().values()))
+        for array in state.values():
+            array += 1
+        assert bits(tuple(layer.state_dict().values())) == before
 
 
 def test_state_that_does_not_fit_changes_nothing(case: LayerCase) -> None:

@@ -440,7 +440,7 @@ def test_names_of_a_deep_model_are_not_all_told() -> None:
 
 
 def test_clipping_is_by_the_norm_of_all_parameters() -> None:
-    """Z-O2."""
+    """Z-O2, G-C10."""
     net = model()
     gradient = net.backward(net.forward(values((5, 3), 0, np.float32)))
     norm = math.sqrt(sum(float(np.sum(leaf.astype(np.float64) ** 2)) for leaf in net.gradients(gradient)))

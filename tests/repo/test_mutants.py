@@ -1,8 +1,12 @@
-"""Each sentence of `tests/mutants.py` is held by a test: with the code changed so that it is false, one fails."""
+"""Each sentence of `tests/mutants.py` and each row of `tests/row_mutants.py` is held by a test: with the code changed, one fails.
+
+The faults of all rows take too long for `make test`. It takes a dozen of them, others for each commit; TYPEDNN_LONG=1 takes all.
+"""
 
 import compileall
 import os
 import py_compile
+import random
 import shutil
 import subprocess
 import sys
@@ -11,9 +15,12 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import MUTANTS, Mutant
+from tests.repo.coverage_doc import collect, read_rows
+from tests.row_mutants import ROW_MUTANTS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = ("typednn", "tests", "stubs", "examples", "docs", "benchmarks")
+DRAWN = 12
 FILES = ("pyproject.toml", "README.md", "Makefile", "constraints.txt", "CHANGELOG.md", "CONTRIBUTING.md")
 
 
@@ -32,8 +39,9 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     # In CI pytest compares what differs to its last byte, which takes minutes; here nobody reads it.
-    left_out = ("PYTEST_", "COV_", "CI", "BUILD_NUMBER")
+    left_out = ("PYTEST_", "COV_", "CI", "BUILD_NUMBER", "TYPEDNN_LONG")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    environment.setdefault("TYPEDNN_DATA", str(REPOSITORY.parent / "shared" / "data"))
     return subprocess.run(
         [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests],
         cwd=folder,
@@ -45,7 +53,15 @@ def run(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str
     )
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def drawn() -> list[Mutant]:
+    """A dozen of the rows' faults. The commit decides which, so that each process of one run draws the same."""
+    if "TYPEDNN_LONG" in os.environ:
+        return ROW_MUTANTS
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout
+    return random.Random(commit).sample(ROW_MUTANTS, min(DRAWN, len(ROW_MUTANTS)))
+
+
+@pytest.mark.parametrize("mutant", [*MUTANTS, *drawn()], ids=str)
 def test_a_false_sentence_fails(mutant: Mutant, copied: Path) -> None:
     path = copied / mutant.file
     text = path.read_text()
@@ -55,6 +71,8 @@ def test_a_false_sentence_fails(mutant: Mutant, copied: Path) -> None:
         result = run(copied, mutant.tests)
     finally:
         path.write_text(text)
+    if result.returncode == 0 and " passed" not in result.stdout:
+        pytest.skip(f"its tests were skipped: {', '.join(mutant.tests)}")
     assert result.returncode == 1, result.stdout[-3000:] + result.stderr[-3000:]
     assert " failed" in result.stdout, result.stdout[-3000:]
 
@@ -63,3 +81,25 @@ def test_true_sentences_pass(copied: Path) -> None:
     """The copy is the project: what fails above fails for the change."""
     result = run(copied, ("tests/test_layer.py::test_a_misfit_is_told_when_the_stack_is_built", "tests/kernels/test_sgd.py"))
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("mutant", [*MUTANTS, *ROW_MUTANTS], ids=str)
+def test_a_fault_changes_one_place(mutant: Mutant) -> None:
+    text = (REPOSITORY / mutant.file).read_text()
+    assert text.count(mutant.before) == 1, f"{mutant.file} must hold once: {mutant.before!r}"
+    assert mutant.before != mutant.after
+    assert mutant.file.startswith("typednn/")
+
+
+def test_each_row_has_a_fault() -> None:
+    """Each row that must hold and is tested; and the tests that must notice the fault cite the row."""
+    rows, (tests, _) = read_rows(), collect()
+    needed = {row.id for row in rows.values() if row.need == "M" and not row.exempt and not row.open}
+    faults = {mutant.sentence: mutant for mutant in ROW_MUTANTS}
+    assert len(faults) == len(ROW_MUTANTS), "one fault for each row"
+    assert not needed - faults.keys(), f"add a fault to tests/row_mutants.py for {', '.join(sorted(needed - faults.keys()))}"
+    assert not faults.keys() - rows.keys()
+    for row, mutant in faults.items():
+        for test in mutant.tests:
+            cited = test.partition("[")[0]
+            assert cited in tests[row], f"{test} does not cite {row}"
