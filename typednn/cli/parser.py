@@ -464,7 +464,7 @@ typednn trains neural networks whose shapes are proven to fit. To begin:
 _CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
 # Settings of --set that are options of other tools; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
 _SETTINGS: Final = frozenset(
-    {"accumulate", "augment", "balance", "checkpoint_every", "clip_grad_norm", "evaluate_every", "fuse", "generator", "image"}
+    {"accumulate", "augment", "balance", "checkpoint_every", "clip_grad_norm", "drop_last", "evaluate_every", "fuse", "generator", "image"}
     | {
         "least_steps",
         "loss",

@@ -1,6 +1,6 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
-``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32
+``{"format": 6, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32
 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
 "targets": {"mean", "deviation"} of a regression's}``
 """
@@ -29,7 +29,7 @@ from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
 from typednn.tasks import Regression
 
-FORMAT = 5  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models; 5 images in files
+FORMAT = 6  # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6 ``drop_last``
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
@@ -214,6 +214,7 @@ def read_plan(folder: Path) -> Plan:
         before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
+        before |= {"drop_last": False} if version < 6 else {}
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
             recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))
