@@ -188,6 +188,8 @@ def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
         top = next(lines, None)
         if top is None:
             raise DataError(explain(file.where, "must hold at least one row", "none"))
+        if not top[1]:
+            raise DataError(explain(file.where, f"line {top[0]} must hold names or a row", "nothing", "delete empty lines"))
         header = [normalised(text) for text in top[1]]
         order = _places(file.where, header, wanted, first) if start.named else list(range(len(header)))
         about = [(place + 1, header[place] if start.named else "") for place in order]
