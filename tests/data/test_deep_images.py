@@ -25,7 +25,8 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 def _filtered(pixels: Any) -> bytes:
     """Rows, each by the next of the five filters."""
-    step, lines, before = 2 * pixels.shape[2], [], None
+    step, before = 2 * pixels.shape[2], None
+    lines: list[bytes] = []
     for number, row in enumerate(pixels.astype(">u2").reshape(len(pixels), -1)):
         line = np.frombuffer(row.tobytes(), np.uint8).astype(int)
         up = np.zeros_like(line) if before is None else before

@@ -57,6 +57,14 @@ def matrix(path: Path) -> Any:
     return read_csv(path).tolist()
 
 
+def idx(path: Path) -> Any:
+    return read_idx(path).tolist()
+
+
+def pixels(path: Path) -> Any:
+    return read_inputs(path, 1, 2, header=1).ravel().tolist()
+
+
 TWO_ROWS = ([[2.5], [4.5]], [1.5, 3.5])
 NAMED = ([[2.0], [4.0]], [1.0, 3.0], "b", "a")
 EITHER = "line 1 must be names or a row for certain, got "
@@ -277,11 +285,11 @@ ODD: list[Odd] = [
         "one number of MNIST's kind",
         "a.idx",
         struct.pack(">I", 0x0801) + struct.pack(">I", 1) + b"\x07",
-        lambda path: read_idx(path).tolist(),
+        idx,
         [7],
     ),
     Odd("an empty text", "a.txt", b"", read_text, Refused("must hold a text, got an empty file")),
-    Odd("pixels with names", "a.csv", "p,q\n1,2\n", lambda path: read_inputs(path, 1, 2, header=1).ravel().tolist(), [1.0, 2.0]),
+    Odd("pixels with names", "a.csv", "p,q\n1,2\n", pixels, [1.0, 2.0]),
 ]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
-from itertools import islice
 from pathlib import Path
 from typing import final
 
@@ -114,8 +113,11 @@ def _records(text: str, delimiter: str, whole: bool) -> list[list[str]]:
     """The first records that are no empty lines; the last is left out where the text ends within it."""
     rows: list[list[str]] = []
     with suppress(csv.Error):  # told with its line when the file is read
-        for row in islice(filter(None, csv.reader(StringIO(text, newline=""), delimiter=delimiter)), _RECORDS + 1):
-            rows.append(row)  # what stands before an error is kept
+        for row in csv.reader(StringIO(text, newline=""), delimiter=delimiter):
+            if row:
+                rows.append(row)
+            if len(rows) > _RECORDS:
+                break
     return rows[:_RECORDS] if whole or len(rows) < 2 or len(rows) > _RECORDS else rows[:-1]
 
 
