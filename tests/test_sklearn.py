@@ -27,6 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
 from typednn import Input
+from typednn.data import Loader
 from typednn.errors import ArgumentError, ConfigError, MissingExtra, TypednnError
 from typednn.layers import BatchNorm1d, Conv2d, Dropout, Flatten, Linear, ReLU
 from typednn.optim import SGD, AdamW
@@ -314,3 +315,115 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
         importlib.import_module("typednn.sklearn")
     assert caught.value.name == "sklearn"
     assert isinstance(caught.value, TypednnError)
+
+
+class _Stops(Exception):
+    """What a user's model raises."""
+
+
+def _no_model(features: int, outputs: int) -> Any:
+    raise _Stops
+
+
+# How a fit can fail: parameters, what is done to X, what is done to y, and the error.
+FAILURES: list[tuple[str, dict[str, Any], Any, Any, type[BaseException]]] = [
+    ("rows of another number", {}, lambda x: x[:-1], None, ValueError),
+    ("no rows", {}, lambda x: x[:0], lambda y: y[:0], ValueError),
+    ("NaN in X", {}, lambda x: x * np.nan, None, ValueError),
+    ("X beyond float32", {}, lambda x: x * 1e300, None, ValueError),
+    ("complex X", {}, lambda x: x * 1j, None, ValueError),
+    ("X of words", {}, lambda x: np.full(x.shape, "a"), None, ValueError),
+    ("X of one axis", {}, lambda x: x[:, 0], None, ValueError),
+    ("missing y", {}, None, lambda y: [None] * len(y), ValueError),
+    ("no model", {"model": "model.toml"}, None, None, ConfigError),
+    ("a model that raises", {"model": _no_model}, None, None, _Stops),
+    ("a model of other rows", {"model": Linear(7, 2)}, None, None, TypednnError),
+    ("what is no model", {"model": 3}, None, None, TypednnError),
+    ("sizes that are none", {"model": (0,)}, None, None, ArgumentError),
+    ("no such optimizer", {"optimizer": "Newton"}, None, None, ArgumentError),
+    ("a rate below 0", {"learning_rate": -1.0}, None, None, ArgumentError),
+    ("no epochs", {"epochs": 0}, None, None, ArgumentError),
+    ("half a row", {"batch_size": 2.5}, None, None, ArgumentError),
+    ("nothing but a short batch", {"batch_size": 1000, "drop_last": True}, None, None, ArgumentError),
+    ("a flag that is none", {"drop_last": 3}, None, None, ArgumentError),
+    ("early, perhaps", {"early_stopping": 1}, None, None, ArgumentError),
+    ("all kept apart", {"early_stopping": True, "validation_fraction": 1.5}, None, None, ArgumentError),
+    ("no patience", {"early_stopping": True, "n_iter_no_change": 0}, None, None, ArgumentError),
+    ("loud", {"verbose": "yes"}, None, None, ArgumentError),
+    ("no seed", {"random_state": "x"}, None, None, ValueError),
+    ("an overflow, where warnings are errors", {"optimizer": SGD(lr=1e38)}, None, None, RuntimeWarning),
+]
+
+
+def _fitted_part(estimator: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(estimator).items() if name not in estimator.get_params(deep=False)}
+
+
+@pytest.mark.parametrize("kind", [Classifier, Regressor])
+@pytest.mark.parametrize(("parameters", "change_x", "change_y", "error"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES])
+def test_a_failed_fit_leaves_what_was_there(
+    kind: Any, parameters: dict[str, Any], change_x: Any, change_y: Any, error: type[BaseException]
+) -> None:
+    """Nothing after the first fit, the first after the second; and both can be copied, pickled, and fitted then."""
+    x = np.random.default_rng(0).standard_normal((40, 2))
+    y = x[:, 0] if kind is Regressor else np.where(x[:, 0] > 0, "right", "left")
+    wrong_x, wrong_y = x if change_x is None else change_x(x), y if change_y is None else change_y(y)
+    new = kind(**{"model": (3,), "epochs": 2, **parameters})
+    with pytest.raises(error):
+        new.fit(wrong_x, wrong_y)
+    assert _fitted_part(new) == {}
+    for same in (copy.deepcopy(new), pickle.loads(pickle.dumps(new))):
+        with pytest.raises(NotFittedError):
+            same.predict(x)
+    one = kind((3,), epochs=2, random_state=0).fit(x, y)
+    before, answers = _fitted_part(one), one.predict(x)
+    one.set_params(**parameters)
+    with pytest.raises(error):
+        one.fit(wrong_x[:, :1] if change_x is None else wrong_x, wrong_y)
+    after = _fitted_part(one)
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before)
+    for same in (one, copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        np.testing.assert_array_equal(same.predict(x), answers)
+    one.set_params(**kind((3,), epochs=2, random_state=0).get_params(deep=False))
+    np.testing.assert_array_equal(one.fit(x, y).predict(x), answers)
+
+
+@pytest.mark.parametrize("kind", [Classifier, Regressor])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, _Stops])
+def test_a_pass_that_is_cut_short_changes_nothing(kind: Any, first: bool, stop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C or an error in the middle of partial_fit: the weights, the optimizer and the order are those of the pass before."""
+    x = np.random.default_rng(0).standard_normal((40, 2))
+    y = x[:, 0] if kind is Regressor else np.where(x[:, 0] > 0, "right", "left")
+    one, peer = (kind((3,), batch_size=8, random_state=0) for _ in range(2))
+    if not first:
+        one.partial_fit(x, y)
+        peer.partial_fit(x, y)
+    done, batch = 0, Loader._batch
+
+    def cut(self: Any, *rows: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == 4:
+            raise stop
+        return batch(self, *rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loader, "_batch", cut)
+        with pytest.raises(stop):
+            one.partial_fit(x, y)
+    assert done == 4
+    if first:
+        assert _fitted_part(one) == {}
+    else:
+        np.testing.assert_array_equal(one.predict(x), peer.predict(x))
+    np.testing.assert_array_equal(one.partial_fit(x, y).predict(x), peer.partial_fit(x, y).predict(x))
+
+
+def test_a_batch_of_one_row_does_not_end_batch_normalisation() -> None:
+    """33 rows are a batch of 33, not 32 and 1; with drop_last 32."""
+    x = np.random.default_rng(0).standard_normal((33, 2))
+    for settings in ({}, {"drop_last": True}):
+        model = Classifier(Input(2) >> Linear(2, 4) >> BatchNorm1d(4) >> ReLU() >> Linear(4, 2), epochs=2, random_state=0, **settings)
+        assert model.fit(x, x[:, 0] > 0).n_iter_ == 2

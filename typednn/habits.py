@@ -213,7 +213,6 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     }),
     "Loader": _each({
         "num_workers workers": "leave it out: prefetch=2 batches are made ahead in a thread",
-        "drop_last": "leave it out: the last batch may be short",
         "y": "pass inputs and targets as two arrays: Loader(x, y, batch_size=32, rng=…)",
         "*": "name it: Loader(x, y, batch_size=32, rng=…)",
         "seed random_state generator": "it is called rng: rng=numpy.random.default_rng(0)",

@@ -16,7 +16,8 @@ A function that builds a model is pickled by its name, as Python's functions are
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
 import numpy as np
@@ -95,6 +96,7 @@ class _Estimator(BaseEstimator):
         learning_rate: float | None = None,
         epochs: int = 100,
         batch_size: int = 32,
+        drop_last: bool = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -109,6 +111,7 @@ class _Estimator(BaseEstimator):
         optimizer              a name, such as ``"SGD"``, or an optimizer, which is copied; None: the config's, or else Adam
         learning_rate          None: the optimizer's own
         epochs, batch_size     passes over the data; rows of a step
+        drop_last              leave out the rows of an epoch that fill no batch; else the last batch is short, though never of one row
         early_stopping         end when the loss of a share of the rows, ``validation_fraction``, has not improved for
                                ``n_iter_no_change`` epochs, and take the best weights
         random_state           an integer gives the same weights at each fit
@@ -120,6 +123,7 @@ class _Estimator(BaseEstimator):
         self.learning_rate: float | None = learning_rate
         self.epochs: int = epochs
         self.batch_size: int = batch_size
+        self.drop_last: bool = drop_last
         self.early_stopping: bool = early_stopping
         self.validation_fraction: float = validation_fraction
         self.n_iter_no_change: int = n_iter_no_change
@@ -146,6 +150,17 @@ class _Estimator(BaseEstimator):
         check_is_fitted(self, "model_")
         return self
 
+    @contextmanager
+    def _whole(self) -> Generator[None]:
+        """What is fitted is set as a whole: after an error or Ctrl-C the estimator has what it had before, or nothing."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
     # ------------------------------------------------------------------ building, training, predicting
 
     def _build(self, features: int, outputs: int) -> None:
@@ -165,7 +180,8 @@ class _Estimator(BaseEstimator):
         if self.learning_rate is not None:
             optimizer.lr = number(where, "learning_rate", self.learning_rate, least=0.0)
         self._optimizer: GradientOptimizer = optimizer.bind(self.model_)
-        self._built_from: tuple[Described, str | GradientOptimizer | None, int] = described, chosen, outputs
+        self._built_from: tuple[Described, str | GradientOptimizer | None, float | None, int]
+        self._built_from = described, chosen, self.learning_rate, outputs
 
     def _start(self, features: int, outputs: int) -> np.random.RandomState:
         """Build anew, and fill the weights; what the validation share is drawn with."""
@@ -175,13 +191,17 @@ class _Estimator(BaseEstimator):
         self.model_.init(self._rng)
         return draws
 
+    def _go_on(self) -> None:
+        """Before a further pass: train copies, so that the model of the pass before stays as it was if this one fails."""
+        self.model_, self._optimizer, self._rng = copy.deepcopy((self.model_, self._optimizer, self._rng))
+
     def _train(self, loss: Any, x: Numbers, y: Numbers, epochs: int, validation: tuple[Numbers, Numbers] | None = None) -> Self:
         """``epochs`` more passes over ``x`` and ``y``."""
         self.history_ = fit(
             self.model_,
             loss,
             self._optimizer,
-            Loader(self._samples(x), y, batch_size=self.batch_size, rng=self._rng, prefetch=0),
+            Loader(self._samples(x), y, batch_size=self.batch_size, drop_last=self.drop_last, rng=self._rng, prefetch=0),
             epochs=epochs,
             validation=None if validation is None else Evaluation(self._samples(validation[0]), validation[1]),
             early_stopping=None if validation is None else EarlyStopping(self.n_iter_no_change),
@@ -231,10 +251,10 @@ class _Estimator(BaseEstimator):
         super().__setstate__({name: value for name, value in state.items() if name != "_arrays"})
         if saved is not None:
             arrays, moments = ({name: _plain(value) for name, value in part.items()} for part in saved[:2])
-            now = self.model, self.optimizer
-            self.model, self.optimizer, outputs = self._built_from  # they may have been set since
+            now = self.model, self.optimizer, self.learning_rate
+            self.model, self.optimizer, self.learning_rate, outputs = self._built_from  # they may have been set since
             self._build(self.n_features_in_, outputs)
-            self.model, self.optimizer = now
+            self.model, self.optimizer, self.learning_rate = now
             self.model_.init(np.random.default_rng(0)).load_state_dict(arrays)
             self._optimizer.load_state_dict(moments)
             restore_generators(type(self).__name__, self.model_, saved[2])
@@ -250,27 +270,33 @@ class Classifier(ClassifierMixin, _Estimator):
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Train from the start: ``X`` (samples, features), ``y`` (samples) of numbers or words."""
-        x, y = self._table(X, y)
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
-        draws = self._start(x.shape[1], len(self.classes_))
-        x, labels, held_back = self._split(x, labels, draws, labels)
-        return self._train(SoftmaxCrossEntropy(), x, labels, self.epochs, held_back)
+        with self._whole():
+            x, y = self._table(X, y)
+            check_classification_targets(y)
+            self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
+            draws = self._start(x.shape[1], len(self.classes_))
+            x, labels, held_back = self._split(x, labels, draws, labels)
+            return self._train(SoftmaxCrossEntropy(), x, labels, self.epochs, held_back)
 
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """One more pass, over these rows; the first call needs all ``classes``, or takes those of ``y``."""
-        first = not hasattr(self, "model_")
-        x, y = self._table(X, y, reset=first)
-        check_classification_targets(y)
-        if first:
-            self.classes_ = np.unique(np.asarray(y if classes is None else classes))
-            self._start(x.shape[1], len(self.classes_))
-        labels = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        if (self.classes_[labels] != y).any():
-            unknown = np.setdiff1d(np.asarray(y), self.classes_)
-            rule = f"y must hold classes of the first call, {self.classes_.tolist()!r:.200}"
-            raise ArgumentError(explain("Classifier.partial_fit", rule, f"{unknown.tolist()!r:.200}", "pass classes= at the first"), "y")
-        return self._train(SoftmaxCrossEntropy(), x, labels, 1)
+        with self._whole():
+            first = not hasattr(self, "model_")
+            x, y = self._table(X, y, reset=first)
+            check_classification_targets(y)
+            if first:
+                self.classes_ = np.unique(np.asarray(y if classes is None else classes))
+                self._start(x.shape[1], len(self.classes_))
+            else:
+                self._go_on()
+            labels = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+            if (self.classes_[labels] != y).any():
+                unknown = np.setdiff1d(np.asarray(y), self.classes_)
+                rule = f"y must hold classes of the first call, {self.classes_.tolist()!r:.200}"
+                raise ArgumentError(
+                    explain("Classifier.partial_fit", rule, f"{unknown.tolist()!r:.200}", "pass classes= at the first"), "y"
+                )
+            return self._train(SoftmaxCrossEntropy(), x, labels, 1)
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """The probability of each class, (samples, classes), in the order of ``classes_``."""
@@ -295,17 +321,21 @@ class Regressor(RegressorMixin, _Estimator):
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Train from the start: ``X`` (samples, features), ``y`` (samples) or (samples, targets)."""
-        x, targets = self._rows(X, y, reset=True)
-        x, targets, held_back = self._split(x, targets, self._start(x.shape[1], targets.shape[1]))
-        return self._train(MSE(), x, targets, self.epochs, held_back)
+        with self._whole():
+            x, targets = self._rows(X, y, reset=True)
+            x, targets, held_back = self._split(x, targets, self._start(x.shape[1], targets.shape[1]))
+            return self._train(MSE(), x, targets, self.epochs, held_back)
 
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """One more pass, over these rows."""
         first = not hasattr(self, "model_")
-        x, targets = self._rows(X, y, reset=first)
-        if first:
-            self._start(x.shape[1], targets.shape[1])
-        return self._train(MSE(), x, targets, 1)
+        with self._whole():
+            x, targets = self._rows(X, y, reset=first)
+            if first:
+                self._start(x.shape[1], targets.shape[1])
+            else:
+                self._go_on()
+            return self._train(MSE(), x, targets, 1)
 
     def _rows(self, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool) -> tuple[Numbers, Numbers]:
         x, y = self._table(X, y, multi_output=True, y_numeric=True, reset=reset)

@@ -81,3 +81,66 @@ def test_options_behind_files(at_once: Command, files: Path) -> None:
     """Files may stand behind options, where argparse takes none."""
     done = at_once("train", files / "model.toml", "--epochs", "1", "-q", files / "train.csv", files / "test.csv")
     assert done.returncode == 0, done.stderr
+
+
+def test_how_a_table_was_read_is_told(at_once: Command, tmp_path: Path) -> None:
+    """In a line, when a run trains, is measured and predicts; an option decides what the file leaves open, and the run keeps it."""
+    rows = [f"{kind};{number},5" for number in range(30) for kind in (10115, 90210)]
+    (tmp_path / "codes.csv").write_text("\n".join(["code;gro\u0308\u00dfe", *rows]))
+    train = ("train", "codes.csv", "--target", "code", "--set", "max_steps=2")
+    done = at_once(*train, "--task", "classification", "--run", "run")
+    assert done.returncode == 0, done.stderr
+    read = "line 1 holds names, delimiter ';', decimal ','"
+    assert f"\nread: {read}; the target 'code': whole numbers, 2 classes: 10115, 90210\n" in done.stderr
+    assert "read: " + read + "; the target 'code': numbers, a regression\n" in at_once(*train, "--run", "other").stderr
+    assert f"read: {read}\n" in at_once("eval", "run", "--data", "codes.csv").stderr
+    (tmp_path / "new.csv").write_text("gr\u00f6\u00dfe\n1.5\n2.5\n")
+    said = at_once("predict", "run", "new.csv")
+    assert said.stderr == "new.csv: line 1 holds names, delimiter ',', decimal '.'\n"
+    assert [line.split()[1] in ("10115", "90210") for line in said.stdout.splitlines()] == [True, True]
+    again = at_once("eval", "run", "--decimal", ",")
+    assert (again.returncode, "say how other data are written, got no data; add" in again.stderr) == (1, True)
+
+
+def test_what_a_table_leaves_open_is_decided_by_an_option(at_once: Command, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("".join(f"1,{number:03};{number}\n" for number in range(100, 130)))
+    train = ("train", "--data", "t.csv", "--task", "regression", "--set", "max_steps=2", "-q")
+    for options, words in (
+        ((), "got '1,100', which may be 1.100 or 1100; if it is decimal, pass decimal=',' (--decimal ,)"),
+        (("--decimal", ",", "--delimiter", "tab"), "t.csv: "),
+        (("--decimal", ",", "--header", "perhaps"), "argument --header: expected yes or no, got 'perhaps'"),
+    ):
+        done = at_once(*train, *options)
+        assert done.returncode in (1, 2)
+        assert words in done.stderr
+    assert not (tmp_path / "runs").exists()
+    assert at_once(*train, "--decimal", ",", "--header", "no", "--run", "run").returncode == 0
+    (tmp_path / "new.csv").write_text("100\n1,234\n")
+    assert len(at_once("predict", "run", "new.csv", "--delimiter", ";").stdout.splitlines()) == 2, "the run keeps its decimal mark"
+    assert at_once("resume", "run", "-q").returncode == 0
+    kept = json.loads((tmp_path / "run" / "recipe.json").read_text())["data"]
+    assert (kept["decimal"], kept["header"]) == (",", "false")
+    assert "--header: says how a table is written, got data 'spiral'" in at_once("train", "--data", "spiral", "--header", "yes").stderr
+
+
+def test_no_row_is_lost_to_names(at_once: Command, tmp_path: Path) -> None:
+    """Inputs whose first line has a missing value."""
+    (tmp_path / "t.csv").write_text("".join(f"{row},{row},1\n" for row in range(30)))
+    assert at_once("train", "--data", "t.csv", "--task", "regression", "--set", "max_steps=2", "-q", "--run", "run").returncode == 0
+    for first in (",1", "NA,1"):
+        (tmp_path / "new.csv").write_text(f"{first}\n2,3\n")
+        said = at_once("predict", "run", "new.csv")
+        assert (said.returncode, said.stdout) == (1, "")
+        assert "new.csv: line 1, column 1 must have a value" in said.stderr
+
+
+def test_an_export_tells_the_classes(at_once: Command, tmp_path: Path) -> None:
+    """In the metadata of an ONNX file, and in a line."""
+    onnx: Any = pytest.importorskip("onnx")
+    write_towns(tmp_path / "towns.csv", 60)
+    assert at_once("train", "towns.csv", "--target", "town", "--set", "max_steps=2", "--run", "run", "-q").returncode == 0
+    done = at_once("export", "run", "--to", "onnx", "--output", "towns.onnx")
+    assert done.returncode == 0, done.stderr
+    assert "the model's outputs are the classes 0 Graz, 1 Jena, 2 Ulm\n" in done.stderr
+    (entry,) = onnx.load(tmp_path / "towns.onnx").metadata_props
+    assert (entry.key, json.loads(entry.value)) == ("names", ["Graz", "Jena", "Ulm"])

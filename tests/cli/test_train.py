@@ -150,7 +150,7 @@ def test_mistakes_are_told(
 
 def test_a_label_beyond_the_classes(at_once: Command, files: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("0,1,2,3,4\n3,1,2,3,4\n", encoding="utf-8")
-    _refused(at_once("train", files / "model.toml", "bad.csv", files / "test.csv"), "labels must be 0 to 2", "3 in row 1")
+    _refused(at_once("train", files / "model.toml", "bad.csv", files / "test.csv"), "labels must be 0 to 2", "3 in line 2")
 
 
 def test_a_faulty_config(at_once: Command, files: Path, tmp_path: Path) -> None:

@@ -52,10 +52,10 @@ def test_precision(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "row", "column", "message"),
     [
-        ("1,2\n3,x\n", 2, 2, "row 2, column 2 must be a finite number, got 'x'"),
-        ("1,2\r\n3,\r\n", 2, 2, "row 2, column 2 must be a finite number, got ''"),
-        ("1,nan\n", 1, 2, "row 1, column 2 must be a finite number, got 'nan'; skip header lines with header=1"),
-        ("1,2\n-inf,inf\n", 2, 1, "row 2, column 1 must be a finite number, got '-inf'"),
+        ("1,2\n3,x\n", 2, 2, "line 2, column 2 must be a finite number, got 'x'"),
+        ("1,2\r\n3,\r\n", 2, 2, "line 2, column 2 must be a finite number, got ''"),
+        ("1,nan\n", 1, 2, "line 1, column 2 must be a finite number, got 'nan'; skip header lines with header=1"),
+        ("1,2\n-inf,inf\n", 2, 1, "line 2, column 1 must be a finite number, got '-inf'"),
         ("1,1e999\n", 1, 2, "got '1e999'"),
         ("1_0,2\n", 1, 1, "got '1_0'"),
         ("label,pixel\n1,2\n", 1, 1, "got 'label'; skip header lines with header=1"),
@@ -69,14 +69,14 @@ def test_what_is_no_number(tmp_path: Path, text: str, row: int, column: int, mes
     with pytest.raises(NotANumber) as caught:
         read_csv(path)
     assert (caught.value.row, caught.value.column) == (row, column)
-    assert str(caught.value).startswith(f"{path}: row {row}, column {column} must be a finite number, got ")
+    assert str(caught.value).startswith(f"{path}: line {row}, column {column} must be a finite number, got ")
     assert message in str(caught.value)
     assert isinstance(caught.value, DataError)
 
 
 def test_beyond_float32_is_refused(tmp_path: Path) -> None:
     """A number that float32 turns into infinity is no finite number there."""
-    with pytest.raises(NotANumber, match=r"row 1, column 2 must be a finite number, got '1e39'"):
+    with pytest.raises(NotANumber, match=r"line 1, column 2 must be a finite number, got '1e39'"):
         read_csv(write(tmp_path, "1,1e39\n"))
     assert read_csv(write(tmp_path, "1,1e39\n"), dtype="float64")[0, 1] == 1e39
 
@@ -91,7 +91,7 @@ def test_rows_of_another_length(tmp_path: Path, text: str, row: int, expected: i
     with pytest.raises(RowLength) as caught:
         read_csv(path, header=int(text.startswith("a")))
     assert (caught.value.row, caught.value.expected, caught.value.got) == (row, expected, got)
-    assert str(caught.value) == f"{path}: row {row} must hold {expected} numbers, as the first does, got {got}; is a line cut short?"
+    assert str(caught.value) == f"{path}: line {row} must hold {expected} numbers, as the first does, got {got}; is a line cut short?"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_rows_of_another_length(tmp_path: Path, text: str, row: int, expected: i
         ("", 0, "must hold at least one row, got none"),
         ("\n\r\n", 0, "must hold at least one row, got none"),
         ("a,b\n", 1, "must hold at least one row after 1 header lines, got none"),
-        (b"1,\xff\n", 0, "must be text in UTF-8, got the byte 0xff; is it another format, or packed?"),
+        (b"1,\xff\n", 0, "must be text in UTF-8, got the byte 0xff in line 1; save it as UTF-8; is it another format, or packed?"),
         ('1,"2\n', 0, "must be comma-separated values, got unexpected end of data"),
         ('1,"2"3\n', 0, "must be comma-separated values, got"),
         (f"1,{'1' * 200_000}\n", 0, "must be comma-separated values, got field larger than field limit"),

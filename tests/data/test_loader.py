@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from typednn.data import Batch, Loader, generator_state, restore_generator
+from typednn.data import Batch, Loader, batches, generator_state, restore_generator
 from typednn.errors import ArgumentError, StateDictError, StateError, TypednnError
 from typednn.random import PCG32, Rng
 
@@ -77,20 +77,83 @@ def test_each_epoch_is_drawn_anew_from_the_generator() -> None:
 
 def test_in_their_own_order() -> None:
     x, y = data(5)
-    some = Loader(x, y, batch_size=2, shuffle=False)
-    assert rows_of(some.batches()) == [[0, 1], [2, 3], [4]] == rows_of(some.batches())
+    some = Loader(x, y, batch_size=3, shuffle=False)
+    assert rows_of(some.batches()) == [[0, 1, 2], [3, 4]] == rows_of(some.batches())
     batch = next(Loader(x, y, batch_size=2, shuffle=False).batches())
     batch.x[:] = -1.0
     assert x[0, 0] == 0.0, "a batch is a copy"
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "joined", "dropped"),
+    [
+        (10, 4, [4, 4, 2], [4, 4]),
+        (9, 4, [4, 5], [4, 4]),
+        (43, 6, [6] * 6 + [7], [6] * 7),
+        (33, 32, [33], [32]),
+        (3, 2, [3], [2]),
+        (8, 4, [4, 4], [4, 4]),
+        (4, 1, [1] * 4, [1] * 4),
+        (1, 1, [1], [1]),
+        (1, 5, [1], None),
+        (4, 5, [4], None),
+    ],
+)
+def test_the_last_batch(rows: int, batch_size: int, joined: list[int], dropped: list[int] | None) -> None:
+    """A last row is never alone; drop_last has PyTorch's meaning, and is refused where it leaves nothing."""
+    some = loader(rows, batch_size)
+    found = rows_of(some.batches())
+    assert [len(chunk) for chunk in found] == joined == [len(chunk) for chunk in batches(rows, batch_size, PCG32(0))]
+    assert some.steps_per_epoch == len(joined)
+    assert sorted(row for chunk in found for row in chunk) == list(range(rows))
+    if dropped is None:
+        for make in (loader, lambda *sizes, drop_last: batches(*sizes, PCG32(0), drop_last=drop_last)):
+            with pytest.raises(ArgumentError, match=f"needs rows for one whole batch, got {rows} rows and batch_size={batch_size}; take"):
+                make(rows, batch_size, drop_last=True)
+        return
+    less = loader(rows, batch_size, drop_last=True)
+    left = rows_of(less.batches())
+    assert [len(chunk) for chunk in left] == dropped == [len(chunk) for chunk in batches(rows, batch_size, PCG32(0), drop_last=True)]
+    assert less.steps_per_epoch == len(dropped)
+    order = PCG32(0).permutation(rows).tolist()
+    assert [row for chunk in left for row in chunk] == order[: sum(dropped)], "the same order, its end left out"
+
+
+def test_a_position_from_before_keeps_its_batches() -> None:
+    """A state that does not say that the last row was joined is of a loader that left it alone, in this epoch and the next."""
+    some = loader(9, 4, weights=None)
+    for _ in some.batches():
+        break
+    state = some.state_dict()
+    assert state.pop("last") == "joined"
+    order = PCG32(0)
+    expected = [order.permutation(9).tolist() for _ in range(2)]
+    for prefetch in (0, 2):
+        old = loader(9, 4, PCG32(5), prefetch=prefetch)
+        old.load_state_dict(state)
+        assert old.steps_per_epoch == 3
+        assert rows_of(old.batches()) == [expected[0][4:8], expected[0][8:]]
+        assert "last" not in old.state_dict()
+        assert rows_of(old.batches()) == [expected[1][:4], expected[1][4:8], expected[1][8:]]
+        old.load_state_dict(some.state_dict())
+        assert (old.steps_per_epoch, rows_of(old.batches())) == (2, [expected[0][4:]]), "and back"
+    for other in (loader(9, 4, drop_last=True), loader(10, 4)):
+        with pytest.raises(StateDictError):
+            other.load_state_dict(some.state_dict())
+    kept = loader(9, 4, drop_last=True)
+    with pytest.raises(StateDictError):
+        some.load_state_dict(kept.state_dict())
+    assert some.steps_per_epoch == 2
 
 
 @given(st.data(), st.integers(1, 30), st.integers(1, 12), st.sampled_from(sorted(MAKERS)), st.integers(0, 3))
 def test_continues_to_the_bit(draw: st.DataObject, rows: int, batch_size: int, kind: str, ahead: int) -> None:
     """Stopped anywhere in three epochs, saved as JSON, loaded into a fresh loader: the same batches as without a stop."""
     shuffle = draw.draw(st.booleans())
+    drop_last = rows >= batch_size and draw.draw(st.booleans())
 
     def fresh(seed: int) -> Loader[Any, Any]:
-        return loader(rows, batch_size, MAKERS[kind](seed), prefetch=ahead, shuffle=shuffle)
+        return loader(rows, batch_size, MAKERS[kind](seed), prefetch=ahead, shuffle=shuffle, drop_last=drop_last)
 
     whole = fresh(1)
     expected = [(whole.epoch, chunk) for _ in range(3) for chunk in rows_of(whole.batches())]
@@ -590,4 +653,4 @@ def test_rows_of_a_class_of_ones_own() -> None:
             return np.arange(5)[rows] ** 2
 
     some: Loader[Any, Any] = Loader(Squares(), np.arange(5), batch_size=2, shuffle=False)
-    assert [batch.x.tolist() for batch in some.batches()] == [[0, 1], [4, 9], [16]]
+    assert [batch.x.tolist() for batch in some.batches()] == [[0, 1], [4, 9, 16]]

@@ -40,7 +40,7 @@ def test_the_classes_of_other_data(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "kind,x\n10,1\n9,2\n")
     assert read_table(path, target="kind", names=["10", "8", "9"]).y.tolist() == [0, 2]
     assert read_table(path, target="kind", names=["10", "8", "9"]).names == ("10", "8", "9")
-    with pytest.raises(DataError, match=r"a\.csv: row 3, the target must be one of the classes 10, 8, got '9'"):
+    with pytest.raises(DataError, match=r"a\.csv: line 3, the target 'kind', must be one of the classes 10, 8, got '9'"):
         read_table(path, target="kind", names=["10", "8"])
 
 
@@ -52,10 +52,10 @@ def test_separators_are_found(tmp_path: Path, delimiter: str) -> None:
 
 
 def test_names_are_optional(tmp_path: Path) -> None:
-    """A first line of numbers is a row; so is a first line with a class in front, if the second has one too."""
+    """A first line of numbers is a row; so is a first line with a class in front, if the class comes again."""
     for text, names, first, y in (
         ("1,2,3\n4,5,6\n", (), (), [1.0, 4.0]),
-        ("a,2,3\nb,5,6\n", ("a", "b"), (), [0, 1]),
+        ("a,2,3\nb,5,6\na,8,9\n", ("a", "b"), (), [0, 1, 0]),
         ("label,2,3\n7,5,6\n", (), ("2", "3"), [7.0]),
         ("kind,x,y\nb,5,6\na,1,2\n", ("a", "b"), ("x", "y"), [1, 0]),
     ):
@@ -89,11 +89,11 @@ def test_quoting_is_that_of_python(tmp_path_factory: pytest.TempPathFactory, nam
 def test_missing_values(tmp_path: Path, missing: str) -> None:
     path = write(tmp_path / "a.csv", f"price,rooms,area\n1,2,3\n4,{missing},6\n{missing},8,9\n10,11,12\n")
     with pytest.raises(
-        NotANumber, match=r"a\.csv: row 3, column 2 \('rooms'\) must have a value, got nothing; fill it in, or pass mi"
+        NotANumber, match=r"a\.csv: line 3, column 2 \('rooms'\) must have a value, got nothing; fill it in, or pass mi"
     ) as caught:
         read_table(path, target="price")
     assert (caught.value.row, caught.value.column) == (3, 2)
-    with pytest.raises(NotANumber, match=r"row 4, column 1 \('price'\) must have a value, got nothing"):
+    with pytest.raises(NotANumber, match=r"line 4, column 1 \('price'\) must have a value, got nothing"):
         read_table(path, target="price", columns=["area"])
     table = read_table(path, target="price", missing="drop")
     assert (table.dropped, table.x.tolist(), table.y.tolist()) == (2, [[2, 3], [11, 12]], [1, 10])
@@ -108,10 +108,10 @@ def test_missing_values(tmp_path: Path, missing: str) -> None:
         (HOUSES, {"target": "prize"}, DataError, "must have one column 'prize', got 'price', 'rooms', 'area', 'town'"),
         (HOUSES, {"target": "price", "columns": ["roms"]}, DataError, "must have one column 'roms', got 'price', 'rooms'"),
         ("a,b,b\n1,2,3\n", {"target": "b"}, DataError, "must have one column 'b', got more than one"),
-        (HOUSES, {"target": "price"}, NotANumber, r"row 2, column 4 \('town'\) must be a finite number, got 'Ulm'; .*columns=\[\.\.\.\]"),
-        ("a,b\n1,2\n1,2,3\n", {"target": "a"}, RowLength, "row 3 must hold 2 numbers, as the first does, got 3"),
-        ("a,b\n1,2\nx,3\n", {"target": "a"}, NotANumber, r"row 3, column 1 \('a'\) must be a finite number, got 'x'; the first row has a"),
-        ("a,b\n1,1e39\n", {"target": "a"}, NotANumber, r"row 2, column 2 \('b'\) must be a finite number, got '1e39'"),
+        (HOUSES, {"target": "price"}, NotANumber, r"line 2, column 4 \('town'\) must be a finite number, got 'Ulm'; .*columns=\[\.\.\.\]"),
+        ("a,b\n1,2\n1,2,3\n", {"target": "a"}, RowLength, "line 3 must hold 2 numbers, as the first does, got 3"),
+        ("a,b\n1,2\nx,3\n", {"target": "a"}, NotANumber, r"line 3, column 1 \('a'\) must be a finite number, got 'x'; the first row has a"),
+        ("a,b\n1,1e39\n", {"target": "a"}, NotANumber, r"line 2, column 2 \('b'\) must be a finite number, got '1e39'"),
         ("a,b\ninf,1\n", {"target": "b", "columns": ["a"]}, NotANumber, "got 'inf'"),
         ("a\n1\n", {"target": "a"}, DataError, "a row holds a target and at least one input, got one number"),
         ("a,b\n", {"target": "a"}, DataError, "must hold at least one row, got none"),
@@ -135,7 +135,7 @@ def test_columns_alone(tmp_path: Path) -> None:
     rows = read_columns(path, ["area", "rooms"])
     assert (rows.dtype, rows.tolist()) == (np.float32, [[95.5, 3], [60, 2]])
     assert read_columns(path, ["rooms"]).tolist() == [[3], [2]]
-    with pytest.raises(NotANumber, match=r"row 2, column 1 \('price'\) must have a value"):
+    with pytest.raises(NotANumber, match=r"line 2, column 1 \('price'\) must have a value"):
         read_columns(path, ["price"])
 
 

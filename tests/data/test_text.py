@@ -66,3 +66,18 @@ def test_refusals(tmp_path: Path, texts: Any, message: str) -> None:
 def test_the_memory_is_limited(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="limit"):
         read_text_folder(written(tmp_path, {"good/a.txt": b"x" * 1000}), limit=999)
+
+
+def test_folders_in_two_spellings(tmp_path: Path) -> None:
+    """A name of a class is one in Unicode's form NFC, whichever the disk has; two folders of one name are refused."""
+    composed, apart = "gr\u00f6\u00dfe", "gro\u0308\u00dfe"
+    for name in (apart, "gr\u00fcn"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(name)
+    found = read_text_folder(tmp_path)
+    assert found.names == (composed, "gr\u00fcn")
+    assert [path.parent.name for path in found.paths] == [apart, "gr\u00fcn"]
+    (tmp_path / composed).mkdir()
+    (tmp_path / composed / "a.txt").write_text("a")
+    with pytest.raises(DataError, match=r"each class must have one folder, got two spellings of one name, '\S+' and '\S+'; put them into"):
+        read_text_folder(tmp_path)

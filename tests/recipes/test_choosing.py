@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from typednn.errors import ArgumentError, DataError
-from typednn.recipes import choose, evaluate_run, predict, recipe, recipe_of_config, resume, train
+from typednn.recipes import choose, evaluate_run, load_tables, predict, recipe, recipe_of_config, resume, train
 from typednn.recipes.choosing import chosen, is_table
 from typednn.recipes.plan import plan_for, read_plan
 from typednn.recipes.samples import Scaling
+from typednn.tasks import Classification
 
 COLORS = {"blue": (40, 40, 200), "green": (40, 190, 60), "red": (200, 40, 40)}
 
@@ -194,3 +195,97 @@ def test_scaling_of_columns(rows: int) -> None:
     np.testing.assert_allclose(scaled.std(axis=0), [rows > 1, 0, rows > 1], atol=1e-5)
     with pytest.raises(ArgumentError, match="must be finite"):
         Scaling.of_columns(np.array([[1.0], [np.inf]]))
+
+
+def write_codes(path: Path, codes: tuple[int, ...], rows: int = 60) -> None:
+    """Postcodes, told apart by a number; in the order of ``codes``, again and again."""
+    rng = np.random.default_rng(0)
+    lines = [f"{codes[row % len(codes)]},{4 * (row % len(codes)) + rng.normal(0, 0.3):.3f}" for row in range(rows)]
+    path.write_text("\n".join(["code,x", *lines]) + "\n")
+
+
+@pytest.mark.parametrize("codes", [(0, 3000), (90210, 10115), (2147483647, 7, 0), (1, 2, 3)])
+def test_the_classes_that_occur_are_numbered(tmp_path: Path, codes: tuple[int, ...]) -> None:
+    """As many outputs as classes; plan, report and predictions have the table's labels, and so have other tables and resumed runs."""
+    write_codes(tmp_path / "codes.csv", codes)
+    one, samples = choose(str(tmp_path / "codes.csv"), target="code", task="classification")
+    names = tuple(map(str, sorted(codes)))
+    assert (samples.names, samples.classes) == (names, len(codes))
+    assert sorted(set(samples.y.tolist())) == list(range(len(codes)))
+    assert samples.told.endswith(f"the target 'code': whole numbers, {len(codes)} classes: {', '.join(names)}")
+    result = train(one.changed({"max_steps": 150}), samples, run=tmp_path / "run", progress=False)
+    assert [*result.model.parameter_shapes().values()][-1] == (len(codes),)
+    assert result.test.accuracy == 1.0  # type: ignore[union-attr]
+    assert all(name in str(result.test) for name in names)
+    (tmp_path / "new.csv").write_text("x\n" + "".join(f"{4 * place}\n" for place in range(len(codes))))
+    answers: Any = predict(tmp_path / "run", [tmp_path / "new.csv"])
+    assert [answer.name for answer in answers] == [str(code) for code in codes]
+    assert all(list(answer.probabilities) == list(names) for answer in answers)
+    (tmp_path / "some.csv").write_text(f"x;code\n{4 * (len(codes) - 1)},0;{codes[-1]}\n")
+    report: Any = evaluate_run(tmp_path / "run", str(tmp_path / "some.csv"))[0]
+    assert (report.accuracy, int(report.support.sum())) == (1.0, 1)
+    (tmp_path / "some.csv").write_text("x,code\n1,5\n")
+    with pytest.raises(DataError, match=r"the target 'code' must be one of the classes .*, got 5 in line 2"):
+        evaluate_run(tmp_path / "run", str(tmp_path / "some.csv"))
+    assert str(resume(tmp_path / "run", progress=False).test) == str(result.test)
+
+
+def test_labels_of_a_model_whose_outputs_are_written_down(tmp_path: Path) -> None:
+    """Labels below its outputs are its own; as many others are numbered; any more are refused with their line."""
+    text = 'format = 1\ninput = [1]\n\n[[layer]]\ntype = "Linear"\nin_features = 1\nout_features = 3\n'
+    (tmp_path / "model.toml").write_text(text)
+    mine = recipe_of_config(tmp_path / "model.toml").changed({"max_steps": 2})
+    for codes, names, labels in (((0, 2), (), [0, 2]), ((5, 70, 9), ("5", "9", "70"), [0, 1, 2])):
+        write_codes(tmp_path / "codes.csv", codes)
+        _, samples = choose(str(tmp_path / "codes.csv"), mine, target="code", task="classification")
+        assert (samples.names, sorted(set(samples.y.tolist()))) == (names, labels)
+        result = train(mine, samples, run=tmp_path / f"run-{len(codes)}", progress=False)
+        assert str(resume(tmp_path / f"run-{len(codes)}", progress=False).test) == str(result.test)
+    write_codes(tmp_path / "codes.csv", (0, 3))
+    with pytest.raises(
+        DataError, match=r"codes\.csv: the target 'code', labels must be 0 to 2, as the model gives 3 numbers, got 3 in line 3"
+    ):
+        choose(str(tmp_path / "codes.csv"), mine, target="code", task="classification")
+
+
+def test_a_surplus_output_has_a_name_of_its_own() -> None:
+    """Three outputs of two classes whose names are numbers: no probability is lost, and none has a wrong name."""
+    answers = Classification(("0", "2")).answers("a", np.array([[0.0, 1.0, 5.0]]), "")
+    assert answers[0].name == "output 2"
+    assert list(answers[0].probabilities) == ["0", "2", "output 2"]
+    assert "output 2" in str(Classification(("0", "2")).report(np.eye(3), np.array([0, 1, 1])))
+
+
+def test_words_of_which_most_occur_once_are_refused(tmp_path: Path) -> None:
+    """200 prices in the way of another country are no 150 classes, unless one says so."""
+    path = tmp_path / "prices.csv"
+    path.write_text("price,x\n" + "".join(f"EUR {row % 150},{row}\n" for row in range(200)))
+    with pytest.raises(
+        DataError, match="target 'price' repeats a few labels, got 150 different words in 200 rows, such as 'EUR 0'; if they are"
+    ):
+        choose(str(path), target="price")
+    assert len(choose(str(path), target="price", task="classification")[1].names) == 150
+    path.write_text("price;x\n" + "".join(f"{row % 150},5;{row}\n" for row in range(200)))
+    one, samples = choose(str(path), target="price")
+    assert (one.task, samples.y.min(), samples.y.max()) == ("regression", 0.5, 149.5)
+
+
+@pytest.mark.parametrize("rows", [33, 65])
+def test_one_row_more_than_the_batches(tmp_path: Path, rows: int) -> None:
+    """A network with batch normalisation trains on it, and with drop_last, whose steps are those of the whole batches."""
+    text = 'format = 1\ninput = [1]\n[[layer]]\ntype = "Linear"\nin_features = 1\nout_features = 3\n'
+    text += '[[layer]]\ntype = "BatchNorm1d"\nnum_features = 3\n[[layer]]\ntype = "Linear"\nin_features = 3\nout_features = 2\n'
+    (tmp_path / "model.toml").write_text(text)
+    for name, count in (("train.csv", rows), ("test.csv", 10)):
+        write_codes(tmp_path / name, (0, 1), count)
+    mine = recipe_of_config(tmp_path / "model.toml").changed({"batch_size": 32, "epochs": 3})
+    samples = load_tables(tmp_path / "train.csv", tmp_path / "test.csv", target="code")
+    for settings in ({}, {"drop_last": True}):
+        result = train(mine.changed(settings), samples, run=tmp_path / f"run{len(settings)}", progress=False)
+        assert result.history.steps == 3 * (rows // 32)
+        again = resume(tmp_path / f"run{len(settings)}", progress=False)
+        assert read_plan(tmp_path / f"run{len(settings)}").recipe.drop_last == bool(settings)
+        assert str(again.test) == str(result.test)
+    with pytest.raises(ArgumentError, match="needs rows for one whole batch"):
+        train(mine.changed({"drop_last": True, "batch_size": 100}), samples, run=tmp_path / "none", progress=False)
+    assert not (tmp_path / "none").exists()

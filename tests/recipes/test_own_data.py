@@ -177,7 +177,7 @@ def test_a_table_of_its_own_to_test(flowers: Path, tmp_path: Path) -> None:
     loaded = load_tables(flowers, tmp_path / "test.csv", target="kind")
     assert (loaded.test_x.tolist(), loaded.test_y.tolist(), len(loaded.x)) == ([[1.5, pytest.approx(0.1)]], [1], 60)
     (tmp_path / "test.csv").write_text("height;kind;width\n0.1;lily;1.5\n")
-    with pytest.raises(DataError, match="row 2, the target must be one of the classes rose, tulip, got 'lily'"):
+    with pytest.raises(DataError, match="line 2, the target 'kind', must be one of the classes rose, tulip, got 'lily'"):
         load_tables(flowers, tmp_path / "test.csv", target="kind")
 
 

@@ -229,7 +229,7 @@ def test_what_is_refused(files: Path) -> None:
         model.changed({"task": "regression", "smoothing": 0.1})
     with pytest.raises(ArgumentError, match="task must be one of 'classification', 'regression', 'language', got 'clustering'"):
         model.changed({"task": "clustering"})
-    with pytest.raises(DataError, match="the first column holds labels, whole numbers from 0"):
+    with pytest.raises(DataError, match=r"the target, column 1 must hold labels, whole numbers from 0, or words, got 0\.5 in line 1"):
         load_tables(_fractions(files), files / "test.csv")
     samples = load_tables(files / "train.csv", files / "test.csv", Regression())
     with pytest.raises(ArgumentError, match=r"data 'train.csv': the model gives 2 numbers per sample, got 1 to learn; give the model"):

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from typednn.cli.output import hint, say
-from typednn.errors import ArgumentError, StackError, explain
+from typednn.data.labels import names_of
+from typednn.errors import ArgumentError, StackError, explain, listed
 from typednn.exchange import export_npz, export_onnx, export_torch, load, save
 from typednn.files import path_of
+from typednn.recipes.running import outputs_of
 from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened
 from typednn.stack import Stack
@@ -31,9 +33,9 @@ def export(options: Namespace) -> int:
     output = path_of("export", options.output) if options.output is not None else Path(f"{source.resolve().name.partition('.')[0]}{suffix}")
     if output.exists() and source.exists() and output.samefile(source):
         raise ArgumentError(explain("--output", "must be another file than the model's own", str(output)))
-    model = _model(source, options)
+    model, names = _model(source, options)
     if options.to == "onnx":
-        export_onnx(model, output, channels_first=options.channels_first)
+        export_onnx(model, output, channels_first=options.channels_first, names=names)
     elif options.channels_first:
         cure = "leave it out: torch has its layouts anyway"
         raise ArgumentError(explain("--channels-first", "is the layout of images in ONNX", f"--to {options.to}", cure))
@@ -43,12 +45,12 @@ def export(options: Namespace) -> int:
     return 0
 
 
-def _model(source: Path, options: Namespace) -> Any:
-    """The model, reading samples where it can: images rather than rows."""
+def _model(source: Path, options: Namespace) -> tuple[Any, tuple[str, ...]]:
+    """The model, reading samples where it can: images rather than rows; and the names of its outputs, if they are classes with names."""
     if not source.is_dir():
         if options.weights is not None:
             raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out"))
-        return load(source)
+        return load(source), ()
     plan, built = opened(source, options.weights)
     mean, deviation = _numbers(plan.scaling)
     if (mean, deviation) != ("0", "1"):
@@ -56,7 +58,10 @@ def _model(source: Path, options: Namespace) -> Any:
     mean, deviation = _numbers(plan.task) if isinstance(plan.task, Regression) else ("0", "1")
     if (mean, deviation) != ("0", "1"):
         hint(f"the model answers in scaled numbers: y * {deviation} + {mean} has the targets' units")
-    return _of_samples(built)
+    names = names_of(plan.names, outputs_of(built)) if plan.names else ()
+    if names:
+        hint(f"the model's outputs are the classes {listed([f'{place} {name}' for place, name in enumerate(names)])}")
+    return _of_samples(built), names
 
 
 def _numbers(scaling: Scaling | Regression) -> tuple[str, str]:

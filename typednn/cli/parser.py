@@ -39,6 +39,16 @@ def _weights(text: str) -> str:
     return "latest" if text == "last" else text
 
 
+def _yes(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise argparse.ArgumentTypeError(f"expected yes or no, got {text!r}")
+    return text == "yes"
+
+
+def _character(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text
+
+
 _NEGATIVE = -5e-324  # the largest number below 0
 MODELS: Final = (
     "lenet5",
@@ -56,6 +66,13 @@ _MODELS = f"{', '.join(MODELS)}, or a config file"
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
 _IMPORT = _argument(
     "--import", metavar="MODULE", action="append", default=[], dest="modules", help="import a module that registers layers; may be repeated"
+)
+_LAYOUT = (
+    _argument(
+        "--header", type=_yes, metavar="yes|no", help="of a CSV file: whether line 1 holds the columns' names; by default it decides"
+    ),
+    _argument("--delimiter", type=_character, metavar="CHAR", help="of a CSV file: what is between columns, such as ';' or tab"),
+    _argument("--decimal", choices=(".", ","), help="of a CSV file: what is before fractions"),
 )
 _TRAINING = (
     _argument(
@@ -94,6 +111,7 @@ examples:
             _argument("--data", metavar="NAME_OR_PATH", help="a data set's name, a folder that holds one, or a table"),
             _argument("--target", metavar="COLUMN", help="of a table with named columns: the one to learn"),
             _argument("--task", choices=("classification", "regression"), help="labels or numbers; by default what the target holds"),
+            *_LAYOUT,
             _argument("--preset", metavar="NAME", help="of gpt2: shakespeare-char (the default), nina or gpt2-124m"),
             _argument(
                 "--from", metavar="FOLDER", dest="start", help="of gpt2: start from the weights in this folder, as Hugging Face has them"
@@ -157,6 +175,7 @@ examples:
         (
             _RUN,
             _argument("--data", metavar="NAME_OR_DIR", help="another data set, folder or CSV file; by default the run's own"),
+            *_LAYOUT,
             _argument(
                 "--weights",
                 type=_weights,
@@ -180,6 +199,7 @@ examples:
             _argument("files", metavar="FILE", nargs="+", help="PNG, NPY, CSV or IDX"),
             _argument("--json", action="store_true", help="a JSON object per input, with every probability"),
             _argument("--invert", action="store_true", help="for images that are dark on light"),
+            *_LAYOUT,
         ),
         """\
 examples:
@@ -444,7 +464,7 @@ typednn trains neural networks whose shapes are proven to fit. To begin:
 _CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
 # Settings of --set that are options of other tools; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
 _SETTINGS: Final = frozenset(
-    {"accumulate", "augment", "balance", "checkpoint_every", "clip_grad_norm", "evaluate_every", "fuse", "generator", "image"}
+    {"accumulate", "augment", "balance", "checkpoint_every", "clip_grad_norm", "drop_last", "evaluate_every", "fuse", "generator", "image"}
     | {
         "least_steps",
         "loss",

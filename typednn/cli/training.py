@@ -18,7 +18,7 @@ from typednn.recipes.catalogue import preset, starting_from
 from typednn.recipes.choosing import choose, chosen, is_table
 from typednn.recipes.plan import FILE
 from typednn.recipes.running import Trained
-from typednn.recipes.samples import found_by
+from typednn.recipes.samples import LAYOUT, found_by
 
 
 def train(options: Namespace) -> int:
@@ -42,13 +42,16 @@ def train(options: Namespace) -> int:
         name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation")
     }  # what decides how data are read
     before = recipe if recipe is None or not sizes else recipe.changed(sizes)
-    recipe, samples = choose(data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint)
+    layout: dict[str, Any] = {name: getattr(options, name) for name in LAYOUT}
+    recipe, samples = choose(data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint, **layout)
     recipe = recipe.changed(settings)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
         unit = "" if samples.vocabulary is None else f" tokens of {len(samples.vocabulary):,} kinds"
         counts = f"{samples.where}; {len(samples.x):,}{unit} to train on, {len(samples.test_x):,} to test"
         hint(f"{recipe.name}: {recipe.about}\ndata: {counts}")
+        if samples.told:
+            hint(f"read: {samples.told}")
         if samples.vocabulary is None and (model is None or recipe.adapts):
             hint(f"chosen: {chosen(recipe, samples)}")
         hint(f"run folder: {folder}")

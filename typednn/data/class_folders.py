@@ -5,6 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from typednn.data.labels import normalised
 from typednn.errors import DataError, explain
 
 PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -15,9 +16,18 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def class_folders(where: str, what: str) -> dict[str, list[Path]]:
     """The files of each class below the folder ``where``, in the order of their names; names that begin with a dot are skipped.
 
-    ``what`` names the files in errors, such as "images".
+    Names are compared in Unicode's form NFC; two folders of one name are a `DataError`. ``what`` names the files in errors, such as
+    "images".
     """
-    classes = {place.name: inside(place) for place in inside(Path(where)) if place.is_dir()}
+    folders: dict[str, list[Path]] = {}
+    for place in inside(Path(where)):
+        if place.is_dir():
+            folders.setdefault(normalised(place.name), []).append(place)
+    twice = next((places for places in folders.values() if len(places) > 1), None)
+    if twice is not None:
+        got = " and ".join(ascii(place.name) for place in twice)
+        raise DataError(explain(where, "each class must have one folder", f"two spellings of one name, {got}", "put them into one"))
+    classes = {name: inside(folders[name][0]) for name in sorted(folders)}
     if not classes:
         raise DataError(explain(where, f"must hold a folder of {what} for each class", "no folder", "make one per class, named after it"))
     for name, files in classes.items():

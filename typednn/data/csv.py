@@ -7,8 +7,10 @@ A number is what Python's ``float`` reads, without underscores, and finite. Line
 images and labels of the matrix, `read_optdigits` reads the UCI file of that name, and `typednn.data.read_table` reads named columns.
 """
 
+import codecs
 import csv
 import io
+import re
 from array import array
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,12 +21,12 @@ import numpy as np
 
 from typednn.arguments import choice, integer
 from typednn.arrays import Array2, Array4, IntArray1, is_array
+from typednn.data.dialect import check_delimiter, is_missing, number_of, other_mark
 from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import File, opened, path_of
 
 _CODES = {"float32": "f", "float64": "d"}
-_MISSING = ("", "na", "n/a", "nan", "null")
 
 
 @final
@@ -73,23 +75,28 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
 def rows_of(
     caller: str, path: str | Path, header: int, delimiter: str, limit: int | None
 ) -> Generator[tuple[File, Iterator[tuple[int, list[str]]]]]:
-    """The open file, and its rows of texts, each with its line's number, after ``header`` lines; a `DataError` where it is no CSV."""
-    if (not delimiter.isprintable() and delimiter != "\t") or len(delimiter) != 1 or delimiter in ' "':
-        raise ArgumentError(explain(caller, "delimiter must be one printable character or a tab", repr(delimiter)), "delimiter")
+    """The open file, and its rows of texts, each with the number of its first line, after ``header`` lines.
+
+    A `DataError` tells the line where it is no CSV.
+    """
+    check_delimiter(caller, delimiter)
     with opened(caller, path, limit) as file, io.TextIOWrapper(file.stream, encoding="utf-8-sig", newline="") as text:
+        records = csv.reader(_lines(file, text), delimiter=delimiter, strict=True)
         try:
-            yield file, _rows(csv.reader(_lines(file, text), delimiter=delimiter, strict=True), header)
+            yield file, _rows(records, header)
         except UnicodeDecodeError as error:
-            cure = "is it another format, or packed?"
-            raise DataError(explain(file.where, "must be text in UTF-8", f"the byte {error.object[error.start]:#04x}", cure)) from None
+            cure = "save it as UTF-8; is it another format, or packed?"
+            got = f"the byte {error.object[error.start]:#04x} in line {_line_of_damage(file)}"
+            raise DataError(explain(file.where, "must be text in UTF-8", got, cure)) from None
         except csv.Error as error:
-            raise DataError(explain(file.where, "must be comma-separated values", str(error))) from None
+            got = f"{error} in line {records.line_num}"
+            raise DataError(explain(file.where, "must be comma-separated values", got)) from None
 
 
 def check_length(where: str, row: int, expected: int, got: int) -> None:
     """A `RowLength` unless the row has as many fields as the first."""
     if got != expected:
-        rule = f"row {row} must hold {expected} numbers, as the first does"
+        rule = f"line {row} must hold {expected} numbers, as the first does"
         raise RowLength(explain(where, rule, str(got), "is a line cut short?"), row, expected, got)
 
 
@@ -103,52 +110,66 @@ def _lines(file: File, text: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _rows(lines: Any, header: int) -> Iterator[tuple[int, list[str]]]:
-    """Each row with its line's number; empty lines only where another row follows, so that they can be refused."""
-    empty = 0
-    for fields in lines:
+def _line_of_damage(file: File) -> int:
+    """The number of the first line that is not UTF-8."""
+    file.stream.seek(0)
+    number = 1
+    pieces = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    while content := file.stream.read(1 << 16):
+        text = pieces.decode(content)
+        sound = re.split("[\udc80-\udcff]", text, maxsplit=1)[0]
+        number += sound.count("\n")
+        if len(sound) < len(text):
+            break
+    return number
+
+
+def _rows(records: Any, header: int) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the number of its first line; empty lines only where another row follows, so that they can be refused."""
+    empty = before = 0
+    for fields in records:
+        line, before = before + 1, records.line_num
         if fields and empty:
             yield empty, []
-        if fields and lines.line_num > header:
-            yield lines.line_num, fields
-        elif lines.line_num > header:
-            empty = empty or lines.line_num
+        if fields and line > header:
+            yield line, fields
+        elif line > header:
+            empty = empty or line
 
 
-def numbers_of(where: str, row: int, fields: Sequence[str], most: float, columns: Sequence[tuple[int, str]] = ()) -> list[float]:
-    """The numbers in a row, at most ``most`` in size; a `NotANumber` that tells row and column.
+def numbers_of(
+    where: str, row: int, fields: Sequence[str], most: float, columns: Sequence[tuple[int, str]] = (), decimal: str = "."
+) -> list[float]:
+    """The numbers in a row, at most ``most`` in size; a `NotANumber` that tells line and column.
 
-    ``columns`` are the columns' numbers and names, where they have names; else they count from 1.
+    ``columns`` are the numbers and names of a table's columns, "" where they have none. ``decimal`` is the mark before fractions.
     """
+    texts = fields if decimal == "." else [field.replace(",", ".") for field in fields]
     with suppress(ValueError):
-        numbers = list(map(float, fields))
-        if sum(map(abs, numbers)) <= most and "_" not in "".join(fields):  # then every number is finite
-            return numbers
+        numbers = list(map(float, texts))
+        if sum(map(abs, numbers)) <= most and "_" not in "".join(fields) and (decimal == "." or "." not in "".join(fields)):
+            return numbers  # every number is finite
     if not columns:
-        return [_number(where, row, column, "", field, most) for column, field in enumerate(fields, 1)]
-    return [_number(where, row, *column, field, most) for column, field in zip(columns, fields, strict=True)]
+        return [_number(where, row, column, None, field, most, decimal) for column, field in enumerate(fields, 1)]
+    return [_number(where, row, *column, field, most, decimal) for column, field in zip(columns, fields, strict=True)]
 
 
-def _number(where: str, row: int, column: int, name: str, field: str, most: float) -> float:
-    with suppress(ValueError):
-        if abs(float(field)) <= most and "_" not in field:
-            return float(field)
+def _number(where: str, row: int, column: int, name: str | None, field: str, most: float, decimal: str) -> float:
+    number = number_of(field, decimal)
+    if number is not None and abs(number) <= most:
+        return number
     cure = "inputs are numbers: name their columns in columns=[...]" if name else "skip header lines with header=1" if row == 1 else ""
-    raise not_a_number(where, row, column, name, field, cure)
+    cure = "inputs are numbers; if line 1 holds names, pass header=True (--header yes)" if name == "" and row == 1 else cure
+    raise not_a_number(where, row, column, name, field, other_mark(field, decimal) or cure)
 
 
-def not_a_number(where: str, row: int, column: int, name: str, field: str, cure: str = "") -> NotANumber:
-    """The error for a ``field`` that is missing or no finite number."""
-    place = f"row {row}, column {column}" + (f" ({name!r})" if name else "")
-    if name and is_missing(field):
+def not_a_number(where: str, row: int, column: int, name: str | None, field: str, cure: str = "", unit: str = "line") -> NotANumber:
+    """The error for a ``field`` in a row that is missing or no finite number; ``unit`` is what rows are called in the file."""
+    place = f"{unit} {row}, column {column}" + (f" ({name!r})" if name else "")
+    if name is not None and is_missing(field):
         return NotANumber(explain(where, f"{place} must have a value", "nothing", "fill it in, or pass missing='drop'"), row, column)
     got = repr(field if len(field) <= 40 else f"{field[:40]}…")
     return NotANumber(explain(where, f"{place} must be a finite number", got, cure), row, column)
-
-
-def is_missing(field: str) -> bool:
-    """Whether a field says that there is no value: an empty one, or ``NA``, ``N/A``, ``NaN``, ``null`` in letters of either case."""
-    return field.strip().lower() in _MISSING
 
 
 def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 0) -> tuple[Array4, IntArray1]:

@@ -15,6 +15,7 @@ import math
 import struct
 import threading
 import warnings
+import zlib
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -109,10 +110,14 @@ def _checked_size(height: int, width: int, most: int, where: str) -> tuple[int, 
     return height, width
 
 
-def _opened(pillow: Any, file: File) -> Any:
-    """The image, of which Pillow has read the header."""
+def _opened(pillow: Any, file: File, *, as_bytes: bool = False) -> Any:
+    """The image, of which Pillow has read the header; ``as_bytes`` takes grey and alpha of 16 bits, in a PNG, for four channels of 8."""
     file.stream.seek(0)
-    return pillow.open(BytesIO(file.exactly(file.stream, file.size)), formats=_FORMATS)  # not from the file: Pillow believes its lengths
+    content = file.exactly(file.stream, file.size)
+    if as_bytes:
+        content[24:26] = bytes((8, 6))
+        content[29:33] = struct.pack(">I", zlib.crc32(content[12:29]))
+    return pillow.open(BytesIO(content), formats=_FORMATS)  # not from the file: Pillow believes its lengths
 
 
 def _pillow(caller: str) -> Any:
@@ -165,6 +170,8 @@ def read_image(
         raise ArgumentError(explain("read_image", "resize must be True, False or 'crop'", repr(resize)), "resize")
     with opened("read_image", path, limit) as file, _decoding(file), ExitStack() as images:
         header = _png_size(_beginning(file), file.where)
+        deep: Array3 | None = None
+        pixels: Array3 | None
         pillow: Any = None if header is not None else _pillow("read_image")
         image: Any = None if header is not None else images.enter_context(_opened(pillow, file))
         height, width = header or _size(image, file.where)
@@ -179,13 +186,16 @@ def read_image(
             image = images.enter_context(_opened(pillow, file))
             if image.size != (width, height):  # before they are unpacked
                 raise ValueError("two sizes in one file")
+            deep = _deep(pillow, file, image)
         if other and resize == "crop":
             image.draft(None, (2 * max(rows, columns),) * 2)  # a JPEG is unpacked in half its size, or less, where that is still enough
         upright = image if header is not None else _operations().exif_transpose(image)
+        pixels = None if deep is None else _in_channels(deep, channels)
         if other and resize == "crop":
-            pixels = _numbers(_operations().fit(_plain(pillow, upright, channels), (columns, rows), method=pillow.Resampling.BILINEAR))
+            plain = _plain(pillow, upright, channels) if pixels is None else _whole(pillow, pixels)
+            pixels = _numbers(_operations().fit(plain, (columns, rows), method=pillow.Resampling.BILINEAR))
         else:
-            pixels = _pixels(pillow, upright, channels)
+            pixels = _numbers(_plain(pillow, upright, channels)) if pixels is None else pixels
             if other:
                 pixels = _resized(pillow, pixels, (rows, columns))
     return (255.0 - pixels if invert else pixels)[np.newaxis]
@@ -217,16 +227,51 @@ def read_image_folder(
     return ImageFolder(images, np.repeat(np.arange(len(classes)), [*map(len, classes.values())]), tuple(classes), paths)
 
 
-def _pixels(pillow: Any, image: Any, channels: int) -> Array3:
-    if image.mode.startswith("I"):  # 16 bits: 65535 / 257 = 255
-        return np.repeat(np.asarray(image, np.float32)[..., np.newaxis] / np.float32(257), channels, axis=2)
-    return _numbers(_plain(pillow, image, channels))
+def _deep(pillow: Any, file: File, image: Any) -> Array3 | None:
+    """The pixels of a PNG of 16 bits, from 0 to 255 with a fraction, on black: (height, width, 1 or 3); None of another.
+
+    Pillow gives 16 bits of grey alone. Of colours it gives a byte at a time, so they are unpacked twice; grey and alpha are the bytes of an
+    image of four channels (ISO/IEC 15948, 7 and 11.2.1: rows and filters are of bytes, whatever the channels are).
+    """
+    file.stream.seek(24)
+    depth, kind = file.stream.read(2)
+    if depth != 16:
+        return None
+    file.take(64 * image.height * image.width)
+    if kind == 4:
+        parts = np.asarray(_opened(pillow, file, as_bytes=True), np.float32)
+        deep = 256 * parts[..., ::2] + parts[..., 1::2]
+    elif kind == 0:
+        deep = np.asarray(image, np.float32)[..., np.newaxis]
+    else:
+        low = _opened(pillow, file)
+        low.tile = [(*low.tile[0][:3], f"{low.mode};16L")]
+        deep = 256 * np.asarray(image, np.float32) + np.asarray(low, np.float32)
+    clear: Any = image.info.get("transparency")
+    if kind in (4, 6):
+        deep = deep[..., :-1] * (deep[..., -1:] / np.float32(65535))
+    elif clear is not None:  # tRNS: this one grey or colour is transparent
+        deep = np.where((deep == np.asarray(clear, np.float32)).all(axis=2, keepdims=True), np.float32(0), deep)
+    return np.asarray(deep, np.float32) / np.float32(257)  # 65535 / 257 = 255
+
+
+def _in_channels(pixels: Array3, channels: int) -> Array3:
+    """Colours as grey, by the luma of ITU-R 601, or grey as colours."""
+    if pixels.shape[2] == channels:
+        return pixels
+    if channels == 3:
+        return np.repeat(pixels, 3, axis=2)
+    return (pixels @ np.array([0.299, 0.587, 0.114], np.float32))[..., np.newaxis]
+
+
+def _whole(pillow: Any, pixels: Array3) -> Any:
+    """An image of 8 bits, for Pillow to cut."""
+    rounded = np.rint(pixels).astype(np.uint8)
+    return pillow.fromarray(rounded[..., 0] if rounded.shape[2] == 1 else rounded)
 
 
 def _plain(pillow: Any, image: Any, channels: int) -> Any:
     """The image in grey or colours of 8 bits, on black."""
-    if image.mode.startswith("I"):
-        image = pillow.fromarray(np.rint(np.asarray(image, np.float32) / np.float32(257)).astype(np.uint8))
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
         image = pillow.alpha_composite(pillow.new("RGBA", image.size, (0, 0, 0, 255)), image)

@@ -1,5 +1,7 @@
-"""Class labels: checked, and written as rows of targets."""
+"""Class labels: checked, and written as rows of targets; names of classes and columns."""
 
+import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,13 +34,26 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
     return np.asarray(host, np.int64)
 
 
-def whole_numbers(where: str, rule: str, column: npt.NDArray[Any], cure: str, first: int = 0) -> npt.NDArray[np.int64]:
-    """A ``column`` of floats that holds labels; a `DataError` names the row, counted from ``first``, that is no whole number from 0."""
+def whole_numbers(
+    where: str, rule: str, column: npt.NDArray[Any], cure: str, place: Callable[[int], str] = "row {}".format
+) -> npt.NDArray[np.int64]:
+    """A ``column`` of floats that holds labels; a `DataError` names the ``place`` of the first that is no whole number from 0."""
     wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
     if wrong.any():
         row = int(wrong.argmax())
-        raise DataError(explain(where, rule, f"{column[row]:g} in row {row + first}", cure))
+        raise DataError(explain(where, rule, f"{column[row]:.10g} in {place(row)}", cure))
     return column.astype(np.int64)
+
+
+def normalised(name: str) -> str:
+    """A name of a class or a column as names are compared: in Unicode's form NFC, without spaces around it."""
+    return unicodedata.normalize("NFC", name.strip())
+
+
+def names_of(names: tuple[str, ...], outputs: int) -> tuple[str, ...]:
+    """A name for each of a model's ``outputs``: the classes' and, where it has more, their numbers."""
+    more = (str(number) if str(number) not in names else f"output {number}" for number in range(len(names), outputs))
+    return (*names, *more)[:outputs]
 
 
 def one_hot(labels: IntArray1, classes: int, on: float = 1.0, off: float = 0.0) -> Array2:

@@ -23,6 +23,7 @@ from typing_extensions import TypeVar
 from typednn.arguments import flag, integer
 from typednn.arrays import AnyArray, IntArray1, described, is_array, is_floating, is_integer, is_number
 from typednn.data.augmentation import Augmentation, MixUp
+from typednn.data.batches import batches_in, rows_in
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
@@ -60,6 +61,9 @@ class Batch(Generic[X, Y]):
 class Loader(Generic[X, Y]):
     """The rows of ``x`` and ``y``, ``batch_size`` at a time, each once per epoch; the last batch of an epoch may be short.
 
+    A last row that would be alone belongs to the batch before, which has one row more: batch normalisation needs two. ``drop_last`` leaves
+    out the rows of an epoch that fill no batch, as PyTorch's does.
+
     ``rng`` orders each epoch anew, ``shuffle=False`` keeps the order of the rows and draws nothing. Up to ``prefetch`` batches are made
     ahead in background threads, ``workers`` of them; 0 makes each when it is needed. Batches are the same, to the bit, for any number of
     workers. ``transform(x)`` may change a batch's ``x`` there; it must give the same for the same rows, or a continued run differs from one
@@ -79,6 +83,7 @@ class Loader(Generic[X, Y]):
         batch_size: int,
         rng: Rng | None = None,
         shuffle: bool = True,
+        drop_last: bool = False,
         prefetch: int = 2,
         transform: None = None,
         workers: int = 1,
@@ -96,6 +101,7 @@ class Loader(Generic[X, Y]):
         batch_size: int,
         rng: Rng | None = None,
         shuffle: bool = True,
+        drop_last: bool = False,
         prefetch: int = 2,
         transform: Callable[[Stored], X],
         workers: int = 1,
@@ -113,6 +119,7 @@ class Loader(Generic[X, Y]):
         batch_size: int,
         rng: Rng | None = None,
         shuffle: bool = True,
+        drop_last: bool = False,
         prefetch: int = 2,
         transform: None = None,
         workers: int = 1,
@@ -129,6 +136,7 @@ class Loader(Generic[X, Y]):
         batch_size: int,
         rng: Rng | None = None,
         shuffle: bool = True,
+        drop_last: bool = False,
         prefetch: int = 2,
         transform: Callable[[Any], X] | None = None,
         workers: int = 1,
@@ -156,6 +164,10 @@ class Loader(Generic[X, Y]):
         self._shares = _shares(weights, y, shuffle) if not flag("Loader", "balance", balance) else _balanced(weights, y, shuffle)
         self.batch_size: int = integer("Loader", "batch_size", batch_size)
         """Rows in every batch but the last of an epoch."""
+        self.drop_last: bool = flag("Loader", "drop_last", drop_last)
+        """Whether the rows of an epoch that fill no batch are left out."""
+        self._alone = False  # whether a last row is a batch alone, as before it belonged to the batch before: of a state from then
+        self._count(self._alone)
         self._workers = integer("Loader", "workers", workers)
         self._ahead = integer("Loader", "prefetch", prefetch, 0)
         if self._workers > 1:
@@ -179,7 +191,10 @@ class Loader(Generic[X, Y]):
     @property
     def steps_per_epoch(self) -> int:
         """Batches in an epoch."""
-        return math.ceil(self.rows / self.batch_size)
+        return self._count(self._alone)
+
+    def _count(self, alone: bool) -> int:
+        return math.ceil(self.rows / self.batch_size) if alone else batches_in(self.rows, self.batch_size, drop_last=self.drop_last)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: rows, batches, and the position."""
@@ -210,27 +225,33 @@ class Loader(Generic[X, Y]):
             "step": self.step,
             "drawn_from": self._drawn_from,
             "generator": None if self._rng is None else generator_state(self._rng),
-            **self._settings(),
+            **self._settings(self._alone),
         }
 
-    def _settings(self) -> dict[str, Any]:
-        """What else decides the batches; nothing for a loader that only shuffles."""
+    def _settings(self, alone: bool) -> dict[str, Any]:
+        """What else decides the batches; nothing for a loader that only shuffles and has no last row to join to another batch."""
+        last: dict[str, Any] = {"drop_last": True} if self.drop_last else {}
+        if not alone and not self.drop_last and self._count(True) > self._count(False):
+            last = {"last": "joined"}
         weights = {} if self._shares is None else {"weights": zlib.crc32(self._shares.tobytes())}
         changes = [repr(change) for change in (*self._changes, *([] if self._mixup is None else [self._mixup]))]
-        return weights | ({"augment": changes} if changes else {})
+        return last | weights | ({"augment": changes} if changes else {})
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
         current, unchecked = self.state_dict(), cast("object", state)
+        alone = isinstance(unchecked, dict) and not self.drop_last and "last" not in state and self._count(True) > self._count(False)
+        settings = self._settings(alone)
+        current = {name: value for name, value in current.items() if name != "last"} | settings
         if not isinstance(unchecked, dict) or set(state) != set(current):
             raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(current))}", repr(state)[:200]))
-        for key in ("rows", "batch_size", "shuffle", *self._settings()):
+        for key in ("rows", "batch_size", "shuffle", *settings):
             if type(state[key]) is not type(current[key]) or state[key] != current[key]:
                 cure = "go on with the same data, batch size and shuffling"
                 raise StateDictError(explain("Loader.load_state_dict", f"{key} must be {current[key]}", repr(state[key])[:80], cure))
         begun = state["drawn_from"] is not None if self._rng is not None else state["step"] != 0
         epoch = _position("epoch", state["epoch"], None)
-        step = _position("step", state["step"], self.steps_per_epoch if begun else 0)
+        step = _position("step", state["step"], self._count(alone) if begun else 0)
         order = self._draw() if begun and self._rng is None else None
         if self._rng is not None:
             try:
@@ -242,6 +263,7 @@ class Loader(Generic[X, Y]):
                 restore_generator(self._rng, current["generator"])
                 raise
         self._running += 1
+        self._alone = alone
         self.epoch, self.step = epoch, step
         self._order, self._drawn_from = order, None if self._rng is None else state["drawn_from"]
 
@@ -258,12 +280,13 @@ class Loader(Generic[X, Y]):
 
     def _rest(self, order: npt.NDArray[np.int64], seed: tuple[int, ...], running: int) -> Iterator[Batch[X, Y]]:
         if running == self._running:
-            starts = range(self.step * self.batch_size, self.rows, self.batch_size)
+            count = self.steps_per_epoch
 
-            def made(start: int) -> Batch[X, Y]:
-                return self._batch(order[start : start + self.batch_size], start, seed)
+            def made(place: int) -> Batch[X, Y]:
+                rows = rows_in(place, count, self.rows, self.batch_size, drop_last=self.drop_last)
+                return self._batch(order[rows], rows.start, seed)
 
-            for batch in prefetch(made, starts, self._ahead, self._workers):
+            for batch in prefetch(made, range(self.step, count), self._ahead, self._workers):
                 if running != self._running:
                     break
                 self.step += 1

@@ -5,14 +5,15 @@
     205000,2,60,Jena                 x (n, 2) float32, y (n) float64, columns ("rooms", "area")
 
 Inputs are numbers. The target is a column of numbers, or of words, which become classes: their names, sorted, are the labels 0, 1, ….
-A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its row and column, or its row is left out. Rows count from
-1, as lines of a CSV file do; columns too. Parquet and Arrow need pyarrow, the extra ``typednn[arrow]``.
+A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its place, or its row is left out. Places are lines of a CSV
+file and rows of another, from 1, and the column's number and name. Names are compared in Unicode's form NFC: ``ö`` written as one character
+or as two is the same. What a CSV file's first lines say of it (`typednn.data.dialect`) is told in ``Table.told``. Parquet and Arrow need
+pyarrow, the extra ``typednn[arrow]``.
 """
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal, cast, final
@@ -20,16 +21,17 @@ from typing import Any, Final, Literal, cast, final
 import numpy as np
 import numpy.typing as npt
 
-from typednn.arguments import choice
-from typednn.arrays import Array2
-from typednn.data.csv import check_length, is_missing, not_a_number, numbers_of, rows_of
+from typednn.arguments import choice, flag
+from typednn.arrays import Array2, IntArray1
+from typednn.data.csv import check_length, not_a_number, numbers_of, rows_of
+from typednn.data.dialect import beginning, decimal_of, is_missing, number_of, other_mark
+from typednn.data.labels import normalised
 from typednn.errors import ArgumentError, DataError, TypednnError, explain, listed, optional
 from typednn.files import File, opened, path_of
 
 ARROW: Final = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 ENDINGS: Final = (".csv", ".tsv", *ARROW)
 _MOST = float(np.finfo(np.float32).max)
-_DELIMITERS = ",;\t|"
 _ROWS = 1 << 16  # of a Parquet file, at a time
 
 
@@ -39,6 +41,8 @@ class Table:
     """Inputs ``x`` (n, columns) in float32 and targets ``y`` (n): numbers in float64, or labels in int64 where there are ``names``.
 
     ``columns`` are the inputs' names and ``target`` is the target's, empty where the file has none. ``dropped`` rows had a missing value.
+    ``rows`` (n) are the lines of the rows in a CSV file, or their numbers from 1 in another. ``told`` says in a line how a CSV file was
+    read: names, delimiter and decimal mark.
     """
 
     x: Array2
@@ -47,6 +51,38 @@ class Table:
     target: str
     names: tuple[str, ...]
     dropped: int = 0
+    rows: IntArray1 = field(default_factory=lambda: np.empty(0, np.int64))
+    told: str = ""
+
+    def place(self, row: int) -> str:
+        """Where row ``row``, from 0, of ``x`` stands in the file: ``line 7``, or ``row 6`` of a Parquet file."""
+        return f"{'line' if self.told else 'row'} {self.rows[row]}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is read of a file: the names of target and inputs, None for the first column and for all others, and what is told of it."""
+
+    target: str | None
+    columns: tuple[str, ...] | None
+    drop: bool = False
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+    limit: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read: the inputs, the names of all columns, the place of each row, how many rows were left out, and how."""
+
+    x: Array2
+    header: list[str]
+    rows: npt.NDArray[np.int64]
+    dropped: int
+    told: str = ""
 
 
 def read_table(
@@ -55,142 +91,175 @@ def read_table(
     target: str | None = None,
     columns: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
+    labels: bool | None = None,
+    header: bool | None = None,
     delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     missing: Literal["error", "drop"] = "error",
     limit: int | None = None,
 ) -> Table:
     """The columns of a file, told by its ending: Parquet (``.parquet``, ``.pq``), Arrow (``.arrow``, ``.feather``, ``.ipc``), else CSV.
 
     ``target`` is the name of the target's column, by default the first; ``columns`` are the names of the inputs in their order, by default
-    all others. ``names`` are the classes' where they are known, as from training data: another word is an error. A CSV file needs no line
-    of names where neither is given. ``delimiter`` is the character between its columns, by default the one of ``, ; tab |`` that its first
-    line has most of. ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
+    all others. ``names`` are the classes' where they are known, as from training data: another word is an error. ``labels`` says whether
+    targets are labels: then a column of words and numbers holds words; if false, numbers alone; by default such a column is refused.
+    ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
 
-    A `NotANumber` tells row and column of what is missing or no number; a `DataError` an unknown column, with those that there are.
+    Of a CSV file ``header`` says whether its first line holds names, ``delimiter`` what is between its columns, and ``decimal`` what is
+    before fractions. By default its first lines decide (`typednn.data.dialect`), or are refused where they leave it open.
+
+    A `NotANumber` tells the place of what is missing or no number; a `DataError` an unknown column, with those that there are.
     """
     place = path_of("read_table", path)
     choice("read_table", "missing", missing, ("error", "drop"))
-    wanted = _checked_names("columns", columns)
-    classes = _checked_names("names", names)
-    if target is not None and (not isinstance(cast("object", target), str) or target in (wanted or ())):
+    inputs, classes = _checked_names("columns", columns), _checked_names("names", names)
+    unchecked = cast("object", target)
+    if unchecked is not None and (not isinstance(unchecked, str) or normalised(unchecked) in (inputs or ())):
         rule = "target must be the name of a column that is no input"
         raise ArgumentError(explain("read_table", rule, repr(target)), "target")
-    read = _read_arrow if place.suffix.lower() in ARROW else _read_csv
-    targets = _Targets(str(place), classes)
-    x, header, dropped = read(place, targets, target, wanted, missing == "drop", delimiter, limit)
+    wanted = _Wanted(
+        None if target is None else normalised(target),
+        inputs,
+        missing == "drop",
+        delimiter,
+        None if decimal is None else choice("read_table", "decimal", decimal, (".", ",")),
+        None if header is None else flag("read_table", "header", header),
+        limit,
+    )
+    targets = _Targets(str(place), classes, None if labels is None else flag("read_table", "labels", labels))
+    read = _reader(place)(place, targets, wanted)
     y, named = targets.labelled()
-    return Table(x, y, tuple(header[1:]), header[0] if header else "", named, dropped)
+    return Table(read.x, y, tuple(read.header[1:]), read.header[0] if read.header else "", named, read.dropped, read.rows, read.told)
 
 
-def read_columns(path: str | Path, columns: Sequence[str], *, delimiter: str | None = None, limit: int | None = None) -> Array2:
-    """The named columns of such a file, (n, columns) in float32, in the order of their names: inputs for predictions, without a target."""
+def read_columns(
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    *,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    limit: int | None = None,
+) -> Array2:
+    """Columns of such a file, (n, columns) in float32, in the order of their names: inputs for predictions, without a target.
+
+    Without ``columns`` all. The other arguments are those of `read_table`.
+    """
+    return columns_of(path, columns, header=header, delimiter=delimiter, decimal=decimal, limit=limit)[0]
+
+
+def columns_of(
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    *,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    limit: int | None = None,
+) -> tuple[Array2, str]:
+    """As `read_columns`, and how a CSV file was read, as `Table.told` says it."""
     place = path_of("read_columns", path)
-    wanted = _checked_names("columns", columns)
-    read = _read_arrow if place.suffix.lower() in ARROW else _read_csv
-    x, _, _ = read(place, None, None, wanted, False, delimiter, limit)
-    return x
+    inputs = _checked_names("columns", columns)
+    read = _reader(place)(place, None, _Wanted(None, inputs, False, delimiter, decimal, header, limit))
+    return read.x, read.told
+
+
+def _reader(place: Path) -> "Callable[[Path, _Targets | None, _Wanted], _Read]":
+    return _read_arrow if place.suffix.lower() in ARROW else _read_csv
 
 
 # --- CSV ------------------------------------------------------------------------------------------------------------
 
 
-def _read_csv(
-    path: Path,
-    targets: "_Targets | None",
-    target: str | None,
-    wanted: tuple[str, ...] | None,
-    drop: bool,
-    delimiter: str | None,
-    limit: int | None,
-) -> tuple[Array2, list[str], int]:
-    """The inputs, the names of all columns that were read, and how many rows were left out; the target goes to ``targets``, if any."""
+def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
+    """What is wanted of the file; the target goes to ``targets``, if any."""
     numbers: array[float] = array("f")
+    rows: array[int] = array("q")
     first = 0 if targets is None else 1  # of the inputs, among the fields that are read
-    count = dropped = 0
-    with rows_of("read_table", path, 0, delimiter or _delimiter(path), limit) as (file, lines):
-        start = [line for _, line in zip(range(2), lines, strict=False)]
-        if not start:
+    dropped = 0
+    by_name = wanted.target is not None or wanted.columns is not None
+    if by_name and wanted.header is False:
+        rule = "columns are named where the file has names"
+        raise ArgumentError(
+            explain("read_table", rule, "header=False", "leave out target and columns: the first column is the target"), "header"
+        )
+    start = beginning(path, wanted.delimiter, True if by_name else wanted.header, wanted.limit)
+    with rows_of("read_table", path, 0, start.delimiter, wanted.limit) as (file, lines):
+        top = next(lines, None)
+        if top is None:
             raise DataError(explain(file.where, "must hold at least one row", "none"))
-        header = [field.strip() for field in start[0][1]]
-        named = target is not None or wanted is not None or _is_header(header, start[1][1] if len(start) > 1 else None)
-        order = _places(file.where, header, target, wanted, first) if named else list(range(len(header)))
-        about = [(place + 1, header[place] if named else "") for place in order]
+        if not top[1]:
+            raise DataError(explain(file.where, f"line {top[0]} must hold names or a row", "nothing", "delete empty lines"))
+        header = [normalised(text) for text in top[1]]
+        order = _places(file.where, header, wanted, first) if start.named else list(range(len(header)))
+        about = [(place + 1, header[place] if start.named else "") for place in order]
         _check_width(file.where, len(order) - first)
-        for row, line in chain(start[named:], lines):
+        decimal = wanted.decimal or decimal_of(
+            file.where, [row[place] for row in start.records[start.named :] if len(row) == len(header) for place in order]
+        )
+        if targets is not None:
+            targets.column, targets.unit, targets.decimal = about[0], "line", decimal
+        for row, line in lines if start.named else chain([top], lines):
             check_length(file.where, row, len(header), len(line))
             fields = [line[place] for place in order]
-            if drop and any(map(is_missing, fields)):
+            if wanted.drop and any(map(is_missing, fields)):
                 dropped += 1
                 continue
-            file.take(4 * len(fields) + 64 + len(fields[0]))
-            numbers.extend(numbers_of(file.where, row, fields[first:], _MOST, about[first:]))
+            file.take(4 * len(fields) + 72 + len(fields[0]))
+            numbers.extend(numbers_of(file.where, row, fields[first:], _MOST, about[first:], decimal))
             if targets is not None:
-                targets.add(fields[0], row, *about[0])
-            count += 1
-    _check_count(file.where, count, dropped)
-    return np.frombuffer(numbers, np.float32).reshape(count, -1), [name for _, name in about] if named else [], dropped
-
-
-def _is_header(first: list[str], second: list[str] | None) -> bool:
-    """Whether the first line holds names: one of its fields is no number, and that is not a class in the first column."""
-    words = [place for place, field in enumerate(first) if _number(field) is None]
-    if words != [0] or not second or len(first) < 2:
-        return bool(words)
-    return _number(second[0]) is not None
-
-
-def _number(field: str) -> float | None:
-    with suppress(ValueError):
-        return float(field) if "_" not in field and np.isfinite(float(field)) else None
-    return None
-
-
-def _delimiter(path: Path) -> str:
-    """The delimiter that the first line has most of; a comma where it has none."""
-    with opened("read_table", path) as file:
-        line = file.stream.readline(1 << 16).decode(errors="replace")
-    return max(_DELIMITERS, key=line.count)
+                targets.add(fields[0], row)
+            rows.append(row)
+    _check_count(file.where, len(rows), dropped)
+    told = (
+        f"{'line 1 holds names' if start.named else 'line 1 is a row, without names'}, delimiter {start.delimiter!r}, decimal {decimal!r}"
+    )
+    named = [name for _, name in about] if start.named else []
+    return _Read(np.frombuffer(numbers, np.float32).reshape(len(rows), -1), named, np.frombuffer(rows, np.int64), dropped, told)
 
 
 # --- Parquet and Arrow ----------------------------------------------------------------------------------------------
 
 
-def _read_arrow(
-    path: Path,
-    targets: "_Targets | None",
-    target: str | None,
-    wanted: tuple[str, ...] | None,
-    drop: bool,
-    delimiter: str | None,
-    limit: int | None,
-) -> tuple[Array2, list[str], int]:
+def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
     """As `_read_csv`."""
     pieces: list[npt.NDArray[np.float32]] = []
+    kept: list[npt.NDArray[np.int64]] = []
     first = 0 if targets is None else 1
-    dropped, row = 0, 1
-    if delimiter is not None:
-        raise ArgumentError(explain("read_table", "delimiter is for CSV files", path.name, "leave it out"), "delimiter")
-    with opened("read_table", path, limit) as file:
+    row, drop = 1, wanted.drop
+    for name in ("delimiter", "decimal", "header"):
+        if getattr(wanted, name) is not None:
+            raise ArgumentError(explain("read_table", f"{name} is for CSV files", path.name, "leave it out"), name)
+    with opened("read_table", path, wanted.limit) as file:
         arrow = optional("pyarrow", "read_table", "needs pyarrow to read Parquet and Arrow", "pip install 'typednn[arrow]'")
         try:
-            header, batches = _batches(arrow, file)
-            about = [(place + 1, header[place]) for place in _places(file.where, header, target, wanted, first)]
+            own, batches = _batches(arrow, file)
+            header = list(map(normalised, own))
+            about = [(place + 1, header[place]) for place in _places(file.where, header, wanted, first)]
             _check_width(file.where, len(about) - first)
-            for batch in batches([name for _, name in about]):
-                file.take(len(batch) * (4 * len(about) + 64))
-                values = [] if targets is None else _values(arrow, file.where, batch.column(about[0][1]), *about[0])
+            if targets is not None:
+                targets.column = about[0]
+            stored = [own[number - 1] for number, _ in about]
+            for batch in batches(stored):
+                file.take(len(batch) * (4 * len(about) + 72))
+                columns = [batch.column(name) for name in stored]
+                values = [] if targets is None else _values(arrow, file.where, columns[0], *about[0])
                 if None in values and not drop:
-                    raise not_a_number(file.where, row + values.index(None), *about[0], "")
+                    raise not_a_number(file.where, row + values.index(None), *about[0], "", unit="row")
                 x = np.stack(
-                    [_floats(arrow, file.where, batch.column(name), row, number, name, drop) for number, name in about[first:]], axis=1
+                    [
+                        _floats(arrow, file.where, column, row, *each, drop)
+                        for column, each in zip(columns[first:], about[first:], strict=True)
+                    ],
+                    axis=1,
                 )
                 missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
                 keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
-                dropped += len(x) - len(keep)
                 pieces.append(x[keep])
+                kept.append(keep + row)
                 if targets is not None:
                     for place in keep.tolist():
-                        targets.add(values[place], row + place, *about[0])
+                        targets.add(values[place], row + place)
                 row += len(batch)
         except (TypednnError, MemoryError):
             raise
@@ -198,8 +267,10 @@ def _read_arrow(
             got = (str(error) or type(error).__name__).splitlines()[0][:200]
             raise DataError(explain(file.where, "must be a whole Parquet or Arrow file", got, "write it anew")) from None
     x = np.concatenate(pieces) if pieces else np.empty((0, 1), np.float32)
+    rows = np.concatenate(kept) if kept else np.empty(0, np.int64)
+    dropped = row - 1 - len(x)
     _check_count(file.where, len(x), dropped)
-    return x, [name for _, name in about], dropped
+    return _Read(x, [name for _, name in about], rows, dropped)
 
 
 def _batches(arrow: Any, file: File) -> tuple[list[str], Callable[[list[str]], Iterator[Any]]]:
@@ -263,7 +334,7 @@ def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: st
     wrong = ~(np.abs(exact) <= _MOST) & ~(np.isnan(exact) & drop)
     if wrong.any():
         place = int(wrong.argmax())
-        raise not_a_number(where, row + place, number, name, "" if np.isnan(exact[place]) else str(exact[place]))
+        raise not_a_number(where, row + place, number, name, "" if np.isnan(exact[place]) else str(exact[place]), unit="row")
     return exact.astype(np.float32)
 
 
@@ -278,37 +349,55 @@ def _is_numeric(kinds: Any, kind: Any) -> bool:
 class _Targets:
     """The target's values: numbers; or words, where the first is one or the classes are known."""
 
-    def __init__(self, where: str, classes: tuple[str, ...] | None) -> None:
+    def __init__(self, where: str, classes: tuple[str, ...] | None, labels: bool | None) -> None:
         self._where = where
         self._classes = classes
+        self._labels = labels
         self._numbers: array[float] = array("d")
         self._words: list[str] = []
         self._rows: list[int] = []
+        self._only_numbers = True
+        self.column, self.unit, self.decimal = (1, ""), "row", "."
 
-    def add(self, value: Any, row: int, column: int, name: str) -> None:
+    def add(self, value: Any, row: int) -> None:
         """A text or a number; None where there is none."""
         if value is None or (isinstance(value, str) and is_missing(value)):
-            raise not_a_number(self._where, row, column, name or "the target", "")
-        number = _number(value) if isinstance(value, str) else float(value)
-        if self._words or self._classes is not None or (number is None and not self._numbers):
-            self._words.append(value.strip() if isinstance(value, str) else f"{value:g}")
+            raise not_a_number(self._where, row, *self.column, "", unit=self.unit)
+        number = number_of(value, self.decimal) if isinstance(value, str) else float(value) if np.isfinite(value) else None
+        if number is None and (self._labels is False or (self._numbers and not self._labels)):
+            cure = "the first row has a number there; if all are classes, pass labels=True (--task classification)"
+            cure = other_mark(str(value), self.decimal) or (cure if self._numbers and self._labels is None else "targets are numbers")
+            raise not_a_number(self._where, row, *self.column, str(value), cure, self.unit)
+        if number is not None and self._words and self._classes is None and self._labels is None:
+            rule = f"{self._place(row)}, must be a word, as {self.unit} {self._rows[0]} has one"
+            cure = "if all are classes, pass labels=True (--task classification)"
+            raise DataError(explain(self._where, rule, str(value)[:40], cure))
+        self._only_numbers &= number is not None
+        if number is None or self._classes is not None or self._labels:
+            self._words.append(normalised(value) if isinstance(value, str) else _shortest(value))
             self._rows.append(row)
-        elif number is None or not np.isfinite(number):
-            raise not_a_number(self._where, row, column, name, str(value), "the first row has a number there")
-        else:
+        if number is not None:
             self._numbers.append(number)
 
     def labelled(self) -> tuple[Any, tuple[str, ...]]:
         """The numbers; or labels and the classes' names."""
-        if not self._words:
+        if self._classes is None and self._only_numbers:
             return np.frombuffer(self._numbers, np.float64), ()
         named = tuple(sorted(set(self._words))) if self._classes is None else self._classes
         labels = {name: label for label, name in enumerate(named)}
         unknown = next((place for place, word in enumerate(self._words) if word not in labels), None)
         if unknown is not None:
-            rule, got = f"row {self._rows[unknown]}, the target must be one of the classes {listed(named)}", repr(self._words[unknown][:40])
-            raise DataError(explain(self._where, rule, got))
+            rule = f"{self._place(self._rows[unknown])}, must be one of the classes {listed(named)}"
+            raise DataError(explain(self._where, rule, repr(self._words[unknown][:40])))
         return np.array([labels[word] for word in self._words], np.int64), named
+
+    def _place(self, row: int) -> str:
+        return f"{self.unit} {row}, " + (f"the target {self.column[1]!r}" if self.column[1] else f"the target, column {self.column[0]}")
+
+
+def _shortest(value: float) -> str:
+    """A number as a class's name: whole ones without a point."""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def _check_width(where: str, inputs: int) -> None:
@@ -321,15 +410,16 @@ def _check_count(where: str, rows: int, dropped: int) -> None:
         raise DataError(explain(where, "must hold at least one row", f"none, as {dropped} were left out" if dropped else "none"))
 
 
-def _places(where: str, fields: Sequence[str], target: str | None, wanted: tuple[str, ...] | None, targets: int) -> list[int]:
+def _places(where: str, fields: Sequence[str], wanted: _Wanted, targets: int) -> list[int]:
     """Where the target, if there are ``targets``, and the inputs are; a `DataError` for one that is not there, or twice."""
     if not fields:
         raise DataError(explain(where, "must have columns", "none"))
-    chosen = [fields[0] if target is None else target][:targets]
-    inputs = [name for name in fields if name not in chosen] if wanted is None else list(wanted)
+    chosen = [fields[0] if wanted.target is None else wanted.target][:targets]
+    inputs = [name for name in fields if name not in chosen] if wanted.columns is None else list(wanted.columns)
     for name in (*chosen, *inputs):
-        if list(fields).count(name) != 1:
-            got = "more than one" if name in fields else listed(list(map(repr, fields)))
+        places = [str(place) for place, other in enumerate(fields, 1) if other == name]
+        if len(places) != 1:
+            got = f"more than one: columns {listed(places)}" if places else listed(list(map(repr, fields)))
             raise DataError(explain(where, f"must have one column {name!r}", got[:400]))
     return [list(fields).index(name) for name in (*chosen, *inputs)]
 
@@ -339,6 +429,7 @@ def _checked_names(name: str, value: Sequence[str] | None) -> tuple[str, ...] | 
     if unchecked is None:
         return None
     texts = [*cast("Sequence[object]", unchecked)] if isinstance(unchecked, list | tuple) else []
-    if not texts or not all(isinstance(text, str) for text in texts) or len(set(texts)) < len(texts):
+    kept = [normalised(text) for text in texts if isinstance(text, str)]
+    if not texts or len(set(kept)) < len(texts):
         raise ArgumentError(explain("read_table", f"{name} must be a list of different names", repr(value)[:80]), name)
-    return tuple(map(str, texts))
+    return tuple(kept)

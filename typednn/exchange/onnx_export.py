@@ -16,6 +16,7 @@ Source: the operators of ONNX's standard, opset 17, github.com/onnx/onnx/blob/ma
 from __future__ import annotations
 
 import copy
+import json
 import math
 import os
 import shutil
@@ -54,11 +55,14 @@ class Out(NamedTuple):
 Row: TypeAlias = "Callable[..., Out | Traced]"
 
 
-def export_onnx(model: Module, path: str | os.PathLike[str], inputs: Any = None, *, channels_first: bool = False) -> Path:
+def export_onnx(
+    model: Module, path: str | os.PathLike[str], inputs: Any = None, *, channels_first: bool = False, names: Sequence[str] = ()
+) -> Path:
     """Write ``model``, in eval, into an ONNX file that gives the same numbers to 1e-5; the path of the file.
 
     ``inputs`` is an example batch, one array or several, which a model needs that declares no input. ``channels_first``: images and
-    outputs that are images are batch, channels, height, width in the file.
+    outputs that are images are batch, channels, height, width in the file. ``names`` are those of a classifier's outputs, in their order;
+    they become the file's metadata ``names``, a list in JSON.
 
     An `ArgumentError` names a layer or an operation without a counterpart, and refuses a model whose file would give other numbers;
     then nothing is written. `MissingExtra` without the package ``onnx``.
@@ -76,6 +80,8 @@ def export_onnx(model: Module, path: str | os.PathLike[str], inputs: Any = None,
     for node in found.nodes:
         file.add(node)
     whole = file.finish(found.output)
+    if names:
+        onnx.helper.set_model_props(whole, {"names": json.dumps(list(names))})
     if file.bytes <= INLINE:
         content = whole.SerializeToString()
         _check(model, place, batch, lambda: opened_onnx(content), channels_first)

@@ -11,7 +11,7 @@ says in words what was decided.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from typednn.arrays import is_floating
 from typednn.data.table import ENDINGS
@@ -19,6 +19,7 @@ from typednn.errors import ArgumentError, explain
 from typednn.recipes.catalogue import RECIPES
 from typednn.recipes.plan import samples_of
 from typednn.recipes.recipe import Recipe, TaskName
+from typednn.recipes.running import outputs_of
 from typednn.recipes.samples import NAMES, Samples, is_image_folder, load_tables
 from typednn.recipes.texts import TINY_SHAKESPEARE
 
@@ -34,13 +35,17 @@ def choose(
     target: str | None = None,
     task: TaskName | None = None,
     seed: int | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     announce: Callable[[str], object] | None = None,
 ) -> tuple[Recipe, Samples]:
     """A recipe for data, and the data: ``model``, or one for their kind, with sizes, optimizer and schedule that suit them.
 
     ``data`` is a name, a folder, a table, or two tables to train and to test. Of a table ``target`` is the column to learn, by default the
     first, and ``task`` is by default what it holds (`load_tables`). A ``model`` whose sizes are written down keeps all that it says.
-    ``seed`` draws the part to test, where the data have none.
+    ``seed`` draws the part to test, where the data have none. ``header``, ``delimiter`` and ``decimal`` say how a CSV file is written, as
+    `typednn.data.read_table` has them; how it was read is told in ``Samples.told``.
     """
     files = [data] if isinstance(data, str) else list(data)
     if not all(is_table(file) for file in files) or len(files) not in (1, 2):
@@ -50,6 +55,11 @@ def choose(
             raise ArgumentError(
                 explain("--target", "names a column of a table", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}")
             )
+        for name, value in (("header", header), ("delimiter", delimiter), ("decimal", decimal)):
+            if value is not None:
+                raise ArgumentError(
+                    explain(f"--{name}", "says how a table is written", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}"), name
+                )
         recipe = model or RECIPES[_model_of(files[0])]
         if task is not None:
             recipe = recipe.changed({"task": task})
@@ -60,7 +70,17 @@ def choose(
         task = task or recipe.task
     known = None if task is None else recipe.changed({"task": task}).made_task()
     test = files[1] if len(files) == 2 else None
-    samples = load_tables(files[0], test, known, target=target, seed=recipe.seed if seed is None else seed)
+    samples = load_tables(
+        files[0],
+        test,
+        known,
+        target=target,
+        seed=recipe.seed if seed is None else seed,
+        header=header,
+        delimiter=delimiter,
+        decimal=decimal,
+        outputs=None if "classes" in recipe.adapts else outputs_of(recipe.model()),
+    )
     found: TaskName = "regression" if is_floating(samples.y.dtype) else "classification"
     if found != recipe.task:
         recipe = recipe.changed({"task": found})

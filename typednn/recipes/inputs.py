@@ -5,20 +5,22 @@ CSV, Parquet and Arrow hold an input per row, in named columns where the trainin
 text. Numbers have the range of the training data: 0 to 255 for images.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn.arrays import is_number
-from typednn.data import read_columns, read_inputs, read_npy, read_text
+from typednn.data import read_inputs, read_npy, read_text
+from typednn.data.dialect import names_in
 from typednn.data.images import Resize
-from typednn.data.table import ENDINGS
+from typednn.data.table import ENDINGS, columns_of
 from typednn.errors import DataError, explain
 from typednn.files import path_of
-from typednn.recipes.samples import Floats, read_numbers, without_words
+from typednn.recipes.samples import Floats
 
 
 def inputs_of(
@@ -29,10 +31,12 @@ def inputs_of(
     invert: bool = False,
     resize: Resize = True,
     columns: Sequence[str] = (),
+    layout: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[npt.NDArray[Any], str]:
-    """Inputs (n, *shape) of a file, and a remark where an image looks unlike the training data; `DataError` where they do not fit.
+    """Inputs (n, *shape) of a file, and a remark: how a table was read, or that an image looks unlike the training data.
 
-    ``resize`` is how images were brought to their size, ``columns`` are the names of the inputs, where the training data had them.
+    ``resize`` is how images were brought to their size, ``columns`` are the names of the inputs, where the training data had them, and
+    ``layout`` is how a CSV file is written, where that was said (`typednn.recipes.samples.layout_of`). `DataError` where they do not fit.
     """
     path = path_of("inputs_of", path)
     if tokens:
@@ -40,23 +44,28 @@ def inputs_of(
             rule = "a model of texts reads files whose names end in .txt"
             raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
         return read_text(path, shape[0]), ""
-    inputs: Floats = np.asarray(_images(path, shape, invert, resize) if len(shape) == 3 else _rows(path, shape, columns), np.float32)
+    read, told = (
+        (_images(path, shape, invert, resize, layout.get("header")), "") if len(shape) == 3 else _rows(path, shape, columns, layout)
+    )
+    inputs: Floats = np.asarray(read, np.float32)
     if not np.isfinite(inputs).all():
         raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))
-    return inputs, _dark_on_light(inputs) if path.suffix.lower() == ".png" and shape[-1] == 1 and not invert else ""
+    dark = path.suffix.lower() == ".png" and shape[-1] == 1 and not invert
+    return inputs, _dark_on_light(inputs) if dark else told
 
 
-def _images(path: Path, shape: tuple[int, ...], invert: bool, resize: Resize) -> Any:
-    return without_words(lambda header: read_inputs(path, *shape, resize=resize, invert=invert, header=header))
+def _images(path: Path, shape: tuple[int, ...], invert: bool, resize: Resize, named: bool | None) -> Any:
+    header = int(path.suffix.lower() == ".csv" and (names_in(path) if named is None else named))
+    return read_inputs(path, *shape, resize=resize, invert=invert, header=header)
 
 
-def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str]) -> Any:
-    if columns and path.suffix.lower() in ENDINGS:
-        return read_columns(path, columns)
-    if path.suffix.lower() == ".npy":
-        rows: npt.NDArray[Any] = read_npy(path)
-    elif path.suffix.lower() == ".csv":
-        rows = read_numbers(path)
+def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str], layout: Mapping[str, Any]) -> tuple[Any, str]:
+    told, kind = "", path.suffix.lower()
+    if kind in ENDINGS and (columns or kind == ".csv"):
+        rows: npt.NDArray[Any]
+        rows, told = columns_of(path, columns or None, **(layout if kind in (".csv", ".tsv") else {}))
+    elif kind == ".npy":
+        rows = read_npy(path)
     else:
         raise DataError(
             explain(str(path), "a model of rows reads NPY, CSV, Parquet and Arrow, told by the file's name", repr(path.suffix or path.name))
@@ -67,7 +76,7 @@ def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str]) -> Any:
         raise DataError(
             explain(str(path), f"must hold rows of {shape[0]} numbers", f"{rows.dtype} of shape {rows.shape}", "leave the label out")
         )
-    return rows
+    return rows, told
 
 
 def _dark_on_light(images: npt.NDArray[Any]) -> str:

@@ -1,6 +1,6 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
-``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32
+``{"format": 6, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32
 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
 "targets": {"mean", "deviation"} of a regression's}``
 """
@@ -19,17 +19,19 @@ import numpy as np
 from typednn.arrays import is_floating
 from typednn.config.model_config import ModelConfig
 from typednn.data import ImageFiles, image_size
+from typednn.data.labels import normalised
 from typednn.data.text import TOKENS
 from typednn.errors import ArgumentError, ConfigError, DataError, explain
 from typednn.files import opened, parsed
 from typednn.recipes.recipe import Recipe, from_json
-from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, load_data, load_tables
+from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, layout_of, load_data, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
 from typednn.tasks import Regression
 
-FORMAT = 5  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models; 5 images in files
+FORMAT = 6  # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6 ``drop_last``
 FILE = "recipe.json"
+_KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
 VOCABULARY = "vocabulary"  # the folder of a language model's, in the run's
 
@@ -127,8 +129,16 @@ def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str]
     Images in a folder are brought to the size that the recipe's model reads, in colour where it reads three channels.
     """
     if "train" in data:
-        chosen = {"target": data.get("target"), "seed": int(data.get("seed", "0"))}
-        return load_tables(data["train"], data.get("test"), recipe.made_task(), **chosen)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        outputs = None if data.get("numbered") == "true" else _KEPT
+        return load_tables(
+            data["train"],
+            data.get("test"),
+            recipe.made_task(),
+            target=data.get("target"),
+            seed=int(data.get("seed", "0")),
+            outputs=outputs,
+            **layout_of(data),
+        )
     if recipe.task == "language":
         return load_text(data["name"], recipe.vocabulary, recipe.validation, announce)
     folder = Path(data["name"])
@@ -204,6 +214,7 @@ def read_plan(folder: Path) -> Plan:
         before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
+        before |= {"drop_last": False} if version < 6 else {}
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
             recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))
@@ -214,8 +225,8 @@ def read_plan(folder: Path) -> Plan:
             int(saved["checksum"]),
             _scaling(scaling),
             tuple(map(int, saved["shape"])),
-            tuple(map(str, saved["names"])),
-            tuple(map(str, saved["columns"] if version >= 5 else ())),
+            tuple(normalised(str(name)) for name in saved["names"]),
+            tuple(normalised(str(name)) for name in (saved["columns"] if version >= 5 else ())),
             _scaling(saved["targets"]) if version >= 5 else Scaling(),
         )
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:

@@ -22,6 +22,7 @@ from typednn.config.model_config import ModelConfig
 from typednn.config.registry import OPTIMIZERS
 from typednn.config.values import key_written, written
 from typednn.data import augmentations
+from typednn.data.batches import batches_in
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
@@ -58,6 +59,7 @@ class Recipe:
     fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
     augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 2}]``
     balance           whether each class is drawn as often as any other (`typednn.data.Loader`)
+    drop_last         whether the rows of an epoch that fill no batch are left out (`typednn.data.Loader`)
     workers           threads that read and change the next batches
     image             the height and width of images from a folder, for a model that reads any size; None for their own, up to 64
     vocabulary        of a language model: ``characters``, ``gpt2``, ``nina`` or a folder, as `typednn.recipes.texts` has it
@@ -94,6 +96,7 @@ class Recipe:
     adapts: tuple[Literal["classes", "image", "shape"], ...] = ()
     augment: Sequence[str | Mapping[str, Any]] = ()
     balance: bool = False
+    drop_last: bool = False
     workers: int = 1
     image: int | None = None
     vocabulary: str = ""
@@ -127,6 +130,7 @@ class Recipe:
             got = f"loss {self.loss}, smoothing {self.smoothing:g}, vocabulary {self.vocabulary!r}"
             raise ArgumentError(explain(where, rule, got, "such as vocabulary=characters"), "task")
         flag(where, "balance", self.balance)
+        flag(where, "drop_last", self.drop_last)
         if self.augment and self.task == "language":
             raise ArgumentError(explain(where, "augment changes images", "a language model", "leave it out"), "augment")
         if self.balance and self.task != "classification":
@@ -153,14 +157,14 @@ class Recipe:
 
     def epochs_for(self, rows: int) -> int:
         """The number of epochs for ``rows`` training samples."""
-        batches = -(-rows // self.batch_size)
+        batches = batches_in(rows, self.batch_size, drop_last=self.drop_last)
         if self.max_steps is not None:
             return -(-self.max_steps // -(-batches // self.accumulate))
         return max(self.epochs, -(-self.least_steps // batches))
 
     def steps_for(self, rows: int) -> int:
         """The number of steps for ``rows`` training samples."""
-        batches = -(-rows // self.batch_size)
+        batches = batches_in(rows, self.batch_size, drop_last=self.drop_last)
         return self.epochs_for(rows) * -(-batches // self.accumulate) if self.max_steps is None else self.max_steps
 
     def config(self, steps: int = 1000) -> str:

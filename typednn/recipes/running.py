@@ -156,6 +156,7 @@ def _trained(
         transform=(lambda x: scaling(x).reshape(len(x), *sizes)) if recipe.augment else scaling,
         workers=recipe.workers,
         balance=recipe.balance,
+        drop_last=recipe.drop_last,
         augment=[
             replace(change, classes=outputs_of(model)) if isinstance(change, MixUp) else change for change in augmentations(recipe.augment)
         ],

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from typednn.data import (
     Characters,
     Dataset,
     ImageFiles,
-    NotANumber,
     Pixels,
     Table,
     Tokenizer,
@@ -29,7 +28,6 @@ from typednn.data import (
     load_pixels,
     mnist_pixels,
     open_image_folder,
-    read_csv,
     read_image_folder,
     read_table,
     read_text_folder,
@@ -39,7 +37,7 @@ from typednn.data import (
 from typednn.data.class_folders import inside, part_folders
 from typednn.data.dataset import first_images, moments
 from typednn.data.text import TOKENS, padded
-from typednn.errors import ArgumentError, DataError, explain
+from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.random import PCG32
 from typednn.tasks import Classification, Language, Regression
 
@@ -48,10 +46,10 @@ Labels: TypeAlias = npt.NDArray[np.int64]
 Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | ImageFiles
 
 AnyTask: TypeAlias = Classification | Language | Regression
-Numbers = TypeVar("Numbers")
 _LABELS = Classification()
 
 NAMES: tuple[str, ...] = ("auto", *DATASETS)
+LAYOUT: tuple[str, ...] = ("header", "delimiter", "decimal")  # how a CSV file is written: arguments of `typednn.data.read_table`
 TEST_SHARE = 0.2  # of data that have no test part of their own
 IN_MEMORY = 1 << 29  # bytes of pixels, up to which images are decoded once; more are decoded anew in each epoch
 MEASURED = 1000  # images in files whose mean and deviation stand for all
@@ -80,6 +78,8 @@ class Samples:
     """How many samples at the end of ``x`` are a validation part of their own; 0 where a share is drawn."""
     columns: tuple[str, ...] = ()
     """The names of a table's inputs, if it has them."""
+    told: str = ""
+    """How a table was read, in a line: names, delimiter, decimal mark, target, task and classes."""
     source: Mapping[str, str] = field(default_factory=dict[str, str])
     """How a run finds the data again: the arguments of `load_data` (``name``, …) or of `load_tables` (``train``, …), as texts."""
 
@@ -304,24 +304,47 @@ def _same_classes(folder: Path, train: tuple[str, ...], test: tuple[str, ...]) -
 
 
 def load_tables(
-    train: str | Path, test: str | Path | None = None, task: AnyTask | None = _LABELS, *, target: str | None = None, seed: int = 0
+    train: str | Path,
+    test: str | Path | None = None,
+    task: AnyTask | None = _LABELS,
+    *,
+    target: str | None = None,
+    seed: int = 0,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    outputs: int | None = None,
 ) -> Samples:
     """Tables in CSV, Parquet or Arrow files (`typednn.data.read_table`), to train and to test, or one of which a part is kept apart.
 
     ``target`` is the name of the target's column, by default the first; the other columns are the inputs. For a classification, the
     default, targets are words, or whole numbers from 0; for a regression any numbers. A task that is None is what the targets look like: a
-    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Without ``test`` a fifth
-    of the rows, of each class, is the test part, drawn by ``seed``.
+    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Words of which most occur
+    once are refused then. Without ``test`` a fifth of the rows, of each class, is the test part, drawn by ``seed``.
+
+    Whole numbers that are not 0, 1, … are numbered, and are the names of their classes. ``outputs`` are those of a model whose sizes are
+    written down: labels below it are the model's own, and are kept; others are numbered if they are as many, else refused. ``header``,
+    ``delimiter`` and ``decimal`` are those of `typednn.data.read_table`, for both files. ``Samples.told`` says how they were read.
     """
-    table = read_table(train, target=target)
-    task = task or (_LABELS if table.names or _are_labels(table.y) else Regression())
+    layout: dict[str, Any] = {"header": header, "delimiter": delimiter, "decimal": decimal}
+    layout = {name: value for name, value in layout.items() if value is not None}
+    table = read_table(train, target=target, labels=True if isinstance(task, Classification) else None, **layout)
+    guessed, task = task is None, task or (_LABELS if table.names or _are_labels(table.y) else Regression())
     y = targets_of(train, table, task)
     kinds = len(np.unique(y))
-    if isinstance(task, Classification) and not table.names and len(y) > 20 and 2 * kinds > len(y):
+    if isinstance(task, Classification) and (guessed or not table.names) and len(y) > 20 and 2 * kinds > len(y):
         rule = f"a classification's target{f' {table.target!r}' if table.target else ''} repeats a few labels"
-        raise DataError(explain(str(train), rule, f"{kinds:,} different numbers in {len(y):,} rows", "learn them with --task regression"))
-    source = {"train": str(Path(train).resolve())}
-    source |= {} if target is None else {"target": target}
+        got = f"{kinds:,} different {'words' if table.names else 'numbers'} in {len(y):,} rows"
+        got += f", such as {table.names[0][:40]!r}" if table.names else ""
+        cure = "if they are classes, --task classification" if table.names else "learn them with --task regression"
+        raise DataError(explain(str(train), rule, got, cure))
+    names = table.names
+    if isinstance(task, Classification) and not names:
+        y, names = _numbered(train, table, y, outputs)
+    source = {"train": str(Path(train).resolve())} | ({} if target is None else {"target": target})
+    source |= {name: str(value).lower() if value is header else str(value) for name, value in layout.items()}
+    source |= {"numbered": "true"} if names and not table.names else {}
+    told = _told(table, task, names, guessed, kinds)
     name = Path(train).name
     if test is None:
         source["seed"] = str(seed)
@@ -329,13 +352,47 @@ def load_tables(
         rows, apart = split(classes, TEST_SHARE, seed=seed)
         where = f"{train}, of which {len(apart):,} rows are kept apart to test"
         x, tested = np.asarray(table.x, np.float32), np.asarray(table.x[apart], np.float32)
-        return Samples(name, where, x[rows], y[rows], tested, y[apart], table.names, columns=table.columns, source=source)
+        return Samples(name, where, x[rows], y[rows], tested, y[apart], names, columns=table.columns, source=source, told=told)
     source["test"] = str(Path(test).resolve())
-    other = read_table(test, target=target, columns=None if target is None else table.columns, names=table.names or None)
+    columns, labels = None if target is None else table.columns, None if table.names else False
+    other = read_table(test, target=target, columns=columns, names=table.names or None, labels=labels, **layout)
     if table.x.shape[1] != other.x.shape[1]:
         raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{table.x.shape[1]} and {other.x.shape[1]}"))
-    (x, tested), test_y = (np.asarray(part.x, np.float32) for part in (table, other)), targets_of(test, other, task)
-    return Samples(name, f"{train} and {test}", x, y, tested, test_y, table.names, columns=table.columns, source=source)
+    (x, tested), test_y = (np.asarray(part.x, np.float32) for part in (table, other)), targets_of(test, other, task, names)
+    if other.told != table.told:
+        told += f"; {Path(test).name}: {other.told}"
+    return Samples(name, f"{train} and {test}", x, y, tested, test_y, names, columns=table.columns, source=source, told=told)
+
+
+def layout_of(data: Mapping[str, str]) -> dict[str, Any]:
+    """How the tables of a run are written, where that was said: the arguments ``header``, ``delimiter`` and ``decimal`` of `read_table`."""
+    return {name: data[name] == "true" if name == "header" else data[name] for name in LAYOUT if name in data}
+
+
+def _numbered(path: str | Path, table: Table, y: Labels | Floats, outputs: int | None) -> tuple[Labels, tuple[str, ...]]:
+    """Labels as they are, and no names, where they are 0, 1, … or a model's own; else the numbers of those that occur, and their names."""
+    found, labels = np.unique(y, return_inverse=True)
+    if len(found) == found[-1] + 1 or (outputs is not None and found[-1] < outputs):
+        return np.asarray(y, np.int64), ()
+    if outputs is not None and len(found) != outputs:
+        rule = f"{_named(table)}, labels must be 0 to {outputs - 1}, as the model gives {outputs} numbers"
+        row = int(np.argmax(y >= outputs))
+        raise DataError(
+            explain(str(path), rule, f"{y[row]:g} in {table.place(row)}", "give the model as many outputs as there are classes")
+        )
+    return np.asarray(labels, np.int64), tuple(str(int(label)) for label in found)
+
+
+def _named(table: Table) -> str:
+    return f"the target {table.target!r}" if table.target else "the target, column 1"
+
+
+def _told(table: Table, task: AnyTask, names: tuple[str, ...], guessed: bool, kinds: int) -> str:
+    """How a table was read, in a line: the file, the target, the task, the classes."""
+    kind, other = ("words", "") if table.names else ("whole numbers", "; --task regression learns them as numbers" if guessed else "")
+    classes = f"{kind}, {kinds} classes{f': {listed(names)}' if names else ''}{other}"
+    held = classes if isinstance(task, Classification) else "numbers, a regression"
+    return f"{f'{table.told}; ' if table.told else ''}{_named(table)}: {held}"
 
 
 def _are_labels(y: npt.NDArray[Any]) -> bool:
@@ -344,29 +401,27 @@ def _are_labels(y: npt.NDArray[Any]) -> bool:
     return len(found) > 1 and found[0] in (0, 1) and found[-1] <= 100 and bool((np.diff(found) == 1).all())
 
 
-def targets_of(path: str | Path, table: Table, task: AnyTask) -> Labels | Floats:
-    """The targets of a table, in the form of the task; a `DataError` where they do not fit it."""
-    if not table.names:
-        return task.column(str(path), np.asarray(table.y, np.float64))
-    if not isinstance(task, Classification):
-        rule = f"the target{f' {table.target!r}' if table.target else ''} must be numbers, for a regression"
-        raise DataError(explain(str(path), rule, f"words, such as {table.names[0]!r}", "choose another column, or a classification"))
-    return np.asarray(table.y, np.int64)
+def targets_of(path: str | Path, table: Table, task: AnyTask, names: tuple[str, ...] = ()) -> Labels | Floats:
+    """The targets of a table, in the form of the task; a `DataError` where they do not fit it.
 
-
-def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
-    """The matrix in a CSV file, without a first line of words."""
-    return without_words(lambda header: read_csv(path, header=header))
-
-
-def without_words(read: Callable[[int], Numbers]) -> Numbers:
-    """The numbers of a CSV file. ``read`` gets the number of lines to skip, which is 1 where the first line holds words."""
-    try:
-        return read(0)
-    except NotANumber as error:
-        if error.row != 1:
-            raise
-        return read(1)
+    ``names`` are those of classes that were numbered, where the table's targets are numbers.
+    """
+    if table.names:
+        if not isinstance(task, Classification):
+            rule = f"{_named(table)} must be numbers, for a regression"
+            raise DataError(explain(str(path), rule, f"words, such as {table.names[0]!r}", "choose another column, or a classification"))
+        return np.asarray(table.y, np.int64)
+    y: Labels | Floats = task.column(str(path), _named(table), np.asarray(table.y, np.float64), table.place)
+    if not names:
+        return y
+    known = np.array([int(name) for name in names])
+    labels = np.searchsorted(known, y).clip(max=len(known) - 1)
+    wrong = known[labels] != y
+    if wrong.any():
+        row = int(wrong.argmax())
+        rule = f"{_named(table)} must be one of the classes {listed(names)}"
+        raise DataError(explain(str(path), rule, f"{y[row]:g} in {table.place(row)}"))
+    return np.asarray(labels, np.int64)
 
 
 def _of(name: str, data: Dataset | Pixels, where: str, names: tuple[str, ...]) -> Samples:

@@ -14,13 +14,14 @@ import numpy as np
 from typednn.data import Characters, Tokenizer, read_image_folder, read_table, read_vocabulary
 from typednn.data.class_folders import part_folders
 from typednn.data.images import Resize
+from typednn.data.table import ARROW
 from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.layer import FirstChain
 from typednn.models import GPT2
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import VOCABULARY, Plan, read_plan, samples_of
 from typednn.recipes.running import Report, computed, learned_part, outputs_of, reported, which, write_results
-from typednn.recipes.samples import Samples, targets_of
+from typednn.recipes.samples import Samples, layout_of, targets_of
 from typednn.recipes.texts import load_text
 from typednn.runs import Run
 from typednn.tasks import Answer, Estimate, Language
@@ -36,10 +37,26 @@ def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) ->
     return plan, model
 
 
-def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["best", "latest"] | None = None) -> tuple[Report, Samples]:
-    """The report on the run's own test set, which is also written into its folder, or on other data; and those samples."""
+def evaluate_run(
+    run: str | Path,
+    data: str | None = None,
+    weights: Literal["best", "latest"] | None = None,
+    *,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+) -> tuple[Report, Samples]:
+    """The report on the run's own test set, which is also written into its folder, or on other data; and those samples.
+
+    ``header``, ``delimiter`` and ``decimal`` say how a CSV file of other data is written (`typednn.data.read_table`); by default as was
+    said of the training data.
+    """
+    if data is None and (header, delimiter, decimal) != (None, None, None):
+        raise ArgumentError(
+            explain("eval", "header, delimiter and decimal say how other data are written", "no data", "add data=... (--data)")
+        )
     plan, model = opened(run, weights)
-    samples = plan.samples() if data is None else _others(Path(run), data, plan)
+    samples = plan.samples() if data is None else _others(Path(run), data, plan, _layout(plan, header, delimiter, decimal))
     running, sizes = computed(model, fused=plan.recipe.fuse)
     shaped = samples.shaped(*sizes)
     plan.task.check(f"data {samples.name!r}", samples.test_y, outputs_of(model))
@@ -50,8 +67,19 @@ def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["bes
     return report, samples
 
 
-def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = False) -> list[Answer | Estimate]:
-    """The predictions of the run's model for all inputs in the files: images, NPY, CSV, Parquet and Arrow without labels, IDX."""
+def predict(
+    run: str | Path,
+    files: Sequence[str | Path],
+    *,
+    invert: bool = False,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+) -> list[Answer | Estimate]:
+    """The predictions of the run's model for all inputs in the files: images, NPY, CSV, Parquet and Arrow without labels, IDX.
+
+    ``header``, ``delimiter`` and ``decimal`` say how CSV files are written, as in `evaluate_run`.
+    """
     plan, model = opened(run)
     if isinstance(plan.task, Language):
         raise ArgumentError(explain(str(run), "predict labels inputs", "a language model", "typednn generate RUN --prompt TEXT"))
@@ -61,8 +89,9 @@ def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = Fals
     shape = sample.sizes if tokens else plan.shape
     resize: Resize = "crop" if "image" in plan.data else True  # as the training images were
     columns = plan.columns if "target" in plan.data else ()
+    layout = _layout(plan, header, delimiter, decimal)
     for file in files:
-        inputs, remark = inputs_of(file, shape, tokens=tokens, invert=invert, resize=resize, columns=columns)
+        inputs, remark = inputs_of(file, shape, tokens=tokens, invert=invert, resize=resize, columns=columns, layout=layout)
         answers.extend(plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark))
     return answers
 
@@ -77,15 +106,29 @@ def language_model(run: str | Path, weights: Literal["best", "latest"] | None = 
     return speaker, read_vocabulary(Path(run) / VOCABULARY)
 
 
-def _others(run: Path, data: str, plan: Plan) -> Samples:
+def _layout(plan: Plan, header: bool | None, delimiter: str | None, decimal: str | None) -> dict[str, Any]:
+    """How CSV files are written, where it is said, or was of the training data."""
+    said: dict[str, Any] = {"header": header, "delimiter": delimiter, "decimal": decimal}
+    return layout_of(plan.data) | {name: value for name, value in said.items() if value is not None}
+
+
+def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any]) -> Samples:
     if isinstance(plan.task, Language):
         samples = load_text(data, str(run / VOCABULARY), 0.0)
         return replace(samples, test_x=samples.x, test_y=samples.y)
     if Path(data).is_file():
         columns = plan.columns if "target" in plan.data else None
-        table = read_table(data, target=plan.data.get("target"), columns=columns, names=plan.names or None)
-        x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task)
-        return Samples(Path(data).name, data, x, y, x, y)
+        numbered = plan.data.get("numbered") == "true"
+        table = read_table(
+            data,
+            target=plan.data.get("target"),
+            columns=columns,
+            names=None if numbered else plan.names or None,
+            labels=None if plan.names and not numbered else False,
+            **({} if Path(data).suffix.lower() in ARROW else layout),
+        )
+        x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task, plan.names if numbered else ())
+        return Samples(Path(data).name, data, x, y, x, y, told=table.told)
     place = Path(data)
     if "image" in plan.data and place.is_dir() and not part_folders(place):  # nothing of it was trained on: all of it is measured
         height, width, channels = plan.shape

@@ -1,6 +1,6 @@
 """Classification: each sample belongs to one of several classes; ``y`` holds their numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from typednn.arrays import is_integer
 from typednn.backends import to_numpy
 from typednn.data import one_hot
-from typednn.data.labels import checked_labels, whole_numbers
+from typednn.data.labels import checked_labels, names_of, whole_numbers
 from typednn.kernels import softmax
 from typednn.metrics import ClassificationReport
 from typednn.runs.shown import Mistakes, worst_mistakes
@@ -71,16 +71,15 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
             total += int(counts.sum())
         return {"accuracy": right / max(total, 1)}
 
-    def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        return whole_numbers(
-            where, "the first column holds labels, whole numbers from 0", column, "put the label into the first column", first=1
-        )
+    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[np.int64]:
+        rule = f"{name} must hold labels, whole numbers from 0, or words"
+        return whole_numbers(where, rule, column, "choose another column with target=... (--target), or a regression", place)
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
         checked_labels(where, "labels", y, outputs)
 
     def report(self, prediction: Any, y: npt.NDArray[Any]) -> ClassificationReport:
-        return ClassificationReport.from_scores(prediction, y, self.names)
+        return ClassificationReport.from_scores(prediction, y, names_of(self.names, prediction.shape[1]) if self.names else ())
 
     def shown(self, x: npt.NDArray[Any], y: npt.NDArray[Any], prediction: Any) -> Mistakes | None:
         """The worst mistakes, of images."""
@@ -89,7 +88,7 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
     def answers(self, file: str, prediction: Any, remark: str) -> list[Answer]:
         shares: Any = softmax.forward(prediction) if self.scores else prediction
         classes = prediction.shape[1]
-        names = (*self.names, *map(str, range(len(self.names), classes)))[:classes]
+        names = names_of(self.names, classes)
         labels = [(row, int(np.argmax(row))) for row in np.asarray(shares, np.float64).tolist()]
         return [
             Answer(file, index, label, names[label], dict(zip(names, row, strict=True)), remark)

@@ -1,6 +1,6 @@
 """Language: which token of a text comes next, at each of its positions; ``y`` holds the inputs, moved by one."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Never, final
 
@@ -56,7 +56,7 @@ class Language(RecipeTask[LanguageReport, Never]):
             tokens += int(counts.sum())
         return LanguageReport(tokens, summed / max(tokens, 1), right / max(tokens, 1), length)
 
-    def column(self, where: str, column: npt.NDArray[np.float64]) -> Never:
+    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> Never:
         raise ArgumentError(explain(where, "a language model learns from a text or a file of tokens", "a CSV file", "give --data TEXT"))
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:

@@ -1,6 +1,6 @@
 """Regression: the model approximates one number or several for each sample; ``y`` holds them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -60,7 +60,7 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
         report = RegressionReport.from_batches((self.in_units(prediction), _as_rows(y, prediction)) for prediction, y in batches)
         return {"mse": report.mse, "mae": report.mae, "r2": report.r2}
 
-    def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[np.float32]:
         return np.asarray(column, np.float32)
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:

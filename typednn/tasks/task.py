@@ -1,6 +1,6 @@
 """Protocols of tasks. `typednn.training.fit` uses `Task`, and of texts `SpokenTask`; recipes use `RecipeTask`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -41,8 +41,8 @@ class SpokenTask(Task, Protocol):
 class RecipeTask(Task, Protocol[Report, Answered]):
     """A task that also reads data, reports and predicts."""
 
-    def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """``y`` from the first column of a CSV file; a `DataError` where it does not fit the task."""
+    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[Any]:
+        """``y`` from the target's column of a table; a `DataError` that tells the ``place`` of a row that does not fit the task."""
         ...
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
