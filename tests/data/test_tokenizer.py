@@ -160,6 +160,35 @@ def test_any_text_comes_back(own: Tokenizer, text: str) -> None:
     assert own.decode(own.encode(f"{text}<pad>{text}", ["<pad>"])) == f"{text}<pad>{text}"
 
 
+def _holding(own: Tokenizer, special: list[str]) -> Tokenizer:
+    return Tokenizer({**own.vocab, **{name: len(own) + place for place, name in enumerate(special)}}, own.merges)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_special_tokens_of_any_characters(own: Tokenizer, data: st.DataObject) -> None:
+    """C-D9, C-D10: they stand for the text of their names, letters of Latin-1 too, which as characters of the vocabulary are bytes."""
+    letters = st.one_of(st.sampled_from("<>|‹é»ÿĠĊaθ日𝄞"), st.characters(exclude_categories=["Cs"]))
+    names = st.text(letters, min_size=1, max_size=6).filter(lambda name: name not in own.vocab)
+    special = data.draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    tokenizer, text = _holding(own, special), data.draw(Unicode)
+    for name in special:
+        token = tokenizer.vocab[name]
+        assert tokenizer.bytes_of(token) == name.encode()
+        assert tokenizer.decode([token]) == name
+        assert token in tokenizer.encode(name, [name])
+    mixed = text.join(special)
+    assert tokenizer.decode(tokenizer.encode(mixed, special)) == mixed
+    assert tokenizer.decode(tokenizer.encode(mixed)) == mixed
+
+
+@pytest.mark.parametrize("name", ["‹é>", "<é>", "ÿ|", "<日本>", " x"])
+def test_special_tokens_of_a_training(name: str) -> None:
+    tokenizer = train_tokenizer(TEXT, 280, special=["<|endoftext|>", name])
+    assert tokenizer.decode(tokenizer.encode(f"é{name}é", [name])) == f"é{name}é"
+    assert tokenizer.encode(name, [name]).tolist() == [1]
+
+
 def test_tokens_as_they_stand(own: Tokenizer) -> None:
     """C-D9."""
     assert own.tokens(own.encode(" the")) == ["Ġthe"]
@@ -232,6 +261,15 @@ def test_an_empty_line_ends_the_merges(own: Tokenizer, tmp_path: Path) -> None:
         (lambda own: read_tokenizer("", pattern="gpt2"), "must be the name of a file or folder"),
         (lambda own: train_tokenizer("text", 300), "texts are several, got a str"),
         (lambda own: train_tokenizer(["text"], 256), "vocab_size"),
+        (
+            lambda own: train_tokenizer(TEXT, 300, special=["é"]),
+            "a special token is no byte, and nothing that merges of the texts make, got 'é'",
+        ),
+        (lambda own: train_tokenizer(TEXT, 300, special=["Ġthe"]), "nothing that merges of the texts make, got 'Ġthe'"),
+        (lambda own: train_tokenizer(TEXT, 300, special="<pad>"), "special are texts, each of one character at least.*got '<pad>'"),
+        (lambda own: train_tokenizer(TEXT, 300, special=["<\ud800>"]), r"of whole Unicode characters, got '<\\ud800>'"),
+        (lambda own: train_tokenizer(TEXT, 300, special=[""]), "each of one character at least"),
+        (lambda own: _holding(own, ["<\ud800>"]), r"vocab's tokens are whole Unicode characters, got '<\\ud800>'"),
     ],
 )
 def test_mistakes_are_told(own: Tokenizer, call: Any, says: str) -> None:
