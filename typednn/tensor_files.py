@@ -114,7 +114,7 @@ def write_tensors(path: Path, arrays: Mapping[str, Any], metadata: Mapping[str, 
 def unpacked(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays in the content of a safetensors file; a `ValueError` where it is damaged, or holds numbers that NumPy has not."""
     try:
-        parts = safetensors.deserialize(content)
+        parts: Any = safetensors.deserialize(content)  # type: ignore[no-untyped-call, unused-ignore]
     except safetensors.SafetensorError as error:
         raise ValueError(str(error)) from None
     arrays: dict[str, np.ndarray[Any, Any]] = {}
