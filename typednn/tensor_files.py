@@ -114,12 +114,12 @@ def write_tensors(path: Path, arrays: Mapping[str, Any], metadata: Mapping[str, 
 def unpacked(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays in the content of a safetensors file; a `ValueError` where it is damaged, or holds numbers that NumPy has not."""
     try:
-        parts: Any = safetensors.deserialize(content)  # type: ignore[no-untyped-call, unused-ignore]
+        parts = _deserialized(content)
     except safetensors.SafetensorError as error:
         raise ValueError(str(error)) from None
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, part in parts:
-        kind, shape, numbers = str(part["dtype"]), [*part["shape"]], part["data"]
+        kind, shape, numbers = str(part["dtype"]), tuple(part["shape"]), part["data"]
         if kind not in DTYPES:
             raise ValueError(f"{name!r} is {kind}, which NumPy has not")
         arrays[name] = _widened(numbers, shape) if kind == "BF16" else np.frombuffer(numbers, DTYPES[kind]).reshape(shape)
@@ -129,6 +129,10 @@ def unpacked(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
 def _widened(numbers: bytes, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     """BF16 as float32, of which it is the upper half."""
     return (np.frombuffer(numbers, "<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
+
+
+def _deserialized(content: bytes) -> list[tuple[str, dict[str, Any]]]:
+    return safetensors.deserialize(content)  # type: ignore[no-untyped-call, unused-ignore]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 def _safe_open(path: Path) -> Any:

@@ -12,14 +12,14 @@ import json
 import random
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from typednn.arrays import IntArray1
 from typednn.data.vocabulary import END, Vocabulary, token_of
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import opened, path_of
+from typednn.files import as_object, opened, path_of
 
 SEED: Final = 1337
 SHARDS: Final = 10  # to train on
@@ -69,8 +69,9 @@ def _stories(path: Path, limit: int | None) -> list[str]:
     if not isinstance(listed, list) or not listed:
         raise DataError(explain(str(path), "must be a list of stories in JSON, of one at least", "something else"))
     stories: list[str] = []
-    for place, each in enumerate(listed):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        story: Any = each.get("story") if isinstance(each, dict) else None  # pyright: ignore[reportUnknownMemberType]
+    for place, each in enumerate(cast("list[object]", listed)):
+        table = as_object(each)
+        story: object = None if table is None else table.get("story")
         if not isinstance(story, str):
             raise DataError(explain(f"{path}, story {place}", 'must be an object with a text under "story"', "none"))
         stories.append(story)

@@ -32,7 +32,7 @@ def read_tokens(path: str | Path, kind: Kind = "int32", *, limit: int | None = N
     """The tokens of a file, read-only: int32 and uint16 mapped from the disk, uint64 read, as int64. A `DataError` where it is cut off."""
     chosen = choice("read_tokens", "kind", kind, tuple(_WIDTHS))
     with opened("read_tokens", path, limit) as file:
-        width = _WIDTHS[chosen]
+        width = _WIDTHS[kind]
         if file.size == 0 or file.size % width:
             raise DataError(explain(file.where, f"must be whole numbers of {width} bytes, one at least", f"{file.size:,} bytes"))
         if chosen != "uint64":

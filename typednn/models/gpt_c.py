@@ -78,7 +78,7 @@ def _header(file: File) -> tuple[IntArray1, dict[str, int]]:
     header = np.frombuffer(bytes(file.exactly(file.stream, 4 * HEADER)), "<i4")
     if header[0] != MAGIC:
         raise DataError(explain(f"{where}, field 0", f"must be {MAGIC}", str(header[0]), "this is no model of gpt.c"))
-    sizes = dict(zip(_NAMES, (int(number) for number in header[1:6]), strict=True))
+    sizes: dict[str, int] = dict(zip(_NAMES, (int(number) for number in header[1:6]), strict=True))
     for field, (name, size) in enumerate(sizes.items(), 1):
         if not 1 <= size <= _MOST:
             raise DataError(explain(f"{where}, field {field}", f"{name} must be 1 to {_MOST}", str(size)))
