@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import numpy as np
 import safetensors
@@ -132,7 +132,8 @@ def _widened(numbers: bytes, shape: Sequence[int]) -> np.ndarray[Any, Any]:
 
 
 def _deserialized(content: bytes) -> list[tuple[str, dict[str, Any]]]:
-    return safetensors.deserialize(content)  # type: ignore[no-untyped-call, unused-ignore]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    parts: Any = safetensors.deserialize(content)  # type: ignore[no-untyped-call, unused-ignore]
+    return cast("list[tuple[str, dict[str, Any]]]", parts)
 
 
 def _safe_open(path: Path) -> Any:
