@@ -348,8 +348,8 @@ MUTANTS = [
     mutant(
         "The prompt is read in one pass",
         "typednn/models/generation.py",
-        "            scores, state = model.read(_on(model, unread), state)\n",
-        "            for token in unread.T:\n                scores, state = model.step(_on(model, token), state)\n",
+        "                read, state = model.read(_on(model, unread), state)\n",
+        "                for token in unread.T:\n                    read, state = model.step(_on(model, token), state)\n",
         "tests/models/test_generation.py::test_a_prompt_is_read_at_once",
     ),
     mutant(

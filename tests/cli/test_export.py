@@ -13,8 +13,10 @@ import safetensors.numpy
 from onnx.reference import ReferenceEvaluator
 
 from typednn import Input, load
+from typednn.data import read_token_table, train_tokenizer
+from typednn.exchange import load_bin, load_json
 from typednn.layers import Linear
-from typednn.models import lenet5
+from typednn.models import GPT2, lenet5, read_gpt_c, save_gpt2
 from typednn.recipes.using import opened
 
 Command = Callable[..., Any]
@@ -126,3 +128,43 @@ def test_to_pytorch(at_once: Command, trained: tuple[Path, Any], tmp_path: Path)
     peer.load_state_dict(torch.load(tmp_path / "m.pt", weights_only=True))
     x = np.random.default_rng(0).standard_normal((3, 4), np.float32)
     assert np.abs(peer(torch.from_numpy(x)).detach().numpy() - opened(trained[0])[1].eval().forward(x)).max() < 1e-5
+
+
+def test_a_gpt2_for_gpt_c(at_once: Command, tmp_path: Path) -> None:
+    """G-C8, G-C9, G-F3: Hugging Face's folder as gpt.c's files, those as NumPy's, and a file of ``model.save``."""
+    tokenizer, model = train_tokenizer(["the the"], 258), GPT2(258, 6, 8, 1, 2, rng=np.random.default_rng(0))
+    save_gpt2(model, tmp_path / "hf")
+    tokenizer.save(tmp_path / "hf")
+    done = at_once("export", "hf", "--to", "gpt.c", "--output", "model.bin")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "model.bin\nmodel.tokenizer.bin\n", "")
+    read, steps = read_gpt_c(tmp_path / "model.bin")
+    assert steps == 0
+    assert all(np.array_equal(array, read.named_parameters()[name]) for name, array in model.named_parameters().items())
+    table, end = read_token_table(tmp_path / "model.tokenizer.bin")
+    assert (table, end) == (tuple(tokenizer.bytes_of(token) for token in range(258)), tokenizer.vocab["<|endoftext|>"])
+    assert at_once("export", "model.bin", "--to", "npz").returncode == 0
+    with np.load(tmp_path / "model.npz") as arrays:
+        assert np.array_equal(arrays["0.h.copies.0.c_fc.weight"], model.h.copies[0].c_fc.weight)  # type: ignore[attr-defined]
+    assert at_once("export", "model.bin", "--to", "typednn").returncode == 0
+    done = at_once("export", "model.safetensors", "--to", "gpt.c", "--output", "again.bin")
+    assert (done.returncode, done.stdout) == (0, "again.bin\n")
+    assert done.stderr == "no table of tokens was written: it needs the model's vocabulary, got none beside the weights\n"
+    assert (tmp_path / "again.bin").read_bytes() == (tmp_path / "model.bin").read_bytes()
+    (Input(2) >> Linear(2, 1)).init(np.random.default_rng(0)).save(tmp_path / "linear.safetensors")
+    _refused(
+        at_once("export", "linear.safetensors", "--to", "gpt.c"), "--to gpt.c: is for a GPT-2, got linear.safetensors, which is another"
+    )
+    _refused(at_once("export", "hf", "--to", "gpt.c", "--weights", "best"), "--weights: chooses between the weights of a run, got hf")
+
+
+def test_json_and_raw_numbers(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """Z-Y3: of a run; read back they are its numbers."""
+    _, model = opened(trained[0])
+    for to, name, read in (("json", "model-1.json", load_json), ("bin", "model-1.params.bin", load_bin)):
+        done = at_once("export", trained[0], "--to", to)
+        assert (done.returncode, done.stdout) == (0, f"{name}\n"), done.stderr
+        _, fresh = opened(trained[0])
+        fresh.init(np.random.default_rng(5))
+        again = read(tmp_path / name, fresh.as_chain())
+        assert [array.tobytes() for array in again.state_dict().values()] == [array.tobytes() for array in model.state_dict().values()]
+    _refused(at_once("export", trained[0], "--to", "gpt.c"), "must be the run of a language model, got a classification")

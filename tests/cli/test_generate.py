@@ -135,6 +135,21 @@ def test_a_run(at_once: Command, tmp_path: Path) -> None:
     assert done.stderr == "typednn generate: mlp: must be the run of a language model, got a classification; typednn predict uses it\n"
 
 
+def test_weights_that_are_not_finite(at_once: Command, letters: Path) -> None:
+    """No text of them, whatever is asked for: one line that names the parameter, and exit code 1."""
+    model = model_of(len(LETTERS))
+    model.ln_f.bias[3] = np.nan
+    save_gpt2(model, letters)
+    for more in ((), ("--temperature", "0"), ("--top", "3"), ("--dtype", "int8"), ("--prompt", "cat")):
+        done = at_once("generate", letters, "--prompt", "the", *more)
+        assert done.returncode == 1
+        assert done.stdout == ("" if "--top" in more else "the\n")
+        named = "" if "int8" in more else ', as the parameter "ln_f.bias" holds such numbers'
+        cure = "use weights from before the training diverged, or train anew"
+        expected = f"typednn generate: generate: the scores of the next token must be finite, got NaN{named}; {cure}\n"
+        assert done.stderr == expected
+
+
 def test_fewer_bits(at_once: Command, letters: Path) -> None:
     """The greedy text is that of `compact`, which other tests compare with what its matrices stand for."""
     model, prompt = load_gpt2(letters), Characters(LETTERS).encode("the")[None]

@@ -1,13 +1,15 @@
 """typednn tokens: the published tokens, gpt.c's files, mistakes."""
 
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from typednn.data import Characters, read_token_table, read_tokenizer, read_tokens, train_tokenizer
+from typednn.data import Characters, read_tiny_stories, read_token_table, read_tokenizer, read_tokens, train_tokenizer
 
 Command = Callable[..., Any]
 
@@ -56,7 +58,7 @@ def test_table(at_once: Command, gpt2: Path, tmp_path: Path) -> None:
     assert at_once("tokens", "encode", "--tokenizer", "tokenizer.bin", "[8643]", "--eot").stdout == "[50256, 8643]\n"
     done = at_once("tokens", "encode", "--tokenizer", "tokenizer.bin", "ANTONIO")
     assert done.returncode == 1
-    assert "got 'ANTONIO'; a table of tokens reads no text: for text give --tokenizer a folder" in done.stderr
+    assert "got 'ANTONIO'; a table of tokens reads no text: for text give a folder" in done.stderr
 
 
 def test_tiny_shakespeare(at_once: Command, gpt2: Path, tmp_path: Path) -> None:
@@ -73,6 +75,32 @@ def test_tiny_shakespeare(at_once: Command, gpt2: Path, tmp_path: Path) -> None:
     ]
     done = at_once("tokens", "file", "--tokenizer", gpt2, text, "all.bin")
     assert done.stdout == "all.bin: 338,025 tokens\n"
+
+
+def test_a_text_in_latin_1(at_once: Command, small: Path, tmp_path: Path) -> None:
+    """G-D22: a book of a byte per letter; its first tokens are held out, here 7 rather than 34,068."""
+    text = "d\u00e9terminant d'une matrice carr\u00e9e: d\u00e9t\n" * 3
+    (tmp_path / "book.tex").write_bytes(text.encode("latin-1").replace(b"\n", b"\r\n"))
+    files = ("book.tex", "train.bin", "val.bin")
+    done = at_once("tokens", "file", "--tokenizer", small, *files, "--val", "7", "--encoding", "latin-1")
+    tokens = read_tokenizer(small).encode(text)
+    assert (done.returncode, done.stdout) == (0, f"train.bin: {len(tokens) - 7} tokens\nval.bin: 7 tokens\n"), done.stderr
+    np.testing.assert_array_equal(read_tokens(tmp_path / "train.bin"), tokens[7:])
+    np.testing.assert_array_equal(read_tokens(tmp_path / "val.bin"), tokens[:7])
+    done = at_once("tokens", "file", "--tokenizer", small, *files, "--val", "7")
+    assert "book.tex: must be UTF-8, got another byte at 1" in done.stderr
+
+
+def test_stories(at_once: Command, small: Path, tmp_path: Path) -> None:
+    """G-D23: the tokens of `read_tiny_stories`, in files of their own."""
+    for number in range(2):
+        (tmp_path / f"data0{number}.json").write_text(json.dumps([{"story": f"a {number}"}, {"story": "b"}]))
+    done = at_once("tokens", "file", "--tokenizer", small, tmp_path, "train.bin", "val.bin")
+    assert (done.returncode, done.stdout) == (0, "train.bin: 6 tokens\nval.bin: 6 tokens\n"), done.stderr
+    for name, part in zip(("train.bin", "val.bin"), read_tiny_stories(tmp_path, read_tokenizer(small)), strict=True):
+        np.testing.assert_array_equal(read_tokens(tmp_path / name), part)
+    done = at_once("tokens", "file", "--tokenizer", small, tmp_path, "train.bin")
+    assert "tokens file: takes TinyStories' folder, TRAIN.bin and VAL.bin, got 2 files" in done.stderr
 
 
 def test_a_file_of_characters(at_once: Command, letters: Path, tmp_path: Path) -> None:
@@ -110,7 +138,10 @@ def test_between_texts(at_once: Command, small: Path, tmp_path: Path, text: str,
         ("decode [-1]", "tokens decode: tokens are 0 to 3, got -1"),
         ("table a.bin b.bin", "tokens table: takes one file, OUT.bin, got 2 files"),
         ("table a.bin", "vocab.json: must be a readable file, got No such file"),
-        ("file text.txt", "tokens file: takes TEXT.txt OUT.bin, or with --val N TEXT.txt TRAIN.bin VAL.bin, got 1 files"),
+        (
+            "file text.txt",
+            "tokens file: takes TEXT.txt OUT.bin, or with --val N TEXT.txt TRAIN.bin VAL.bin, got 1 files",
+        ),
         ("file text.txt a.bin --val 2", "got 2 files"),
         ("file text.txt a.bin b.bin", "got 3 files"),
         ("file text.txt a.bin b.bin --val 3", "text.txt: must have more than 3 tokens, got 3"),

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from typednn.data import train_tokenizer, write_token_table, write_tokens
+from typednn.models import GPT2, read_gpt_c, write_gpt_c
+from typednn.recipes.using import language_model
+
 Command = Callable[..., Any]
 
 
@@ -79,6 +83,8 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     done = typednn(*train)
     assert done.returncode == 0, done.stderr
     assert "2,064 tokens of 18 kinds to train on, 230 to test" in done.stderr
+    small: GPT2 = GPT2(18, 8, 8, 1, 2)
+    assert f"gpt2: a GPT-2 that learns to write a text\nmodel: {small.num_parameters():,} parameters\n" in done.stderr
     assert re.search(
         r"^step 20  validation loss \d\.\d+  validation perplexity \S+  validation token_accuracy \S+$", done.stderr, re.MULTILINE
     )
@@ -93,6 +99,53 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     _refused(typednn("train", "gpt2", "--data", "nowhere.txt"), "--data: expects a text", "'nowhere.txt'")
     _refused(typednn("train", "gpt2", "--from", "nowhere"), "nowhere: must be a folder with config.json and model.safetensors")
     _refused(typednn("generate", "here", "--prompt", "é"), "'é' at 0")
+
+
+def test_gpt_cs_files(at_once: Command, tmp_path: Path) -> None:
+    """G-C1, G-C2, G-C9, G-F1, G-F2, G-F3: its model is trained on with its files of tokens, used, and written again with its table."""
+    tokenizer = train_tokenizer(["the cat sat on the mat"] * 3, 262)
+    tokens = tokenizer.encode("the cat sat on the mat, and the cat. " * 30)
+    (tmp_path / "tokens").mkdir()
+    write_tokens(tmp_path / "tokens" / "train.bin", tokens)
+    write_tokens(tmp_path / "tokens" / "val.bin", tokens[:50])
+    model: GPT2 = GPT2(len(tokenizer), 8, 8, 1, 2, rng=np.random.default_rng(0))
+    write_gpt_c(model, tmp_path / "start.bin", steps=3)
+    write_token_table(tokenizer, tmp_path / "table.bin")
+    more = ("--data", "tokens", "--set", "max_steps=2", "--set", "evaluate_every=1", "--set", "fuse=false", "-q")
+    done = at_once("train", "gpt2", "--from", "start.bin", *more, "--run", "run")
+    _refused(
+        done, f"start.bin: needs the vocabulary of the model's {len(tokenizer)} tokens, got none beside it; give --set vocabulary=FOLDER"
+    )
+    done = at_once("train", "gpt2", "--from", "start.bin", *more, "--run", "run", "--set", "vocabulary=table.bin")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "vocabulary" / "tokenizer.bin").read_bytes() == (tmp_path / "table.bin").read_bytes()
+
+    done = at_once("export", "run", "--to", "gpt.c")
+    assert (done.returncode, done.stdout) == (0, "run.bin\nrun.tokenizer.bin\n"), done.stderr
+    written, steps = read_gpt_c(tmp_path / "run.bin")
+    trained, _ = language_model(tmp_path / "run")
+    assert steps == 2
+    assert all(np.array_equal(array, written.named_parameters()[name]) for name, array in trained.named_parameters().items())
+    assert not np.array_equal(written.wte.weight, model.wte.weight)
+    np.testing.assert_allclose(written.wte.weight, model.wte.weight, atol=0.01)  # two steps of AdamW from there
+    assert (tmp_path / "run.tokenizer.bin").read_bytes() == (tmp_path / "table.bin").read_bytes()
+
+    drawn = ("--prompt-tokens", "[5, 6]", "--temperature", "0", "--max-tokens", "4", "-q")
+    texts = [at_once("generate", "run", *drawn), at_once("generate", "run.bin", "--tokenizer", "run.tokenizer.bin", *drawn)]
+    assert texts[0].stdout == texts[1].stdout != ""
+    done = at_once(
+        "train", "gpt2", "--from", "run.bin", "--data", "tokens/train.bin", "--set", "vocabulary=table.bin", *more[2:], "--run", "on"
+    )
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "book.txt").write_text("the cat sat on the mat " * 20)
+    done = at_once("train", "gpt2", "--from", "run.bin", "--data", "book.txt", "--set", "vocabulary=table.bin", "--run", "no")
+    _refused(done, "vocabulary: book.txt is a text, and needs one that makes tokens of it, got gpt.c's table, which reads no text")
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "run.bin").rename(tmp_path / "beside" / "m.bin")
+    tokenizer.save(tmp_path / "beside")
+    done = at_once("train", "gpt2", "--from", "beside/m.bin", "--data", "book.txt", *more[2:], "--run", "texts")
+    assert done.returncode == 0, done.stderr
+    _refused(at_once("train", "gpt2", "--from", "tokens/train.bin"), "field 0: must be 20240415, got ", "this is no model of gpt.c")
 
 
 def test_settings_are_kept(at_once: Command, files: Path, tmp_path: Path) -> None:

@@ -26,14 +26,19 @@ def test_round_trips(tmp_path_factory: pytest.TempPathFactory, tokens: list[int]
     np.testing.assert_array_equal(read_tokens(file, "uint64"), tokens)
     file.write_bytes(2 * file.read_bytes())
     np.testing.assert_array_equal(read_tokens(file, "uint64"), 2 * tokens)
+    halves = [token % 65_536 for token in tokens]
+    write_tokens(file, np.array(halves), "uint16")
+    assert file.read_bytes() == struct.pack(f"<{len(tokens)}H", *halves)
+    np.testing.assert_array_equal(read_tokens(file, "uint16"), halves)
 
 
-def test_int32_is_mapped(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "width"), [("int32", 4), ("uint16", 2)])
+def test_a_file_is_mapped(tmp_path: Path, kind: Any, width: int) -> None:
     """A file of 4 GB, a hole, takes no memory; nothing can be written into it."""
     with (tmp_path / "large.bin").open("wb") as file:
         file.truncate(1 << 32)
-    tokens = read_tokens(tmp_path / "large.bin")
-    assert (len(tokens), tokens[-1]) == (1 << 30, 0)
+    tokens = read_tokens(tmp_path / "large.bin", kind)
+    assert (len(tokens), tokens[-1]) == ((1 << 32) // width, 0)
     with pytest.raises(ValueError, match="read-only"):
         tokens[0] = 1
 
@@ -43,6 +48,7 @@ def test_int32_is_mapped(tmp_path: Path) -> None:
     [
         ("int32", b"", "whole numbers of 4 bytes, one at least, got 0 bytes"),
         ("int32", b"12345", "got 5 bytes"),
+        ("uint16", b"123", "whole numbers of 2 bytes, one at least, got 3 bytes"),
         ("uint64", b"1234", "whole numbers of 8 bytes"),
         ("uint64", struct.pack("<3Q", 5, 1, 2), "part at byte 0 must have the 5 tokens that it says, got 2"),
         ("uint64", struct.pack("<4Q", 1, 1, 1 << 63, 2), "part at byte 16 must have"),
@@ -62,8 +68,10 @@ def test_what_is_no_token_is_not_written(tmp_path: Path, tokens: list[Any]) -> N
     assert not list(tmp_path.iterdir())
 
 
-def test_a_kind_is_one_of_two(tmp_path: Path) -> None:
-    other: Any = "uint16"
+def test_a_kind_is_one_of_three(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="tokens are 0 to 65535, got 65536"):
+        write_tokens(tmp_path / "tokens.bin", np.array([65_536]), "uint16")
+    other: Any = "uint8"
     with pytest.raises(ArgumentError, match="kind"):
         write_tokens(tmp_path / "tokens.bin", np.array([1]), other)
 

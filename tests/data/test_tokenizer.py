@@ -8,6 +8,7 @@ import json
 import os
 import re
 import unicodedata
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,64 @@ def test_published_ids(gpt2: Tokenizer, text: str, ids: list[int]) -> None:
     assert gpt2.decode(ids) == text
 
 
+# What texts of people and of machines hold: joined signs, marks, other scripts and digits, blanks of every kind, controls.
+ODD = [
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1e9\U0001f1ea \u2764\ufe0f",
+    "e\u0301 \u0928\u092e\u0938\u094d\u0924\u0947 \u05e9\u05dc\u05d5\u05dd \u4f60\u597d\u3002\u3053\u3093\u306b\u3061\u306f",
+    "\u0663\u0664 \u2163 \u00bd x\u00b2 12a3 1_000 3.14e-5",
+    "it's it'S we'll I'd they've 'tis 'S''s ' s",
+    "  a   b\t\tc \n\n d\r\ne \u00a0f\u2003g\u3000\u200bh  ",
+    "\x00\x01\x1c\x1f\x7f\x85\ufeff\ufffd\ufffe",
+    "<|endoftext|> __init__(self): return {'a': [1, 2]}  # ok!!!",
+    "\u00e9\u00df\u0130\u0131\ufb01\u01c5 \u0391\u03b8\u03ae\u03bd\u03b1 \u041c\u043e\u0441\u043a\u0432\u0430 \U00010400\U0001d11e",
+    " ",
+    "\n",
+    "   ",
+    "a" * 300,
+]
+WHITE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+GPT2_CHUNKS = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?[a-z]+| ?[0-9]+| ?[^\sa-z0-9]+|\s+(?!\S)|\s+")
+
+
+def chunks_by_definition(text: str) -> list[str]:
+    """GPT-2's chunks: its pattern on a text in which each character stands for its category."""
+
+    def kind(character: str) -> str:
+        if character in WHITE:
+            return " " if character == " " else "\n"
+        if character in "'stremvld":
+            return character
+        return {"L": "x", "N": "0"}.get(unicodedata.category(character)[0], "!")
+
+    return [text[found.start() : found.end()] for found in GPT2_CHUNKS.finditer("".join(map(kind, text)))]
+
+
+def settled(character: str) -> bool:
+    """Whether its category has been the same since Unicode 3.2, and so is the same in any two libraries."""
+    before = unicodedata.ucd_3_2_0.category(character)
+    return before != "Cn" and before == unicodedata.category(character)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.one_of(
+        st.sampled_from(ODD), st.text(st.one_of(st.sampled_from(" \n'stra1_é"), st.characters(exclude_categories=["Cs"]).filter(settled)))
+    )
+)
+def test_tokens_of_any_text(gpt2: Tokenizer, text: str) -> None:
+    """C-D1: GPT-2's, by the definition of its pattern and of merging, and back."""
+    tokens = gpt2.encode(text)
+    ranks = _ranks(gpt2)
+    expected = [token for chunk in chunks_by_definition(text) for token in by_definition(gpt2, chunk, ranks)]
+    assert tokens.tolist() == expected
+    assert gpt2.decode(tokens) == text
+
+
+@cache
+def _ranks(tokenizer: Tokenizer) -> dict[tuple[str, str], int]:
+    return {pair: rank for rank, pair in enumerate(tokenizer.merges)}
+
+
 def test_published_counts(gpt2: Tokenizer) -> None:
     """C-D4, C-D5, C-R1: a merge's number is 256 and its place."""
     assert (len(gpt2), len(gpt2.merges), gpt2.vocab["Twitter"], gpt2.vocab["Bitcoin"]) == (50257, 50000, 14254, 22614)
@@ -124,9 +183,8 @@ def test_bytes_as_characters() -> None:
     assert [BYTES[byte] for byte in (ord("A"), ord(" "), ord("\n"), 173)] == ["A", "Ġ", "Ċ", "\u0143"]
 
 
-def by_definition(tokenizer: Tokenizer, chunk: str) -> list[int]:
+def by_definition(tokenizer: Tokenizer, chunk: str, ranks: dict[tuple[str, str], int]) -> list[int]:
     """The pair of the lowest rank merges everywhere, from left to right, until no pair is known."""
-    ranks = {pair: rank for rank, pair in enumerate(tokenizer.merges)}
     parts = [BYTES[byte] for byte in chunk.encode()]
     while True:
         known = [pair for pair in pairwise(parts) if pair in ranks]
@@ -147,7 +205,7 @@ def by_definition(tokenizer: Tokenizer, chunk: str) -> list[int]:
 def test_merging_by_definition(own: Tokenizer, text: str) -> None:
     """C-D8."""
     chunks = re.findall(r" ?[^\s]+|\s+(?!\S)|\s+", text)
-    assert own.encode(text).tolist() == [token for chunk in chunks for token in by_definition(own, chunk)]
+    assert own.encode(text).tolist() == [token for chunk in chunks for token in by_definition(own, chunk, _ranks(own))]
 
 
 @settings(max_examples=300, deadline=None)
@@ -158,6 +216,35 @@ def test_any_text_comes_back(own: Tokenizer, text: str) -> None:
     assert own.decode(tokens) == text
     assert b"".join(own.bytes_of(int(token)) for token in tokens).decode() == text
     assert own.decode(own.encode(f"{text}<pad>{text}", ["<pad>"])) == f"{text}<pad>{text}"
+
+
+def _holding(own: Tokenizer, special: list[str]) -> Tokenizer:
+    return Tokenizer({**own.vocab, **{name: len(own) + place for place, name in enumerate(special)}}, own.merges)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_special_tokens_of_any_characters(own: Tokenizer, data: st.DataObject) -> None:
+    """C-D9, C-D10: they stand for the text of their names, letters of Latin-1 too, which as characters of the vocabulary are bytes."""
+    letters = st.one_of(st.sampled_from("<>|‹é»ÿĠĊaθ日𝄞"), st.characters(exclude_categories=["Cs"]))
+    names = st.text(letters, min_size=1, max_size=6).filter(lambda name: name not in own.vocab)
+    special = data.draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    tokenizer, text = _holding(own, special), data.draw(Unicode)
+    for name in special:
+        token = tokenizer.vocab[name]
+        assert tokenizer.bytes_of(token) == name.encode()
+        assert tokenizer.decode([token]) == name
+        assert token in tokenizer.encode(name, [name])
+    mixed = text.join(special)
+    assert tokenizer.decode(tokenizer.encode(mixed, special)) == mixed
+    assert tokenizer.decode(tokenizer.encode(mixed)) == mixed
+
+
+@pytest.mark.parametrize("name", ["‹é>", "<é>", "ÿ|", "<日本>", " x"])
+def test_special_tokens_of_a_training(name: str) -> None:
+    tokenizer = train_tokenizer(TEXT, 280, special=["<|endoftext|>", name])
+    assert tokenizer.decode(tokenizer.encode(f"é{name}é", [name])) == f"é{name}é"
+    assert tokenizer.encode(name, [name]).tolist() == [1]
 
 
 def test_tokens_as_they_stand(own: Tokenizer) -> None:
@@ -251,6 +338,15 @@ def test_an_empty_line_ends_the_merges(own: Tokenizer, tmp_path: Path) -> None:
         (lambda own: read_tokenizer("", pattern="gpt2"), "must be the name of a file or folder"),
         (lambda own: train_tokenizer("text", 300), "texts are several, got a str"),
         (lambda own: train_tokenizer(["text"], 256), "vocab_size"),
+        (
+            lambda own: train_tokenizer(TEXT, 300, special=["é"]),
+            "a special token is no byte, and nothing that merges of the texts make, got 'é'",
+        ),
+        (lambda own: train_tokenizer(TEXT, 300, special=["Ġthe"]), "nothing that merges of the texts make, got 'Ġthe'"),
+        (lambda own: train_tokenizer(TEXT, 300, special="<pad>"), "special are texts, each of one character at least.*got '<pad>'"),
+        (lambda own: train_tokenizer(TEXT, 300, special=["<\ud800>"]), r"of whole Unicode characters, got '<\\ud800>'"),
+        (lambda own: train_tokenizer(TEXT, 300, special=[""]), "each of one character at least"),
+        (lambda own: _holding(own, ["<\ud800>"]), r"vocab's tokens are whole Unicode characters, got '<\\ud800>'"),
     ],
 )
 def test_mistakes_are_told(own: Tokenizer, call: Any, says: str) -> None:

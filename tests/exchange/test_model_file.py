@@ -20,10 +20,11 @@ from tests.layer_cases import CASES, LayerCase
 from typednn import Input, Module, Sequential, load
 from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, NotInitialised, StateDictError, TypednnError
+from typednn.exchange import load_torch
 from typednn.layers import BatchNorm1d, Dropout, Embedding, Flatten, LastStep, Linear, ReLU, Tanh
 from typednn.models import GPT2, LeNet5, lstm_classifier
 from typednn.stack import Stack
-from typednn.tensor_files import read_header
+from typednn.tensor_files import read_header, unpacked
 
 RNG = np.random.default_rng
 same_folder = settings(very_expensive, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -214,13 +215,76 @@ def test_mistakes_in_a_file(name: str, tmp_path: Path) -> None:
     assert str(path) in str(caught.value)
 
 
+def stored(path: Path, dtype: str, arrays: dict[str, Any], metadata: dict[str, str] | None = None) -> Path:
+    """A safetensors file written by hand: of the format's ``dtype``, whose bits ``arrays`` are."""
+    header, place = dict[str, Any]({} if metadata is None else {"__metadata__": metadata}), 0
+    for name, array in arrays.items():
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [place, place + array.nbytes]}
+        place += array.nbytes
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for array in arrays.values()))
+    return path
+
+
 def test_numbers_that_numpy_does_not_have(tmp_path: Path) -> None:
     path = saved((Input(1) >> Linear(1, 1, bias=False)).init(RNG(0)), tmp_path)
-    header = {"0.weight": {"dtype": "BF16", "shape": [1, 1], "data_offsets": [0, 2]}, "__metadata__": read_header("test", path).metadata}
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + b"\0\0")
-    with pytest.raises(StateDictError, match=r"'0\.weight' is BF16, the model float32"):
+    stored(path, "F8_E4M3", {"0.weight": np.zeros((1, 1), np.uint8)}, read_header("test", path).metadata)
+    with pytest.raises(StateDictError, match=r"'0\.weight' is F8_E4M3, the model float32"):
         load(path)
+
+
+def value(bits: int) -> float:
+    """Of a bfloat16, by definition: a sign, 8 bits of an exponent, 7 of a fraction."""
+    sign, exponent, fraction = -1.0 if bits >> 15 else 1.0, bits >> 7 & 255, bits & 127
+    if exponent == 255:
+        return float("nan") if fraction else sign * float("inf")
+    return sign * (fraction / 128 * 2.0**-126 if exponent == 0 else (1 + fraction / 128) * 2.0 ** (exponent - 127))
+
+
+def test_every_bfloat16_is_read_exactly(tmp_path: Path) -> None:
+    """All 65,536, by the format's definition, into float32 and float64; by name and one after the other."""
+    every = np.arange(1 << 16, dtype=np.uint16)
+    bits = {"bias": every[:256], "weight": every.reshape(256, 256)}
+    path = stored(tmp_path / "half.safetensors", "BF16", bits)
+    expected = np.array([value(number) for number in range(1 << 16)])
+    for dtype in (np.float32, np.float64):
+        layer = load(path, Linear(256, 256).astype(dtype))
+        assert layer.dtype == dtype
+        np.testing.assert_array_equal(layer.weight.ravel(), expected)
+        np.testing.assert_array_equal(np.signbit(layer.weight.ravel()), every >> 15 == 1)
+        np.testing.assert_array_equal(layer.bias, expected[:256])
+    np.testing.assert_array_equal(load_torch(path, Linear(256, 256)).weight.ravel(), expected)
+    np.testing.assert_array_equal(unpacked(path.read_bytes())["weight"].ravel(), expected)
+    with pytest.raises(StateDictError, match=r"'weight' is float32, the model float16"):
+        load(path, Linear(256, 256).astype("float16"))
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(DataError, match="must be a whole safetensors file"):
+        load(path, Linear(256, 256))
+
+
+@pytest.mark.parametrize(
+    ("found", "dtype", "fits"),
+    [
+        ("float16", "float32", True),
+        ("float16", "float64", True),
+        ("float32", "float64", True),
+        ("float64", "float32", False),
+        ("float32", "float16", False),
+        ("int32", "float64", False),
+        ("bool", "float32", False),
+    ],
+)
+def test_floats_of_another_precision(found: str, dtype: str, fits: bool, tmp_path: Path) -> None:
+    """What a model's dtype holds exactly becomes that; nothing is rounded."""
+    numbers = RNG(0).standard_normal((2, 3)).astype(found)
+    path = tmp_path / "numbers.safetensors"
+    path.write_bytes(safetensors.numpy.save({"weight": numbers}))
+    layer: Any = Linear(3, 2, bias=False).astype(dtype)
+    if fits:
+        np.testing.assert_array_equal(load(path, layer).weight, numbers.astype(np.float64))
+    else:
+        with pytest.raises(StateDictError, match=f"'weight' is {found}, the model {dtype}"):
+            load(path, layer)
 
 
 def test_nothing_is_allocated_for_a_file_of_other_shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from tests.layer_cases import CASES, LayerCase
 from typednn import Input, Sequential
 from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, MissingExtra, StateDictError
-from typednn.exchange import export_torch, load_torch
+from typednn.exchange import export_torch, load, load_torch
 from typednn.layers import (
     GRU,
     LSTM,
@@ -286,6 +286,25 @@ def test_half_precision_and_a_model_of_blocks(tmp_path: Path) -> None:
     blocks = resnet18(10, image=(8, 8, 3), rng=RNG(0))
     again = load_torch(export_torch(blocks, tmp_path / "m.pt"), resnet18(10, image=(8, 8, 3)))
     assert all(np.array_equal(array, again.state_dict()[name]) for name, array in blocks.state_dict().items())
+
+
+@pytest.mark.parity
+def test_what_pytorch_writes_as_bfloat16(tmp_path: Path) -> None:
+    """By `safetensors.torch`, and what NumPy has no numbers for, in both kinds of files."""
+    import torch
+    from safetensors.torch import save_file
+
+    model, path = Linear(3, 2), tmp_path / "m.safetensors"
+    state = {name: torch.randn(shape).bfloat16() for name, shape in model.parameter_shapes().items()}
+    save_file(state, path)
+    for read in (load_torch(path, Linear(3, 2)), load(path, Linear(3, 2))):
+        assert all(np.array_equal(read.named_parameters()[name], tensor.float().numpy()) for name, tensor in state.items())
+    eighths = {name: tensor.to(torch.float8_e4m3fn) for name, tensor in state.items()}
+    save_file(eighths, path)
+    torch.save(eighths, tmp_path / "m.pt")
+    for name, kind in (("m.safetensors", "F8_E4M3"), ("m.pt", "torch.float8_e4m3fn")):
+        with pytest.raises(StateDictError, match=f"is {kind}, which NumPy has not; convert it"):
+            load_torch(tmp_path / name, model)
 
 
 @pytest.mark.parity

@@ -59,9 +59,7 @@ def test_nested_layers_are_listed_in_the_order_of_their_parts() -> None:
     first, second, last = ["0.weight", "0.bias"], ["0.weight", "0.bias", "1.weight", "1.bias"], ["2.weight", "2.bias"]
     norm = [f"2.{name}" for name in ("weight", "bias")]
     assert list(model.named_parameters()) == [*first, *(f"1.inner.{name}" for name in (*second, *norm, "3.weight")), *last]
-    assert [array.shape for array in model.parameters()] == [
-        *((3, 2), (3,), (3,), (3,), (5, 3), (5,), (5,), (5,), (3, 5), (1, 3), (1,))
-    ]
+    assert [array.shape for array in model.parameters()] == [*((3, 2), (3,), (3,), (3,), (5, 3), (5,), (5,), (5,), (3, 5), (1, 3), (1,))]
 
 
 def test_a_loaded_state_is_a_copy(case: LayerCase) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import observing
-from typednn.errors import ArgumentError
-from typednn.models import GPT2, generate, next_scores, probabilities, stream
+from typednn.errors import ArgumentError, StateError
+from typednn.models import GPT2, compact, generate, next_scores, probabilities, stream
 from typednn.models.generation import _choice
 from typednn.random import XorShift64
 
@@ -149,11 +149,51 @@ def test_the_next_scores_are_those_of_forward(seed: int, time: int) -> None:
         ([[1.0]], {"top_p": 2}, "probabilities: top_p must be a finite number with 0 <= top_p <= 1, got 2"),
         ([1.0], {}, r"scores are \(batch, vocab_size\), got shape \(1,\)"),
         ([[]], {}, r"got shape \(1, 0\)"),
+        ([[0.0], [np.nan]], {}, "each row has scores that are finite, or -inf, got a row whose largest is nan"),
+        ([[0.0, np.inf]], {"temperature": 0}, "got a row whose largest is inf"),
+        ([[-np.inf, -np.inf]], {}, "got a row whose largest is -inf"),
     ],
 )
 def test_probabilities_of_what(scores: Any, options: dict[str, Any], says: str) -> None:
     with pytest.raises(ArgumentError, match=says):
         probabilities(np.array(scores), **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [(name, np.nan) for name in ("wpe.weight", "h.copies.0.attn.in_proj_bias", "h.copies.1.c_fc.weight")]
+    + [(name, number) for name in ("wte.weight", "ln_f.bias") for number in (np.nan, np.inf, -np.inf)],
+)
+def test_scores_that_are_not_finite(name: str, number: float) -> None:
+    """The greedy token of NaN would be 0, in NumPy: the error names the parameter instead, before any token."""
+    model, prompt = model_of(0), np.array([[1, 2]])
+    model.named_parameters()[name].flat[7] = number
+    for call in (
+        lambda: generate(model, prompt, 3, temperature=0),
+        lambda: generate(model, prompt, 3, rng=np.random.default_rng(0)),
+        lambda: next(stream(model, prompt, 3, temperature=0)),
+        lambda: next_scores(model, prompt),
+    ):
+        with pytest.raises(StateError, match=rf'scores of the next token must be finite, got .*, as the parameter "{name}"'):
+            call()
+    assert model.training
+    with pytest.raises(StateError, match="scores of the next token must be finite"):
+        generate(compact(model, "bfloat16"), prompt, 3, temperature=0)
+
+
+def test_scores_that_overflow() -> None:
+    model = model_of(0)
+    model.ln_f.weight[...] = 1e38
+    model.wte.weight[...] *= 1e8
+    with pytest.raises(StateError, match=r"got (NaN|infinity): finite weights, too large for float32"):
+        generate(model, np.array([[1, 2]]), 3, temperature=0)
+    assert len(generate(model.astype("float64"), np.array([[1, 2]]), 3, temperature=0)[0]) == 5
+
+
+def test_a_token_that_is_never_drawn() -> None:
+    scores = np.array([[-np.inf, 0.0, 0.0]])
+    np.testing.assert_array_equal(probabilities(scores), [[0, 0.5, 0.5]])
+    np.testing.assert_array_equal(probabilities(scores, top_k=1, temperature=0.5), [[0, 1, 0]])
 
 
 def test_a_seed_repeats() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import math
 import tracemalloc
 from itertools import pairwise
 from typing import Any
@@ -261,6 +262,47 @@ def test_each_output_of_a_block_is_dropped() -> None:
     np.testing.assert_array_equal(block.backward(next_grad).input, next_grad)
     assert not any(array.any() for name, array in block.backward(next_grad).leaves().items() if name != "input")
     assert np.abs(block.eval().forward(x) - x).min(axis=(0, 1)).max() > 0.1
+
+
+@pytest.mark.parametrize("added", [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0)])
+def test_the_two_dropouts_of_a_block(added: tuple[float, float]) -> None:
+    """Z-D7: each output is kept with probability 0.75, and is then a third larger; of both by itself. The gradients have the same masks."""
+    block: Any = GPT2Block(16, 2, 0.25, rng=np.random.default_rng(0))
+    for array in (block.attn.out_proj_weight, block.c_proj.weight):
+        array[...] = 0.0
+    block.attn.out_proj_bias[...], block.c_proj.bias[...] = added
+    x = np.zeros((40, 50, 16), np.float32)
+    change = block.forward(x)
+    counts = np.round(change * 0.75)
+    np.testing.assert_allclose(change, counts / 0.75, rtol=1e-6)
+    many = sum(added)
+    for kept in range(int(many) + 1):
+        chance = math.comb(int(many), kept) * 0.75**kept * 0.25 ** (many - kept)
+        assert (counts == kept).mean() == pytest.approx(chance, abs=5 * (chance * (1 - chance) / counts.size) ** 0.5)
+    grad = block.backward(np.ones_like(x))
+    summed = grad.c_proj.parameters.bias * added[1] + grad.attn.out_proj_bias * added[0]
+    np.testing.assert_allclose(summed, change.sum(axis=(0, 1), dtype=np.float64), rtol=1e-5)
+
+
+def test_the_derivative_with_dropout() -> None:
+    """Z-D7: along a direction of all parameters, by central differences over the same masks."""
+    model = small(0.3).init(np.random.default_rng(0)).astype("float64")
+    draws = np.random.default_rng(1)
+    tokens, weights = draws.integers(0, 11, (3, 6)), draws.standard_normal((3, 6, 11))
+    for array in model.parameters():
+        array += draws.normal(0.0, 0.3, array.shape)
+    state = {name: array.copy() for name, array in model.state_dict().items()}
+    ways = {name: draws.standard_normal(array.shape) for name, array in model.named_parameters().items()}
+
+    def value(step: float) -> float:
+        moved = {name: array + step * ways[name] if name in ways else array for name, array in state.items()}
+        model.load_state_dict(moved)  # the seeds too, so the masks are the same
+        return float((model.forward(tokens) * weights).sum())
+
+    slope = (value(1e-6) - value(-1e-6)) / 2e-6
+    value(0.0)
+    gradients = model.named_gradients(model.backward(weights))
+    assert slope == pytest.approx(sum((gradients[name] * way).sum() for name, way in ways.items()), rel=1e-6)
 
 
 def trained(checkpointing: bool) -> tuple[Any, list[Any]]:

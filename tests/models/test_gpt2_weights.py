@@ -101,6 +101,22 @@ def test_other_dtypes_become_float32(folder: Path, dtype: Any) -> None:
     np.testing.assert_allclose(read.wte.weight, model().wte.weight, atol=1e-4)
 
 
+def test_bfloat16(folder: Path) -> None:
+    """Each number is float32 whose lower half is 0; as the hub has many models."""
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    halves = {name: (array.view(np.uint32) >> 16).astype("<u2") for name, array in tensors.items()}
+    header, place = dict[str, Any](), 0
+    for name, array in halves.items():
+        header[name] = {"dtype": "BF16", "shape": list(array.shape), "data_offsets": [place, place + array.nbytes]}
+        place += array.nbytes
+    text = json.dumps(header).encode()
+    numbers = b"".join(array.tobytes() for array in halves.values())
+    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + numbers)
+    for own, array in model().named_parameters().items():
+        cut = (array.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+        np.testing.assert_array_equal(load_gpt2(folder).named_parameters()[own], cut, err_msg=own)
+
+
 def swap(name: str, array: Any) -> Callable[[Tensors], Any]:
     return lambda tensors: tensors.update({name: array})
 
@@ -114,7 +130,10 @@ def swap(name: str, array: Any) -> Callable[[Tensors], Any]:
             swap("transformer.h.0.mlp.c_fc.weight", np.zeros((32, 8), np.float32)),
             r"transformer.h.0.mlp.c_fc.weight must have shape \(8, 32\), and has \(32, 8\)",
         ),
-        (swap("transformer.wpe.weight", np.zeros((6, 8), np.int64)), "transformer.wpe.weight must be one of F32, F16, F64, and is I64"),
+        (
+            swap("transformer.wpe.weight", np.zeros((6, 8), np.int64)),
+            "transformer.wpe.weight must be float32, float16, bfloat16 or float64, and is int64",
+        ),
         (swap("lm_head.weight", np.zeros((11, 8), np.float32)), "lm_head.weight must equal wte.weight"),
         (swap("lm_head.weight", np.zeros((10, 8), np.float32)), r"lm_head.weight must have shape \(11, 8\), and has \(10, 8\)"),
         (lambda tensors: tensors.clear(), "n_layer=2 needs 28 tensors, got 0"),

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.data.test_tokenizer import ODD, settled
+from typednn.data import read_tokenizer
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import GPT2, generate, load_gpt2, probabilities, save_gpt2
 from typednn.models.gpt2_weights import _own_name
@@ -63,6 +65,28 @@ def test_scores_and_greedy_text(torch: Any, transformers: Any, tmp_path: Path, s
     prompt, count = tokens[:1, :2], positions - 2
     text = twin.generate(torch.tensor(prompt), max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=0)
     np.testing.assert_array_equal(generate(model, prompt, count, temperature=0), text.numpy())
+
+
+def test_tokens_and_scores_of_any_text(torch: Any, transformers: Any, tmp_path: Path, data_dir: Path) -> None:
+    """C-D1: transformers' tokens of odd texts, and its scores for them, from a folder with GPT-2's vocabulary and random weights."""
+    if not (data_dir / "gpt2-bpe").exists():
+        pytest.skip("needs gpt2-bpe; set TYPEDNN_DATA")
+    theirs = transformers.GPT2Tokenizer.from_pretrained(data_dir / "gpt2-bpe")
+    ours = read_tokenizer(data_dir / "gpt2-bpe")
+    twin = peer(transformers, torch, (50_257, 512, 8, 2, 2))
+    twin.save_pretrained(tmp_path)
+    model = load_gpt2(tmp_path).eval()
+    draws = np.random.default_rng(0)
+    points = [number for number in range(1, 0x30000) if settled(chr(number)) and not 0xD800 <= number < 0xE000]
+    texts = ODD + ["".join(map(chr, draws.choice(points, 20))) for _ in range(40)]
+    for text in texts:
+        tokens = ours.encode(text)
+        assert tokens.tolist() == theirs.encode(text, split_special_tokens=True), ascii(text)
+        with torch.no_grad():
+            expected = twin(torch.tensor(tokens[None].astype(np.int64))).logits.numpy()
+        np.testing.assert_allclose(model.forward(tokens[None]), expected, rtol=0, atol=1e-3)
+    special = ours.encode("a<|endoftext|>b", ["<|endoftext|>"])
+    assert special.tolist() == theirs.encode("a<|endoftext|>b")
 
 
 def test_gradients(torch: Any, transformers: Any, tmp_path: Path) -> None:

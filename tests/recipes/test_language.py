@@ -1,6 +1,7 @@
 """Language models by recipe: texts and token files, training, resuming, what is kept in the run, and mistakes."""
 
 import json
+import random
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -11,12 +12,13 @@ import numpy as np
 import pytest
 
 from tests.recipes.test_settings import VALUES
-from typednn.data import Characters, find, write_tokens
+from typednn.data import Characters, find, read_tiny_stories, train_tokenizer, write_tokens
 from typednn.errors import ArgumentError, DataError, TypednnError
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import GPT2, load_gpt2, save_gpt2
-from typednn.recipes import Recipe, catalogue, evaluate_run, parsed_settings, predict, recipe, resume, train
+from typednn.recipes import Recipe, catalogue, choose, evaluate_run, parsed_settings, predict, recipe, resume, train
 from typednn.recipes.catalogue import PRESETS, gpt2, preset, starting_from
+from typednn.recipes.plan import read_plan
 from typednn.recipes.texts import cleaned, load_text
 from typednn.recipes.using import language_model
 from typednn.reports.html import write_report
@@ -188,6 +190,144 @@ def test_tokens_of_files(tmp_path: Path) -> None:
     assert np.array_equal(nothing_held.test_x, tokens[held:])
 
 
+def test_tokens_of_nanogpt(tmp_path: Path) -> None:
+    """uint16 without a header: found out, told in a line, mapped, and learned to the same bits as the same tokens in int32."""
+    coder, told = Characters(TEXT), list[str]()
+    coder.save(tmp_path / "vocabulary")
+    tokens, vocabulary = coder.encode(TEXT), str(tmp_path / "vocabulary")
+    held = int(len(tokens) * 0.9)
+    for kind in ("int32", "uint16"):
+        (tmp_path / kind).mkdir()
+        write_tokens(tmp_path / kind / "train.bin", tokens[:held], kind)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        write_tokens(tmp_path / kind / "val.bin", tokens[held:], kind)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    samples = load_text(str(tmp_path / "uint16"), vocabulary, 0.1, told.append)
+    assert np.array_equal(samples.x, tokens[:held])
+    assert np.array_equal(samples.test_x, tokens[held:])
+    assert isinstance(samples.x, np.memmap)
+    assert told == [
+        f"{tmp_path / 'uint16' / name}: read as uint16, as nanoGPT has it; --set tokens=int32 reads it otherwise"
+        for name in ("train.bin", "val.bin")
+    ]
+    runs = [
+        train(tiny(vocabulary=vocabulary, max_steps=8), str(tmp_path / kind), run=tmp_path / f"run-{kind}", progress=False)
+        for kind in ("int32", "uint16")
+    ]
+    assert all(np.array_equal(array, weights(runs[1])[name]) for name, array in weights(runs[0]).items())
+    assert str(runs[0].test) == str(runs[1].test)
+    assert str(evaluate_run(tmp_path / "run-uint16", str(tmp_path / "uint16"))[0]) == str(
+        evaluate_run(tmp_path / "run-int32", str(tmp_path / "int32"))[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype", "expected"),
+    [
+        ([1, 2, 3, 1], "<i4", "int32"),
+        ([1, 2, 3, 1], "<u2", "uint16"),
+        ([1, 2, 3], "<u2", "uint16"),
+        ([3, 1, 2, 1, 2, 0], "<u2", "uint16"),
+        ([0, 0, 1, 0], "<i4", "int32"),
+        ([1, 9, 3, 1], "<i4", "token 9; another vocabulary made these tokens"),
+        ([1, 65_537, 65_537, 3], "<i4", "must be tokens of the vocabulary in int32, or in uint16, got what may be either"),
+        ([1, 2, 9], "<u2", "token 9; another vocabulary made these tokens"),
+        ([1, 2, 9, 1], "<u2", "token .*; another vocabulary made these tokens"),
+        ([1, 2, 3], "u1", "must be whole numbers of 4 bytes"),
+    ],
+)
+def test_what_a_file_of_tokens_holds(tmp_path: Path, numbers: list[int], dtype: str, expected: str) -> None:
+    """Read so or refused, by a vocabulary of four tokens; a setting decides what is doubtful."""
+    Characters("abcd").save(tmp_path / "four")
+    path, four = tmp_path / "tokens.bin", str(tmp_path / "four")
+    np.array(numbers, dtype).tofile(path)
+    if expected in ("int32", "uint16"):
+        whole = load_text(str(path), four, 0.0)
+        assert whole.x.tolist() == numbers
+        assert whole.x.dtype == expected
+        assert load_text(str(path), four, 0.0, kind=expected).x.tolist() == numbers  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    else:
+        with pytest.raises(DataError, match=expected):
+            load_text(str(path), four, 0.0)
+
+
+def test_a_setting_says_what_the_tokens_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept in the run, which is resumed with it."""
+    monkeypatch.chdir(tmp_path)
+    Characters("abcd").save("four")
+    np.array([1, 0, 2, 0, 3, 0] * 40, "<u2").tofile("tokens.bin")
+    assert load_text("tokens.bin", "four", 0.0).x.tolist() == [1, 2, 3] * 40
+    assert load_text("tokens.bin", "four", 0.0, kind="uint16").x.tolist() == [1, 0, 2, 0, 3, 0] * 40
+    result = train(tiny(vocabulary="four", tokens="uint16", max_steps=2), "tokens.bin", run="run", progress=False)
+    assert json.loads(Path("run/recipe.json").read_text())["recipe"]["tokens"] == "uint16"
+    assert resume("run", progress=False).history.steps == result.history.steps == 2
+    saved = json.loads(Path("run/recipe.json").read_text())
+    del saved["recipe"]["tokens"]  # as runs before the setting have it
+    Path("run/recipe.json").write_text(json.dumps(saved))
+    assert read_plan(Path("run")).recipe.tokens == "auto"
+    with pytest.raises(ArgumentError, match="tokens is a language model's, got 'uint16'; leave it out, or set task=language"):
+        recipe("mlp").changed({"tokens": "uint16"})
+    with pytest.raises(ArgumentError, match="tokens must be one of 'auto', 'int32', 'uint16', 'uint64', got 'int64'"):
+        tiny(tokens="int64")
+
+
+def stories(folder: Path, shards: dict[int, list[str]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for number, texts in shards.items():
+        table = [{"story": text, "instruction": {"prompt:": "Write."}, "summary": "A cat.", "source": "GPT-4"} for text in texts]
+        (folder / f"data{number:02}.json").write_text(json.dumps(table))
+    return folder
+
+
+def test_tiny_stories(tmp_path: Path) -> None:
+    """G-D23: shard 0 to validate, 1 to 10 to train; each shuffled by its own generator, <|endoftext|> before each story."""
+    tokenizer = train_tokenizer(["the cat sat", "the cat ran"] * 3, 262)
+    end = tokenizer.vocab["<|endoftext|>"]
+    written = {number: [f" the cat {number} sat {place}\n" for place in range(7)] for number in (0, 1, 2, 10, 11)}
+    folder = stories(tmp_path / "stories", written)
+    train_tokens, held = read_tiny_stories(folder, tokenizer)
+
+    def expected(number: int) -> list[int]:
+        order = list(range(7))
+        random.Random(1337 + number).shuffle(order)
+        assert order != list(range(7))
+        return [token for place in order for token in (end, *tokenizer.encode(f"the cat {number} sat {place}").tolist())]
+
+    assert held.tolist() == expected(0)
+    assert train_tokens.tolist() == [*expected(1), *expected(2), *expected(10)]
+    assert (held.dtype, train_tokens.dtype) == (np.int32, np.int32)
+
+    tokenizer.save(tmp_path / "vocabulary")
+    (folder / "data11.json").unlink()
+    found, samples = choose(str(folder), tiny(vocabulary=str(tmp_path / "vocabulary")))
+    assert found.name == "gpt2"
+    assert (samples.x.tolist(), samples.test_x.tolist()) == (train_tokens.tolist(), held.tolist())
+    train(found.changed({"max_steps": 2}), samples, run=tmp_path / "run", source={"name": str(folder)}, progress=False)
+    assert resume(tmp_path / "run", progress=False).history.steps == 2
+
+
+@pytest.mark.parametrize(
+    ("shards", "vocabulary", "message"),
+    [
+        (
+            {1: ["a"], 2: ["b"]},
+            "merges",
+            r"must hold data00.json, to validate on, and one of data01.json to .*, got data01.json, data02.json",
+        ),
+        ({0: ["a"]}, "merges", "must hold data00.json, .*, got data00.json"),
+        ({0: ["a"], 1: []}, "merges", r"data01.json: must be a list of stories in JSON, of one at least, got something else"),
+        ({0: ["a"], 1: ["a", 3]}, "merges", r'data01.json, story 1: must be an object with a text under "story", got none'),
+        ({0: ["a"], 1: ["a"]}, "letters", r"stories begin with <\|endoftext\|>, got a vocabulary without it; --set vocabulary=gpt2"),
+        ({0: ["a"], 1: ["a"]}, "characters", r"vocabulary: stories begin with <\|endoftext\|>, .* got 'characters'; --set vocabulary=gpt2"),
+    ],
+)
+def test_stories_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: Any, vocabulary: str, message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    train_tokenizer(["the cat"], 257).save("merges")
+    Characters("abcd").save("letters")
+    stories(tmp_path / "stories", shards)
+    with pytest.raises((ArgumentError, DataError), match=message):
+        load_text("stories", vocabulary, 0.0)
+
+
 def test_texts_of_a_folder(tmp_path: Path) -> None:
     for name, part in {"b.txt": "dbb", "a.txt": "\ufeffac\r\n", "c.md": "x"}.items():
         (tmp_path / name).write_bytes(part.encode())
@@ -344,7 +484,7 @@ def test_the_vocabulary_is_found_from_anywhere(tmp_path: Path, monkeypatch: pyte
     assert resume(tmp_path / "run", progress=False).history.steps == 3
 
 
-@pytest.mark.parametrize("name", ["vocabulary", "weights", "stride"])
+@pytest.mark.parametrize("name", ["vocabulary", "weights", "stride", "tokens"])
 def test_any_value(text: str, name: str) -> None:
     sentences = []
     for value in VALUES:

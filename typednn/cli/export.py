@@ -1,5 +1,6 @@
 """The command that writes a trained model for other programs: export."""
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -7,49 +8,98 @@ from pathlib import Path
 from typing import Any, Final
 
 from typednn.cli.output import hint, say
+from typednn.data import read_vocabulary
 from typednn.data.labels import names_of
+from typednn.data.token_files import packed
+from typednn.data.vocabulary import END, token_of
 from typednn.errors import ArgumentError, StackError, explain, listed
-from typednn.exchange import export_npz, export_onnx, export_torch, load, save
-from typednn.files import path_of
+from typednn.exchange import export_bin, export_json, export_npz, export_onnx, export_torch, load, save
+from typednn.files import path_of, write_whole
+from typednn.layer import Input
+from typednn.models import write_gpt_c
+from typednn.models.gpt2_weights import CONFIG
+from typednn.models.gpt_c import is_gpt_c
+from typednn.recipes.plan import FILE, VOCABULARY
 from typednn.recipes.running import outputs_of
 from typednn.recipes.samples import Scaling
-from typednn.recipes.using import opened
+from typednn.recipes.using import opened, restored, speaker_in
+from typednn.recipes.weights import vocabulary_beside, weights_at
 from typednn.stack import Stack
 from typednn.tasks import Regression
+from typednn.tasks.language import speaker_of
 
-# What each format's files are called, and what writes them.
+# What each format's files are called, and what writes them; gpt.c's are a model and its vocabulary.
 FORMATS: Final[Mapping[str, tuple[str, Callable[[Any, Path], object]]]] = {
     "onnx": (".onnx", export_onnx),
     "torch": (".torch.safetensors", export_torch),
     "npz": (".npz", export_npz),
     "typednn": (".safetensors", save),
+    "json": (".json", export_json),
+    "bin": (".params.bin", export_bin),
 }
 
 
 def export(options: Namespace) -> int:
-    """Write the model of a run, or of a file of ``model.save``; print the path."""
+    """Write the model of a run, of a file of ``model.save``, or a GPT-2 that `generate` reads; print the path."""
     source = path_of("export", options.source)
-    suffix, write = FORMATS[options.to]
+    suffix, write = FORMATS.get(options.to, (".bin", None))
     output = path_of("export", options.output) if options.output is not None else Path(f"{source.resolve().name.partition('.')[0]}{suffix}")
-    if output.exists() and source.exists() and output.samefile(source):
+    if os.path.exists(output) and os.path.exists(source) and output.samefile(source):
         raise ArgumentError(explain("--output", "must be another file than the model's own", str(output)))
+    if options.channels_first and options.to != "onnx":
+        cure = "leave it out: torch has its layouts anyway"
+        raise ArgumentError(explain("--channels-first", "is the layout of images in ONNX", f"--to {options.to}", cure))
+    if options.weights is not None and not os.path.isfile(source / FILE):
+        raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out"))
+    if write is None:
+        return _to_gpt_c(source, options, output)
     model, names = _model(source, options)
     if options.to == "onnx":
         export_onnx(model, output, channels_first=options.channels_first, names=names)
-    elif options.channels_first:
-        cure = "leave it out: torch has its layouts anyway"
-        raise ArgumentError(explain("--channels-first", "is the layout of images in ONNX", f"--to {options.to}", cure))
     else:
         write(model, output)
     say(str(output))
     return 0
 
 
+def _to_gpt_c(source: Path, options: Namespace, output: Path) -> int:
+    """Write gpt.c's file of a model, and beside it what each token writes, where the vocabulary has the token that ends a text."""
+    steps, folder = 0, vocabulary_beside(source)
+    if os.path.isfile(source / FILE):
+        plan, whole, steps = restored(source, options.weights)
+        model, folder = speaker_in(source, plan, whole), source / VOCABULARY
+    elif _is_gpt2(source):
+        model = weights_at(source)
+    else:
+        speaker = speaker_of(load(source))
+        if speaker is None:
+            raise ArgumentError(explain("--to gpt.c", "is for a GPT-2", f"{source}, which is another model"))
+        model = speaker
+    write_gpt_c(model, output, steps=steps)
+    say(str(output))
+    vocabulary = None if folder is None else read_vocabulary(folder)
+    end = None if vocabulary is None else token_of(vocabulary, END)
+    if vocabulary is None or end is None or len(vocabulary) != model.vocab_size:
+        got = "none beside the weights" if vocabulary is None else f"one without {END}" if end is None else "one of another size"
+        hint(f"no table of tokens was written: it needs the model's vocabulary, got {got}")
+        return 0
+    table = output.with_suffix(".tokenizer.bin")
+    write_whole(table, packed([*map(vocabulary.bytes_of, range(len(vocabulary)))], end))
+    say(str(table))
+    return 0
+
+
+def _is_gpt2(source: Path) -> bool:
+    """Whether these are Hugging Face's weights of a GPT-2, or gpt.c's."""
+    return os.path.isfile(source / CONFIG) or (os.path.isfile(source) and is_gpt_c(source))
+
+
 def _model(source: Path, options: Namespace) -> tuple[Any, tuple[str, ...]]:
     """The model, reading samples where it can: images rather than rows; and the names of its outputs, if they are classes with names."""
-    if not source.is_dir():
-        if options.weights is not None:
-            raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out"))
+    if not os.path.isfile(source / FILE) and _is_gpt2(source):
+        speaker: Any = weights_at(source)
+        return Input(speaker.n_positions, dtype=int) >> speaker, ()
+    if not os.path.isdir(source):
         return load(source), ()
     plan, built = opened(source, options.weights)
     mean, deviation = _numbers(plan.scaling)

@@ -1,6 +1,7 @@
 """The command that writes text with a language model: generate."""
 
 import codecs
+import os
 import re
 import sys
 import time
@@ -11,17 +12,16 @@ import numpy as np
 
 from typednn.arrays import IntArray1
 from typednn.cli.output import hint, say
-from typednn.cli.tokens import END, tokens_in, vocabulary_at
 from typednn.data import Vocabulary, read_vocabulary
-from typednn.data.tokenizer import VOCAB
-from typednn.data.vocabulary import CHARACTERS, token_of
+from typednn.data.vocabulary import END, token_of, tokens_in
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.models import GPT2, compact, load_gpt2, next_scores, probabilities, read_gpt_c, stream
-from typednn.models.gpt2_weights import CONFIG
+from typednn.files import path_of
+from typednn.models import GPT2, compact, next_scores, probabilities, stream
 from typednn.models.hub import local_folder
 from typednn.random import Draws, XorShift64
 from typednn.recipes.plan import FILE
 from typednn.recipes.using import language_model
+from typednn.recipes.weights import vocabulary_beside, weights_at
 
 BETWEEN: Final = "---------------"  # two texts
 _SPACES = range(9, 14)
@@ -115,11 +115,13 @@ class _Writer:
                 continue
             text = _Text(self.vocabulary)
             text.begin(prompt)
-            if place not in made:
-                self._draw(prompts, place, text, made)
-            else:
-                text.tokens(made[place])
-            text.finish()
+            try:
+                if place not in made:
+                    self._draw(prompts, place, text, made)
+                else:
+                    text.tokens(made[place])
+            finally:
+                text.finish()  # an error begins a line
 
     def _draw(self, prompts: list[_Prompt], first: int, text: "_Text", made: dict[int, list[int]]) -> None:
         """Draw for the prompt ``first``, whose text is printed at once, and for the later ones of its length, whose tokens are ``made``."""
@@ -206,24 +208,20 @@ def _opened(options: Namespace) -> tuple[GPT2, Vocabulary]:
     place = local_folder("generate", options.model)
     model: GPT2
     vocabulary: Vocabulary | None = None
-    if (place / FILE).is_file():
+    if os.path.isfile(place / FILE):
         model, vocabulary = language_model(place, options.weights)
     elif options.weights is not None:
         raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{place}, which is no run", "leave it out"))
-    elif place.is_file():
-        model, _ = read_gpt_c(place)
-    elif (place / CONFIG).is_file():
-        model = load_gpt2(place)
     else:
-        rule = f"must be the run of a language model, a folder with {CONFIG} and model.safetensors, or gpt.c's file of a model"
-        raise DataError(explain(str(place), rule, "a folder without these" if place.is_dir() else "no such file or folder"))
+        model = weights_at(place)
     if options.tokenizer is not None:
-        vocabulary = vocabulary_at(options.tokenizer)
+        vocabulary = read_vocabulary(path_of("--tokenizer", options.tokenizer))
     if vocabulary is None:
-        if not any((place / name).is_file() for name in (CHARACTERS, VOCAB)):
+        beside = vocabulary_beside(place)
+        if beside is None:
             got, cure = "none beside the weights", "give --tokenizer a folder with vocab.json and merges.txt, or tokenizer.bin"
             raise ArgumentError(explain(str(place), "needs the model's vocabulary", got, cure))
-        vocabulary = read_vocabulary(place)
+        vocabulary = read_vocabulary(beside)
     if len(vocabulary) != model.vocab_size:
         got, cure = f"a vocabulary of {len(vocabulary):,}", "give --tokenizer the one with which the model was trained"
         raise ArgumentError(explain(str(place), f"the model has {model.vocab_size:,} tokens", got, cure))

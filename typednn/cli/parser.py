@@ -114,7 +114,10 @@ examples:
             *_LAYOUT,
             _argument("--preset", metavar="NAME", help="of gpt2: shakespeare-char (the default), nina or gpt2-124m"),
             _argument(
-                "--from", metavar="FOLDER", dest="start", help="of gpt2: start from the weights in this folder, as Hugging Face has them"
+                "--from",
+                metavar="PATH",
+                dest="start",
+                help="of gpt2: start from weights: a folder as Hugging Face has it, or gpt.c's file",
             ),
             _argument("--run", metavar="DIR", help="the run folder, a new one; by default runs/NAME-1, or the next free number"),
             _argument(
@@ -148,15 +151,16 @@ examples:
   typednn train model.toml --data pictures/ --report
   typednn train gpt2 --preset shakespeare-char  a language model that learns from Tiny Shakespeare
   typednn train gpt2 --from gpt2/ --data book.txt --set max_steps=200   go on from given weights
+  typednn train gpt2 --from model.bin --data tokens/ --set vocabulary=tokenizer.bin   from gpt.c's files
 
 data: mnist, fashion-mnist, cifar-10 (downloaded unless found), digits (scikit-learn's), spiral; or a folder that holds the files
 of such a set, or a folder of images per class, by itself or in train, val and test; or a table in CSV, Parquet or Arrow. For gpt2:
-tinyshakespeare, a text, a folder of texts, a file of tokens (.bin), or a folder with train.bin and val.bin.
+tinyshakespeare, a text, a folder of texts, a file of tokens (.bin), a folder with train.bin and val.bin, or TinyStories' data00.json, ….
 TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIST is taken where it is found, else the digits.
 
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse max_steps image augment balance workers vocabulary stride;
+  evaluate_every checkpoint_every fuse max_steps image augment balance workers vocabulary stride tokens;
   model.* as in model.n_layer=6, where the recipe has such sizes
 """,
     ),
@@ -304,6 +308,7 @@ The folder holds config.json, model.safetensors, vocab.json and merges.txt, as H
                 "--tokenizer", metavar="FOLDER", required=True, help="vocab.json and merges.txt, or characters.json, or tokenizer.bin"
             ),
             _argument("--eot", action="store_true", help="encode: begin with <|endoftext|>"),
+            _argument("--encoding", choices=("utf-8", "latin-1"), default="utf-8", help="file: how the text is written; utf-8 by default"),
             _argument("--eot-between", action="store_true", help="file: <|endoftext|> at the start, and behind each empty line"),
             _argument(
                 "--val",
@@ -319,14 +324,16 @@ examples:
   typednn tokens table --tokenizer gpt2/ tokenizer.bin         gpt.c's table of what each token writes
   typednn tokens file --tokenizer gpt2/ input.txt tokens.bin   a corpus as int32 numbers
   typednn tokens file --tokenizer gpt2/ input.txt train.bin val.bin --val 32768 --eot-between
+  typednn tokens file --tokenizer gpt2/ book.tex train.bin val.bin --val 34068 --encoding latin-1
+  typednn tokens file --tokenizer gpt2/ TinyStories_all_data/ train.bin val.bin
 """,
     ),
     "export": Command(
         "export",
-        "write a trained model for other programs: ONNX, PyTorch, NumPy",
+        "write a trained model for other programs: ONNX, PyTorch, NumPy, gpt.c, JSON",
         (
-            _argument("source", metavar="RUN_OR_FILE", help="a run's folder, or a file of model.save(path)"),
-            _argument("--to", choices=("onnx", "torch", "npz", "typednn"), required=True, help="the format"),
+            _argument("source", metavar="RUN_OR_FILE", help="a run's folder, a file of model.save(path), or a GPT-2 as generate reads it"),
+            _argument("--to", choices=("onnx", "torch", "npz", "typednn", "gpt.c", "json", "bin"), required=True, help="the format"),
             _argument("--output", metavar="FILE", help="by default the source's name here, with the format's ending"),
             _argument("--weights", choices=("best", "latest"), help="of a run; as in eval"),
             _argument("--channels-first", action="store_true", help="of onnx: images are channels, height, width"),
@@ -337,6 +344,8 @@ examples:
   typednn export runs/lenet5-1 --to torch       safetensors with PyTorch's names and layouts; of --output model.pt a file of torch.save
   typednn export runs/lenet5-1 --to npz --output weights.npz
   typednn export runs/lenet5-1 --to typednn     one file, which typednn.load reads
+  typednn export runs/gpt2-1 --to gpt.c         gpt2-1.bin, gpt.c's file of a model, and gpt2-1.tokenizer.bin
+  typednn export runs/lenet5-1 --to json        the numbers as JSON; --to bin: the raw numbers, nothing else
 """,
     ),
     "summary": Command(
@@ -474,6 +483,7 @@ _SETTINGS: Final = frozenset(
         "standardise",
         "stream",
         "stride",
+        "tokens",
         "validation",
         "vocabulary",
         "weights",

@@ -16,7 +16,7 @@ from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
 from typednn.recipes.catalogue import preset, starting_from
 from typednn.recipes.choosing import choose, chosen, is_table
-from typednn.recipes.plan import FILE
+from typednn.recipes.plan import FILE, fitted
 from typednn.recipes.running import Trained
 from typednn.recipes.samples import LAYOUT, found_by
 
@@ -32,14 +32,14 @@ def train(options: Namespace) -> int:
     if options.preset is not None:
         recipe = preset(options.preset, recipe or find("gpt2"))
     if options.start is not None:
-        recipe = starting_from(options.start, recipe or find("gpt2"))
+        recipe = starting_from(options.start, recipe or find("gpt2"), settings.get("vocabulary"))
     if recipe is not None:
         recipe.changed(settings if task is None else {**settings, "task": task})  # a wrong setting is told before anything is read
     if data is None:
         assert recipe is not None, "there are data where there is no model"
         data = recipe.data
     sizes = {
-        name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation")
+        name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation", "tokens")
     }  # what decides how data are read
     before = recipe if recipe is None or not sizes else recipe.changed(sizes)
     layout: dict[str, Any] = {name: getattr(options, name) for name in LAYOUT}
@@ -49,7 +49,8 @@ def train(options: Namespace) -> int:
     if not options.quiet:
         unit = "" if samples.vocabulary is None else f" tokens of {len(samples.vocabulary):,} kinds"
         counts = f"{samples.where}; {len(samples.x):,}{unit} to train on, {len(samples.test_x):,} to test"
-        hint(f"{recipe.name}: {recipe.about}\ndata: {counts}")
+        number = fitted(recipe, samples).model().num_parameters()
+        hint(f"{recipe.name}: {recipe.about}\nmodel: {number:,} parameters\ndata: {counts}")
         if samples.told:
             hint(f"read: {samples.told}")
         if samples.vocabulary is None and (model is None or recipe.adapts):

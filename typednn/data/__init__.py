@@ -35,10 +35,11 @@ from typednn.data.spiral import spiral
 from typednn.data.splitting import split
 from typednn.data.table import Table, read_columns, read_table
 from typednn.data.text import TextFolder, read_text, read_text_folder
+from typednn.data.tiny_stories import read_tiny_stories
 from typednn.data.token_files import read_token_table, read_tokens, write_token_table, write_tokens
 from typednn.data.token_windows import windows
 from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
-from typednn.data.vocabulary import Characters, Vocabulary, read_vocabulary
+from typednn.data.vocabulary import Characters, TokenTable, Vocabulary, read_vocabulary
 from typednn.public import published
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "Rows",
     "Table",
     "TextFolder",
+    "TokenTable",
     "Tokenizer",
     "Vocabulary",
     "augmentations",
@@ -101,6 +103,7 @@ __all__ = [
     "read_table",
     "read_text",
     "read_text_folder",
+    "read_tiny_stories",
     "read_token_table",
     "read_tokenizer",
     "read_tokens",

@@ -1,16 +1,18 @@
 """Files of tokens: a corpus that was encoded once, and may be larger than memory; and gpt.c's table of what each token writes.
 
 "int32"    the tokens as little-endian int32, nothing else (gpt.c)
+"uint16"   the tokens as little-endian uint16, nothing else (nanoGPT): vocabularies of up to 65,536 tokens
 "uint64"   their number as uint64, then the tokens as uint64; several such parts may follow one another (Nina)
 
-A file of int32 is mapped, not read: its pages come from the disk when they are used.
+A file of int32 or uint16 is mapped, not read: its pages come from the disk when they are used.
 
 tokenizer.bin: 256 uint32, of which 20240415, the number of tokens, the number of the end of a text; then for each token a byte with its
 length, 1 to 255, and its bytes.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,18 +23,20 @@ from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import opened, path_of, write_whole
 
 MAGIC: Final = 20240415
+Kind: TypeAlias = Literal["int32", "uint16", "uint64"]
+_WIDTHS: Final[Mapping[Kind, int]] = {"int32": 4, "uint16": 2, "uint64": 8}
 _HEADER = 1024  # bytes
 
 
-def read_tokens(path: str | Path, kind: Literal["int32", "uint64"] = "int32", *, limit: int | None = None) -> IntArray1:
-    """The tokens of a file, read-only: int32 mapped from the disk, uint64 read, as int64. A `DataError` where the file is cut off."""
-    chosen = choice("read_tokens", "kind", kind, ("int32", "uint64"))
+def read_tokens(path: str | Path, kind: Kind = "int32", *, limit: int | None = None) -> IntArray1:
+    """The tokens of a file, read-only: int32 and uint16 mapped from the disk, uint64 read, as int64. A `DataError` where it is cut off."""
+    chosen = choice("read_tokens", "kind", kind, tuple(_WIDTHS))
     with opened("read_tokens", path, limit) as file:
-        width = 4 if chosen == "int32" else 8
+        width = _WIDTHS[kind]
         if file.size == 0 or file.size % width:
             raise DataError(explain(file.where, f"must be whole numbers of {width} bytes, one at least", f"{file.size:,} bytes"))
-        if chosen == "int32":
-            mapped: Any = np.memmap(file.stream, "<i4", "r")
+        if chosen != "uint64":
+            mapped: Any = np.memmap(file.stream, "<i4" if chosen == "int32" else "<u2", "r")
             return mapped  # type: ignore[no-any-return]
         numbers = np.frombuffer(file.exactly(file.stream, file.size), "<u8")
     parts: list[Any] = []
@@ -52,18 +56,18 @@ def read_tokens(path: str | Path, kind: Literal["int32", "uint64"] = "int32", *,
     return tokens
 
 
-def write_tokens(path: str | Path, tokens: IntArray1, kind: Literal["int32", "uint64"] = "int32") -> None:
+def write_tokens(path: str | Path, tokens: IntArray1, kind: Kind = "int32") -> None:
     """Write ``tokens`` (n), one at least, none negative."""
-    chosen, numbers = choice("write_tokens", "kind", kind, ("int32", "uint64")), np.asarray(tokens)
+    chosen, numbers = choice("write_tokens", "kind", kind, tuple(_WIDTHS)), np.asarray(tokens)
     if numbers.ndim != 1 or not numbers.size or numbers.dtype.kind not in "iu":
         got = f"{numbers.dtype} of shape {numbers.shape}"
         raise ArgumentError(explain("write_tokens", "tokens are integers (n), one at least", got), "tokens")
-    most = np.iinfo(np.int32 if chosen == "int32" else np.int64).max
+    most = np.iinfo(np.int64 if chosen == "uint64" else chosen).max
     if numbers.min() < 0 or numbers.max() > most:
         wrong = numbers.min() if numbers.min() < 0 else numbers.max()
         raise ArgumentError(explain("write_tokens", f"tokens are 0 to {most}", str(wrong)), "tokens")
-    head = b"" if chosen == "int32" else np.array([len(numbers)], "<u8").tobytes()
-    write_whole(path_of("write_tokens", path), head + numbers.astype("<i4" if chosen == "int32" else "<u8").tobytes())
+    head = np.array([len(numbers)], "<u8").tobytes() if chosen == "uint64" else b""
+    write_whole(path_of("write_tokens", path), head + numbers.astype(np.dtype(chosen).newbyteorder("<")).tobytes())
 
 
 def read_token_table(path: str | Path) -> tuple[tuple[bytes, ...], int]:
@@ -95,10 +99,14 @@ def write_token_table(tokenizer: Tokenizer, path: str | Path, *, end: str = "<|e
     """Write gpt.c's ``tokenizer.bin``; ``end`` is the token that ends a text."""
     if end not in tokenizer.vocab:
         raise ArgumentError(explain("write_token_table", "end is a token of the vocabulary", repr(end)), "end")
+    write_whole(path_of("write_token_table", path), packed([*map(tokenizer.bytes_of, range(len(tokenizer)))], tokenizer.vocab[end]))
+
+
+def packed(table: Sequence[bytes], end: int) -> bytes:
+    """The content of ``tokenizer.bin``."""
     header = np.zeros(_HEADER // 4, "<u4")
-    header[:3] = [MAGIC, len(tokenizer), tokenizer.vocab[end]]
-    table = [tokenizer.bytes_of(token) for token in range(len(tokenizer))]
+    header[:3] = [MAGIC, len(table), end]
     long = next((name for name in table if not 1 <= len(name) <= 255), None)
     if long is not None:
         raise ArgumentError(explain("write_token_table", "tokens are 1 to 255 bytes", f"{len(long)} bytes"), "tokenizer")
-    write_whole(path_of("write_token_table", path), b"".join([header.tobytes(), *(bytes([len(name)]) + name for name in table)]))
+    return b"".join([header.tobytes(), *(bytes([len(name)]) + name for name in table)])

@@ -4,6 +4,7 @@ text → chunks, by the pattern → each byte a character → merges, the lowest
 
 A vocabulary is two files, as GPT-2's: ``vocab.json``, from token to number, and ``merges.txt``, a pair of tokens per line in the order in
 which they merge. Bytes 33-126, 161-172 and 174-255 are written as themselves, the other 68 as the characters from U+0100 on, in order.
+A token that is no byte and that no merge makes is special: it stands for the text of its name, in whatever characters.
 Patterns: "gpt2" is GPT-2's own, by Unicode categories. "seed" is an approximation by ASCII letters, as published in a tutorial: it reads
 bytes, breaks words at other letters, and drops underscores.
 Merging and training are done by `tokenizers`, the extra ``text``.
@@ -42,6 +43,9 @@ class Tokenizer:
         self._names = sorted(self.vocab, key=self.vocab.__getitem__)
         if [self.vocab[name] for name in self._names] != list(range(len(self._names))):
             raise ArgumentError(explain("Tokenizer", "vocab must number its tokens 0, 1, 2, … without a gap", "other numbers"), "vocab")
+        broken = next((name for name in self._names if _half(name) is not None), None)
+        if broken is not None:
+            raise ArgumentError(explain("Tokenizer", "vocab's tokens are whole Unicode characters", ascii(broken)[:60]), "vocab")
         missing = next((byte for byte in BYTES.values() if byte not in self.vocab), None)
         if missing is not None:
             raise ArgumentError(explain("Tokenizer", "vocab must have a token for each of the 256 bytes", f"none for {missing!r}"), "vocab")
@@ -53,7 +57,8 @@ class Tokenizer:
         self._model: Any = library.models.BPE(self.vocab, list(self.merges))
         self._engine: Any = library.Tokenizer(self._model)
         self._engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        self._bytes = [_bytes_of(name) for name in self._names]
+        merged = {*BYTES.values(), *map("".join, self.merges)}
+        self._bytes = [_bytes_of(name) if name in merged else name.encode() for name in self._names]
 
     def __len__(self) -> int:
         return len(self._names)
@@ -70,11 +75,10 @@ class Tokenizer:
         if unknown is not None:
             rule = "allowed_special names tokens of the vocabulary"
             raise ArgumentError(explain("Tokenizer.encode", rule, repr(unknown)), "allowed_special")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            got = f"half of a surrogate pair at {error.start}"
-            raise ArgumentError(explain("Tokenizer.encode", "text is whole Unicode characters", got), "text") from None
+        half = _half(text)
+        if half is not None:
+            got = f"half of a surrogate pair at {half}"
+            raise ArgumentError(explain("Tokenizer.encode", "text is whole Unicode characters", got), "text")
         tokens: list[int] = []
         longest_first = "|".join(re.escape(name) for name in sorted(allowed_special, key=len, reverse=True))
         for place, piece in enumerate(re.split(f"({longest_first})", text) if longest_first else [text]):
@@ -138,6 +142,7 @@ def train_tokenizer(
 
     Merging stops early where no pair occurs ``min_frequency`` times. Of equally frequent pairs the one of smaller numbers merges first.
     """
+    _check_special(special)
     least = 256 + len(special)
     size = integer("train_tokenizer", "vocab_size", vocab_size, least=least)
     often = integer("train_tokenizer", "min_frequency", min_frequency)
@@ -155,7 +160,12 @@ def train_tokenizer(
     )
     engine.train_from_iterator(iter(texts), trainer)
     learnt = json.loads(engine.to_str())["model"]
-    return Tokenizer(learnt["vocab"], [(first, second) for first, second in learnt["merges"]])
+    merges = [(first, second) for first, second in learnt["merges"]]
+    usual = {*BYTES.values(), *map("".join, merges)}.intersection(special)
+    if usual:
+        rule, got = "a special token is no byte, and nothing that merges of the texts make", repr(min(usual))
+        raise ArgumentError(explain("train_tokenizer", rule, got, "give it another name, such as <|name|>"), "special")
+    return Tokenizer(learnt["vocab"], merges)
 
 
 def checked_tokens(where: str, tokens: Iterable[int], count: int) -> list[int]:
@@ -175,6 +185,23 @@ def _library(where: str) -> Any:
 
 
 def _bytes_of(name: str) -> bytes:
-    """The bytes that a token stands for; a special token's are those of its name."""
+    """The bytes that a token of merged bytes stands for, each of which is a character of its name."""
     characters = [_BYTE_OF.get(character) for character in name]
     return name.encode() if None in characters else bytes(byte for byte in characters if byte is not None)
+
+
+def _check_special(special: Sequence[str]) -> None:
+    for name in [special] if isinstance(special, str) else special:
+        whole: object = name
+        if isinstance(special, str) or not isinstance(whole, str) or not name or _half(name) is not None:
+            rule, got = "special are texts, each of one character at least, of whole Unicode characters", ascii(whole)[:60]
+            raise ArgumentError(explain("train_tokenizer", rule, got, "such as special=['<|endoftext|>']"), "special")
+
+
+def _half(text: str) -> int | None:
+    """Where in ``text`` half of a surrogate pair stands, which no UTF-8 can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return error.start
+    return None

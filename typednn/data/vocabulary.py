@@ -2,22 +2,28 @@
 
 `Tokenizer`    pairs of bytes that were merged: `vocab.json` and `merges.txt` in a folder
 `Characters`   each character of a text is a token: `characters.json` in a folder (nanoGPT's vocabulary of Tiny Shakespeare has 65)
+`TokenTable`   what each token writes, and no more: gpt.c's `tokenizer.bin`
 """
 
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, Protocol, final
+from typing import Final, Protocol, TypeAlias, final
 
 import numpy as np
 
+from typednn.arguments import integer
 from typednn.arrays import IntArray1
-from typednn.data.tokenizer import Tokenizer, checked_tokens, read_tokenizer
+from typednn.data.token_files import packed, read_token_table
+from typednn.data.tokenizer import VOCAB, Tokenizer, checked_tokens, read_tokenizer
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import opened, parsed, path_of, write_whole
 
 CHARACTERS: Final = "characters.json"
+TABLE: Final = "tokenizer.bin"
+END: Final = "<|endoftext|>"
 
 
 class Vocabulary(Protocol):
@@ -78,9 +84,58 @@ class Characters:
         write_whole(path_of("Characters.save", folder) / CHARACTERS, json.dumps({"characters": self.characters}).encode())
 
 
-def read_vocabulary(folder: str | Path) -> Tokenizer | Characters:
-    """The vocabulary in ``folder``: ``characters.json`` where there is one, else ``vocab.json`` and ``merges.txt``."""
-    path = path_of("read_vocabulary", folder) / CHARACTERS
+@final
+class TokenTable:
+    """gpt.c's vocabulary: what each token writes, and the token ``end`` of a text. It has no merges, so its texts are lists of tokens."""
+
+    def __init__(self, table: Sequence[bytes], end: int) -> None:
+        self.table: tuple[bytes, ...] = tuple(table)
+        self.end: int = integer("TokenTable", "end", end, least=0)
+        self._content = packed(self.table, self.end)
+        if self.end >= len(self.table):
+            raise ArgumentError(explain("TokenTable", f"end is one of the {len(self.table)} tokens", f"{end}"), "end")
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        return f"<TokenTable {len(self)}>"
+
+    def encode(self, text: str) -> IntArray1:
+        """The tokens of a list, such as ``[50256, 8643]``."""
+        try:
+            return tokens_in("tokenizer.bin", text, len(self))
+        except ArgumentError as error:
+            cure = "for text give a folder with vocab.json and merges.txt"
+            raise ArgumentError(f"{error}; a table of tokens reads no text: {cure}", "text") from None
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The text of ``tokens``; bytes that are no UTF-8 become U+FFFD."""
+        return b"".join(self.table[token] for token in checked_tokens("tokenizer.bin", tokens, len(self))).decode(errors="replace")
+
+    def bytes_of(self, token: int) -> bytes:
+        """What one token writes."""
+        return self.table[checked_tokens("tokenizer.bin", [token], len(self))[0]]
+
+    def save(self, folder: str | Path) -> None:
+        """Write ``tokenizer.bin``."""
+        write_whole(path_of("TokenTable.save", folder) / TABLE, self._content)
+
+
+# Those that a folder can hold.
+Stored: TypeAlias = Tokenizer | Characters | TokenTable
+
+
+def read_vocabulary(folder: str | Path) -> Stored:
+    """The vocabulary in ``folder``: ``characters.json`` where there is one, else ``vocab.json`` and ``merges.txt``, else ``tokenizer.bin``.
+
+    Also of such a ``tokenizer.bin`` alone, by its own name.
+    """
+    place = path_of("read_vocabulary", folder)
+    path = place / CHARACTERS
+    alone = os.path.isfile(place)
+    if alone or (os.path.exists(place / TABLE) and not any(os.path.exists(place / name) for name in (CHARACTERS, VOCAB))):
+        return TokenTable(*read_token_table(place if alone else place / TABLE))
     if not os.path.exists(path):
         return read_tokenizer(folder)
     with opened("read_vocabulary", path) as file:
@@ -96,10 +151,28 @@ def read_vocabulary(folder: str | Path) -> Tokenizer | Characters:
     return vocabulary
 
 
+def holds_vocabulary(folder: Path) -> bool:
+    """Whether `read_vocabulary` finds one there."""
+    return any(os.path.isfile(folder / name) for name in (CHARACTERS, VOCAB, TABLE))
+
+
+def tokens_in(where: str, text: str, count: int) -> IntArray1:
+    """The tokens that ``[50256, 8643]`` lists, each of a vocabulary of ``count``."""
+    listed = text.strip()
+    inner = listed[1:-1].strip() if listed.startswith("[") and listed.endswith("]") else listed
+    words = re.split(r"\s*,\s*|\s+", inner) if inner else []
+    wrong = next((word for word in words if not re.fullmatch(r"[+-]?[0-9]{1,18}", word)), None)
+    if wrong is not None:
+        raise ArgumentError(explain(where, "tokens are whole numbers, such as [50256, 8643]", repr(wrong[:80])))
+    return np.array(checked_tokens(where, map(int, words), count), np.int32)
+
+
 def token_of(vocabulary: Vocabulary, text: str) -> int | None:
     """The one token that writes exactly ``text``, such as ``<|endoftext|>``; None where there is none."""
     if isinstance(vocabulary, Tokenizer):
         return vocabulary.vocab.get(text)
+    if isinstance(vocabulary, TokenTable) and text == END:
+        return vocabulary.end
     return next((token for token in range(len(vocabulary)) if vocabulary.bytes_of(token) == text.encode()), None)
 
 

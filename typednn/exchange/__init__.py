@@ -7,6 +7,8 @@ typednn's own   ``model.save(path)``, `save`                                 `lo
 ONNX            `export_onnx`                                                `import_onnx`
 PyTorch's       `export_torch`: safetensors, or ``.pt``                      `load_torch`, into a model
 NPZ             `export_npz`                                                 ``numpy.load``
+JSON            `export_json`                                                `load_json`, into a model
+raw numbers     `export_bin`                                                 `load_bin`, into a model
 ==============  ===========================================================  ==========================
 """
 
@@ -16,10 +18,23 @@ from typednn.exchange.model_file import load, save
 from typednn.exchange.npz import export_npz
 from typednn.exchange.onnx_export import export_onnx
 from typednn.exchange.onnx_import import import_onnx
+from typednn.exchange.plain import export_bin, export_json, load_bin, load_json
 from typednn.exchange.torch_state import export_torch, load_torch
 from typednn.public import published
 
-__all__ = ["export_npz", "export_onnx", "export_torch", "import_onnx", "load", "load_torch", "save"]
+__all__ = [
+    "export_bin",
+    "export_json",
+    "export_npz",
+    "export_onnx",
+    "export_torch",
+    "import_onnx",
+    "load",
+    "load_bin",
+    "load_json",
+    "load_torch",
+    "save",
+]
 
 if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
     __getattr__ = published(globals())

@@ -21,11 +21,13 @@ was handed in, before an array is made.
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
 from typednn import config
+from typednn.arrays import is_floating
 from typednn.errors import DataError, StackError, StateDictError, TypednnError, explain, listed
 from typednn.exchange.checked import check_model
 from typednn.files import path_of
@@ -33,7 +35,7 @@ from typednn.layer import Chain, FirstChain
 from typednn.module.module import DTYPES, Module
 from typednn.shapes import Flow
 from typednn.stack import Stack
-from typednn.tensor_files import TensorFile, read_header, write_tensors
+from typednn.tensor_files import TensorFile, TensorHeader, read_header, write_tensors
 from typednn.version import __version__
 
 FORMAT: Final = "typednn model"
@@ -64,21 +66,32 @@ def load(path: str | os.PathLike[str], model: Module | None = None) -> Any:
     """The model in a file that ``model.save(path)`` wrote, ready for ``forward``, in training.
 
     A model that no config describes, such as one written by hand, is built by you and handed in: ``load(path, model=Net())``. It need not
-    be initialised; where it is, its arrays get the file's numbers. Any safetensors file with the model's names will do then.
+    be initialised; where it is, its arrays get the file's numbers. Any safetensors file with the model's names will do then. Floats
+    that the model's dtype holds exactly become that: bfloat16 and float16 in a float32 model, any in a float64 model.
 
     A `DataError` where the file is no model of typednn, a `StateDictError` where its arrays are not those of the model. Nothing is
     allocated before all names, shapes and dtypes are right, and after an error ``model`` is as it was.
     """
-    file = read_header("load", path)
+    file, given = read_header("load", path), model is not None
     if model is None:
         model = _built(file)
     check_model("load", model)
-    problems = model.state_misfits(file.tensors)
+    wider = _wider(file.tensors, model.dtype) if given else {}
+    problems = model.state_misfits(file.tensors | wider)
     if problems:
         rule = f"must hold the arrays of {model.label()}"
         raise StateDictError(explain(str(file.path), rule, listed(problems, "; ", 3), "hand in the model that was saved"))
-    model.load_state_dict(file.arrays())
+    model.load_state_dict({name: array.astype(model.dtype) if name in wider else array for name, array in file.arrays().items()})
     return model
+
+
+def _wider(tensors: Mapping[str, TensorHeader], dtype: np.dtype[Any]) -> dict[str, TensorHeader]:
+    """The floats that ``dtype`` holds exactly, as they are once they are of that dtype."""
+    return {
+        name: TensorHeader(found.shape, dtype)
+        for name, found in tensors.items()
+        if not isinstance(found.dtype, str) and is_floating(found.dtype) and np.can_cast(found.dtype, dtype)
+    }
 
 
 def _description(model: Any) -> dict[str, str]:

@@ -281,8 +281,15 @@ def _pickled(place: Path) -> tuple[Mapping[str, TensorHeader], Callable[[str], A
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             raise DataError(explain(str(place), rule, f"{name!r}, a {type(value).__name__}"[:120], cure))
         tensors[name] = value.float() if value.dtype == torch.bfloat16 else value
-    arrays = {name: cast("Array", value.detach().resolve_conj().resolve_neg().numpy()) for name, value in tensors.items()}
-    return {name: TensorHeader(array.shape, array.dtype) for name, array in arrays.items()}, arrays.__getitem__
+    headers: dict[str, TensorHeader] = {}
+    arrays: dict[str, Array] = {}
+    for name, value in tensors.items():
+        try:
+            arrays[name] = value.detach().resolve_conj().resolve_neg().numpy()
+            headers[name] = TensorHeader(arrays[name].shape, arrays[name].dtype)
+        except (TypeError, RuntimeError):  # numbers that NumPy has not, and quantised or sparse tensors
+            headers[name] = TensorHeader(tuple(value.shape), f"{value.dtype}, {value.layout}".removesuffix(", torch.strided"))
+    return headers, arrays.__getitem__
 
 
 def _torch(where: str) -> Any:

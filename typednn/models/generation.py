@@ -20,7 +20,7 @@ from jaxtyping import Float, Integer
 from typednn.arguments import integer, number
 from typednn.arrays import Array2, IntArray1, IntArray2
 from typednn.backends import to_device, to_numpy
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, StateError, explain
 from typednn.kernels.attention.cache import Cache
 from typednn.models.compact import CompactGPT2
 from typednn.models.gpt2 import GPT2
@@ -38,7 +38,7 @@ def generate(
     stop: Collection[int] = (),
     rng: Draws | None = None,
 ) -> Integer[IntArray2, "batch _"]:
-    """``prompt`` and behind it up to ``max_new_tokens`` more, as `stream` gives them."""
+    """``prompt`` and behind it up to ``max_new_tokens`` more, as `stream` gives them, with its errors."""
     drawn = [*stream(model, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop, rng=rng)]
     whole: IntArray2 = np.concatenate([_tokens(model, prompt), *(tokens[:, None] for tokens in drawn)], axis=1)
     return whole
@@ -58,7 +58,8 @@ def stream(
     """The next token of each prompt, as soon as it is drawn; the prompts are of one length.
 
     ``temperature`` 0 takes the likeliest token, of equals the first. A text ends with a token of ``stop``, which repeats until all have
-    ended. The model is in eval meanwhile, so what forward kept is gone. Arguments are checked at the call, before the first token.
+    ended. The model is in eval meanwhile, so what forward kept is gone. Arguments are checked at the call, before the first token. A
+    `StateError` where scores are NaN or infinite: it names the parameter that is, if one is.
     """
     context = _tokens(model, prompt)
     count = integer("generate", "max_new_tokens", max_new_tokens, least=0)
@@ -91,6 +92,10 @@ def probabilities(
     rows = np.asarray(to_numpy(scores))
     if rows.ndim != 2 or not rows.shape[1]:
         raise ArgumentError(explain("probabilities", "scores are (batch, vocab_size)", f"shape {rows.shape}"), "scores")
+    largest = rows.max(axis=1)
+    if not np.isfinite(largest).all():  # -∞ is a token that is never drawn, where another can be
+        got = f"a row whose largest is {largest[~np.isfinite(largest)][0]}"
+        raise ArgumentError(explain("probabilities", "each row has scores that are finite, or -inf", got), "scores")
     if not heat:
         greedy: Array2 = np.eye(rows.shape[1])[rows.argmax(axis=1)]
         return greedy
@@ -114,8 +119,12 @@ def _drawn(
         for _ in range(count):
             if state and state[0].length == model.n_positions:  # all positions are used up
                 unread, state = context[:, -model.n_positions :], ()
-            scores, state = model.read(_on(model, unread), state)
-            tokens = np.where(ended, context[:, -1], choose(to_numpy(scores)))
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is an error below
+                read, state = model.read(_on(model, unread), state)
+            scores = to_numpy(read)
+            if not np.isfinite(scores).all():
+                raise _not_finite(model, scores)
+            tokens = np.where(ended, context[:, -1], choose(scores))
             yield tokens
             ended |= np.isin(tokens, ends)
             if ended.all():
@@ -124,6 +133,16 @@ def _drawn(
             context = np.concatenate([context, unread], axis=1)
     finally:
         model.train(was)
+
+
+def _not_finite(model: GPT2 | CompactGPT2, scores: Float[Array2, "batch vocab"]) -> StateError:
+    """The error that says where scores of NaN or infinity come from."""
+    got, cure = "NaN" if np.isnan(scores).any() else "infinity", "use weights from before the training diverged, or train anew"
+    if isinstance(model, GPT2):
+        arrays = model.named_parameters().items()
+        broken = next((name for name, array in arrays if not np.isfinite(to_numpy(array)).all()), None)
+        got += f', as the parameter "{broken}" holds such numbers' if broken else f": finite weights, too large for {model.dtype}"
+    return StateError(explain("generate", "the scores of the next token must be finite", got, cure), model)
 
 
 def _choice(

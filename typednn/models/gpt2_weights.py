@@ -17,19 +17,19 @@ Source: `transformers`, modeling_gpt2.py: its `Conv1D` keeps weights as (in, out
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 
+from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import opened, parsed, path_of, write_whole
 from typednn.models.gpt2 import GPT2
 from typednn.models.hub import local_folder
+from typednn.tensor_files import TensorFile, read_header, write_tensors
 
 CONFIG, WHOLE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SIZES: Final = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
@@ -43,7 +43,6 @@ FIXED: Final[Mapping[str, Any]] = {
     "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
 }
-DTYPES: Final = ("F32", "F16", "F64")
 _MASK = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")
 _TRANSPOSED = re.compile(r"(c_attn|c_proj|c_fc)\.weight$")
 _LARGEST = 1 << 26  # bytes of a JSON file
@@ -53,11 +52,12 @@ def load_gpt2(folder: str | Path) -> GPT2:
     """The model in ``folder``, or in ``hf://owner/name``, in float32, ready for ``forward``; a `DataError` names the tensor, and what it
     should be.
 
-    Dtypes are float32, float16 or float64. Nothing is allocated before all names and shapes are right.
+    Dtypes are float32, float16, bfloat16 or float64. Nothing is allocated before all names and shapes are right.
     """
     place = local_folder("load_gpt2", folder)
     sizes = sizes_of(place)
-    where = {name: path for path in _files(place) for name in _names(path)}
+    files = [read_header("load_gpt2", path) for path in _files(place)]
+    where = {name: file for file in files for name in file.tensors}
     own = {_own_name(name): name for name in where if not _MASK.fullmatch(_bare(name))}
     if len(own) < 12 * sizes["n_layer"]:  # before as many layers are made
         raise DataError(
@@ -80,7 +80,7 @@ def load_gpt2(folder: str | Path) -> GPT2:
         raise DataError(explain(str(place), "must hold the tensors that config.json describes", "; ".join(sorted(problems)[:3]) + more))
     state = {name: _array(where[own[name]], own[name]) for name in shapes}
     if head is not None and not np.array_equal(_array(where[head], head), state["wte.weight"], equal_nan=True):
-        raise DataError(explain(str(where[head]), f"{head} must equal wte.weight: the head is tied", "other numbers"))
+        raise DataError(explain(str(where[head].path), f"{head} must equal wte.weight: the head is tied", "other numbers"))
     model.load_state_dict(state)
     return model
 
@@ -98,7 +98,7 @@ def save_gpt2(model: GPT2, folder: str | Path) -> None:
         stored = _file_name(name)
         numbers = np.asarray(to_numpy(array), np.float32)
         arrays[f"transformer.{stored}"] = np.ascontiguousarray(numbers.T if _TRANSPOSED.search(stored) else numbers)
-    write_whole(place / WHOLE, safetensors.numpy.save(arrays, {"format": "pt"}))
+    write_tensors(place / WHOLE, arrays, {"format": "pt"})
     write_whole(place / CONFIG, json.dumps(config, indent=2).encode())
 
 
@@ -144,36 +144,20 @@ def _files(place: Path) -> list[Path]:
     return [place / name for name in names]
 
 
-def _names(path: Path) -> Iterator[str]:
-    """The tensors in a file, whose header is checked."""
-    with opened("load_gpt2", path):  # a plain file that can be read
-        pass
-    try:
-        with _opened(path) as file:
-            yield from file.keys()
-    except safetensors.SafetensorError as error:
-        raise DataError(explain(str(path), "must be a whole safetensors file", str(error)[:80])) from None
-
-
-def _misfits(path: Path, name: str, shape: tuple[int, ...]) -> list[str]:
+def _misfits(file: TensorFile, name: str, shape: tuple[int, ...]) -> list[str]:
     """What is wrong with a tensor: its shape, or its dtype."""
     expected = shape[::-1] if _TRANSPOSED.search(name) else shape
-    with _opened(path) as file:
-        tensor = file.get_slice(name)
-        found, dtype = tuple(tensor.get_shape()), tensor.get_dtype()
-    if found != expected:
-        return [f"{name} must have shape {expected}, and has {found}"]
-    return [] if dtype in DTYPES else [f"{name} must be one of {', '.join(DTYPES)}, and is {dtype}"]
+    found = file.tensors[name]
+    if found.shape != expected:
+        return [f"{name} must have shape {expected}, and has {found.shape}"]
+    if isinstance(found.dtype, str) or not is_floating(found.dtype):
+        return [f"{name} must be float32, float16, bfloat16 or float64, and is {found.dtype}"]
+    return []
 
 
-def _array(path: Path, name: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-    with _opened(path) as file:
-        array: Any = file.get_tensor(name)
+def _array(file: TensorFile, name: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+    array = file.arrays([name])[name]
     return np.ascontiguousarray(array.T if _TRANSPOSED.search(name) else array, dtype=np.float32)
-
-
-def _opened(path: Path) -> Any:
-    return safetensors.safe_open(path, "numpy")  # type: ignore[no-untyped-call, unused-ignore]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 def _bare(name: str) -> str:

@@ -14,9 +14,10 @@ from typing import Final
 import numpy as np
 
 from typednn.arguments import integer
+from typednn.arrays import IntArray1
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import opened, path_of, write_whole
+from typednn.files import File, opened, path_of, write_whole
 from typednn.models.gpt2 import GPT2
 
 MAGIC: Final = 20240415
@@ -31,18 +32,7 @@ def read_gpt_c(path: str | Path, *, limit: int | None = None) -> tuple[GPT2, int
     ``limit`` is how many bytes the numbers may take. The file's length and all shapes are compared before anything is allocated.
     """
     with opened("read_gpt_c", path, limit) as file:
-        where = file.where
-        if file.size < 4 * HEADER:
-            raise DataError(explain(where, f"must begin with a header of {4 * HEADER} bytes", f"{file.size} bytes"))
-        header = np.frombuffer(bytes(file.exactly(file.stream, 4 * HEADER)), "<i4")
-        if header[0] != MAGIC:
-            raise DataError(explain(f"{where}, field 0", f"must be {MAGIC}", str(header[0]), "this is no model of gpt.c"))
-        sizes = dict(zip(_NAMES, (int(number) for number in header[1:6]), strict=True))
-        for field, (name, size) in enumerate(sizes.items(), 1):
-            if not 1 <= size <= _MOST:
-                raise DataError(explain(f"{where}, field {field}", f"{name} must be 1 to {_MOST}", str(size)))
-        if 48 * sizes["n_layer"] > file.size:  # bytes of the blocks' shapes: before as many layers are made
-            raise DataError(explain(f"{where}, field 3", "n_layer must be that of the tensors behind the header", str(sizes["n_layer"])))
+        where, header, sizes = file.where, *_header(file)
         try:
             model: GPT2 = GPT2(*(sizes[name] for name in ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")))
         except ArgumentError as error:
@@ -65,6 +55,36 @@ def read_gpt_c(path: str | Path, *, limit: int | None = None) -> tuple[GPT2, int
         }
     model.load_state_dict(state)
     return model, int(header[7])
+
+
+def is_gpt_c(path: Path) -> bool:
+    """Whether a file begins as gpt.c's models do."""
+    with opened("read_gpt_c", path) as file:
+        start = file.stream.read(8)
+    return len(start) == 8 and int.from_bytes(start[:4], "little") == MAGIC and start[4:] != bytes(4)
+
+
+def sizes_of_gpt_c(path: str | Path) -> dict[str, int]:
+    """The constructor's arguments of the model in a file, from its header alone."""
+    with opened("read_gpt_c", path) as file:
+        return _header(file)[1]
+
+
+def _header(file: File) -> tuple[IntArray1, dict[str, int]]:
+    """The header's numbers, and the sizes in it; a `DataError` where they are none."""
+    where = file.where
+    if file.size < 4 * HEADER:
+        raise DataError(explain(where, f"must begin with a header of {4 * HEADER} bytes", f"{file.size} bytes"))
+    header = np.frombuffer(bytes(file.exactly(file.stream, 4 * HEADER)), "<i4")
+    if header[0] != MAGIC:
+        raise DataError(explain(f"{where}, field 0", f"must be {MAGIC}", str(header[0]), "this is no model of gpt.c"))
+    sizes: dict[str, int] = dict(zip(_NAMES, (int(number) for number in header[1:6]), strict=True))
+    for field, (name, size) in enumerate(sizes.items(), 1):
+        if not 1 <= size <= _MOST:
+            raise DataError(explain(f"{where}, field {field}", f"{name} must be 1 to {_MOST}", str(size)))
+    if 48 * sizes["n_layer"] > file.size:  # bytes of the blocks' shapes: before as many layers are made
+        raise DataError(explain(f"{where}, field 3", "n_layer must be that of the tensors behind the header", str(sizes["n_layer"])))
+    return header, sizes
 
 
 def write_gpt_c(model: GPT2, path: str | Path, *, steps: int = 0) -> None:

@@ -25,9 +25,9 @@ from typednn.errors import ArgumentError, explain
 from typednn.layer import Input
 from typednn.layers import Flatten, Linear, ReLU, Softmax
 from typednn.models import GPT2, lenet5, lstm_classifier, resnet18, resnet34, resnet50, vgg16
-from typednn.models.gpt2_weights import sizes_of
 from typednn.models.hub import local_folder
 from typednn.recipes.recipe import AnyModel, Recipe
+from typednn.recipes.weights import sizes_at, vocabulary_for
 
 
 def _mlp(classes: int = 10, shape: tuple[int, ...] = (28, 28, 1)) -> AnyModel:
@@ -63,7 +63,7 @@ _SPOKEN = Recipe(
         "lr": {"type": "CosineLR", "lr": 1e-3, "warmup_steps": 100, "eta_min": 1e-4},
         "weight_decay": 0.1,
     },
-    about="a GPT-2 of 800 thousand parameters that learns to write a text, character by character",
+    about="a GPT-2 that learns to write a text",
     data="tinyshakespeare",
     task="language",
     max_steps=2000,
@@ -84,7 +84,7 @@ PRESETS: dict[str, Recipe] = {
         _SPOKEN,
         model=partial(gpt2, n_positions=128, n_embd=256, n_layer=6, n_head=8, tie_word_embeddings=False, initial="he"),
         optimizer={"type": "AdamW", "lr": 1e-3, "weight_decay": 0.0},
-        about="a GPT-2 of 11 million parameters that learns a text by heart, in byte pairs of its own",
+        about="a GPT-2 with a head of its own that learns a text by heart",
         max_steps=None,
         epochs=100,
         batch_size=16,
@@ -104,7 +104,7 @@ PRESETS: dict[str, Recipe] = {
             "lr": {"type": "CosineLR", "lr": 6e-4, "warmup_steps": 100, "eta_min": 6e-5},
             "weight_decay": 0.1,
         },
-        about="GPT-2 of 124 million parameters and its own vocabulary",
+        about="GPT-2, by default in its smallest published size",
         vocabulary="gpt2",
         batch_size=4,
         accumulate=8,
@@ -157,10 +157,10 @@ RECIPES: dict[str, Recipe] = {
             clip_grad_norm=1.0,
             adapts=("classes",),
         ),
-        _deep("resnet18", resnet18, "ResNet-18 on images of any size: 11 million parameters"),
-        _deep("resnet34", resnet34, "ResNet-34 on images of any size: 21 million parameters"),
-        _deep("resnet50", resnet50, "ResNet-50 on images of any size: 24 million parameters"),
-        _deep("vgg16", vgg16, "VGG16 on images of at least 32x32: 34 million parameters and more", 0.01),
+        _deep("resnet18", resnet18, "ResNet-18 on images of any size"),
+        _deep("resnet34", resnet34, "ResNet-34 on images of any size"),
+        _deep("resnet50", resnet50, "ResNet-50 on images of any size"),
+        _deep("vgg16", vgg16, "VGG16 on images of at least 32x32", 0.01),
         _SPOKEN,
     )
 }
@@ -181,12 +181,13 @@ def preset(name: str, of: Recipe) -> Recipe:
     return PRESETS[name]
 
 
-def starting_from(folder: str, of: Recipe) -> Recipe:
-    """``of``, a gpt2, with the sizes, the vocabulary and the weights in ``folder``."""
+def starting_from(path: str, of: Recipe, vocabulary: str | None = None) -> Recipe:
+    """``of``, a gpt2, with the sizes and weights at ``path``, as `typednn.recipes.weights` reads them, and their vocabulary or another."""
     _check_name("--from", of)
-    place = local_folder("--from", folder).resolve()
-    sizes = {name: size for name, size in sizes_of(place).items() if name != "vocab_size"}
-    return replace(of, model=partial(gpt2, **sizes), vocabulary=str(place), weights=str(place))
+    place = local_folder("--from", path).resolve()
+    sizes = sizes_at(place)
+    count = sizes.pop("vocab_size")
+    return replace(of, model=partial(gpt2, **sizes), vocabulary=vocabulary or vocabulary_for(place, count), weights=str(place))
 
 
 def _check_name(option: str, of: Recipe) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from typednn.arrays import is_floating
 from typednn.data.table import ENDINGS
+from typednn.data.tiny_stories import shards_in
 from typednn.errors import ArgumentError, explain
 from typednn.recipes.catalogue import RECIPES
 from typednn.recipes.plan import samples_of
@@ -115,7 +116,7 @@ def _model_of(name: str) -> str:
         return "lenet5"  # whose reader says what is known
     if next(place.glob("train/*/*.txt"), None) is not None:
         return "lstm"
-    if (place / "train.bin").is_file() or next(place.glob("*.txt"), None) is not None:
+    if (place / "train.bin").is_file() or next(place.glob("*.txt"), None) is not None or shards_in(place):
         return "gpt2"
     return "resnet18" if is_image_folder(place) or next(place.glob("data_batch*"), None) is not None else "lenet5"
 

@@ -92,8 +92,7 @@ class Plan:
 
 def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     """The plan of training ``recipe`` on ``samples``, which ``data`` describes how to find again."""
-    if recipe.adapts:
-        recipe = replace(recipe, model=partial(recipe.model, **_decided(recipe, samples)))
+    recipe = fitted(recipe, samples)
     if samples.vocabulary is None:
         rows = len(samples.x) - samples.held_back(recipe.validation)
     else:
@@ -105,7 +104,7 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)
         scaling = targets = Scaling()
-        if recipe.standardise and samples.x.dtype != TOKENS:
+        if recipe.standardise and samples.vocabulary is None and samples.x.dtype != TOKENS:
             rows_read = isinstance(samples.x, np.ndarray) and samples.x.ndim == 2 and len(recipe.sample) == 1
             scaling = Scaling.of_columns(np.asarray(samples.x)) if rows_read else Scaling.of(samples.x)
         if recipe.standardise and recipe.task == "regression":
@@ -121,6 +120,11 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         samples.columns,
         targets,
     )
+
+
+def fitted(recipe: Recipe, samples: Samples) -> Recipe:
+    """``recipe`` with the sizes of its model that the data decide."""
+    return replace(recipe, model=partial(recipe.model, **_decided(recipe, samples))) if recipe.adapts else recipe
 
 
 def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str], object] | None = None) -> Samples:
@@ -140,7 +144,7 @@ def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str]
             **layout_of(data),
         )
     if recipe.task == "language":
-        return load_text(data["name"], recipe.vocabulary, recipe.validation, announce)
+        return load_text(data["name"], recipe.vocabulary, recipe.validation, announce, kind=recipe.tokens)
     folder = Path(data["name"])
     if data["name"] in NAMES or not folder.is_dir() or not is_image_folder(folder):
         return load_data(data["name"], announce)
@@ -214,7 +218,7 @@ def read_plan(folder: Path) -> Plan:
         before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
-        before |= {"drop_last": False} if version < 6 else {}
+        before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
             recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))

@@ -34,6 +34,7 @@ LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse", "
 _ELSEWHERE = {"learning_rate": "lr", "wd": "weight_decay"}  # names of an optimizer's settings in other tools
 GeneratorName: TypeAlias = Literal["numpy", "pcg32"]
 TaskName: TypeAlias = Literal["classification", "regression", "language"]
+TokensName: TypeAlias = Literal["auto", "int32", "uint16", "uint64"]
 
 
 @final
@@ -63,8 +64,9 @@ class Recipe:
     workers           threads that read and change the next batches
     image             the height and width of images from a folder, for a model that reads any size; None for their own, up to 64
     vocabulary        of a language model: ``characters``, ``gpt2``, ``nina`` or a folder, as `typednn.recipes.texts` has it
+    tokens            of a language model: what a file of tokens holds, ``int32``, ``uint16`` or ``uint64``; ``auto`` looks at the file
     stride            of a language model: how many tokens a window begins behind the one before; None for its length
-    weights           of a language model: a folder of weights to start from, as `typednn.models.load_gpt2` reads it; "" for none
+    weights           of a language model: the path of weights to start from, as `typednn.recipes.weights` reads them; "" for none
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one that is trained
     ================  ============================================================================================================
@@ -100,6 +102,7 @@ class Recipe:
     workers: int = 1
     image: int | None = None
     vocabulary: str = ""
+    tokens: TokensName = "auto"
     stride: int | None = None
     weights: str = ""
     imports: tuple[str, ...] = ()
@@ -120,7 +123,7 @@ class Recipe:
         for name in ("patience", "max_steps", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
-        for name, choices in (("loss", LossName), ("generator", GeneratorName), ("task", TaskName)):
+        for name, choices in (("loss", LossName), ("generator", GeneratorName), ("task", TaskName), ("tokens", TokensName)):
             choice(where, name, getattr(self, name), get_args(choices))
         if self.task == "regression" and (self.loss not in ("mse", "l1", "huber") or self.smoothing):
             rule, got = "a regression has the loss mse, l1 or huber, and no smoothing", f"loss {self.loss}, smoothing {self.smoothing:g}"
@@ -137,6 +140,7 @@ class Recipe:
             raise ArgumentError(explain(where, "balance is of classes", f"a {self.task}", "leave it out"), "balance")
         augmentations(self.augment)
         foreign = {name: getattr(self, name) for name in ("vocabulary", "stride", "weights") if self.task != "language"}
+        foreign |= {"tokens": "" if self.tokens == "auto" or self.task == "language" else self.tokens}
         for name, value in foreign.items():
             if value:
                 raise ArgumentError(

@@ -24,11 +24,11 @@ from typednn.errors import ArgumentError, explain
 from typednn.files import write_whole
 from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
-from typednn.models import load_gpt2
 from typednn.module.foreign import Foreign
 from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by
+from typednn.recipes.weights import weights_at
 from typednn.runs import Run
 from typednn.runs.checkpoint import checkpoints
 from typednn.runs.run_files import read_bytes
@@ -237,12 +237,15 @@ def learned_part(plan: Plan, data: Samples) -> tuple[Any, Any]:
 
 def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
     """The weights to start from, by their names in ``model``; none where it starts from its generator."""
-    folder, names = plan.recipe.weights, model.parameter_shapes()
-    if not folder:
+    path, names = plan.recipe.weights, model.parameter_shapes()
+    if not path:
         return {}
-    own = {f"0.{name}": array for name, array in load_gpt2(folder).named_parameters().items()}
+    weights = weights_at(Path(path))
+    own = {f"0.{name}": array for name, array in weights.named_parameters().items()}
     if {name: array.shape for name, array in own.items()} != names:
-        raise ArgumentError(explain("weights", f"{folder} must have the sizes of the model", "others", "typednn train gpt2 --from FOLDER"))
+        got = f"{weights.vocab_size:,} tokens of {weights.n_embd} features at {weights.n_positions} positions, in {weights.n_layer} blocks"
+        cure = "typednn train gpt2 --from PATH takes the sizes from there; the vocabulary must be the one of the weights"
+        raise ArgumentError(explain("weights", f"{path} must have the sizes of the model", got, cure))
     return own
 
 

@@ -15,7 +15,6 @@ from typednn.config.arguments import suggestion
 from typednn.data import (
     DATASETS,
     PIXELS,
-    Characters,
     Dataset,
     ImageFiles,
     Pixels,
@@ -37,13 +36,14 @@ from typednn.data import (
 from typednn.data.class_folders import inside, part_folders
 from typednn.data.dataset import first_images, moments
 from typednn.data.text import TOKENS, padded
+from typednn.data.vocabulary import Stored
 from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.random import PCG32
 from typednn.tasks import Classification, Language, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
-Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | ImageFiles
+Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | npt.NDArray[np.uint16] | ImageFiles
 
 AnyTask: TypeAlias = Classification | Language | Regression
 _LABELS = Classification()
@@ -72,7 +72,7 @@ class Samples:
     test_y: Labels | Floats
     names: tuple[str, ...] = ()
     """The classes' names; their numbers where there are none."""
-    vocabulary: Tokenizer | Characters | None = None
+    vocabulary: Stored | None = None
     """Of a text, whose tokens ``x`` holds (n), and ``y`` too, until `shaped` makes windows of them. Its end is ``test_x``."""
     validation: int = 0
     """How many samples at the end of ``x`` are a validation part of their own; 0 where a share is drawn."""
@@ -181,7 +181,7 @@ class Scaling:
 
     def __call__(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """``x`` scaled, as a new array; tokens as they are."""
-        if x.dtype == TOKENS:
+        if x.dtype in (TOKENS, np.uint16):
             return x
         scaled: Floats = np.subtract(x, np.asarray(self.mean, np.float32), dtype=np.float32)
         scaled /= np.asarray(self.deviation, np.float32)

@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from typednn.data import Characters, Tokenizer, read_image_folder, read_table, read_vocabulary
+from typednn.data import read_image_folder, read_table, read_vocabulary
 from typednn.data.class_folders import part_folders
 from typednn.data.images import Resize
 from typednn.data.table import ARROW
+from typednn.data.vocabulary import Stored
 from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.layer import FirstChain
 from typednn.models import GPT2
@@ -31,10 +32,16 @@ from typednn.training import evaluate
 
 def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any]:
     """The plan of a run, and its model with the weights of `typednn.recipes.running.which`, or others. Needs no lock."""
+    plan, model, _ = restored(run, weights)
+    return plan, model
+
+
+def restored(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any, int]:
+    """As `opened`, and the step of those weights."""
     plan = read_plan(Path(run))
     model: Any = plan.model_config().built()
-    Run.open(run, lock=False).load_weights(model, weights or which(plan.recipe))
-    return plan, model
+    checkpoint = Run.open(run, lock=False).load_weights(model, weights or which(plan.recipe))
+    return plan, model, checkpoint.state.step
 
 
 def evaluate_run(
@@ -96,14 +103,20 @@ def predict(
     return answers
 
 
-def language_model(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[GPT2, Tokenizer | Characters]:
+def language_model(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[GPT2, Stored]:
     """The language model of a run, in eval, and its vocabulary; `ArgumentError` where the run trained another kind of model."""
     plan, model = opened(run, weights)
+    speaker = speaker_in(run, plan, model)
+    model.eval()
+    return speaker, read_vocabulary(Path(run) / VOCABULARY)
+
+
+def speaker_in(run: str | Path, plan: Plan, model: Any) -> GPT2:
+    """The language model in the model of a run; `ArgumentError` where there is none."""
     speaker = speaker_of(model)
     if not isinstance(plan.task, Language) or speaker is None:
         raise ArgumentError(explain(str(run), "must be the run of a language model", f"a {plan.recipe.task}", "typednn predict uses it"))
-    model.eval()
-    return speaker, read_vocabulary(Path(run) / VOCABULARY)
+    return speaker
 
 
 def _layout(plan: Plan, header: bool | None, delimiter: str | None, decimal: str | None) -> dict[str, Any]:
@@ -114,7 +127,7 @@ def _layout(plan: Plan, header: bool | None, delimiter: str | None, decimal: str
 
 def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any]) -> Samples:
     if isinstance(plan.task, Language):
-        samples = load_text(data, str(run / VOCABULARY), 0.0)
+        samples = load_text(data, str(run / VOCABULARY), 0.0, kind=plan.recipe.tokens)
         return replace(samples, test_x=samples.x, test_y=samples.y)
     if Path(data).is_file():
         columns = plan.columns if "target" in plan.data else None

@@ -25,13 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import safetensors.numpy
-
-from typednn.backends import to_numpy
 from typednn.errors import CheckpointError, explain
 from typednn.files import parsed, reason, sync_folder, write_file
 from typednn.runs.state import Json, TrainingState, count, inner, items, word
+from typednn.tensor_files import packed, unpacked
 
 FORMAT = "typednn checkpoint"
 VERSION = 2  # in version 1 the model stood as it prints
@@ -111,7 +108,7 @@ def write_checkpoint(
         try:
             steps = {key: value for key, value in optimizer.items() if isinstance(value, int)}
             arrays = {key: value for key, value in optimizer.items() if key not in steps}
-            contents = {WEIGHTS: _packed(weights), OPTIMIZER: _packed(arrays)}
+            contents = {WEIGHTS: packed(weights), OPTIMIZER: packed(arrays)}
             for name, content in contents.items():
                 write_file(new / name, content)
             table = {
@@ -134,10 +131,6 @@ def write_checkpoint(
             raise
         sync_folder(parent)
     return folder
-
-
-def _packed(arrays: Mapping[str, Any]) -> bytes:
-    return safetensors.numpy.save({name: np.ascontiguousarray(to_numpy(array)).reshape(array.shape) for name, array in arrays.items()})
 
 
 def _checksum(table: Json) -> str:
@@ -251,8 +244,8 @@ def _arrays(path: Path, expected: Json) -> dict[str, Any]:
     if hashlib.sha256(content).hexdigest() != expected.get("sha256"):
         raise _damaged(str(path), f"its SHA-256 must be {str(expected.get('sha256'))[:12]}…", "another: a bit or more has changed")
     try:
-        return safetensors.numpy.load(content)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        return unpacked(content)
+    except ValueError as error:
         raise _damaged(str(path), "must be a safetensors file", str(error)[:80]) from None
 
 

@@ -15,13 +15,12 @@ from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
-import safetensors.numpy
 
 from typednn.arguments import integer
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import write_whole
 from typednn.runs.run_files import existing_run, read_bytes
+from typednn.tensor_files import unpacked, write_tensors
 
 AnyNumbers: TypeAlias = npt.NDArray[Any]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -97,10 +96,7 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
 def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None) -> None:
     """Write them to the run folder, in the form that pictures need; a `DataError` where it cannot be written."""
     arrays = ({} if shown is None else shown.arrays()) | ({} if filters is None else {"filters": filters})
-    write_whole(
-        existing_run("write_shown", run_folder) / FILE,
-        safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
-    )
+    write_tensors(existing_run("write_shown", run_folder) / FILE, arrays)
 
 
 def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumbers | None]:
@@ -109,8 +105,8 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumber
     if content is None:
         return None, None
     try:
-        arrays: dict[str, Any] = safetensors.numpy.load(content)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        arrays = unpacked(content)
+    except ValueError as error:
         raise _damaged(str(error)[:80]) from None
     filters = arrays.get("filters")
     if filters is not None and (filters.ndim not in (2, 4) or not is_number(filters.dtype) or not filters.size):

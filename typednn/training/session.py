@@ -373,7 +373,7 @@ class Session:
         text: str | None = None
         with self._averaged():
             value, metrics = validation.measure(self.model, self.loss.loss, self.task)
-            if isinstance(self.task, SpokenTask) and (self.progress or self.run is not None):
+            if math.isfinite(value) and isinstance(self.task, SpokenTask) and (self.progress or self.run is not None):
                 text = self.task.sample(self.model, state.step)
         if not math.isfinite(value):
             self._diverged(
