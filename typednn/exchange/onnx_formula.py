@@ -1,8 +1,8 @@
-"""Operators of an ONNX file as one layer: a `GraphLayer` whose formula is what they compute.
+"""Operators of an ONNX file as one layer: a `GraphLayer`, or a `GraphMultiInput`, whose formula is what they compute.
 
-The file's weights that they read are the layer's parameters, the statistics of a BatchNormalization its buffers. Between the model's layout and
-the file's the axes change places at both ends. Sizes that a file computes of its input are computed anew for each size of a batch; while
-nothing has a batch yet, `BATCH` stands for it.
+The file's weights that they read are the layer's parameters, the statistics of a BatchNormalization its buffers. Between the model's
+layout and the file's the axes change places at both ends. Sizes that a file computes of its input are computed anew for each size of a
+batch; while nothing has a batch yet, `BATCH` stands for it.
 """
 
 # What stands under a name may be a tensor or an array.
@@ -10,6 +10,7 @@ nothing has a batch yet, `BATCH` stands for it.
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +19,14 @@ from types import new_class
 from typing import Any, Final, NoReturn, TypeAlias, final
 
 import numpy as np
-from jaxtyping import Float, Integer, Shaped
+from jaxtyping import Bool, Float, Integer
 
 from typednn import graph
-from typednn.arrays import AnyArray, is_floating
+from typednn.arrays import AnyArray
 from typednn.errors import TypednnError
 from typednn.exchange.onnx_operators import Array, Call, Operation, evaluate
 from typednn.graph.tensor import AnyTensor, Tensor, lazily, tensor
-from typednn.graph_layer import GraphLayer
+from typednn.graph_layer import GraphLayer, GraphMultiInput
 from typednn.module.fields import Buffer, Parameter
 from typednn.module.gradients import Gradient
 
@@ -39,15 +40,29 @@ _STATISTICS: Final = {"BatchNormalization": (3, 4)}
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A value of a file that a formula reads: its names there, and its layout here."""
+
+    names: frozenset[str]
+    sizes: tuple[int, ...]  # of a sample here
+    order: Order  # the axes here of each axis there; -1 is an axis of size 1 that is not here
+    features: Array | None  # of a row, the places here of the numbers there, where they differ
+    dtype: Any  # None where it has the floats of the model
+
+    @property
+    def axes(self) -> str:
+        return f"batch {' '.join(map(str, self.sizes))}"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Formula:
-    """Operations from one value of a file to another, and what they need to know of the rest of it."""
+    """Operations from one value of a file, or from all of its inputs, to another, and what they need to know of the rest of it."""
 
     nodes: tuple[Operation, ...]
-    sources: frozenset[str]  # the names of the value that is read
+    starts: Any  # the reader's values
+    sources: tuple[Source, ...]
     result: str
-    order: Order  # of that value, the axes here of each axis there; -1 is an axis of size 1 that is not here
-    features: Array | None  # of a row, the places here of the numbers there, where they differ
-    sizes: tuple[int, ...]  # of a sample here
     constants: Mapping[str, Array]
     learnt: set[str]
     late: Mapping[str, Operation]
@@ -55,7 +70,6 @@ class Formula:
     opset: int
     fixed: int
     dtype: Any
-    integers: bool
     refuse: Callable[[Operation, str], NoReturn]
     own: dict[Any, Array] = field(default_factory=dict[Any, Array])
     seen: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])  # shapes there, of a batch of `BATCH`
@@ -75,11 +89,13 @@ class Formula:
                     waiting.append(later)
         return kinds
 
-    def run(self, x: AnyTensor, weights: Mapping[str, Any], dtype: Any) -> Any:
-        """The result there, of an ``x`` here."""
-        known: dict[str, Any] = {**weights, **dict.fromkeys(self.sources, self.there(x))}
+    def run(self, inputs: Sequence[AnyTensor], weights: Mapping[str, Any], dtype: Any) -> Any:
+        """The result there, of ``inputs`` here."""
+        known: dict[str, Any] = dict(weights)
+        for source, x in zip(self.sources, inputs, strict=True):
+            known |= dict.fromkeys(source.names, self.there(source, x))
         for node in self.nodes:
-            self.compute(node, known, x.shape[0], dtype)
+            self.compute(node, known, inputs[0].shape[0], dtype)
         return known[self.result]
 
     def compute(self, node: Operation, known: dict[str, Any], batch: int, dtype: Any) -> None:
@@ -107,13 +123,13 @@ class Formula:
             if batch == BATCH:
                 self.seen.update((name, tuple(each.shape)) for name, each in zip(now.outputs, found, strict=False))
 
-    def there(self, x: AnyTensor) -> AnyTensor:
+    def there(self, source: Source, x: AnyTensor) -> AnyTensor:
         """What is read, in the file's layout."""
-        if self.features is not None:
-            return graph.take(x, self.fixed_array(self.features), 1)
-        y = x.permute(tuple(axis for axis in self.order if axis >= 0))
+        if source.features is not None:
+            return graph.take(x, self.fixed_array(source.features), 1)
+        y = x.permute(tuple(axis for axis in source.order if axis >= 0))
         sizes = iter(y.shape)
-        return y.reshape(tuple(1 if axis < 0 else next(sizes) for axis in self.order))
+        return y.reshape(tuple(1 if axis < 0 else next(sizes) for axis in source.order))
 
     def fixed_array(self, array: Array) -> AnyTensor:
         """The same leaf at each call, so that a formula that was recorded with it holds."""
@@ -124,9 +140,9 @@ class Formula:
 
     def result_of(self, wanted: Callable[[int], Order]) -> tuple[tuple[int, ...], Order, Any] | None:
         """The sizes of a sample of the result here, the axes here of each axis there, and its dtype; None where it has no batch."""
-        x = lazily(_unknown, (BATCH, *self.sizes), np.int64 if self.integers else self.dtype)
+        inputs = [lazily(_unknown, (BATCH, *each.sizes), each.dtype or self.dtype) for each in self.sources]
         weights = {name: lazily(_unknown, self.constants[name].shape, self.dtype) for name in self.weights()}
-        y = self.run(x, weights, self.dtype)
+        y = self.run(inputs, weights, self.dtype)
         if not isinstance(y, Tensor) or y.shape.count(BATCH) != 1 or any(size % BATCH == 0 and size != BATCH for size in y.shape):
             return None
         axis = y.shape.index(BATCH)
@@ -148,40 +164,47 @@ def known_batch(formula: Formula, name: str, batch: int) -> Any:
 
 def formula_of(formula: Formula, sizes: Sequence[int], order: Order, dtype: Any) -> tuple[Any, dict[str, Array]]:
     """The layer, whose result has these ``sizes`` here, and the arrays of its fields."""
-    kinds = formula.weights()
+    kinds, sources = formula.weights(), formula.sources
     names = _fields(kinds)
     back = tuple(np.argsort(order).tolist())
-    reads = f"batch {' '.join(map(str, formula.sizes))}"
-    gives = f"batch {' '.join(map(str, sizes))}"
+    inputs = ["x"] if len(sources) == 1 else [f"x{place}" for place in range(len(sources))]
     fields: dict[str, Any] = {}
-    gradients: dict[str, Any] = {"input": None if formula.integers else Float[AnyArray, reads]}
+    gradients: dict[str, Any] = {
+        "input" if name == "x" else name: None if source.dtype else Float[AnyArray, source.axes]
+        for name, source in zip(inputs, sources, strict=True)
+    }
     for name, kind in kinds.items():
         hint = Float[AnyArray, " ".join(map(str, formula.constants[name].shape))]
         fields[names[name]] = Parameter[hint] if kind == "parameter" else Buffer[hint]
         if kind == "parameter":
             gradients[names[name]] = hint
 
-    def compute(self: Any, x: Any) -> Any:
+    def compute(self: Any, *given: Any) -> Any:
         weights = {name: tensor(getattr(self, own)) for name, own in names.items()}
-        return formula.run(x, weights, self.dtype).permute(back)
+        return formula.run(given, weights, self.dtype).permute(back)
 
-    compute.__annotations__ = {
-        "x": (Integer if formula.integers else Float)[AnyTensor, reads],
-        "return": (Float if is_floating(dtype) else Shaped)[AnyTensor, gives],
-    }
-
-    def __init__(self: Any, operators: str) -> None:
+    def begin(self: Any, operators: str) -> None:
         self.operators = operators
 
-    gradient: Any = new_class("OperatorsGrad", (Gradient,), {}, lambda body: body.update(__annotations__=gradients, __module__=__name__))
-    bases: Any = (GraphLayer[AnyArray, AnyArray, dataclass(frozen=True)(gradient), str],)
-    body = {"__annotations__": fields, "__init__": __init__, "__module__": __name__, "__doc__": _DOC, "formula": compute}
-    kind: Any = new_class("Operators", bases, {}, lambda filled: filled.update(body))
+    own, some = inspect.Parameter("self", _POSITIONAL), [inspect.Parameter(name, _POSITIONAL) for name in inputs]
+    compute.__signature__ = inspect.Signature([own, *some])  # type: ignore[attr-defined]
+    compute.__annotations__ = {
+        **{name: _HINTS[np.dtype(each.dtype or np.float32).kind][AnyTensor, each.axes] for name, each in zip(inputs, sources, strict=True)},
+        "return": _HINTS[np.dtype(dtype).kind][AnyTensor, f"batch {' '.join(map(str, sizes))}"],
+    }
+    several = {} if len(sources) == 1 else {"inputs": tuple(inputs)}
+    made: Any = new_class("OperatorsGrad", (Gradient,), several, lambda body: body.update(__annotations__=gradients, __module__=__name__))
+    gradient: Any = dataclass(frozen=True)(made)
+    base: Any = GraphMultiInput[AnyArray, gradient] if several else GraphLayer[AnyArray, AnyArray, gradient, str]
+    body = {"__annotations__": fields, "__init__": begin, "__module__": __name__, "__doc__": _DOC, "formula": compute}
+    kind: Any = new_class("Operators", (base,), {}, lambda filled: filled.update(body))
     shown = [node.kind for node in formula.nodes]
     layer = kind(" ".join([*shown[:8], *(["…"] if len(shown) > 8 else [])]))
     return layer, {names[name]: formula.constants[name] for name in kinds}
 
 
+_POSITIONAL: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_HINTS: Final[Mapping[str, Any]] = {"f": Float, "i": Integer, "u": Integer, "b": Bool}
 _DOC: Final = "Operators of an ONNX file as one formula. Kept for backward, and the cost: as a `GraphLayer`'s."
 
 
@@ -191,7 +214,7 @@ def _fields(names: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
     for name in names:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "weight"
         plain = f"weight_{plain}" if plain[0].isdigit() or keyword.iskeyword(plain) or hasattr(GraphLayer, plain) else plain
-        taken = {*fields.values(), "input", "operators"}
+        taken = {*fields.values(), "input", "operators", *(f"x{place}" for place in range(9))}
         place = 2
         unique = plain
         while unique in taken:

@@ -33,10 +33,10 @@ from typednn import layers
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DataError, StackError, TypednnError, explain, optional
 from typednn.exchange.onnx_export import EXTRA, TOLERANCE, difference, opened_onnx
-from typednn.exchange.onnx_formula import BATCH, Formula, formula_of, known_batch
+from typednn.exchange.onnx_formula import BATCH, Formula, Source, formula_of, known_batch
 from typednn.exchange.onnx_operators import FLOATS, HARMLESS, OPERATORS, Call, Operation, blocks, cell_of, constant_of, evaluate, padding
 from typednn.files import opened, path_of
-from typednn.layer import Input, Sequential
+from typednn.layer import Input, MultiInput, Sequential
 from typednn.module.module import DTYPES, Module
 from typednn.shapes import Flow
 
@@ -71,7 +71,7 @@ class _Value:
     features: Array | None = None
     formula: Formula | None = None
     build: Callable[[bool], Any] | None = None  # makes a layer like this, with a bias or without
-    integers: bool = False
+    dtype: Any = None  # of an input that has no floats
 
     @property
     def first(self) -> bool:
@@ -93,7 +93,7 @@ def _plain(rank: int) -> Order:
     return tuple(range(rank))
 
 
-def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any]:
+def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any] | MultiInput[Any, Any]:
     """The model in an ONNX file, in training, its parameters filled: it gives the file's numbers to 1e-5, in eval.
 
     An `ArgumentError` names the operator and the node that have no counterpart; a `DataError` tells what is no ONNX file, or leads out of
@@ -169,34 +169,39 @@ class _Reader:
     arrays: dict[int, dict[str, Array]] = field(default_factory=dict[int, dict[str, Array]])  # of each layer, its parameters and buffers
     names: set[str] = field(default_factory=set[str])
     used: set[int] = field(default_factory=set[int])  # values that became part of a branch
-    source: Any = None
-    dtype: Any = np.dtype(np.float32)
+    inputs: list[Any] = field(default_factory=list[Any])
+    dtype: Any = None
     fixed: int = 0  # samples, where the file has a batch of one size
     node: Any = None
 
     # -------------------------------------------------------------- the graph
 
-    def model(self) -> Sequential[Any]:
-        """The chain from the input to the output."""
+    def model(self) -> Any:
+        """The chain from the input to the output; of several inputs one formula."""
         graph, numpy = self.whole.graph, self.onnx.numpy_helper
         self.opset = max((each.version for each in self.whole.opset_import if each.domain in ("", "ai.onnx")), default=1)
         self.constants = {each.name: numpy.to_array(each) for each in graph.initializer}
         self.learnt = {name for name, array in self.constants.items() if array.ndim and is_floating(array.dtype)}
         self.operations = [self.operation(node) for node in graph.node]
-        inputs = [each for each in graph.input if each.name not in self.constants]
-        if len(inputs) != 1 or len(graph.output) != 1:
-            got = f"{len(inputs)} and {len(graph.output)}"
-            raise ArgumentError(explain(str(self.place), "a model has one input and one output", got, "cut the graph before"), "path")
-        self.source = inputs[0]
-        start = self.values[self.source.name] = self.begin()
-        self.shapes[self.source.name] = start.there
-        end = self.read(start, graph.output[0].name)
-        if end.features is not None or (end.order != _plain(len(end.order)) and not end.first):
-            found = self.by_formula(end, [], graph.output[0].name, plain=True)
+        self.inputs = [each for each in graph.input if each.name not in self.constants]
+        if not self.inputs or len(graph.output) != 1:
+            got = f"{len(self.inputs)} and {len(graph.output)}"
+            raise ArgumentError(explain(str(self.place), "a model has inputs and one output", got, "cut the graph before"), "path")
+        self.kinds()
+        for each in self.inputs:
+            self.values[each.name] = self.begin(each)
+            self.shapes[each.name] = self.values[each.name].there
+        output = graph.output[0].name
+        starts = [self.values[each.name] for each in self.inputs]
+        end = self.read(starts, output)
+        if end.features is not None or -1 in end.order or (end.order[0] == 0 and end.order != _plain(len(end.order)) and not end.first):
+            found = self.by_formula([end], [], output, plain=True)
             assert found is not None
-            end = self.values[graph.output[0].name] = found
-        parts = self.branch(start, end) or [layers.Identity()]
-        sample = Input(*start.shape, dtype=int if start.integers else float)
+            end = self.values[output] = found
+        if len(starts) > 1:
+            return self.filled(end.layer)
+        parts = self.branch(starts[0], end) or [layers.Identity()]
+        sample = Input(*starts[0].shape, dtype=int if starts[0].dtype else float)
         try:
             model: Sequential[Any] = Sequential(cast("Any", parts), input=sample)
         except TypednnError as error:
@@ -221,26 +226,34 @@ class _Reader:
         domain = "" if node.domain == "ai.onnx" else node.domain
         return Operation(node.op_type, node.name, tuple(node.input), tuple(node.output), options, domain)
 
-    def begin(self) -> _Value:
-        """What the model reads."""
-        about = self.source.type.tensor_type
-        sizes = [size.dim_value if size.HasField("dim_value") else 0 for size in about.shape.dim]
-        self.fixed, sizes = (sizes[0], sizes[1:]) if sizes else (0, [])
-        kind = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(about.elem_type) if about.elem_type else np.float32)
-        integers = kind in (np.int64, np.int32)
-        if (kind not in DTYPES and not integers) or not 1 <= len(sizes) <= 3 or not all(sizes):
-            got = f"{kind} {['batch', *(size or '?' for size in sizes)]}"
-            rule, cure = f"the input {self.source.name!r} has known sizes but the batch's, and floats or integers", "export it with such sizes"
-            raise ArgumentError(explain(str(self.place), rule, got, cure), "path")
+    def kinds(self) -> None:
+        """Find the floats of the model: those of the inputs, else of the weights."""
+        floats = {kind for kind in map(self.kind_of, self.inputs) if kind in DTYPES}
         weights = {self.constants[name].dtype for name in self.learnt}
-        self.dtype = kind if not integers else weights.pop() if len(weights) == 1 else np.dtype(np.float32)
+        self.dtype = floats.pop() if len(floats) == 1 else weights.pop() if len(weights) == 1 and not floats else np.dtype(np.float32)
+
+    def kind_of(self, source: Any) -> Any:
+        """The dtype of an input of the file."""
+        kind = source.type.tensor_type.elem_type
+        return np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(kind) if kind else np.float32)
+
+    def begin(self, source: Any) -> _Value:
+        """What the model reads."""
+        sizes = [size.dim_value if size.HasField("dim_value") else 0 for size in source.type.tensor_type.shape.dim]
+        self.fixed, sizes = (sizes[0], sizes[1:]) if sizes else (0, [])
+        kind, several = self.kind_of(source), len(self.inputs) > 1
+        other = kind in (np.int64, np.int32) or (several and kind == np.bool_)
+        if (kind not in DTYPES and not other) or not (0 if several else 1) <= len(sizes) <= 3 or not all(sizes):
+            got = f"{kind} {['batch', *(size or '?' for size in sizes)]}"
+            rule = f"the input {source.name!r} has floats or integers, and known sizes but the batch's"
+            raise ArgumentError(explain(str(self.place), rule, got, "export it with such sizes"), "path")
         rank = len(sizes) + 1
-        order = _first(rank) if not integers and self.starts_first(self.source.name, rank) else _plain(rank)
-        return _Value(tuple(sizes[order.index(axis) - 1] for axis in range(1, rank)), order, integers=integers)
+        order = _first(rank) if not other and self.starts_first(source.name, rank) else _plain(rank)
+        return _Value(tuple(sizes[order.index(axis) - 1] for axis in range(1, rank)), order, dtype=kind if other else None)
 
     def starts_first(self, name: str, rank: int) -> bool:
         """Whether the channels of a value are axis 1: what reads it, or what follows number by number, tells."""
-        if rank == 2:
+        if rank <= 2:
             return False
         names = {name}
         for node in self.operations:
@@ -254,21 +267,21 @@ class _Reader:
                     names.add(node.outputs[0])
         return rank == 4 and self.whole.producer_name != "typednn"
 
-    def read(self, start: _Value, output: str) -> _Value:
+    def read(self, starts: Sequence[_Value], output: str) -> _Value:
         """The value of the output, layer by layer."""
         steps = self.steps()
         last = {name: place for place, node in enumerate(steps) for name in node.inputs}
         last[output] = len(steps)
-        alive, pending, value = {self.source.name}, list[Operation](), start
+        alive, pending, value = {each.name for each in self.inputs}, list[Operation](), starts
         for place, node in enumerate(steps):
             pending.append(node)
             alive = {name for name in (*alive, *node.outputs) if last.get(name, -1) > place}
-            if len(alive) == 1:
+            if len(alive) == 1 and (len(starts) == 1 or place == len(steps) - 1):
                 (name,) = alive
                 found = self.between(value, pending, name)
                 if found is not None:
                     self.values[name], self.shapes[name] = found, found.there
-                    value, pending = found, []
+                    value, pending = [found], []
         if output not in self.values or pending:
             got = "a constant" if output in self.constants else "a result without an axis for the batch" if pending else "nothing"
             raise ArgumentError(explain(str(self.place), "the output depends on the input, and has its batch", got), "path")
@@ -277,7 +290,7 @@ class _Reader:
     def steps(self) -> list[Operation]:
         """The operations of values; those of constants are computed, and those of sizes wait for them."""
         steps: list[Operation] = []
-        known = {self.source.name}
+        known = {each.name for each in self.inputs}
         for node in self.operations:
             self.node = node
             given = [name for name in node.inputs if name]
@@ -299,12 +312,13 @@ class _Reader:
                 known |= set(filter(None, node.outputs))
         return steps
 
-    def between(self, start: _Value, nodes: Sequence[Operation], name: str) -> _Value | None:
+    def between(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str) -> _Value | None:
         """What ``nodes`` make of a value: layers, or else a formula; None where the result has no batch yet."""
-        if start.formula is not None and _MOVEMENT.issuperset(node.kind for node in nodes):
-            return self.by_formula(start, nodes, name)
+        behind = starts[0].formula is not None and _MOVEMENT.issuperset(node.kind for node in nodes)
         before = dict(self.values), dict(self.arrays), set(self.names), set(self.used)
         try:
+            if len(starts) > 1 or behind:
+                raise ArgumentError("a formula", "path")
             for node in nodes:
                 self.node = node
                 self.values[node.outputs[0]] = self.by_row(node)
@@ -312,7 +326,7 @@ class _Reader:
             return self.values[name]
         except ArgumentError:
             self.values, self.arrays, self.names, self.used = before
-        return self.by_formula(start, nodes, name)
+        return self.by_formula(starts, nodes, name)
 
     def by_row(self, node: Operation) -> _Value:
         """A layer for one operator; an `ArgumentError` where none is the same."""
@@ -327,25 +341,28 @@ class _Reader:
         except (StackError, IndexError, ValueError, TypeError, KeyError) as error:
             self.refuse(f"{node.kind}: {str(error).partition(chr(10))[0]}")
 
-    def by_formula(self, start: _Value, nodes: Sequence[Operation], name: str, *, plain: bool = False) -> _Value | None:
+    def by_formula(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str, *, plain: bool = False) -> _Value | None:
         """A formula of ``nodes``, together with the formula before them; None where the result has no batch."""
+        start = starts[0]
         if start.formula is not None and start.before is not None:
-            nodes, start = (*start.formula.nodes, *nodes), start.before
-        formula = self.formula(start, nodes, name)
+            nodes, starts = (*start.formula.nodes, *nodes), start.formula.starts
+        formula = self.formula(starts, nodes, name)
         found = formula.result_of(lambda rank: _first(rank) if not plain and self.starts_first(name, rank) else _plain(rank))
         if found is None:
             return None
         layer, arrays = formula_of(formula, *found)
         self.arrays[id(layer)] = arrays
         self.shapes |= formula.seen
-        return _Value(found[0], found[1], layer, start, formula=formula)
+        return _Value(found[0], found[1], layer, starts[0], formula=formula)
 
-    def formula(self, start: _Value, nodes: Sequence[Operation], name: str) -> Formula:
-        sources = frozenset(key for key, value in self.values.items() if value is start)
+    def formula(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str) -> Formula:
+        sources = [
+            Source(frozenset(key for key, value in self.values.items() if value is each), each.shape, each.order, each.features, each.dtype)
+            for each in starts
+        ]
         return Formula(
-            nodes=tuple(nodes), sources=sources, result=name, order=start.order, features=start.features, sizes=start.shape,
-            constants=self.constants, learnt=self.learnt, late=self.late, shapes=self.shapes, opset=self.opset, fixed=self.fixed,
-            dtype=self.dtype, integers=start.integers, refuse=self.refuse_at,
+            nodes=tuple(nodes), starts=starts, sources=tuple(sources), result=name, constants=self.constants, learnt=self.learnt,
+            late=self.late, shapes=self.shapes, opset=self.opset, fixed=self.fixed, dtype=self.dtype, refuse=self.refuse_at,
         )  # fmt: skip
 
     def folded(self, node: Operation) -> bool:
@@ -393,7 +410,7 @@ class _Reader:
     def value(self, name: str | None, *, moved: bool = False) -> _Value:
         """The value of this name, whose batch may have ``moved``; a constant is refused where one is expected, and so are integers."""
         found = self.values.get(name or "")
-        if found is None or found.integers:
+        if found is None or found.dtype:
             self.refuse(f"{self.node.kind} of {'integers' if found else f'the constant {name!r}'}")
         if not moved and (found.order[0] != 0 or -1 in found.order):
             self.refuse(f"{self.node.kind} of axes in the order {found.order}")
@@ -411,7 +428,7 @@ class _Reader:
             return [int(each) for each in self.constants[name].reshape(-1)]
         if name not in self.late:
             self.refuse(f"{self.node.kind} with {name!r}, which is computed")
-        found = known_batch(self.formula(self.values[self.source.name], [], name), name, BATCH)
+        found = known_batch(self.formula([], [], name), name, BATCH)
         return [int(each) for each in found.reshape(-1)]
 
     def channels_first(self, name: str) -> _Value:
@@ -470,14 +487,12 @@ class _Reader:
 
     # -------------------------------------------------------------- the model
 
-    def filled(self, model: Sequential[Any]) -> Sequential[Any]:
+    def filled(self, model: Any) -> Any:
         """The model with the arrays of its layers."""
         state: dict[str, Array] = {}
         for path, module in model.named_modules():
-            state.update((f"{path}.{name}", array) for name, array in self.arrays.get(id(module), {}).items())
-        kinds = {array.dtype for array in state.values() if is_floating(array.dtype)}
-        kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float32)
-        model = model.astype(kind).init(np.random.default_rng(0))
+            state.update((f"{path}.{name}" if path else name, array) for name, array in self.arrays.get(id(module), {}).items())
+        model = model.astype(self.dtype).init(np.random.default_rng(0))
         own = model.state_dict()
         try:
             model.load_state_dict({**own, **{name: array.astype(own[name].dtype) for name, array in state.items()}})
@@ -485,28 +500,37 @@ class _Reader:
             raise ArgumentError(explain(str(self.place), "has weights that fit their operators", str(error)), "path") from None
         return model
 
-    def compare(self, model: Sequential[Any]) -> None:
-        """Raise unless the model gives the file's numbers."""
-        start, end = self.values[self.source.name], self.values[self.whole.graph.output[0].name]
-        batch = self.fixed or 2
-        rng = np.random.default_rng(0)
-        x: Any = rng.standard_normal((2 * batch, *start.shape)).astype(self.dtype)
-        if start.integers:
-            tables = [self.constants[node.inputs[0]] for node in self.operations if node.kind == "Gather" and node.inputs[0] in self.learnt]
-            x = rng.integers(0, min((len(each) for each in tables), default=2), x.shape)
-        feeds = np.ascontiguousarray(x.transpose(start.order))
-        feeds = feeds.astype(self.onnx.helper.tensor_dtype_to_np_dtype(self.source.type.tensor_type.elem_type or 1))
+    def compare(self, model: Any) -> None:
+        """Raise unless the model gives the file's numbers, of two batches together, which the file reads one after the other."""
+        end, rng = self.values[self.whole.graph.output[0].name], np.random.default_rng(0)
+        given = [self.numbers(self.values[each.name], rng) for each in self.inputs]
         rule = f"the model must give the file's numbers to {TOLERANCE}"
         try:
             run = opened_onnx(self.whole.SerializeToString() if self.whole.ByteSize() < 1 << 31 else str(self.place))
-            found = np.concatenate([np.asarray(run({self.source.name: half})) for half in np.split(feeds, 2)], end.order.index(0))
+            halves: list[Array] = []
+            for half in zip(*(np.split(each, 2) for each in given), strict=True):
+                named = zip(self.inputs, half, strict=True)
+                feeds = {each.name: np.ascontiguousarray(x.transpose(self.values[each.name].order)) for each, x in named}
+                halves.append(np.asarray(run(feeds)))
+            found = np.concatenate(halves, end.order.index(0))
         except Exception as error:  # of whatever runs it
             got = str(error).strip().partition("\n")[0][:200] or type(error).__name__
             raise ArgumentError(explain(str(self.place), rule, got, "the file itself cannot be run"), "path") from None
-        ours = model.eval().forward(x)
-        apart = difference(found, ours.transpose(end.order))
+        apart = difference(found, model.eval().forward(*given).transpose(end.order))
         if apart > TOLERANCE:
             raise ArgumentError(explain(str(self.place), rule, f"a difference of {apart:.2g}"), "path")
+
+    def numbers(self, value: _Value, rng: np.random.Generator) -> Any:
+        """Two batches of what an input may read: tokens that tables have a row for, or else lengths that sequences have."""
+        shape = (2 * (self.fixed or 2), *value.shape)
+        if value.dtype is None:
+            return rng.standard_normal(shape).astype(self.dtype)
+        if value.dtype == np.bool_:
+            return rng.random(shape) < 0.7
+        tables = [len(self.constants[each.inputs[0]]) for each in self.operations if each.kind == "Gather" and each.inputs[0] in self.learnt]
+        lengths = [self.values[each.name].shape[0] for each in self.inputs if self.values[each.name].shape]
+        least, most = (0, min(tables)) if tables else (1, min(lengths) + 1)
+        return rng.integers(least, max(most, least + 1), shape).astype(value.dtype)
 
 
 # ------------------------------------------------------------------ operators
@@ -785,7 +809,7 @@ def _cast(file: _Reader, name: str) -> _Value:
 def _gather(file: _Reader, weight: str, tokens: str) -> _Value:
     """The rows of a matrix that the tokens of the input name are an Embedding."""
     x, array = file.values.get(tokens), file.constant(weight)
-    if x is None or x.layer is not None or not x.integers or len(x.shape) != 1 or array.ndim != 2 or file.options(axis=0)["axis"]:
+    if x is None or x.layer is not None or not x.dtype or len(x.shape) != 1 or array.ndim != 2 or file.options(axis=0)["axis"]:
         file.refuse("Gather of what are not tokens")
     assert x is not None
     made: Any = layers.Embedding(*array.shape)
