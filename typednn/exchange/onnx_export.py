@@ -23,7 +23,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, cast, final
@@ -714,21 +714,31 @@ OPERATIONS: Final[dict[str, Row]] = {
 def opened_onnx(content: bytes | str, *, strict: bool = False) -> Callable[[Mapping[str, Any]], Any]:
     """What runs a file, from its bytes or its path: ONNX Runtime, or where that is not installed ONNX's reference.
 
-    So does one that ONNX Runtime cannot open, unless ``strict``.
+    So does one that ONNX Runtime cannot run, such as an operator without a kernel, unless ``strict``.
     """
     try:
         runtime: Any = import_module("onnxruntime")
     except ImportError:
-        runtime = None
-    if runtime is not None:
-        options: Any = runtime.SessionOptions()
-        options.log_severity_level = 4
+        return _in_the_reference(content)
+    options: Any = runtime.SessionOptions()
+    options.log_severity_level = 4
+
+    @cache
+    def session() -> Any:
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+    def run(feeds: Mapping[str, Any]) -> Any:
         try:
-            session: Any = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-            return lambda feeds: session.run(None, dict(feeds))[0]
-        except Exception:  # such as an operator without a kernel; its errors have no common class of their own
+            return session().run(None, dict(feeds))[0]
+        except Exception:  # its errors have no common class of their own
             if strict:
                 raise
+        return _in_the_reference(content)(feeds)
+
+    return run
+
+
+def _in_the_reference(content: bytes | str) -> Callable[[Mapping[str, Any]], Any]:
     evaluator: Any = import_module("onnx.reference").ReferenceEvaluator(content)
     return lambda feeds: evaluator.run(None, dict(feeds))[0]
 

@@ -173,10 +173,10 @@ def formula_of(formula: Formula, sizes: Sequence[int], order: Order, dtype: Any)
         "input" if name == "x" else name: None if source.dtype else Float[AnyArray, source.axes]
         for name, source in zip(inputs, sources, strict=True)
     }
-    for name, kind in kinds.items():
-        hint = Float[AnyArray, " ".join(map(str, formula.constants[name].shape))]
-        fields[names[name]] = Parameter[hint] if kind == "parameter" else Buffer[hint]
-        if kind == "parameter":
+    for name, field_kind in kinds.items():
+        hint: Any = Float[AnyArray, " ".join(map(str, formula.constants[name].shape))]
+        fields[names[name]] = Parameter[hint] if field_kind == "parameter" else Buffer[hint]
+        if field_kind == "parameter":
             gradients[names[name]] = hint
 
     def compute(self: Any, *given: Any) -> Any:

@@ -103,16 +103,17 @@ def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any] | MultiInput[An
     onnx: Any = optional("onnx", "import_onnx", "needs the package onnx", EXTRA)
     reader = _Reader(onnx, place, _read(onnx, place))
     try:
-        model = reader.model()
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        if isinstance(error, TypednnError):
+        model: Any = reader.model()
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError, TypednnError) as error:
+        if isinstance(error, TypednnError) and str(place) in str(error):
             raise
         got = (
             f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"  # of ONNX's own functions, on what its checker let through
         )
         raise DataError(explain(str(place), "must be valid ONNX", got)) from None
     reader.compare(model)
-    return model.train()
+    made: Sequential[Any] | MultiInput[Any, Any] = model.train()
+    return made
 
 
 def _read(onnx: Any, place: Path) -> Any:
@@ -194,19 +195,27 @@ class _Reader:
         output = graph.output[0].name
         starts = [self.values[each.name] for each in self.inputs]
         end = self.read(starts, output)
-        if end.features is not None or -1 in end.order or (end.order[0] == 0 and end.order != _plain(len(end.order)) and not end.first):
+        if not self.is_usual(end, starts):
             found = self.by_formula([end], [], output, plain=True)
             assert found is not None
             end = self.values[output] = found
         if len(starts) > 1:
             return self.filled(end.layer)
         parts = self.branch(starts[0], end) or [layers.Identity()]
-        sample = Input(*starts[0].shape, dtype=int if starts[0].dtype else float)
+        reads: Any = int if starts[0].dtype else float
+        sample: Input[Any] = Input(*starts[0].shape, dtype=reads)
         try:
             model: Sequential[Any] = Sequential(cast("Any", parts), input=sample)
         except TypednnError as error:
             raise ArgumentError(explain(str(self.place), "must be a chain of layers", str(error)), "path") from None
         return self.filled(model)
+
+    def is_usual(self, end: _Value, starts: Sequence[_Value]) -> bool:
+        """Whether an output has the layout of the file, or is an image, or has its batch first that was not first there."""
+        if end.features is not None or -1 in end.order:
+            return False
+        rank = len(end.order)
+        return end.order == _plain(rank) or bool(end.order[0]) or (end.first and (rank == 4 or any(each.first for each in starts)))
 
     def operation(self, node: Any) -> Operation:
         """A node, its attributes read."""
@@ -302,7 +311,9 @@ class _Reader:
             constant = all(name in self.constants for name in given)
             if node.kind == "Constant":
                 self.constants[node.outputs[0]] = self.constant_of(node)
-            elif (given and constant and self.folded(node)) or (given and all(name in self.constants or name in self.late for name in given)):
+            elif (given and constant and self.folded(node)) or (
+                given and all(name in self.constants or name in self.late for name in given)
+            ):
                 if not all(name in self.constants for name in node.outputs if name):
                     self.late |= dict.fromkeys(filter(None, node.outputs), node)
             elif node.kind in ("Shape", "Size"):
@@ -527,7 +538,9 @@ class _Reader:
             return rng.standard_normal(shape).astype(self.dtype)
         if value.dtype == np.bool_:
             return rng.random(shape) < 0.7
-        tables = [len(self.constants[each.inputs[0]]) for each in self.operations if each.kind == "Gather" and each.inputs[0] in self.learnt]
+        tables = [
+            len(self.constants[each.inputs[0]]) for each in self.operations if each.kind == "Gather" and each.inputs[0] in self.learnt
+        ]
         lengths = [self.values[each.name].shape[0] for each in self.inputs if self.values[each.name].shape]
         least, most = (0, min(tables)) if tables else (1, min(lengths) + 1)
         return rng.integers(least, max(most, least + 1), shape).astype(value.dtype)
@@ -679,7 +692,8 @@ def _conv(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Va
             (top, bottom), (left, right) = pads
             x, pads = file.layer(x, layers.Pad2d((left, right, top, bottom))), [(0, 0), (0, 0)]
         window: Any = list(map(_short, (array.shape[2:], strides, _even(file, pads), dilations)))
-        build = lambda biased: layers.Conv2d(channels, out, *window, groups, biased)  # noqa: E731
+        kind: Any = layers.Conv2d
+        build = lambda biased: kind(channels, out, *window, groups, biased)  # noqa: E731
     else:
         file.refuse(f"Conv of {array.ndim - 2} axes")
     return file.affine(x, build, weight, np.moveaxis(array, 1, -1), offset)
@@ -788,7 +802,7 @@ def _pad(file: _Reader, name: str, pads: str | None = None, value: str | None = 
     rank = len(x.order)
     chosen = [axis % rank for axis in (range(rank) if axes is None else file.constant(axes).tolist())]
     before, after = ({x.order[axis]: width for axis, width in zip(chosen, side, strict=True)} for side in np.split(np.array(widths), 2))
-    around = [int(side.get(axis, 0)) for axis in (2, 1) for side in (before, after)]
+    around: Any = [int(side.get(axis, 0)) for axis in (2, 1) for side in (before, after)]
     if rank != 4 or options["mode"] not in ("constant", "edge") or any(side.get(axis) for side in (before, after) for axis in (0, 3)):
         file.refuse(f"Pad of {rank} axes by {widths} in mode {options['mode']!r}")
     mode: Any = "replicate" if options["mode"] == "edge" else "constant"
@@ -840,8 +854,8 @@ def _recurrent(kind: Any) -> Row:
 def _transpose(file: _Reader, name: str) -> _Value:
     x = file.value(name, moved=True)
     order = file.options(perm=list(range(len(x.order)))[::-1])["perm"]
-    if x.features is not None:
-        file.refuse(f"Transpose of a row with perm={list(order)}")
+    if x.features is not None or sorted(order) != list(range(len(x.order))):
+        file.refuse(f"Transpose with perm={list(order)}")
     return _Value(x.shape, tuple(x.order[axis] for axis in order), None, x)
 
 
@@ -899,7 +913,8 @@ def _resize(file: _Reader, name: str, *given: str | None) -> _Value:
     x, nearest = file.channels_first(name), ("nearest", "asymmetric", "floor")
     old = file.opset < 11 or file.node.kind == "Upsample"
     how, rounding = ("asymmetric", "floor") if old else ("half_pixel", "round_prefer_floor")
-    options = file.options(mode="nearest", coordinate_transformation_mode=how, nearest_mode=rounding, cubic_coeff_a=-0.75, scales=None)
+    ignored = {"cubic_coeff_a": -0.75, "extrapolation_value": 0.0}
+    options = file.options(mode="nearest", coordinate_transformation_mode=how, nearest_mode=rounding, scales=None, **ignored)
     mode, at = options["mode"], options["coordinate_transformation_mode"]
     scales = np.array(options["scales"]) if options["scales"] else file.constant(given[0 if old else 1])
     whole = len(x.order) == 4 and is_floating(scales.dtype) and scales.shape == (4,) and (scales[:2] == 1).all() and (scales % 1 == 0).all()
@@ -955,4 +970,5 @@ ROWS: Final[Mapping[str, Row]] = {
     "Squeeze": _squeeze,
     "Tanh": _elementwise(layers.Tanh),
     "Transpose": _transpose,
+    "Upsample": _resize,
 }

@@ -1,8 +1,8 @@
-"""What each operator of ONNX computes, as a function of tensors of `typednn.graph`, or of NumPy's arrays where all of its inputs are constants.
+"""What each operator of ONNX computes, as a function of tensors of `typednn.graph`, or of NumPy's arrays where all inputs are constants.
 
-`OPERATORS` has a row for each operator that `import_onnx` knows. A row gets a `Call`, which has the node's attributes, and the inputs in the
-operator's order, None for one that is left out. It gives the result, or a tuple of results. Axes are those of the file, so images are
-channels first here. All floats of a file have one dtype in the model, so that a Cast between two kinds of floats does nothing.
+`OPERATORS` has a row for each operator that `import_onnx` knows. A row gets a `Call`, which has the node's attributes, and the inputs in
+the operator's order, None for one that is left out. It gives the result, or a tuple of results. Axes are those of the file, so images
+are channels first here. All floats of a file have one dtype in the model, so that a Cast between two kinds of floats does nothing.
 
 A formula is recorded for a batch whose size is known, so that what a file computes of the sizes of its inputs are constants here.
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, NoReturn, TypeAlias, cast, final
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
 
 import numpy as np
 
@@ -119,7 +119,8 @@ class Call:
         """An input beside another; one number is a number."""
         if not isinstance(value, Tensor):
             array = np.asarray(value)
-            if array.size == 1 and array.ndim <= other.ndim and array.dtype.kind in "fiu" and (array.dtype.kind == "f") == is_floating(other.dtype):
+            alike = array.dtype.kind in "fiu" and (array.dtype.kind == "f") == is_floating(other.dtype)
+            if array.size == 1 and array.ndim <= other.ndim and alike:
                 return array.reshape(-1)[0].item()
         return self.tensor(value)
 
@@ -361,8 +362,9 @@ def _split(call: Call, x: Any, sizes: Any = None) -> Any:
     chosen = call.given("split", sizes) or [min(each, x.shape[axis] - start) for start in range(0, x.shape[axis], each)]
     if sum(chosen) != x.shape[axis]:
         call.refuse(f"Split of {x.shape[axis]} into {chosen}")
-    places = [0, *np.cumsum(chosen).tolist()]
-    return tuple(x[(slice(None),) * axis + (slice(*ends),)] for ends in zip(places, places[1:], strict=False))
+    ends = np.cumsum(chosen).tolist()
+    pairs = zip([0, *ends], ends, strict=False)
+    return tuple(x[(slice(None),) * axis + (slice(start, end),)] for start, end in pairs)
 
 
 def _slice(call: Call, x: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None) -> Any:
@@ -659,7 +661,8 @@ def _pooled(call: Call, x: AnyTensor) -> tuple[list[int], list[int], list[int], 
     strides, dilations, pairs = _sliding(call, x.shape[2:], window)
     beyond = [0] * len(window)
     if call.option("ceil_mode", 0):
-        for axis, (size, k, stride, dilation, (before, after)) in enumerate(zip(x.shape[2:], window, strides, dilations, pairs, strict=True)):
+        each = zip(x.shape[2:], window, strides, dilations, pairs, strict=True)
+        for axis, (size, k, stride, dilation, (before, after)) in enumerate(each):
             extent = dilation * (k - 1) + 1
             count = -(-(size + before + after - extent) // stride) + 1
             count -= (count - 1) * stride >= size + before
@@ -670,7 +673,8 @@ def _pooled(call: Call, x: AnyTensor) -> tuple[list[int], list[int], list[int], 
 def _max_pool(call: Call, x: Any) -> Any:
     x = call.tensor(x)
     window, strides, dilations, pairs, beyond = _pooled(call, x)
-    if not any(beyond) and all(before == after <= (dilation * (k - 1) + 1) // 2 for (before, after), k, dilation in zip(pairs, window, dilations, strict=True)):
+    extents = [dilation * (k - 1) + 1 for k, dilation in zip(window, dilations, strict=True)]
+    if not any(beyond) and all(before == after <= extent // 2 for (before, after), extent in zip(pairs, extents, strict=True)):
         return _first(graph.max_pool(_last(x), window, strides, [before for before, _ in pairs], dilations))
     widths = [(0, 0), *((before, after + more) for (before, after), more in zip(pairs, beyond, strict=True)), (0, 0)]
     return _first(graph.max_pool(graph.pad_with(_last(x), widths, -math.inf), window, strides, 0, dilations))
@@ -714,6 +718,7 @@ def _resize(call: Call, x: Any, *given: Any) -> Any:
     where = call.option("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     rounding, cubic = call.option("nearest_mode", "floor" if old else "round_prefer_floor"), call.option("cubic_coeff_a", -0.75)
     chosen = call.option("axes", list(range(x.ndim)))
+    call.option("extrapolation_value")  # of a mode that is refused
     if sizes is not None and (scales is None or not np.size(scales)):
         wanted = call.integers(sizes, "sizes")
         factors = [size / x.shape[axis] for axis, size in zip(chosen, wanted, strict=True)]
@@ -763,8 +768,13 @@ def _between(call: Call, old: int, new: int, scale: float, how: tuple[str, str, 
     if mode == "linear":
         weights = {0: 1 - part, 1: part}
     elif mode == "cubic":
-        a = cubic
-        far, near = (lambda t: ((a * t - 5 * a) * t + 8 * a) * t - 4 * a), (lambda t: ((a + 2) * t - (a + 3)) * t * t + 1)
+
+        def far(t: Array) -> Array:
+            return ((cubic * t - 5 * cubic) * t + 8 * cubic) * t - 4 * cubic
+
+        def near(t: Array) -> Array:
+            return ((cubic + 2) * t - (cubic + 3)) * t * t + 1
+
         weights = {-1: far(part + 1), 0: near(part), 1: near(1 - part), 2: far(2 - part)}
     else:
         call.refuse(f"{call.operation.kind} in mode {mode!r}")
@@ -789,8 +799,8 @@ class _Recurrent(Whole):
         return (*x.shape[:2], weight_hh.shape[1]), x.dtype
 
     def run(self, *arrays: Any) -> Any:
-        lengths = arrays[5] if len(arrays) > 5 else None
-        return recurrent.forward(*arrays[:5], lengths, self.cell)
+        x, weight_ih, weight_hh, bias_ih, bias_hh, *lengths = arrays
+        return recurrent.forward(x, weight_ih, weight_hh, bias_ih, bias_hh, lengths[0] if lengths else None, self.cell)
 
     def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
         *inputs, (_, kept) = arrays
@@ -991,4 +1001,4 @@ def evaluate(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         inputs = inputs[:-1]
     found = OPERATORS[call.operation.kind](call, *inputs)
     call.rest()
-    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+    return found if isinstance(found, tuple) else (found,)

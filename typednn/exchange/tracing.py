@@ -379,7 +379,11 @@ def _called(found: Trace, path: str, layer: Any, known: Callable[[Module], bool]
         if known(layer):
             return found.note(layer, inputs, function(layer, *map(_value, inputs)))
         try:
-            return interpreted(layer, *inputs) if isinstance(layer, GraphLayer | GraphElementwise | GraphMultiInput) else function(layer, *inputs)
+            return (
+                interpreted(layer, *inputs)
+                if isinstance(layer, GraphLayer | GraphElementwise | GraphMultiInput)
+                else function(layer, *inputs)
+            )
         except (TypeError, AttributeError, ValueError, IndexError) as error:
             if isinstance(error, TypednnError):
                 raise
