@@ -189,7 +189,8 @@ OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "HardSigmoid of its own": (node("HardSigmoid", alpha=0.3, beta=0.4), (4,), {}),
     "Celu": (node("Celu", alpha=0.5), (4,), {}),
     "Elu of sequences": (node("Elu"), (5, 4), {}),
-    **{f"{kind} of numbers": (node(kind), (4,), {}) for kind in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Mish", "Neg", "Sign", "Sin",
+    **{f"{kind} of numbers": (node(kind), (4,), {}) for kind in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Mish", "Neg",
+        "Sign", "Sin",
                                                                "Sinh", "Softsign", "Tan", "Round", "Reciprocal", "Identity")},
     **{f"{kind} of rows": (node(kind, "x", *more), (5, 4), weights) for kind, more, weights in (
         ("ReduceSum", ["a"], {"a": np.array([-1], I64)}), ("ReduceMax", ["a"], {"a": np.array([1], I64)}),
@@ -207,14 +208,17 @@ NOT_IN_ONNX = {"MaxPool with uneven pads", "an old Resize", "an old Softmax"}
 CHAINS: dict[str, tuple[list[tuple[Any, ...]], tuple[int, ...], int, dict[str, Any]]] = {
     "comparisons": (
         [
-            ("a", "Greater", ["x", "c"]), ("b", "Less", ["x", "c"]), ("d", "Or", ["a", "b"]), ("e", "GreaterOrEqual", ["x", "c"]),
-            ("f", "LessOrEqual", ["x", "c"]), ("g", "And", ["e", "f"]), ("h", "Not", ["d"]), ("i", "Xor", ["g", "h"]), ("j", "IsNaN", ["x"]),
+            ("a", "Greater", ["x", "c"]), ("b", "Less", ["x", "c"]), ("d", "Or", ["a", "b"]),
+            ("e", "GreaterOrEqual", ["x", "c"]),
+            ("f", "LessOrEqual", ["x", "c"]), ("g", "And", ["e", "f"]), ("h", "Not", ["d"]), ("i", "Xor", ["g", "h"]),
+            ("j", "IsNaN", ["x"]),
             ("k", "Or", ["i", "j"]), ("l", "Where", ["a", "x", "c"]), ("m", "Cast", ["k"], {"to": 1}), ("y", "Sub", ["l", "m"]),
         ], (4,), 20, {"c": np.float32(0.2)},
     ),
     "places": (
         [
-            ("a", "ArgMax", ["x"], {"axis": 1}), ("b", "ArgMin", ["x"], {"axis": 1}), ("c", "Equal", ["a", "b"]), ("d", "CastLike", ["c", "x"]),
+            ("a", "ArgMax", ["x"], {"axis": 1}), ("b", "ArgMin", ["x"], {"axis": 1}), ("c", "Equal", ["a", "b"]),
+            ("d", "CastLike", ["c", "x"]),
             ("e", "Softmax", ["x"]), ("f", "GatherElements", ["e", "a"], {"axis": 1}), ("y", "Add", ["f", "d"]),
         ], (4,), 20, {},
     ),
@@ -227,7 +231,8 @@ CHAINS: dict[str, tuple[list[tuple[Any, ...]], tuple[int, ...], int, dict[str, A
     ),
     "roots and logarithms": ([("a", "Exp", ["x"]), ("b", "Sqrt", ["a"]), ("y", "Log", ["b"])], (4,), 20, {}),
     "a bias behind a Gemm with one": (
-        [("a", "Gemm", ["x", "w", "b"]), ("y", "Add", ["a", "c"])], (4,), 20, {"w": numbers(4, 3), "b": numbers(3), "c": numbers(3, seed=1)},
+        [("a", "Gemm", ["x", "w", "b"]), ("y", "Add", ["a", "c"])], (4,), 20,
+        {"w": numbers(4, 3), "b": numbers(3), "c": numbers(3, seed=1)},
     ),
     "a bias behind a Conv": (
         [("a", "Conv", ["x", "w"]), ("y", "Add", ["c", "a"])], IMAGE, 20, {"w": numbers(3, 2, 1, 1), "c": numbers(1, 3, 1, 1)},
@@ -239,7 +244,8 @@ CHAINS: dict[str, tuple[list[tuple[Any, ...]], tuple[int, ...], int, dict[str, A
     "an old Pad": ([("y", "Pad", ["x"], {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "value": 0.5})], IMAGE, 10, {}),
     "an old Upsample": ([("y", "Upsample", ["x", "s"], {"mode": "nearest"})], IMAGE, 9, {"s": np.float32([1, 1, 2, 3])}),
     "an old Resize": ([("y", "Resize", ["x", "s"], {"mode": "nearest"})], IMAGE, 10, {"s": np.float32([1, 1, 2, 3])}),
-    "a new GroupNormalization": ([("y", "GroupNormalization", ["x", "w", "b"], {"num_groups": 1})], IMAGE, 21, {"w": numbers(2), "b": numbers(2)}),
+    "a new GroupNormalization": ([("y", "GroupNormalization", ["x", "w", "b"], {"num_groups": 1})], IMAGE, 21,
+        {"w": numbers(2), "b": numbers(2)}),
     "a new RMSNormalization": ([("y", "RMSNormalization", ["x", "w"])], (5, 4), 23, {"w": numbers(4)}),
     "a value twice": ([("a", "Tanh", ["x"]), ("b", "Relu", ["a"]), ("c", "Add", ["b", "x"]), ("y", "Add", ["c", "a"])], (4,), 20, {}),
     "the batch moved": ([("a", "Transpose", ["x"]), ("b", "Tanh", ["a"]), ("y", "Transpose", ["b"])], (5, 4), 20, {}),
@@ -314,6 +320,15 @@ def test_every_layer_is_one_where_there_is_one(tmp_path: Path) -> None:
     }.items():
         nodes, sizes, opset, weights = CHAINS[name]
         assert repr(import_onnx(write(tmp_path / "m.onnx", chain(*nodes), sizes, opset=opset, **weights))) == expected
+
+
+def test_the_docs_list_what_is_read() -> None:
+    """docs/exchange.md: operators of layers, then those of formulas; and what float64 has in float32 alone."""
+    text = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text()
+    for heading, table in (("Operators that may become layers:", onnx_import.ROWS), ("Operators of formulas", onnx_operators.OPERATORS)):
+        listed = text.partition(heading)[2].partition("```text\n")[2].partition("```")[0].split()
+        assert listed == sorted(table)
+    assert text.partition("ONNX Runtime has `")[2].partition("`")[0].split() == sorted(onnx_export.SINGLE)
 
 
 def test_a_file_of_one_batch(tmp_path: Path) -> None:

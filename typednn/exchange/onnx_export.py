@@ -70,7 +70,8 @@ def export_onnx(model: Module, path: str | os.PathLike[str], inputs: Any = None,
     outputs that are images are batch, channels, height, width in the file.
 
     An `ArgumentError` names a layer or an operation without a counterpart, and refuses a model whose file would give other numbers, or
-    could not be run; then nothing is written. Of a model of float64, what ONNX Runtime has for float32 alone is computed so. `MissingExtra` without the package ``onnx``.
+    could not be run; then nothing is written. Of a model of float64, what ONNX Runtime has for float32 alone is computed so.
+    `MissingExtra` without the package ``onnx``.
     """
     place = path_of("export_onnx", path)
     onnx: Any = optional("onnx", "export_onnx", "needs the package onnx", EXTRA)

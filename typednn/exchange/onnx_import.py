@@ -60,8 +60,9 @@ class _Value:
     """A value of the graph: what ``layer`` makes of ``before``, or that itself with its axes in another order there.
 
     ``shape`` is a sample's here.
-    ``order``: the axes here of each axis there, so that the file's array is ours, transposed so; -1 is an axis of size 1 that is not here. Of
-    a row, ``features`` are the places here of the numbers there, where they differ. ``formula``: what ``layer`` computes, where it is one.
+    ``order``: the axes here of each axis there, so that the file's array is ours, transposed so; -1 is an axis of size 1 that is not
+    here. Of a row, ``features`` are the places here of the numbers there, where they differ. ``formula``: what ``layer`` computes, where
+    it is one.
     """
 
     shape: tuple[int, ...]
@@ -95,6 +96,8 @@ def _plain(rank: int) -> Order:
 
 def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any] | MultiInput[Any, Any]:
     """The model in an ONNX file, in training, its parameters filled: it gives the file's numbers to 1e-5, in eval.
+
+    A chain; of a file with several inputs a `MultiInput` that takes them in their order. Images are channels last.
 
     An `ArgumentError` names the operator and the node that have no counterpart; a `DataError` tells what is no ONNX file, or leads out of
     its folder. `MissingExtra` without the package ``onnx``.
