@@ -7,7 +7,7 @@ what it notes of the machine, an input, and PyTorch's output. Written with PyTor
 # Nets are PyTorch's, whose types are not known without it.
 # ruff: noqa: E501
 # mypy: ignore-errors
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportOptionalMemberAccess=false
 
 import sys
 import warnings
@@ -70,7 +70,7 @@ class Res(nn.Module):
 
 
 IMAGE = (3, 8, 8)
-NETS = {
+NETS: dict[str, Any] = {
     "linear": (nn.Linear(4, 3), (4,)),
     "linear of sequences": (nn.Linear(4, 3), (5, 4)),
     "linear without bias": (nn.Linear(4, 3, bias=False), (4,)),

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import new_class
-from typing import Any, Final, NoReturn, TypeAlias, final
+from typing import Any, Final, NoReturn, TypeAlias, cast, final
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer
@@ -175,7 +175,8 @@ def formula_of(formula: Formula, sizes: Sequence[int], order: Order, dtype: Any)
     }
     for name, field_kind in kinds.items():
         hint: Any = Float[AnyArray, " ".join(map(str, formula.constants[name].shape))]
-        fields[names[name]] = Parameter[hint] if field_kind == "parameter" else Buffer[hint]
+        stored: Any = Parameter if field_kind == "parameter" else Buffer
+        fields[names[name]] = stored[hint]
         if field_kind == "parameter":
             gradients[names[name]] = hint
 
@@ -195,7 +196,8 @@ def formula_of(formula: Formula, sizes: Sequence[int], order: Order, dtype: Any)
     several = {} if len(sources) == 1 else {"inputs": tuple(inputs)}
     made: Any = new_class("OperatorsGrad", (Gradient,), several, lambda body: body.update(__annotations__=gradients, __module__=__name__))
     gradient: Any = dataclass(frozen=True)(made)
-    base: Any = GraphMultiInput[AnyArray, gradient] if several else GraphLayer[AnyArray, AnyArray, gradient, str]
+    one, many = cast("Any", GraphLayer), cast("Any", GraphMultiInput)
+    base = many[AnyArray, gradient] if several else one[AnyArray, AnyArray, gradient, str]
     body = {"__annotations__": fields, "__init__": begin, "__module__": __name__, "__doc__": _DOC, "formula": compute}
     kind: Any = new_class("Operators", (base,), {}, lambda filled: filled.update(body))
     shown = [node.kind for node in formula.nodes]

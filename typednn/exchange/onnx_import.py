@@ -16,7 +16,7 @@ Source: the operators of ONNX's standard, github.com/onnx/onnx/blob/main/docs/Op
 """
 
 # Rows are functions of what they read.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -847,7 +847,7 @@ def _recurrent(kind: Any) -> Row:
         if bias is not None:
             halves = [blocks(file.node.kind, each, np.split, np.concatenate) for each in np.split(file.constant(bias)[0], 2)]
             biases = {"bias_ih": halves[0], "bias_hh": halves[1]}
-        options = {"nonlinearity": cell} if kind is layers.RNN else {}
+        options: dict[str, Any] = {"nonlinearity": cell} if kind is layers.RNN else {}
         made = kind(weights[0].shape[1], weights[1].shape[1], bias=bias is not None, **options)
         return file.layer(x, made, (1, -1, 0, 2), weight_ih=weights[0], weight_hh=weights[1], **biases)
 
