@@ -9,6 +9,7 @@ class             formula                                                       
 ================  ===================================================================  ==================================
 GraphLayer        one tensor in, one out; reads the layer's parameters as tensors      a `Layer`: forward and backward
 GraphElementwise  the same for any rank and shape                                      an `Elementwise`
+GraphMultiInput   several tensors in, one out                                          a `MultiInput`
 GraphLoss         a prediction and a target in, one number out                         a `Loss`: loss and loss_grad
 ================  ===================================================================  ==================================
 
@@ -29,6 +30,7 @@ it is read, as a chain's is: before the weights change, and before another forwa
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -55,7 +57,7 @@ from typednn.graph.running import plan_of
 from typednn.graph.splitting import source, split
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, Tensor, Tensor0, Tensor1, Tensor2, Tensor3, Tensor4, array_of, lazily
-from typednn.layer import A, Elementwise, G, In, Layer, Out, P, S, input_is_read
+from typednn.layer import A, Elementwise, G, In, Layer, MultiInput, Out, P, S, input_is_read
 from typednn.module.fields import Kept
 from typednn.module.gradients import ElementwiseGrad, Gradient, agrees, deferred, unreadable
 from typednn.module.state import CallState, Cell, changes
@@ -251,7 +253,7 @@ def _of_arrays(where: str, hint: Any) -> Any:
 class Formula:
     """What has a formula. A class that defines one gets the methods that compute it."""
 
-    _takes: ClassVar[int] = 1  # so many tensors
+    _takes: ClassVar[int] = 1  # so many tensors; 0: any number
 
     formula: Callable[..., Any]  # what is computed, in operations of the graph
 
@@ -266,8 +268,8 @@ class Formula:
             where = f"{cls.__qualname__}.formula"
             contract = Contract(formula, where)
             contracted(formula, contract)
-            if len(contract.hints) != cls._takes:
-                raise DefinitionError(explain(where, f"takes tensors: {cls._takes}", ", ".join(contract.names) or "none"))
+            if len(contract.hints) != cls._takes and (cls._takes or not contract.hints):
+                raise DefinitionError(explain(where, f"takes tensors: {cls._takes or 'one or more'}", ", ".join(contract.names) or "none"))
             *inputs, result = (_of_arrays(where, hint) for hint in (*contract.hints, contract.result))
             for name, (method, annotations) in cls._methods(inputs, result).items():
                 method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
@@ -289,10 +291,10 @@ def _argument(cls: type, base: type, name: str) -> Any:
 
 
 class _GraphModule(Formula):
-    """A layer with a formula: what `GraphLayer` and `GraphElementwise` share."""
+    """A layer with a formula: what `GraphLayer`, `GraphElementwise` and `GraphMultiInput` share."""
 
     _recorded: Kept[Any]  # the recording of the last forward
-    _input: Kept[Any]
+    _inputs: Kept[tuple[Any, ...]]
     _reduced: Kept[Any]  # what forward computed and backward reads
 
     @classmethod
@@ -300,10 +302,11 @@ class _GraphModule(Formula):
         gradient, made, waits = cls._gradient()
 
         def forward(self: Any, x: Any) -> Any:
-            return _forward(self, x, waits)
+            return _forward(self, (x,), waits)
 
         def backward(self: Any, next_grad: Any) -> Any:
-            return made(*_backward(self, next_grad))
+            (dx,), by_name = _backward(self, next_grad)
+            return made(dx, by_name)
 
         backward.defers = waits  # type: ignore[attr-defined]
         return {
@@ -358,6 +361,35 @@ class GraphElementwise(_GraphModule, Elementwise[P], Generic[P]):
         return gradient[AnyArray, parameters], lambda dx, by_name: gradient(dx, parameters(**by_name)), False
 
 
+class GraphMultiInput(_GraphModule, MultiInput[Out, P], Generic[Out, P]):
+    """Several arrays in, one out; ``P`` is its gradient, which names them: ``class PairGrad(Gradient, inputs=("left", "right"))``."""
+
+    _takes = 0
+
+    if TYPE_CHECKING:
+
+        def backward(self, next_grad: Shaped[Out, "batch *output"]) -> P:
+            raise NotImplementedError
+
+    @classmethod
+    def _methods(cls, inputs: Sequence[Any], result: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+        gradient, signature = _argument(cls, GraphMultiInput, "P"), inspect.signature(cls.formula)
+        names = tuple(signature.parameters)[1:]
+
+        def forward(self: Any, *arrays: Any) -> Any:
+            return _forward(self, arrays, False)
+
+        def backward(self: Any, next_grad: Any) -> Any:
+            derivatives, by_name = _backward(self, next_grad)
+            return gradient(**dict(zip(names, derivatives, strict=True)), **by_name)
+
+        forward.__signature__ = signature  # type: ignore[attr-defined]
+        return {
+            "forward": (forward, {**dict(zip(names, inputs, strict=True)), "return": result}),
+            "backward": (backward, {"next_grad": result, "return": gradient}),
+        }
+
+
 def _may_wait(gradient: Any) -> bool:
     """Whether a gradient of this class can be made and checked without its ``input``: an axis ``3*width`` needs it to know the width."""
     kind: Any = get_origin(gradient) or gradient
@@ -374,61 +406,64 @@ def _may_wait(gradient: Any) -> bool:
     )
 
 
-def _forward(layer: Any, x: Any, waits: bool) -> Any:
-    """The result of the formula for ``x``; the derivative by ``x`` may be computed later than the others, where it ``waits``."""
-    recording, arrays = _recorded(layer, x, waits)
+def _forward(layer: Any, inputs: tuple[Any, ...], waits: bool) -> Any:
+    """The result of the formula; the derivative by the first input may be computed later than the others, where it ``waits``."""
+    recording, arrays = _recorded(layer, inputs, waits)
     results = recording.forward(arrays)
-    layer._recorded, layer._input = recording, x
+    layer._recorded, layer._inputs = recording, inputs
     layer._reduced = _Reduced(results if recording.keeps_result else results[1:])
     return results[0]
 
 
-def interpreted(layer: Any, x: Any) -> Any:
-    """The result of a layer's formula for ``x``, one function of NumPy for each instruction: for arrays that only note what is done."""
-    recording, arrays = _recorded(layer, x, False)
+def interpreted(layer: Any, *inputs: Any) -> Any:
+    """The result of a layer's formula, one function of NumPy for each instruction: for arrays that only note what is done."""
+    recording, arrays = _recorded(layer, inputs, False)
     step = recording.forward
     return interpret(step.program, [arrays[each] if each.__class__ is int else each for each in step.reads])[0]
 
 
-def _recorded(layer: Any, x: Any, waits: bool) -> tuple[_Recording, list[Any]]:
-    """The recording of a layer's formula for arrays like ``x``, and the arrays that it reads."""
+def _recorded(layer: Any, inputs: tuple[Any, ...], waits: bool) -> tuple[_Recording, list[Any]]:
+    """The recording of a layer's formula for arrays like ``inputs``, and the arrays that it reads."""
     stored = [(name, getattr(layer, name)) for name, _ in layer.stored_fields()]
     training: bool = layer.training
+    many = len(inputs)
 
     def record() -> _Recording:
         where = f"{layer.label()}.formula"
         if next(layer.children(), None) is not None:
             cure = "write the inner formula as a function, or forward and backward by hand"
             raise DefinitionError(explain(where, "has parameters, and no layers inside", "a layer inside", cure))
-        learnt = [place for place, (name, _) in enumerate(stored, 1) if layer.fields[name].kind == "parameter"]
-        sources = [*([0] if is_floating(x.dtype) else []), *learnt] if training else []
+        learnt = [place for place, (name, _) in enumerate(stored, many) if layer.fields[name].kind == "parameter"]
+        sources = [*(place for place, x in enumerate(inputs) if is_floating(x.dtype)), *learnt] if training else []
 
-        def formula(x: AnyTensor, *tensors: AnyTensor) -> Any:
+        def formula(*tensors: AnyTensor) -> Any:
             names = (name for name, _ in stored)
-            return layer.__class__.formula(_with_tensors(layer, dict(zip(names, tensors, strict=True))), x)
+            return layer.__class__.formula(_with_tensors(layer, dict(zip(names, tensors[many:], strict=True))), *tensors[:many])
 
-        return _record(where, formula, [("x", x), *stored], sources, is_loss=False, waits=waits and sources[:1] == [0] and bool(learnt))
+        named = ["x"] if many == 1 else [f"x{place}" for place in range(many)]
+        given = [*zip(named, inputs, strict=True), *stored]
+        return _record(where, formula, given, sources, is_loss=False, waits=waits and sources[:1] == [0] and bool(learnt))
 
-    key = _key(layer, (x,), layer.dtype, tuple(name for name, _ in stored), waits)
-    return _recording(key, record), [x, *(array for _, array in stored)]
+    key = _key(layer, inputs, layer.dtype, tuple(name for name, _ in stored), waits)
+    return _recording(key, record), [*inputs, *(array for _, array in stored)]
 
 
-def _backward(layer: Any, next_grad: Any) -> tuple[Any, dict[str, Any]]:
-    """The derivative by the input, or what computes it when it is read; and that by each parameter."""
+def _backward(layer: Any, next_grad: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The derivatives by the inputs, of which the first may be what computes it when it is read; and that by each parameter."""
     recording: _Recording = layer._recorded
+    inputs = layer._inputs
     stored = [getattr(layer, name) for name, _ in layer.stored_fields()]
-    given = [layer._input, *stored, *layer._reduced, next_grad]
+    given = [*inputs, *stored, *layer._reduced, next_grad]
     absent = layer.__typednn_storage__.absent
     learnt = [name for name, _ in layer.__class__.learnt if name not in absent]
-    dx: Any = None
     if recording.parted is not None and not input_is_read():
         now, _ = recording.parted
         found = now(given)
-        dx = _later(layer, found[len(learnt) :])
+        by_inputs: list[Any] = [_later(layer, found[len(learnt) :])]
     else:
         found = recording.backward(given)
-        dx = found.pop(0) if is_floating(layer._input.dtype) else None
-    return dx, {**dict.fromkeys(absent), **dict(zip(learnt, found, strict=False))}
+        by_inputs = [found.pop(0) if is_floating(x.dtype) else None for x in inputs]
+    return by_inputs, {**dict.fromkeys(absent), **dict(zip(learnt, found, strict=False))}
 
 
 def _later(layer: Any, between: Sequence[Any]) -> Callable[[], Any]:
@@ -447,7 +482,7 @@ def _later(layer: Any, between: Sequence[Any]) -> Callable[[], Any]:
         if any(field.cell(layer).changed > moment for _, field in layer.stored_fields()):
             raise refusal("changed weights")
         recording: _Recording = kept["_recorded"]
-        given = [kept["_input"], *(getattr(layer, name) for name, _ in layer.stored_fields())]
+        given = [*kept["_inputs"], *(getattr(layer, name) for name, _ in layer.stored_fields())]
         again = recording.forward(given)[1:]
         if not all(map(agrees, reduced[len(reduced) - len(again) :], again)):
             raise refusal("weights or an input that were written into")

@@ -2,7 +2,10 @@
 
 The forward is traced (`typednn.exchange.tracing`), and each node becomes nodes of ONNX. The file reads what the model reads: images are
 batch, height, width, channels, unless ``channels_first`` is set; ONNX's convolutions work channels first, so that there is a Transpose
-where the layout changes. The batch is a free size named ``batch``; all other sizes are those of the example.
+where the layout changes. The batch is a free size named ``batch``; all other sizes are those of the example. The arrays of the model are
+initializers under their own names, numbers that nobody learns are nodes, Constant.
+
+ONNX Runtime computes some operators in float32 alone. In a file of float64 these stand between two Casts.
 
 Before the file has its name its results are compared with the model's own, for two sizes of a batch. Weights of more than `INLINE` bytes
 go into a second file beside it, ``NAME.data``.
@@ -21,7 +24,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, cast, final
@@ -44,6 +47,12 @@ INLINE: Final = (1 << 31) - (1 << 24)  # bytes of weights in the file itself; it
 TOLERANCE: Final = 1e-5  # of the largest number, or of 1 where that is smaller
 EXTRA: Final = "pip install 'typednn[onnx]'"
 
+# What ONNX Runtime 1.31 computes in float32 alone, and how many inputs of each are such floats.
+SINGLE: Final[Mapping[str, int]] = {
+    "AveragePool": 1, "Conv": 3, "ConvTranspose": 3, "Elu": 1, "Erf": 1, "GRU": 4, "HardSigmoid": 1, "HardSwish": 1, "LSTM": 4, "RNN": 4,
+    "Resize": 1, "Selu": 1, "Softplus": 1,
+}  # fmt: skip
+
 
 class Out(NamedTuple):
     """What a row gives: a name in the file, and whether its axes are channels first."""
@@ -58,14 +67,15 @@ Row: TypeAlias = "Callable[..., Out | Traced]"
 def export_onnx(
     model: Module, path: str | os.PathLike[str], inputs: Any = None, *, channels_first: bool = False, names: Sequence[str] = ()
 ) -> Path:
-    """Write ``model``, in eval, into an ONNX file that gives the same numbers to 1e-5; the path of the file.
+    """Write ``model``, in eval, into an ONNX file that gives the same numbers to 1e-5 in ONNX Runtime; the path of the file.
 
     ``inputs`` is an example batch, one array or several, which a model needs that declares no input. ``channels_first``: images and
     outputs that are images are batch, channels, height, width in the file. ``names`` are those of a classifier's outputs, in their order;
     they become the file's metadata ``names``, a list in JSON.
 
-    An `ArgumentError` names a layer or an operation without a counterpart, and refuses a model whose file would give other numbers;
-    then nothing is written. `MissingExtra` without the package ``onnx``.
+    An `ArgumentError` names a layer or an operation without a counterpart, and refuses a model whose file would give other numbers, or
+    could not be run; then nothing is written. Of a model of float64, what ONNX Runtime has for float32 alone is computed so.
+    `MissingExtra` without the package ``onnx``.
     """
     place = path_of("export_onnx", path)
     onnx: Any = optional("onnx", "export_onnx", "needs the package onnx", EXTRA)
@@ -84,10 +94,10 @@ def export_onnx(
         onnx.helper.set_model_props(whole, {"names": json.dumps(list(names))})
     if file.bytes <= INLINE:
         content = whole.SerializeToString()
-        _check(model, place, batch, lambda: opened_onnx(content), channels_first)
+        _check(model, place, batch, lambda: opened_onnx(content, strict=True), channels_first)
         write_whole(place, content)
     else:
-        _write_apart(onnx, whole, place, lambda at: _check(model, place, batch, lambda: opened_onnx(str(at)), channels_first))
+        _write_apart(onnx, whole, place, lambda at: _check(model, place, batch, lambda: opened_onnx(str(at), strict=True), channels_first))
     return place
 
 
@@ -188,22 +198,37 @@ class _File:
 
     def node(self, kind: str, *inputs: str, outputs: Any = 1, **attributes: Any) -> Any:
         """A new node; the name of its result, or of each of several."""
+        single = kind in SINGLE and self.model.dtype == np.float64
+        if single:
+            given = [self.plain("Cast", name, to=_FLOAT) if name and place < SINGLE[kind] else name for place, name in enumerate(inputs)]
+            return self.plain("Cast", self.plain(kind, *given, **attributes), to=_DOUBLE)
+        return self.plain(kind, *inputs, outputs=outputs, **attributes)
+
+    def plain(self, kind: str, *inputs: str, outputs: Any = 1, **attributes: Any) -> Any:
+        """The same, as it is."""
         name = f"{self.path or type(self.layer).__name__}/{kind}_{len(self.nodes)}"
         names = [name] if outputs == 1 else [f"{name}_{place}" for place in range(outputs)]
         self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), names, name, **attributes))
         return name if outputs == 1 else names
 
-    def constant(self, value: Any, change: Callable[[Any], Any] | None = None, key: Any = None) -> str:
-        """The name of an array in the file; one of the model is written once, under its own name, for each ``key`` of a ``change``."""
+    def constant(self, value: Any, change: Callable[[Any], Any] | None = None, key: Any = None, *, learnt: bool = False) -> str:
+        """The name of an array in the file; one of the model is written once, under its own name, for each ``key`` of a ``change``.
+
+        ``learnt``: it was made of arrays of the model.
+        """
         array = _host(value)
         known = (id(value), key) if id(value) in self.names else None
         if known in self.known:
             return self.known[known]
-        own = self.names.get(id(value), f"{self.path or type(self.layer).__name__}/constant")
-        name = own if own not in self.constants else f"{own}_{len(self.constants)}"
         made = np.asarray(array if change is None else change(array), order="C")
-        self.constants[name] = made
         self.bytes += made.nbytes
+        base = getattr(value, "base", None)
+        if known is None and not learnt and id(base) not in self.names:
+            name: str = self.plain("Constant", value=self.onnx.numpy_helper.from_array(made))
+            return name
+        own = self.names.get(id(value)) or self.names.get(id(base)) or f"{self.path or type(self.layer).__name__}/weight"
+        name = own if own not in self.constants else f"{own}_{len(self.constants)}"
+        self.constants[name] = made
         if known is not None:
             self.known[known] = name
         return name
@@ -251,9 +276,9 @@ def _linear(file: _File, layer: Any, x: Traced) -> Out:
 
 def _affine(file: _File, x: str, weight: Any, bias: Any) -> str:
     """x weightᵀ + bias, of the last axis."""
-    y: str = file.node("MatMul", x, file.constant(weight, np.transpose, "transposed"))
+    y: str = file.node("MatMul", x, file.constant(weight, np.transpose, "transposed", learnt=True))
     if bias is not None:
-        y = file.node("Add", y, file.constant(bias))
+        y = file.node("Add", y, file.constant(bias, learnt=True))
     return y
 
 
@@ -443,7 +468,7 @@ def _last_step(file: _File, layer: Any, x: Traced, lengths: Any = None) -> Out:
     return Out(file.node("GatherND", file.read(x), file.node("Unsqueeze", last, file.integers(1)), batch_dims=1))
 
 
-_INT32, _INT64 = 6, 7  # TensorProto's numbers
+_FLOAT, _INT32, _INT64, _DOUBLE = 1, 6, 7, 11  # TensorProto's numbers
 
 # Blocks of the parameters in ONNX's order, by their places in ours: i, f, g, o become i, o, f, g; r, u, n become u, r, n.
 _BLOCKS: Final[Mapping[str, tuple[int, ...]]] = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
@@ -457,7 +482,7 @@ def _recurrent(file: _File, layer: Any, x: Traced, lengths: Any = None, *, kind:
     weights = [file.constant(array, turned, "blocks") for array in (layer.weight_ih, layer.weight_hh)]
     biases = ""
     if layer.bias_ih is not None:
-        biases = file.constant(np.concatenate([turned(layer.bias_ih), turned(layer.bias_hh)], axis=1))
+        biases = file.constant(np.concatenate([turned(layer.bias_ih), turned(layer.bias_hh)], axis=1), learnt=True)
     more = [biases] if lengths is None else [biases, file.node("Cast", file.read(lengths), to=_INT32)]
     steps = file.node("Transpose", file.read(x), perm=[1, 0, 2])
     y = file.node(kind, steps, *weights, *more, hidden_size=layer.hidden_size, **attributes)
@@ -693,17 +718,36 @@ OPERATIONS: Final[dict[str, Row]] = {
 # ------------------------------------------------------------------ comparison, and writing
 
 
-def opened_onnx(content: bytes | str) -> Callable[[Mapping[str, Any]], Any]:
-    """What runs a file, from its bytes or its path: ONNX Runtime, or where that is not installed or cannot, ONNX's reference."""
+def opened_onnx(content: bytes | str, *, strict: bool = False) -> Callable[[Mapping[str, Any]], Any]:
+    """What runs a file, from its bytes or its path: ONNX Runtime, or where that is not installed ONNX's reference.
+
+    So does one that ONNX Runtime cannot run, such as an operator without a kernel, unless ``strict``.
+    """
     try:
         runtime: Any = import_module("onnxruntime")
-        options: Any = runtime.SessionOptions()
-        options.log_severity_level = 4
-        session: Any = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception:  # not installed, or without a kernel for float64; its errors have no common class of their own
-        evaluator: Any = import_module("onnx.reference").ReferenceEvaluator(content)
-        return lambda feeds: evaluator.run(None, dict(feeds))[0]
-    return lambda feeds: session.run(None, dict(feeds))[0]
+    except ImportError:
+        return _in_the_reference(content)
+    options: Any = runtime.SessionOptions()
+    options.log_severity_level = 4
+
+    @cache
+    def session() -> Any:
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+    def run(feeds: Mapping[str, Any]) -> Any:
+        try:
+            return session().run(None, dict(feeds))[0]
+        except Exception:  # its errors have no common class of their own
+            if strict:
+                raise
+        return _in_the_reference(content)(feeds)
+
+    return run
+
+
+def _in_the_reference(content: bytes | str) -> Callable[[Mapping[str, Any]], Any]:
+    evaluator: Any = import_module("onnx.reference").ReferenceEvaluator(content)
+    return lambda feeds: evaluator.run(None, dict(feeds))[0]
 
 
 def _check(

@@ -1,11 +1,13 @@
-"""An ONNX file as a model: one row for each operator that has a counterpart.
+"""An ONNX file as a model: layers where operators have a counterpart, and formulas of the graph where they have none.
 
 The graph is read as a tree of values, each a layer behind another value. Where two branches of it are added they become a `Residual`,
-where they are joined along the channels a `Concat`; what remains from the input to the output is a chain.
+where they are joined along the channels a `Concat`; what remains from the input to the output is a chain. Between two values through which
+everything goes, `ROWS` are tried first: a row makes a layer of an operator. Where one of them finds none, the operators between these two
+values become one layer, a formula of `typednn.exchange.onnx_operators`, with the file's arrays as its parameters.
 
 ONNX's images are channels first, the model's channels last: it reads ``batch, height, width, channels``. Weights of windows change their
 layout, a Transpose becomes none, and of what reads a flattened image the features change places. The input of a file of `export_onnx`,
-whose first node is a Transpose to channels first, is channels last already.
+whose first node is a Transpose to channels first, is channels last already. A formula computes in the file's layout, between two changes.
 
 A file names no code, and none is run. Weights in other files are read from its own folder only. Before the model is given its results are
 compared with the file's, which ONNX Runtime runs, or ONNX's own reference.
@@ -14,7 +16,7 @@ Source: the operators of ONNX's standard, github.com/onnx/onnx/blob/main/docs/Op
 """
 
 # Rows are functions of what they read.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -31,8 +33,10 @@ from typednn import layers
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DataError, StackError, TypednnError, explain, optional
 from typednn.exchange.onnx_export import EXTRA, TOLERANCE, difference, opened_onnx
+from typednn.exchange.onnx_formula import BATCH, Formula, Source, formula_of, known_batch
+from typednn.exchange.onnx_operators import FLOATS, HARMLESS, OPERATORS, Call, Operation, blocks, cell_of, constant_of, evaluate, padding
 from typednn.files import opened, path_of
-from typednn.layer import Input, Sequential
+from typednn.layer import Input, MultiInput, Sequential
 from typednn.module.module import DTYPES, Module
 from typednn.shapes import Flow
 
@@ -41,9 +45,13 @@ Order: TypeAlias = "tuple[int, ...]"
 
 # Of the input of one of these the channels are axis 1.
 _CHANNELS_FIRST: Final = frozenset(
-    {"AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "InstanceNormalization", "MaxPool", "Resize"}
-)
-_FOLDED: Final = 64  # numbers; larger constants are weights, and only moved
+    {
+        "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization",
+        "InstanceNormalization", "MaxPool", "Resize",
+    }
+)  # fmt: skip
+
+_MOVEMENT: Final = frozenset({"Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})  # behind a formula, parts of it
 
 
 @final
@@ -52,8 +60,9 @@ class _Value:
     """A value of the graph: what ``layer`` makes of ``before``, or that itself with its axes in another order there.
 
     ``shape`` is a sample's here.
-    ``order``: the axes here of each axis there, so that the file's array is ours, transposed so. Of a row, ``features`` are the places
-    here of the numbers there, where they differ.
+    ``order``: the axes here of each axis there, so that the file's array is ours, transposed so; -1 is an axis of size 1 that is not
+    here. Of a row, ``features`` are the places here of the numbers there, where they differ. ``formula``: what ``layer`` computes, where
+    it is one.
     """
 
     shape: tuple[int, ...]
@@ -61,11 +70,20 @@ class _Value:
     layer: Module | None = None
     before: _Value | None = None
     features: Array | None = None
+    formula: Formula | None = None
+    build: Callable[[bool], Any] | None = None  # makes a layer like this, with a bias or without
+    dtype: Any = None  # of an input that has no floats
 
     @property
     def first(self) -> bool:
         """Whether the channels are axis 1 there, and the last here."""
         return self.order == _first(len(self.order))
+
+    @property
+    def there(self) -> tuple[int, ...]:
+        """The shape there, of a batch of `BATCH` samples."""
+        sizes = (BATCH, *self.shape)
+        return tuple(1 if axis < 0 else sizes[axis] for axis in self.order)
 
 
 def _first(rank: int) -> Order:
@@ -76,8 +94,10 @@ def _plain(rank: int) -> Order:
     return tuple(range(rank))
 
 
-def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any]:
+def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any] | MultiInput[Any, Any]:
     """The model in an ONNX file, in training, its parameters filled: it gives the file's numbers to 1e-5, in eval.
+
+    A chain; of a file with several inputs a `MultiInput` that takes them in their order. Images are channels last.
 
     An `ArgumentError` names the operator and the node that have no counterpart; a `DataError` tells what is no ONNX file, or leads out of
     its folder. `MissingExtra` without the package ``onnx``.
@@ -86,16 +106,17 @@ def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any]:
     onnx: Any = optional("onnx", "import_onnx", "needs the package onnx", EXTRA)
     reader = _Reader(onnx, place, _read(onnx, place))
     try:
-        model = reader.model()
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        if isinstance(error, TypednnError):
+        model: Any = reader.model()
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError, TypednnError) as error:
+        if isinstance(error, TypednnError) and str(place) in str(error):
             raise
         got = (
             f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"  # of ONNX's own functions, on what its checker let through
         )
         raise DataError(explain(str(place), "must be valid ONNX", got)) from None
     reader.compare(model)
-    return model.train()
+    made: Sequential[Any] | MultiInput[Any, Any] = model.train()
+    return made
 
 
 def _read(onnx: Any, place: Path) -> Any:
@@ -142,160 +163,293 @@ class _Reader:
     onnx: Any
     place: Path
     whole: Any
+    opset: int = 1
+    operations: list[Operation] = field(default_factory=list[Operation])
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
+    learnt: set[str] = field(default_factory=set[str])  # constants that are weights
+    late: dict[str, Operation] = field(default_factory=dict[str, Operation])  # by output: what is computed of sizes, and can't be before
     values: dict[str, _Value] = field(default_factory=dict[str, _Value])
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])  # there, of a batch of `BATCH`
     arrays: dict[int, dict[str, Array]] = field(default_factory=dict[int, dict[str, Array]])  # of each layer, its parameters and buffers
     names: set[str] = field(default_factory=set[str])
     used: set[int] = field(default_factory=set[int])  # values that became part of a branch
-    source: Any = None
+    inputs: list[Any] = field(default_factory=list[Any])
+    dtype: Any = None
+    fixed: int = 0  # samples, where the file has a batch of one size
     node: Any = None
 
     # -------------------------------------------------------------- the graph
 
-    def model(self) -> Sequential[Any]:
-        """The chain from the input to the output."""
+    def model(self) -> Any:
+        """The chain from the input to the output; of several inputs one formula."""
         graph, numpy = self.whole.graph, self.onnx.numpy_helper
+        self.opset = max((each.version for each in self.whole.opset_import if each.domain in ("", "ai.onnx")), default=1)
         self.constants = {each.name: numpy.to_array(each) for each in graph.initializer}
-        inputs = [each for each in graph.input if each.name not in self.constants]
-        if len(inputs) != 1 or len(graph.output) != 1:
-            got = f"{len(inputs)} and {len(graph.output)}"
-            raise ArgumentError(explain(str(self.place), "a model has one input and one output", got, "cut the graph before"), "path")
-        self.source = inputs[0]
-        start = self.values[self.source.name] = self.begin()
-        for node in graph.node:
-            self.node = node
-            self.add()
-        end = self.values.get(graph.output[0].name)
-        if end is None or end is start:
-            raise ArgumentError(explain(str(self.place), "the output depends on the input", "a constant, or the input itself"), "path")
-        if end.features is not None or (end.order != _plain(len(end.order)) and not end.first):
-            got = "an image that was flattened" if end.features is not None else f"axes in the order {end.order}"
-            raise ArgumentError(explain(str(self.place), "the output has its features in the order in which layers give them", got), "path")
-        parts = self.branch(start, end)
+        self.learnt = {name for name, array in self.constants.items() if array.ndim and is_floating(array.dtype)}
+        self.operations = [self.operation(node) for node in graph.node]
+        self.inputs = [each for each in graph.input if each.name not in self.constants]
+        if not self.inputs or len(graph.output) != 1:
+            got = f"{len(self.inputs)} and {len(graph.output)}"
+            raise ArgumentError(explain(str(self.place), "a model has inputs and one output", got, "cut the graph before"), "path")
+        self.kinds()
+        for each in self.inputs:
+            self.values[each.name] = self.begin(each)
+            self.shapes[each.name] = self.values[each.name].there
+        output = graph.output[0].name
+        starts = [self.values[each.name] for each in self.inputs]
+        end = self.read(starts, output)
+        if not self.is_usual(end, starts):
+            found = self.by_formula([end], [], output, plain=True)
+            assert found is not None
+            end = self.values[output] = found
+        if len(starts) > 1:
+            return self.filled(end.layer)
+        parts = self.branch(starts[0], end) or [layers.Identity()]
+        reads: Any = int if starts[0].dtype else float
+        sample: Input[Any] = Input(*starts[0].shape, dtype=reads)
         try:
-            model: Sequential[Any] = Sequential(cast("Any", parts), input=Input(*start.shape))
+            model: Sequential[Any] = Sequential(cast("Any", parts), input=sample)
         except TypednnError as error:
             raise ArgumentError(explain(str(self.place), "must be a chain of layers", str(error)), "path") from None
         return self.filled(model)
 
-    def begin(self) -> _Value:
-        """What the model reads."""
-        about = self.source.type.tensor_type
-        sizes = [size.dim_value if size.HasField("dim_value") else 0 for size in about.shape.dim][1:]
-        kind = self.onnx.helper.tensor_dtype_to_np_dtype(about.elem_type) if about.elem_type else np.dtype(np.float32)
-        if kind not in DTYPES or not 1 <= len(sizes) <= 3 or not all(sizes):
-            got = f"{kind} {['batch', *(size or '?' for size in sizes)]}"
-            rule, cure = f"the input {self.source.name!r} has floats, and known sizes but the batch's", "export it with such sizes"
-            raise ArgumentError(explain(str(self.place), rule, got, cure), "path")
-        order = _first(len(sizes) + 1) if self.starts_first(len(sizes) + 1) else _plain(len(sizes) + 1)
-        return _Value(tuple(sizes[order.index(axis) - 1] for axis in range(1, len(order))), order)
-
-    def starts_first(self, rank: int) -> bool:
-        """Whether the input's channels are axis 1: what reads it, or what follows number by number, tells."""
-        if rank == 2:
+    def is_usual(self, end: _Value, starts: Sequence[_Value]) -> bool:
+        """Whether an output has the layout of the file, or is an image, or has its batch first that was not first there."""
+        if end.features is not None or -1 in end.order:
             return False
-        names = {self.source.name}
-        for node in self.whole.graph.node:
-            if node.input and node.input[0] in names:
-                if node.op_type in _CHANNELS_FIRST:
+        rank = len(end.order)
+        return end.order == _plain(rank) or bool(end.order[0]) or (end.first and (rank == 4 or any(each.first for each in starts)))
+
+    def operation(self, node: Any) -> Operation:
+        """A node, its attributes read."""
+        options: dict[str, Any] = {}
+        for attribute in node.attribute:
+            value = self.onnx.helper.get_attribute_value(attribute)
+            if attribute.type == self.onnx.AttributeProto.TENSOR:
+                value = self.onnx.numpy_helper.to_array(value)
+            elif isinstance(value, bytes):
+                value = value.decode(errors="replace")
+            elif isinstance(value, float):
+                value = float(str(np.float32(value)))
+            elif isinstance(value, list | tuple):
+                listed = cast("Sequence[Any]", value)
+                value = [each.decode(errors="replace") if isinstance(each, bytes) else each for each in listed]
+            options[attribute.name] = value
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        return Operation(node.op_type, node.name, tuple(node.input), tuple(node.output), options, domain)
+
+    def kinds(self) -> None:
+        """Find the floats of the model: those of the inputs, else of the weights."""
+        floats = {kind for kind in map(self.kind_of, self.inputs) if kind in DTYPES}
+        weights = {self.constants[name].dtype for name in self.learnt}
+        self.dtype = floats.pop() if len(floats) == 1 else weights.pop() if len(weights) == 1 and not floats else np.dtype(np.float32)
+
+    def kind_of(self, source: Any) -> Any:
+        """The dtype of an input of the file."""
+        kind = source.type.tensor_type.elem_type
+        return np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(kind) if kind else np.float32)
+
+    def begin(self, source: Any) -> _Value:
+        """What the model reads."""
+        sizes = [size.dim_value if size.HasField("dim_value") else 0 for size in source.type.tensor_type.shape.dim]
+        self.fixed, sizes = (sizes[0], sizes[1:]) if sizes else (0, [])
+        kind, several = self.kind_of(source), len(self.inputs) > 1
+        other = kind in (np.int64, np.int32) or (several and kind == np.bool_)
+        if (kind not in DTYPES and not other) or not (0 if several else 1) <= len(sizes) <= 3 or not all(sizes):
+            got = f"{kind} {['batch', *(size or '?' for size in sizes)]}"
+            rule = f"the input {source.name!r} has floats or integers, and known sizes but the batch's"
+            raise ArgumentError(explain(str(self.place), rule, got, "export it with such sizes"), "path")
+        rank = len(sizes) + 1
+        order = _first(rank) if not other and self.starts_first(source.name, rank) else _plain(rank)
+        return _Value(tuple(sizes[order.index(axis) - 1] for axis in range(1, rank)), order, dtype=kind if other else None)
+
+    def starts_first(self, name: str, rank: int) -> bool:
+        """Whether the channels of a value are axis 1: what reads it, or what follows number by number, tells."""
+        if rank <= 2:
+            return False
+        names = {name}
+        for node in self.operations:
+            if node.inputs and node.inputs[0] in names:
+                if node.kind in _CHANNELS_FIRST:
                     return True
-                if node.op_type == "Transpose" and len(node.attribute[0].ints) == rank:
-                    return tuple(node.attribute[0].ints) != _first(rank)
-                if node.op_type in ROWS and node.op_type not in ("Flatten", "Reshape", "Gemm", "MatMul"):
-                    names.add(node.output[0])
+                perm = node.options.get("perm")
+                if node.kind == "Transpose" and perm is not None and len(perm) == rank:
+                    return perm[0] == 0 and tuple(perm) != _first(rank)
+                if node.kind in ROWS and node.kind not in ("Flatten", "Reshape", "Gemm", "MatMul"):
+                    names.add(node.outputs[0])
         return rank == 4 and self.whole.producer_name != "typednn"
 
-    def add(self) -> None:
-        """One node."""
-        node = self.node
-        if node.domain not in ("", "ai.onnx"):
-            self.refuse(f"{node.domain}.{node.op_type}")
-        if node.op_type == "Constant":
-            self.constants[node.output[0]] = self.constant_of(node)
-            return
-        given = [name for name in node.input if name]
-        if node.op_type == "Shape" and given[0] in self.values:
-            x = self.values[given[0]]
-            sizes = [x.shape[axis - 1] if axis else -1 for axis in x.order]
-            self.constants[node.output[0]] = np.array(sizes, np.int64)
-            return
-        if given and all(name in self.constants for name in given) and self.folded(given):
-            return
-        row = ROWS.get(node.op_type)
-        if row is None:
-            self.refuse(node.op_type)
-        unknown = next((name for name in given if name not in self.values and name not in self.constants), None)
-        if unknown is not None:
-            self.refuse(f"{node.op_type}, which reads {unknown!r}, of which nothing is known")
+    def read(self, starts: Sequence[_Value], output: str) -> _Value:
+        """The value of the output, layer by layer."""
+        steps = self.steps()
+        last = {name: place for place, node in enumerate(steps) for name in node.inputs}
+        last[output] = len(steps)
+        alive, pending, value = {each.name for each in self.inputs}, list[Operation](), starts
+        for place, node in enumerate(steps):
+            pending.append(node)
+            alive = {name for name in (*alive, *node.outputs) if last.get(name, -1) > place}
+            if len(alive) == 1 and (len(starts) == 1 or place == len(steps) - 1):
+                (name,) = alive
+                found = self.between(value, pending, name)
+                if found is not None:
+                    self.values[name], self.shapes[name] = found, found.there
+                    value, pending = [found], []
+        if output not in self.values or pending:
+            got = "a constant" if output in self.constants else "a result without an axis for the batch" if pending else "nothing"
+            raise ArgumentError(explain(str(self.place), "the output depends on the input, and has its batch", got), "path")
+        return self.values[output]
+
+    def steps(self) -> list[Operation]:
+        """The operations of values; those of constants are computed, and those of sizes wait for them."""
+        steps: list[Operation] = []
+        known = {each.name for each in self.inputs}
+        for node in self.operations:
+            self.node = node
+            given = [name for name in node.inputs if name]
+            unknown = next((name for name in given if name not in known and name not in self.constants and name not in self.late), None)
+            if node.domain or node.kind not in OPERATORS:
+                self.refuse(f"{node.domain}.{node.kind}" if node.domain else node.kind)
+            if unknown is not None:
+                self.refuse(f"{node.kind}, which reads {unknown!r}, of which nothing is known")
+            constant = all(name in self.constants for name in given)
+            if node.kind == "Constant":
+                self.constants[node.outputs[0]] = self.constant_of(node)
+            elif (given and constant and self.folded(node)) or (
+                given and all(name in self.constants or name in self.late for name in given)
+            ):
+                if not all(name in self.constants for name in node.outputs if name):
+                    self.late |= dict.fromkeys(filter(None, node.outputs), node)
+            elif node.kind in ("Shape", "Size"):
+                self.late |= dict.fromkeys(node.outputs, node)
+            else:
+                steps.append(node)
+                known |= set(filter(None, node.outputs))
+        return steps
+
+    def between(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str) -> _Value | None:
+        """What ``nodes`` make of a value: layers, or else a formula; None where the result has no batch yet."""
+        behind = starts[0].formula is not None and _MOVEMENT.issuperset(node.kind for node in nodes)
+        before = dict(self.values), dict(self.arrays), set(self.names), set(self.used)
         try:
-            self.values[node.output[0]] = row(self, *given)
-        except (StackError, ArgumentError, IndexError, ValueError, TypeError) as error:
-            if isinstance(error, ArgumentError) and error.argument == "path":
-                raise
-            self.refuse(f"{node.op_type}: {str(error).partition(chr(10))[0]}")
+            if len(starts) > 1 or behind:
+                raise ArgumentError("a formula", "path")
+            for node in nodes:
+                self.node = node
+                self.values[node.outputs[0]] = self.by_row(node)
+            self.shapes |= {each: self.values[each].there for node in nodes for each in node.outputs[:1]}
+            return self.values[name]
+        except ArgumentError:
+            self.values, self.arrays, self.names, self.used = before
+        return self.by_formula(starts, nodes, name)
 
-    def folded(self, given: Sequence[str]) -> bool:
-        """Compute a node of constants, such as the sizes for a Reshape; whether that was done."""
-        node, arrays = self.node, [self.constants[name] for name in given]
-        if node.op_type in ("Identity", "Transpose", "Reshape", "Cast") or all(array.size <= _FOLDED for array in arrays):
-            helper = self.onnx.helper
-            infos = [
-                helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(self.constants[name].dtype), None) for name in given
-            ]
-            names: list[str] = [name for name in node.output if name]
-            outputs = [helper.make_tensor_value_info(name, 0, None) for name in names]
-            graph = helper.make_graph([node], "constants", infos, outputs)
-            content = helper.make_model(graph, opset_imports=self.whole.opset_import, ir_version=self.whole.ir_version)
-            evaluator = optional("onnx.reference", "import_onnx", "needs the package onnx", EXTRA).ReferenceEvaluator(content)
-            try:
-                found = evaluator.run(None, dict(zip(given, arrays, strict=True)))
-            except Exception as error:  # of whatever the reference meets
-                self.refuse(f"{node.op_type}: {error}")
-            self.constants |= {name: np.asarray(array) for name, array in zip(names, found, strict=True)}
-            return True
-        return False
+    def by_row(self, node: Operation) -> _Value:
+        """A layer for one operator; an `ArgumentError` where none is the same."""
+        inputs: list[str | None] = [name or None for name in node.inputs]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        row = ROWS.get(node.kind)
+        if row is None or any(name and any(name in each.inputs for each in self.operations) for name in node.outputs[1:]):
+            self.refuse(node.kind)
+        try:
+            return row(self, *inputs)
+        except (StackError, IndexError, ValueError, TypeError, KeyError) as error:
+            self.refuse(f"{node.kind}: {str(error).partition(chr(10))[0]}")
 
-    def constant_of(self, node: Any) -> Array:
-        value = self.onnx.helper.get_attribute_value(node.attribute[0])
-        return np.asarray(self.onnx.numpy_helper.to_array(value) if node.attribute[0].name == "value" else value)
+    def by_formula(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str, *, plain: bool = False) -> _Value | None:
+        """A formula of ``nodes``, together with the formula before them; None where the result has no batch."""
+        start = starts[0]
+        if start.formula is not None and start.before is not None:
+            nodes, starts = (*start.formula.nodes, *nodes), start.formula.starts
+        formula = self.formula(starts, nodes, name)
+        found = formula.result_of(lambda rank: _first(rank) if not plain and self.starts_first(name, rank) else _plain(rank))
+        if found is None:
+            return None
+        layer, arrays = formula_of(formula, *found)
+        self.arrays[id(layer)] = arrays
+        self.shapes |= formula.seen
+        return _Value(found[0], found[1], layer, starts[0], formula=formula)
+
+    def formula(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str) -> Formula:
+        sources = [
+            Source(frozenset(key for key, value in self.values.items() if value is each), each.shape, each.order, each.features, each.dtype)
+            for each in starts
+        ]
+        return Formula(
+            nodes=tuple(nodes), starts=starts, sources=tuple(sources), result=name, constants=self.constants, learnt=self.learnt,
+            late=self.late, shapes=self.shapes, opset=self.opset, fixed=self.fixed, dtype=self.dtype, refuse=self.refuse_at,
+        )  # fmt: skip
+
+    def folded(self, node: Operation) -> bool:
+        """Compute a node of constants, such as the sizes for a Reshape; whether that gave arrays."""
+        try:
+            found = evaluate(Call(node, self.opset, np.dtype(np.float32)), [self.constants[name] if name else None for name in node.inputs])
+        except (ArgumentError, ValueError, TypeError, IndexError, ArithmeticError):
+            return False  # a formula tells why, where one needs it
+        if not all(isinstance(each, np.ndarray | np.generic) for each in found):
+            return False
+        for name, array in zip(node.outputs, found, strict=False):
+            self.constants[name] = np.asarray(array)
+            if self.constants[name].ndim and is_floating(self.constants[name].dtype) and self.learnt.intersection(node.inputs):
+                self.learnt.add(name)
+        return True
+
+    def constant_of(self, node: Operation) -> Array:
+        """What a Constant holds."""
+        found = constant_of(node)
+        if found is None:
+            self.refuse(f"Constant with {', '.join(node.options) or 'nothing'}")
+        return found
 
     def refuse(self, got: str) -> NoReturn:
-        """The error for what has no counterpart."""
-        name = self.node.name or self.node.output[0]
-        rule, cure = "each operator has a counterpart among the layers", "docs/exchange.md lists those that have; build the model by hand"
-        raise ArgumentError(explain(f"{self.place}, node {name!r}", rule, got, cure), "path") from None
+        """The error for what cannot be read."""
+        self.refuse_at(self.node, got)
+
+    def refuse_at(self, node: Operation, got: str) -> NoReturn:
+        """The same for another node."""
+        rule, cure = "each operator is one that is known, of what it can read", "docs/exchange.md lists them; build the model by hand"
+        raise ArgumentError(explain(f"{self.place}, node {node.label()!r}", rule, got, cure), "path") from None
 
     # -------------------------------------------------------------- what rows use
 
     def options(self, **defaults: Any) -> Any:
         """The attributes of the node, each with its default; one that is not known here is refused, unless it says what is so anyway."""
         found = dict(defaults)
-        for attribute in self.node.attribute:
-            value = self.onnx.helper.get_attribute_value(attribute)
-            value = value.decode() if isinstance(value, bytes) else float(str(np.float32(value))) if isinstance(value, float) else value
-            if attribute.name in defaults:
-                found[attribute.name] = value
-            elif isinstance(value, list) or (attribute.name, value) not in _HARMLESS:
-                self.refuse(f"{self.node.op_type} with {attribute.name}={value!r}")
+        for name, value in self.node.options.items():
+            if name in defaults:
+                found[name] = value
+            elif isinstance(value, list | np.ndarray) or (name, value) not in HARMLESS:
+                self.refuse(f"{self.node.kind} with {name}={value!r}")
         return found
 
-    def value(self, name: str) -> _Value:
-        """The value of this name; a constant is refused where one is expected."""
-        if name not in self.values:
-            self.refuse(f"{self.node.op_type} of the constant {name!r}")
-        return self.values[name]
+    def value(self, name: str | None, *, moved: bool = False) -> _Value:
+        """The value of this name, whose batch may have ``moved``; a constant is refused where one is expected, and so are integers."""
+        found = self.values.get(name or "")
+        if found is None or found.dtype:
+            self.refuse(f"{self.node.kind} of {'integers' if found else f'the constant {name!r}'}")
+        if not moved and (found.order[0] != 0 or -1 in found.order):
+            self.refuse(f"{self.node.kind} of axes in the order {found.order}")
+        return found
 
-    def constant(self, name: str) -> Array:
+    def constant(self, name: str | None) -> Array:
         """The constant of this name; a value is refused where one is expected."""
         if name not in self.constants:
-            self.refuse(f"{self.node.op_type} with {name!r}, which is computed")
+            self.refuse(f"{self.node.kind} with {name!r}, which is computed")
         return self.constants[name]
+
+    def sizes(self, name: str) -> list[int]:
+        """A shape that may be computed of the batch's size, which is `BATCH` there."""
+        if name in self.constants:
+            return [int(each) for each in self.constants[name].reshape(-1)]
+        if name not in self.late:
+            self.refuse(f"{self.node.kind} with {name!r}, which is computed")
+        found = known_batch(self.formula([], [], name), name, BATCH)
+        return [int(each) for each in found.reshape(-1)]
 
     def channels_first(self, name: str) -> _Value:
         """A value whose channels are axis 1."""
         x = self.value(name)
         if not x.first or len(x.order) < 3:
-            self.refuse(f"{self.node.op_type} of axes in the order {x.order}")
+            self.refuse(f"{self.node.kind} of axes in the order {x.order}")
         return x
 
     def layer(self, x: _Value, layer: Any, order: Order | None = None, features: Array | None = None, **arrays: Any) -> _Value:
@@ -303,9 +457,14 @@ class _Reader:
         self.arrays[id(layer)] = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
         sizes = layer.trace(Flow.start(x.shape)).sizes()
         if sizes is None:
-            self.refuse(f"{self.node.op_type}, whose sizes are not known")
+            self.refuse(f"{self.node.kind}, whose sizes are not known")
         shape = tuple(sizes)
         return _Value(shape, order or (x.order if len(shape) == len(x.shape) else _plain(len(shape) + 1)), layer, x, features)
+
+    def affine(self, x: _Value, build: Callable[[bool], Any], name: str, weight: Array, bias: Array | None) -> _Value:
+        """What a layer that multiplies by a ``weight`` makes of ``x``."""
+        made = self.layer(x, self.named(build(bias is not None), name), weight=weight, bias=bias)
+        return replace(made, build=build)
 
     def named(self, layer: Any, weight: str) -> Any:
         """``layer`` under the name that its weight has in the file, where it can be one."""
@@ -321,7 +480,7 @@ class _Reader:
         value: _Value = end
         while value is not start:
             if id(value) in self.used:
-                self.refuse(f"{self.node.op_type} of a value that another branch has too")
+                self.refuse(f"{self.node.kind} of a value that another branch has too")
             self.used.add(id(value))
             if value.layer is not None:
                 found.append(value.layer)
@@ -342,14 +501,12 @@ class _Reader:
 
     # -------------------------------------------------------------- the model
 
-    def filled(self, model: Sequential[Any]) -> Sequential[Any]:
+    def filled(self, model: Any) -> Any:
         """The model with the arrays of its layers."""
         state: dict[str, Array] = {}
         for path, module in model.named_modules():
-            state.update((f"{path}.{name}", array) for name, array in self.arrays.get(id(module), {}).items())
-        kinds = {array.dtype for array in state.values() if is_floating(array.dtype)}
-        kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float32)
-        model = model.astype(kind).init(np.random.default_rng(0))
+            state.update((f"{path}.{name}" if path else name, array) for name, array in self.arrays.get(id(module), {}).items())
+        model = model.astype(self.dtype).init(np.random.default_rng(0))
         own = model.state_dict()
         try:
             model.load_state_dict({**own, **{name: array.astype(own[name].dtype) for name, array in state.items()}})
@@ -357,27 +514,39 @@ class _Reader:
             raise ArgumentError(explain(str(self.place), "has weights that fit their operators", str(error)), "path") from None
         return model
 
-    def compare(self, model: Sequential[Any]) -> None:
-        """Raise unless the model gives the file's numbers."""
-        start, end = self.values[self.source.name], self.values[self.whole.graph.output[0].name]
-        fixed = self.source.type.tensor_type.shape.dim[0]
-        batch = fixed.dim_value if fixed.HasField("dim_value") and fixed.dim_value else 2
-        x = np.random.default_rng(0).standard_normal((batch, *start.shape)).astype(model.dtype)
+    def compare(self, model: Any) -> None:
+        """Raise unless the model gives the file's numbers, of two batches together, which the file reads one after the other."""
+        end, rng = self.values[self.whole.graph.output[0].name], np.random.default_rng(0)
+        given = [self.numbers(self.values[each.name], rng) for each in self.inputs]
         rule = f"the model must give the file's numbers to {TOLERANCE}"
         try:
             run = opened_onnx(self.whole.SerializeToString() if self.whole.ByteSize() < 1 << 31 else str(self.place))
-            found = run({self.source.name: np.ascontiguousarray(x.transpose(start.order))})
+            halves: list[Array] = []
+            for half in zip(*(np.split(each, 2) for each in given), strict=True):
+                named = zip(self.inputs, half, strict=True)
+                feeds = {each.name: np.ascontiguousarray(x.transpose(self.values[each.name].order)) for each, x in named}
+                halves.append(np.asarray(run(feeds)))
+            found = np.concatenate(halves, end.order.index(0))
         except Exception as error:  # of whatever runs it
             got = str(error).strip().partition("\n")[0][:200] or type(error).__name__
             raise ArgumentError(explain(str(self.place), rule, got, "the file itself cannot be run"), "path") from None
-        apart = difference(np.asarray(found), model.eval().forward(x).transpose(end.order))
+        apart = difference(found, model.eval().forward(*given).transpose(end.order))
         if apart > TOLERANCE:
             raise ArgumentError(explain(str(self.place), rule, f"a difference of {apart:.2g}"), "path")
 
-
-# What an attribute may say without changing anything here.
-_HARMLESS: Final = {("storage_order", 0), ("ceil_mode", 0), ("auto_pad", "NOTSET"), ("training_mode", 0), ("spatial", 1), ("is_test", 1)}
-_HARMLESS.add(("allowzero", 0))
+    def numbers(self, value: _Value, rng: np.random.Generator) -> Any:
+        """Two batches of what an input may read: tokens that tables have a row for, or else lengths that sequences have."""
+        shape = (2 * (self.fixed or 2), *value.shape)
+        if value.dtype is None:
+            return rng.standard_normal(shape).astype(self.dtype)
+        if value.dtype == np.bool_:
+            return rng.random(shape) < 0.7
+        tables = [
+            len(self.constants[each.inputs[0]]) for each in self.operations if each.kind == "Gather" and each.inputs[0] in self.learnt
+        ]
+        lengths = [self.values[each.name].shape[0] for each in self.inputs if self.values[each.name].shape]
+        least, most = (0, min(tables)) if tables else (1, min(lengths) + 1)
+        return rng.integers(least, max(most, least + 1), shape).astype(value.dtype)
 
 
 # ------------------------------------------------------------------ operators
@@ -389,8 +558,8 @@ def _elementwise(make: Callable[..., Any], **defaults: Any) -> Row:
     """A layer that works number by number; the node's attributes are its arguments."""
 
     def row(file: _Reader, name: str) -> _Value:
-        x = file.value(name)
-        return file.layer(x, make(*file.options(**defaults).values()), features=x.features)
+        x = file.value(name, moved=True)
+        return file.layer(x, make(*file.options(**defaults).values()), x.order, x.features)
 
     return row
 
@@ -399,7 +568,7 @@ def _softmax(kind: Any) -> Row:
     def row(file: _Reader, name: str) -> _Value:
         x, axis = file.value(name), file.options(axis=-1)["axis"]
         if len(x.shape) != 1 or axis not in (-1, 1) or x.features is not None:
-            file.refuse(f"{file.node.op_type} along axis {axis} of {len(x.shape) + 1}")
+            file.refuse(f"{file.node.kind} along axis {axis} of {len(x.shape) + 1}")
         return file.layer(x, kind())
 
     return row
@@ -416,12 +585,12 @@ def _gemm(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Va
     if len(x.shape) != 1 or options["transA"]:
         file.refuse("Gemm of what is no row")
     array = array if options["transB"] else array.T
-    offset = (
-        None if bias is None else np.broadcast_to(file.constant(bias), array.shape[:1] if file.constant(bias).ndim < 2 else (1, len(array)))
-    )
-    made = file.named(layers.Linear(array.shape[1], array.shape[0], bias=bias is not None), weight)
-    arrays = {"weight": options["alpha"] * _columns(x, array), "bias": None if offset is None else options["beta"] * offset.reshape(-1)}
-    return file.layer(x, made, **arrays)
+    offset = None
+    if bias is not None:
+        given = file.constant(bias)
+        offset = options["beta"] * np.broadcast_to(given, array.shape[:1] if given.ndim < 2 else (1, len(array))).reshape(-1)
+    build: Any = lambda biased: layers.Linear(array.shape[1], array.shape[0], bias=biased)  # noqa: E731
+    return file.affine(x, build, weight, options["alpha"] * _columns(x, array), offset)
 
 
 def _matmul(file: _Reader, name: str, weight: str) -> _Value:
@@ -429,21 +598,12 @@ def _matmul(file: _Reader, name: str, weight: str) -> _Value:
     if array.ndim != 2 or len(x.shape) > 2 or x.order != _plain(len(x.order)):
         file.refuse(f"MatMul of {len(x.shape) + 1} and {array.ndim} axes")
     kind: Any = layers.Linear if len(x.shape) == 1 else layers.SequenceLinear
-    return file.layer(x, file.named(kind(*array.shape, bias=False), weight), weight=_columns(x, array.T))
+    return file.affine(x, lambda biased: kind(*array.shape, bias=biased), weight, _columns(x, array.T), None)
 
 
 def _add(file: _Reader, left: str, right: str) -> _Value:
     if left in file.constants or right in file.constants:
-        x, array = (file.value(right), file.constant(left)) if left in file.constants else (file.value(left), file.constant(right))
-        linear = x.layer
-        if not isinstance(linear, layers.Linear | layers.SequenceLinear) or linear.bias is not None or array.size != x.shape[-1]:
-            file.refuse("Add of a constant that is no bias of a product before it")
-        assert x.before is not None
-        kind: Any = layers.Linear if isinstance(linear, layers.Linear) else layers.SequenceLinear
-        biased = kind(linear.in_features, linear.out_features)
-        if linear.__typednn_storage__.name:
-            biased.named(linear.__typednn_storage__.name)
-        return file.layer(x.before, biased, weight=file.arrays[id(linear)]["weight"], bias=array.reshape(-1))
+        return _bias(file, *((right, left) if left in file.constants else (left, right)))
     first, second = file.value(left), file.value(right)
     if first.order != second.order or first.shape != second.shape or (first.features is None) != (second.features is None):
         file.refuse(f"Add of shapes {first.shape} and {second.shape}")
@@ -457,6 +617,21 @@ def _add(file: _Reader, left: str, right: str) -> _Value:
     residual: Any = layers.Residual
     made = residual(_one(inner), _one(shortcut) if shortcut else None)
     return replace(file.layer(start, made), order=first.order, features=first.features)
+
+
+def _bias(file: _Reader, name: str, constant: str) -> _Value:
+    """A number for each channel, added to what was multiplied by a weight before."""
+    x, array = file.value(name), file.constant(constant)
+    linear: Any = x.layer
+    rank, features = len(x.order), x.shape[-1]
+    shape = (1,) * (rank - array.ndim) + array.shape
+    if x.build is None or x.before is None or shape != tuple(features if axis == rank - 1 else 1 for axis in x.order):
+        file.refuse("Add of a constant that is no bias of a product before it")
+    arrays, own = file.arrays[id(linear)], linear.__typednn_storage__.name
+    biased = x.build(True)
+    bias = array.reshape(-1) + arrays.get("bias", np.zeros(1, array.dtype))
+    made = file.layer(x.before, biased.named(own) if own else biased, weight=arrays["weight"], bias=bias)
+    return replace(made, order=x.order, features=x.features, build=x.build)
 
 
 def _one(parts: Sequence[Any]) -> Any:
@@ -485,11 +660,12 @@ def _mul(file: _Reader, left: str, right: str) -> _Value:
     return file.refuse("Mul, which is not x·Sigmoid(x)")
 
 
-def _window(file: _Reader, rank: int) -> dict[str, Any]:
-    ones = [1] * (rank - 2)
-    return dict(
-        file.options(kernel_shape=None, strides=ones, dilations=ones, pads=[0, 0] * (rank - 2), group=1, output_padding=[0] * (rank - 2))
-    )
+def _window(file: _Reader, x: _Value, window: Sequence[int], **more: Any) -> dict[str, Any]:
+    """The attributes of windows, and the padding before and after each axis."""
+    ones = [1] * len(window)
+    options: dict[str, Any] = file.options(kernel_shape=None, strides=ones, dilations=ones, pads=None, auto_pad="NOTSET", **more)
+    auto, strides, dilations = options["auto_pad"], options["strides"], options["dilations"]
+    return {**options, "pads": padding(auto, options["pads"], x.shape[:-1], window, strides, dilations)}
 
 
 def _short(sizes: Sequence[int]) -> Any:
@@ -497,59 +673,61 @@ def _short(sizes: Sequence[int]) -> Any:
     return sizes[0] if len(set(sizes)) == 1 else tuple(sizes)
 
 
-def _even(file: _Reader, pads: Sequence[int]) -> tuple[int, ...]:
+def _even(file: _Reader, pads: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     """The padding of each axis, where both sides have the same."""
-    half = len(pads) // 2
-    if list(pads[:half]) != list(pads[half:]):
-        file.refuse(f"{file.node.op_type} with pads={list(pads)}, which differ between the sides")
-    return tuple(pads[:half])
+    if any(before != after for before, after in pads):
+        file.refuse(f"{file.node.kind} with pads={list(pads)}, which differ between the sides")
+    return tuple(before for before, _ in pads)
 
 
 def _conv(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Value:
     x, array = file.channels_first(name), file.constant(weight)
-    options = _window(file, array.ndim)
+    options = _window(file, x, array.shape[2:], group=1)
     offset = None if bias is None else file.constant(bias)
     channels, out, groups = array.shape[1] * options["group"], array.shape[0], options["group"]
-    strides, dilations, pads = options["strides"], options["dilations"], list(options["pads"])
-    made: Any = None
+    strides, dilations, pads = options["strides"], options["dilations"], options["pads"]
+    build: Any = None
     if array.ndim == 3:
         (ends,) = _even(file, pads)
-        made = layers.Conv1d(channels, out, array.shape[2], strides[0], ends, dilations[0], groups, bias is not None)
+        build = lambda biased: layers.Conv1d(channels, out, array.shape[2], strides[0], ends, dilations[0], groups, biased)  # noqa: E731
     elif array.ndim == 4:
-        if pads[:2] != pads[2:]:
-            x = file.layer(x, layers.Pad2d((pads[1], pads[3], pads[0], pads[2])))
-            pads = [0, 0, 0, 0]
-        window: Any = map(_short, (array.shape[2:], strides, pads[:2], dilations))
-        kernel, stride, padding, dilation = window
-        made = layers.Conv2d(channels, out, kernel, stride, padding, dilation, groups, bias is not None)
+        if any(before != after for before, after in pads):
+            (top, bottom), (left, right) = pads
+            x, pads = file.layer(x, layers.Pad2d((left, right, top, bottom))), [(0, 0), (0, 0)]
+        window: Any = list(map(_short, (array.shape[2:], strides, _even(file, pads), dilations)))
+        kind: Any = layers.Conv2d
+        build = lambda biased: kind(channels, out, *window, groups, biased)  # noqa: E731
     else:
         file.refuse(f"Conv of {array.ndim - 2} axes")
-    return file.layer(x, file.named(made, weight), weight=np.moveaxis(array, 1, -1), bias=offset)
+    return file.affine(x, build, weight, np.moveaxis(array, 1, -1), offset)
 
 
 def _conv_transpose(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Value:
     x, array = file.channels_first(name), file.constant(weight)
-    options = _window(file, array.ndim)
     if array.ndim != 4:
         file.refuse(f"ConvTranspose of {array.ndim - 2} axes")
-    sizes: Any = map(_short, (array.shape[2:], options["strides"], _even(file, options["pads"]), options["output_padding"]))
-    groups, kind, biased = options["group"], cast("Any", layers.ConvTranspose2d), bias is not None
-    made = kind(array.shape[0], array.shape[1] * groups, *sizes, groups, biased, _short(options["dilations"]))
+    options = _window(file, x, array.shape[2:], group=1, output_padding=[0, 0])
+    if options["auto_pad"] in ("SAME_UPPER", "SAME_LOWER"):
+        file.refuse(f"ConvTranspose with auto_pad={options['auto_pad']!r}")
+    sizes: Any = list(map(_short, (array.shape[2:], options["strides"], _even(file, options["pads"]), options["output_padding"])))
+    groups, kind, dilation = options["group"], cast("Any", layers.ConvTranspose2d), _short(options["dilations"])
     offset = None if bias is None else file.constant(bias)
-    return file.layer(x, file.named(made, weight), weight=np.moveaxis(array, 1, -1), bias=offset)
+    build: Any = lambda biased: kind(array.shape[0], array.shape[1] * groups, *sizes, groups, biased, dilation)  # noqa: E731
+    return file.affine(x, build, weight, np.moveaxis(array, 1, -1), offset)
 
 
 def _pool(kind: Any, **more: Any) -> Row:
     def row(file: _Reader, name: str) -> _Value:
         x = file.channels_first(name)
-        options = file.options(kernel_shape=None, strides=[1, 1], pads=[0, 0, 0, 0], **more)
-        if len(x.order) != 4 or len(file.node.output) > 1:
-            file.refuse(f"{file.node.op_type} of {len(x.order) - 2} axes, or with indices")
+        if len(x.order) != 4:
+            file.refuse(f"{file.node.kind} of {len(x.order) - 2} axes")
+        options = _window(file, x, file.node.options["kernel_shape"], **more)
         sizes: Any = map(_short, (options["kernel_shape"], options["strides"], _even(file, options["pads"])))
-        extra = (
-            {"dilation": _short(options["dilations"])} if "dilations" in more else {"count_include_pad": bool(options["count_include_pad"])}
-        )
-        return file.layer(x, kind(*sizes, **extra))
+        if "count_include_pad" not in more:
+            return file.layer(x, kind(*sizes, dilation=_short(options["dilations"])))
+        if set(options["dilations"]) != {1}:
+            file.refuse(f"{file.node.kind} with dilations={options['dilations']}")
+        return file.layer(x, kind(*sizes, count_include_pad=bool(options["count_include_pad"])))
 
     return row
 
@@ -574,6 +752,8 @@ def _batch_norm(file: _Reader, name: str, *given: str) -> _Value:
     x, options = file.value(name), file.options(epsilon=1e-5, momentum=0.9)
     if len(x.order) > 2 and not x.first:
         file.refuse(f"BatchNormalization of axes in the order {x.order}")
+    if len(x.order) > 4:
+        file.refuse(f"BatchNormalization of {len(x.order)} axes")
     kind: Any = layers.BatchNorm2d if len(x.order) == 4 else layers.BatchNorm1d
     arrays = [file.constant(each) for each in given]
     if x.features is not None:
@@ -588,6 +768,8 @@ def _layer_norm(file: _Reader, name: str, weight: str, bias: str | None = None) 
     if options["axis"] % len(x.order) != len(x.order) - 1 or x.order != _plain(len(x.order)):
         file.refuse(f"LayerNormalization from axis {options['axis']}")
     arrays = [None if each is None else file.constant(each) for each in (weight, bias)]
+    if any(array is not None and array.shape != x.shape[-1:] for array in arrays):
+        file.refuse(f"LayerNormalization with a weight of the shape {file.constant(weight).shape}")
     if x.features is not None:
         arrays = [None if array is None else array[np.argsort(x.features)] for array in arrays]
     made = file.named(layers.LayerNorm(x.shape[-1], options["epsilon"], bias=bias is not None), weight)
@@ -595,16 +777,16 @@ def _layer_norm(file: _Reader, name: str, weight: str, bias: str | None = None) 
 
 
 def _dropout(file: _Reader, name: str, ratio: str | None = None, mode: str | None = None) -> _Value:
-    x, options = file.value(name), file.options(ratio=0.5, seed=0)
+    x, options = file.value(name, moved=True), file.options(ratio=0.5, seed=0)
     p = options["ratio"] if ratio is None else float(file.constant(ratio))
     if mode is not None and file.constant(mode).any():
         file.refuse("Dropout in training")
-    return file.layer(x, layers.Dropout(p), features=x.features)
+    return file.layer(x, layers.Dropout(p), x.order, x.features)
 
 
 def _prelu(file: _Reader, name: str, slope: str) -> _Value:
     x, array = file.value(name), file.constant(slope)
-    if array.size != 1:
+    if array.size != 1 or array.ndim > len(x.order):
         file.refuse(f"PRelu with {array.size} slopes")
     return file.layer(x, layers.PReLU(), features=x.features, slope=array.reshape(1))
 
@@ -619,33 +801,72 @@ def _hard_sigmoid(file: _Reader, name: str) -> _Value:
 def _pad(file: _Reader, name: str, pads: str | None = None, value: str | None = None, axes: str | None = None) -> _Value:
     x, options = file.value(name), file.options(mode="constant", pads=None, value=0.0)
     widths = options["pads"] if pads is None else file.constant(pads).tolist()
-    number = options["value"] if value is None else float(file.constant(value))
-    if len(x.order) != 4 or axes is not None or options["mode"] not in ("constant", "edge"):
-        file.refuse(f"Pad of {len(x.order)} axes in mode {options['mode']!r}")
-    before, after = ({x.order[axis]: side[axis] for axis in range(4)} for side in (widths[:4], widths[4:]))
-    if any(side[axis] for side in (before, after) for axis in (0, 3)) or min(widths) < 0:
-        file.refuse(f"Pad with {widths}")
+    number = options["value"] if value is None else float(file.constant(value).reshape(-1)[0])
+    rank = len(x.order)
+    chosen = [axis % rank for axis in (range(rank) if axes is None else file.constant(axes).tolist())]
+    before, after = ({x.order[axis]: width for axis, width in zip(chosen, side, strict=True)} for side in np.split(np.array(widths), 2))
+    around: Any = [int(side.get(axis, 0)) for axis in (2, 1) for side in (before, after)]
+    if rank != 4 or options["mode"] not in ("constant", "edge") or any(side.get(axis) for side in (before, after) for axis in (0, 3)):
+        file.refuse(f"Pad of {rank} axes by {widths} in mode {options['mode']!r}")
     mode: Any = "replicate" if options["mode"] == "edge" else "constant"
-    return file.layer(x, layers.Pad2d((before[2], after[2], before[1], after[1]), mode, 0.0 if mode == "replicate" else number))
+    return file.layer(x, layers.Pad2d(tuple(around), mode, 0.0 if mode == "replicate" else number))
 
 
 def _identity(file: _Reader, name: str) -> _Value:
-    return file.value(name)
+    return file.value(name, moved=True)
+
+
+def _cast(file: _Reader, name: str) -> _Value:
+    """All floats of a model have one dtype."""
+    if file.options(to=None, saturate=1)["to"] not in FLOATS:
+        file.refuse(f"Cast to the data type {file.node.options['to']}")
+    return file.value(name, moved=True)
+
+
+def _gather(file: _Reader, weight: str, tokens: str) -> _Value:
+    """The rows of a matrix that the tokens of the input name are an Embedding."""
+    x, array = file.values.get(tokens), file.constant(weight)
+    if x is None or x.layer is not None or not x.dtype or len(x.shape) != 1 or array.ndim != 2 or file.options(axis=0)["axis"]:
+        file.refuse("Gather of what are not tokens")
+    assert x is not None
+    made: Any = layers.Embedding(*array.shape)
+    return file.layer(x, file.named(made, weight), weight=array)
+
+
+def _recurrent(kind: Any) -> Row:
+    def row(file: _Reader, name: str, weight: str, recurrence: str, *more: str | None) -> _Value:
+        x = file.value(name, moved=True)
+        bias, lengths, *states = (*more, None, None)[: max(2, len(more))]
+        zeros = all(state is None or (state in file.constants and not file.constants[state].any()) for state in states)
+        call = Call(file.node, file.opset, file.dtype)
+        cell = cell_of(call, 1)
+        if x.order != (1, 0, 2) or call.option("direction", "forward") != "forward" or lengths is not None or not zeros:
+            file.refuse(f"{file.node.kind} backwards, with lengths or with a state")
+        weights = [blocks(file.node.kind, file.constant(each)[0], np.split, np.concatenate) for each in (weight, recurrence)]
+        biases: dict[str, Array] = {}
+        if bias is not None:
+            halves = [blocks(file.node.kind, each, np.split, np.concatenate) for each in np.split(file.constant(bias)[0], 2)]
+            biases = {"bias_ih": halves[0], "bias_hh": halves[1]}
+        options: dict[str, Any] = {"nonlinearity": cell} if kind is layers.RNN else {}
+        made = kind(weights[0].shape[1], weights[1].shape[1], bias=bias is not None, **options)
+        return file.layer(x, made, (1, -1, 0, 2), weight_ih=weights[0], weight_hh=weights[1], **biases)
+
+    return row
 
 
 def _transpose(file: _Reader, name: str) -> _Value:
-    x = file.value(name)
+    x = file.value(name, moved=True)
     order = file.options(perm=list(range(len(x.order)))[::-1])["perm"]
-    if order[0] != 0 or x.features is not None:
+    if x.features is not None or sorted(order) != list(range(len(x.order))):
         file.refuse(f"Transpose with perm={list(order)}")
     return _Value(x.shape, tuple(x.order[axis] for axis in order), None, x)
 
 
 def _flatten(file: _Reader, name: str) -> _Value:
-    axis = file.options(axis=1)["axis"]
-    if axis != 1:
+    x, axis = file.value(name), file.options(axis=1)["axis"]
+    if axis % len(x.order) != 1:
         file.refuse(f"Flatten from axis {axis}")
-    return _as_row(file, file.value(name))
+    return _as_row(file, x)
 
 
 def _as_row(file: _Reader, x: _Value) -> _Value:
@@ -658,13 +879,18 @@ def _as_row(file: _Reader, x: _Value) -> _Value:
 
 
 def _reshape(file: _Reader, name: str, sizes: str) -> _Value:
-    x, shape = file.value(name), file.constant(sizes).tolist()
-    file.options()
+    x, shape = file.value(name), file.sizes(sizes)
+    allows_zero = file.options(allowzero=0)["allowzero"]
     there = [x.shape[axis - 1] for axis in x.order[1:]]
-    sample = [there[place - 1] if size == 0 and place else size for place, size in enumerate(shape)][1:]
+    if not allows_zero:
+        shape = [there[place - 1] if size == 0 and place else size for place, size in enumerate(shape)]
+    first, sample = shape[0], shape[1:]
+    if first not in {BATCH, -1, file.fixed} - {0} and (first or allows_zero):
+        file.refuse(f"Reshape to {shape}, which is not of the batch")
     known = math.prod(size for size in sample if size != -1)
-    sample = [math.prod(there) // known if size == -1 else size for size in sample]
-    if math.prod(sample) != math.prod(there) or (shape[0] > 0 and -1 not in shape[1:] and not sample):
+    if -1 in sample and first != -1 and known > 0:
+        sample = [math.prod(there) // known if size == -1 else size for size in sample]
+    if math.prod(sample) != math.prod(there) or min(sample, default=0) < 1:
         file.refuse(f"Reshape to {shape}")
     if len(sample) == 1:
         return _as_row(file, x)
@@ -676,25 +902,27 @@ def _reshape(file: _Reader, name: str, sizes: str) -> _Value:
 
 
 def _squeeze(file: _Reader, name: str, given: str | None = None) -> _Value:
-    x, options = file.value(name), file.options(axes=None)
+    x, options = file.value(name, moved=True), file.options(axes=None)
     axes = options["axes"] if given is None else file.constant(given).tolist()
-    there = [x.shape[axis - 1] for axis in x.order[1:]]
-    gone = [axis % len(x.order) for axis in axes or ()]
-    if len(there) - len(gone) != 1 or any(axis == 0 or there[axis - 1] != 1 for axis in gone):
+    gone = [axis for axis, size in enumerate(x.there) if size == 1] if axes is None else [axis % len(x.order) for axis in axes]
+    if x.features is None and all(x.order[axis] < 0 for axis in gone):
+        return _Value(x.shape, tuple(each for axis, each in enumerate(x.order) if axis not in gone), None, x)
+    if x.order[0] or -1 in x.order or len(x.shape) - len(gone) != 1 or any(axis == 0 or x.there[axis] != 1 for axis in gone):
         file.refuse(f"Squeeze of axes {axes}")
     return _as_row(file, x)
 
 
-def _resize(file: _Reader, name: str, *given: str) -> _Value:
+def _resize(file: _Reader, name: str, *given: str | None) -> _Value:
     x, nearest = file.channels_first(name), ("nearest", "asymmetric", "floor")
-    options = file.options(
-        mode="nearest", coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75
-    )
+    old = file.opset < 11 or file.node.kind == "Upsample"
+    how, rounding = ("asymmetric", "floor") if old else ("half_pixel", "round_prefer_floor")
+    ignored = {"cubic_coeff_a": -0.75, "extrapolation_value": 0.0}
+    options = file.options(mode="nearest", coordinate_transformation_mode=how, nearest_mode=rounding, scales=None, **ignored)
     mode, at = options["mode"], options["coordinate_transformation_mode"]
-    scales = file.constant(given[-1])
+    scales = np.array(options["scales"]) if options["scales"] else file.constant(given[0 if old else 1])
     whole = len(x.order) == 4 and is_floating(scales.dtype) and scales.shape == (4,) and (scales[:2] == 1).all() and (scales % 1 == 0).all()
     bilinear = mode == "linear" and at in ("half_pixel", "pytorch_half_pixel", "align_corners")
-    if not whole or not (bilinear or (mode, at, options["nearest_mode"]) == nearest):
+    if not whole or len(given) > 2 or not (bilinear or (mode, at, options["nearest_mode"]) == nearest):
         file.refuse(f"Resize in mode {mode!r}, {at}, by {scales.tolist()}")
     factors = _short([int(scale) for scale in scales[2:]])
     return file.layer(x, layers.Upsample(factors, "bilinear" if bilinear else "nearest", at == "align_corners"))
@@ -709,26 +937,31 @@ ROWS: Final[Mapping[str, Row]] = {
     "Add": _add,
     "AveragePool": _pool(layers.AvgPool2d, count_include_pad=0),
     "BatchNormalization": _batch_norm,
+    "Cast": _cast,
     "Concat": _concat,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Dropout": _dropout,
     "Elu": _elementwise(layers.ELU, alpha=1.0),
     "Flatten": _flatten,
+    "GRU": _recurrent(layers.GRU),
+    "Gather": _gather,
     "Gelu": _gelu,
     "Gemm": _gemm,
     "GlobalAveragePool": _global_average,
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _elementwise(layers.Hardswish),
     "Identity": _identity,
+    "LSTM": _recurrent(layers.LSTM),
     "LayerNormalization": _layer_norm,
     "LeakyRelu": _elementwise(layers.LeakyReLU, alpha=0.01),
     "LogSoftmax": _softmax(layers.LogSoftmax),
     "MatMul": _matmul,
-    "MaxPool": _pool(layers.MaxPool2d, dilations=[1, 1]),
+    "MaxPool": _pool(layers.MaxPool2d),
     "Mul": _mul,
     "PRelu": _prelu,
     "Pad": _pad,
+    "RNN": _recurrent(layers.RNN),
     "ReduceMean": _reduce_mean,
     "Relu": _elementwise(layers.ReLU),
     "Reshape": _reshape,
@@ -740,4 +973,5 @@ ROWS: Final[Mapping[str, Row]] = {
     "Squeeze": _squeeze,
     "Tanh": _elementwise(layers.Tanh),
     "Transpose": _transpose,
+    "Upsample": _resize,
 }

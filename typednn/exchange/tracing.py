@@ -28,7 +28,7 @@ from typednn.arrays import is_array, register_array_type
 from typednn.backends import to_numpy
 from typednn.contracts.checks import contract_of
 from typednn.errors import ArgumentError, LocatedError, TypednnError, explain
-from typednn.graph_layer import GraphElementwise, GraphLayer, interpreted
+from typednn.graph_layer import GraphElementwise, GraphLayer, GraphMultiInput, interpreted
 from typednn.layer import Input, Parts
 from typednn.module.module import Module
 from typednn.stack import Stack
@@ -379,7 +379,11 @@ def _called(found: Trace, path: str, layer: Any, known: Callable[[Module], bool]
         if known(layer):
             return found.note(layer, inputs, function(layer, *map(_value, inputs)))
         try:
-            return interpreted(layer, *inputs) if isinstance(layer, GraphLayer | GraphElementwise) else function(layer, *inputs)
+            return (
+                interpreted(layer, *inputs)
+                if isinstance(layer, GraphLayer | GraphElementwise | GraphMultiInput)
+                else function(layer, *inputs)
+            )
         except (TypeError, AttributeError, ValueError, IndexError) as error:
             if isinstance(error, TypednnError):
                 raise
