@@ -268,6 +268,40 @@ def test_watching(put: Put, tmp_path: Path) -> None:
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
+def test_watching_a_folder_on_pythons_path(put: Put, tmp_path: Path) -> None:
+    """The first edit is checked, and each after it: by the installed script, of a target with its whole path, beside PYTHONPATH."""
+    put("src/lenet.py", LENET)
+    command = [Path(sys.executable).with_name("typednn"), "check", tmp_path / "src", "--watch"]
+    path = os.pathsep.join([str(REPOSITORY), str(tmp_path / "src")])
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process, ExitStack() as at_end:
+        assert process.stdout is not None
+        at_end.callback(process.kill)
+        assert process.stdout.readline() == "no size mistakes found in 1 file\n"
+        for line in (5, 6):
+            put("src/new", "\n" * (line - 5) + WRONG).replace(tmp_path / "src" / "lenet.py")
+            assert process.stdout.readline() == found(str(tmp_path / "src" / "lenet.py"), line)
+            assert process.stdout.readline() == "1 finding in 1 file\n"
+
+
+def test_an_installed_package_is_not_watched(check: Check, put: Put) -> None:
+    put("lib/site-packages/pack.py", WRONG)
+    assert check("lib/site-packages/pack.py").returncode == 1
+    process = subprocess.Popen(
+        [sys.executable, "-m", "typednn", "check", "lib/site-packages/pack.py", "--watch"],
+        cwd=put("x").parent,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.kill()
+    file = "lib/site-packages/pack.py"
+    assert said == f"typednn check: --watch: watches files that you write, got {file}, of an installed package; check it once\n"
+
+
 def test_without_pygls(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "pygls", None)
     assert main(["lsp"]) == 1

@@ -30,6 +30,7 @@ from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import (
     DOT,
     FLEXIBLE,
+    OWN,
     UNKNOWN,
     Array,
     Constant,
@@ -43,7 +44,7 @@ from typednn.mypy_plugin.values import (
     symbol,
     unshared,
 )
-from typednn.shapes import Flow, Lookup, unknown
+from typednn.shapes import Flow, Lookup, Pair, undecided, unknown
 
 Scope: TypeAlias = "nodes.FuncDef | nodes.TypeInfo | nodes.MypyFile"
 
@@ -55,16 +56,16 @@ class Body(Names):
     """
 
     def __init__(
-        self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache, *, report_unknown: bool
+        self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache
     ) -> None:
         super().__init__(api, api.tree.fullname, cache, follows=True)
         self.outer = outer
         self.around = around
         self.binder: Any = None  # mypy's own record of its check of this scope, new for each
-        self.report_unknown = report_unknown
         self.reporting: bool = False
         self.context: Any = None
         self.problems: list[tuple[str, Any, tuple[Any, str] | None]] = []  # that were reported: the message, its node, what to write where
+        self.undecided: list[tuple[Any, Pair]] = []  # comparisons that nothing decides: the node, the two sizes
         self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
         self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
@@ -227,17 +228,18 @@ class Body(Names):
 
     def check(self) -> None:
         """Evaluate the whole scope once, with all that mypy found, and report what does not fit."""
-        self.reporting, self.problems = True, []
+        self.reporting, self.problems, self.undecided = True, [], []
         try:
-            with self._target():
+            with self._target(), undecided() as self.pairs:
                 self._whole()
         finally:
-            self.reporting = False
+            self.reporting, self.pairs = False, None
 
     def faults(self) -> frozenset[int]:
         """The nodes that are refused here, whoever calls it."""
         if self.refusals is None:
-            self._whole()
+            with undecided():
+                self._whole()
         return frozenset(self.refusals or ())
 
     def _whole(self) -> None:
@@ -351,9 +353,12 @@ class Body(Names):
         if self.reporting:
             self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE)
 
-    def lost(self, what: str, node: ast.AST) -> None:
-        if self.report_unknown:
-            self.note(f"not proven: {what}", node)
+    def leave_open(self, node: ast.AST) -> None:
+        expression = syntax.origin(node)
+        if expression is not None and self.pairs is not None:
+            pairs = [pair for pair in self.pairs if not any(str(size).endswith(OWN) for size in pair)]  # those are bound so
+            self.undecided += [(expression, (b, a) if str(b) < str(a) else (a, b)) for a, b in pairs]
+            self.pairs.clear()
 
 
 def _statements(scope: Scope) -> list[nodes.Statement]:

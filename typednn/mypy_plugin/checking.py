@@ -73,7 +73,7 @@ class Checking:
         outer = None if scope is api.tree else self._bodies.get(id(api.tree))
         if outer is None and scope is not api.tree:
             outer = self._made(api, api.tree, None)
-        made = Body(api, scope, outer, around, self.cache, report_unknown=self.settings.report_unknown)
+        made = Body(api, scope, outer, around, self.cache)
         self._bodies[id(scope)] = made
         self.cache.held, self.cache.faults = (outer or made).held, partial(self._faults, api)
         self._done.discard(id(scope))

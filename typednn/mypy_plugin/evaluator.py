@@ -116,6 +116,8 @@ class Evaluator(Context):
         if self.settled and id(origin) in self.values:
             return self.values[id(origin)]
         value = self._value(node, env)
+        if self.scope.pairs:
+            self.scope.leave_open(node)
         if value is UNKNOWN:
             value = self.scope.typed(node)
         return self._noted(node, value)

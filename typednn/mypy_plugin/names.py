@@ -17,6 +17,7 @@ from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.syntax import keeps_signature
 from typednn.mypy_plugin.types import rank_of, value_of
 from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number
+from typednn.shapes import Pair, leave, undecided
 
 Result = TypeVar("Result")
 
@@ -29,7 +30,7 @@ class ConstructionCache:
     """
 
     run: object  # one object for each run of mypy
-    results: dict[Hashable, tuple[Any, set[str]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str]]"])
+    results: dict[Hashable, tuple[Any, set[str], list[Pair]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str], list[Pair]]"])
     requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
     constructions: int = 0
     told: dict[int, Any] = field(default_factory=dict[int, Any])  # by id: nodes of functions that a call was blamed for
@@ -45,6 +46,7 @@ class Names:
     module: str
     cache: ConstructionCache
     complaints: list[tuple[str, ast.AST]] = field(default_factory=list["tuple[str, ast.AST]"])
+    pairs: list[Pair] | None = None  # what comparisons have not decided since `leave_open`; None: nobody counts them
     follows: bool = False  # whether it is of the module that mypy checks, reached from there by its own functions and constructors alone
 
     def reads(self, module: str) -> bool:
@@ -91,10 +93,14 @@ class Names:
         else:
             self.cache.requested.append(set())
             try:
-                self.cache.results[key] = compute(), self.cache.requested[-1]
+                with undecided() as pairs:
+                    self.cache.results[key] = compute(), self.cache.requested[-1], pairs
             finally:
                 self.cache.requested.pop()
-        return cast("Result", self.cache.results[key][0])
+        result, _, pairs = self.cache.results[key]
+        for pair in pairs:
+            leave(*pair)
+        return cast("Result", result)
 
     def defines(self, name: str, node: ast.expr) -> bool:
         """Whether the name is not one of Python's own."""
@@ -122,8 +128,8 @@ class Names:
     def note(self, message: str, node: ast.AST) -> None:
         """Report a note."""
 
-    def lost(self, what: str, node: ast.AST) -> None:
-        """Report a size that is lost, if the options say so."""
+    def leave_open(self, node: ast.AST) -> None:
+        """Keep the comparisons that were not decided in ``node``, if this scope's are counted."""
 
     def type_at(self, node: ast.AST) -> Type | None:
         """The type that mypy found, in a scope that it is checking."""

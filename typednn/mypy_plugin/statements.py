@@ -62,6 +62,8 @@ class Statements(Evaluator):
         for statement in statements:
             if current is not None:
                 current = self.step(statement, current)
+                if self.scope.pairs:
+                    self.scope.leave_open(statement)
         return current
 
     def step(self, statement: ast.stmt, env: Environment) -> Environment | None:
