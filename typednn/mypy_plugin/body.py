@@ -49,6 +49,10 @@ from typednn.shapes import Flow, Lookup, Pair, undecided, unknown
 Scope: TypeAlias = "nodes.FuncDef | nodes.TypeInfo | nodes.MypyFile"
 
 
+_ASKED = 32  # times that a statement of several lines is evaluated while mypy checks it; what is not known by then has no contract
+_WHILE_ASKED = 8  # elements of loops that are evaluated one by one whenever mypy asks
+
+
 class Body(Names):
     """One scope of the module that mypy checks.
 
@@ -90,6 +94,7 @@ class Body(Names):
         self.touched: frozenset[str] = module_facts.touched if self.function is None else frozenset()
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
+        self.asked: int = 0  # how often this statement was evaluated for mypy
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
         kept = (
             []
@@ -178,9 +183,17 @@ class Body(Names):
                 return self.evaluator.evaluate(shape.by_origin.get(id(context)) or syntax.expression(context), env)
             finally:
                 self.evaluator.settled = False
-        self.evaluator.values = {}
-        self.evaluator.step(statement, env)
-        return self.evaluator.values.get(id(context), UNKNOWN)
+        # mypy asks at each call in the statement, of a loop again and again. What was known once holds; more may be known later.
+        if self.settled.get(id(context), UNKNOWN) is UNKNOWN and self.asked < _ASKED:
+            self.asked += 1
+            self.evaluator.values, kept = {}, self.evaluator.unrolled
+            self.evaluator.unrolled = min(kept, _WHILE_ASKED)
+            try:
+                self.evaluator.step(statement, env)
+            finally:
+                self.evaluator.unrolled = kept
+            self.settled = self.evaluator.values
+        return self.settled.get(id(context), UNKNOWN)
 
     def kept(self, context: Any) -> bool:
         """Whether the type of ``context`` may carry its contract: its value goes into a variable that never holds another one.
@@ -281,7 +294,7 @@ class Body(Names):
         if place is None:
             return False
         if place != self.position:
-            self.settled = {}
+            self.settled, self.asked = {}, 0
         while self.position < place:
             self._step()
         return True
@@ -355,6 +368,8 @@ class Body(Names):
 
     def leave_open(self, node: ast.AST) -> None:
         expression = syntax.origin(node)
+        if expression is not None and self.cache.spent and not self.cache.told_spent:
+            self.note(self.cache.told(), node)
         if expression is not None and self.pairs is not None:
             pairs = [pair for pair in self.pairs if not any(str(size).endswith(OWN) for size in pair)]  # those are bound so
             self.undecided += [(expression, (b, a) if str(b) < str(a) else (a, b)) for a, b in pairs]

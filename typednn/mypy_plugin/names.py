@@ -21,6 +21,8 @@ from typednn.shapes import Pair, leave, undecided
 
 Result = TypeVar("Result")
 
+CALLS = 20_000  # of functions and constructors that are evaluated in one module; further ones are unknown
+
 
 @dataclass(slots=True)
 class ConstructionCache:
@@ -32,10 +34,26 @@ class ConstructionCache:
     run: object  # one object for each run of mypy
     results: dict[Hashable, tuple[Any, set[str], list[Pair]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str], list[Pair]]"])
     requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
-    constructions: int = 0
+    calls: int = 0  # of functions and constructors that were evaluated for the module that is checked
+    told_spent: bool = False  # whether a note says from where on no call is followed
     told: dict[int, Any] = field(default_factory=dict[int, Any])  # by id: nodes of functions that a call was blamed for
     held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
     faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()  # the nodes that are refused in a function by itself
+
+
+    @property
+    def spent(self) -> bool:
+        """Whether no more calls are followed in the module that is checked."""
+        return self.calls > CALLS
+
+    def told(self) -> str:
+        """What to say where following ends."""
+        self.told_spent = True
+        return f"calls are followed no further than here: {CALLS:,} were evaluated in this file; what later ones give is not checked"
+
+    def begin(self) -> None:
+        """Another module is checked."""
+        self.calls, self.told_spent = 0, False
 
 
 @dataclass(eq=False)

@@ -138,6 +138,9 @@ def _of_batch(mypy: Mypy, place: int, files: Sequence[str], unread: Sequence[str
         return _of_batch(mypy, place, files, unread, options)
     stopped = code not in (0, 1)
     reported = list(_reported(objects, files, everything=stopped))
+    for one in objects:
+        if one["severity"] == "note" and one["code"] == "shape" and (file := _named(one["file"], files)) is not None:
+            warnings.warn(f"{file}:{one['line']}: {one['message']}", stacklevel=2)
     if stopped and not reported:
         raise TypednnError("\n".join(["mypy stopped before the end:", *prose]))
     imported = {module_name(one.path) for one in reported if one.code == "syntax" and one.path not in files} - set(unread)

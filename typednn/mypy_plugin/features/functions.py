@@ -21,7 +21,6 @@ from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Function, Layer
 from typednn.shapes import Unifier, leave
 
 _SAME_FUNCTION = 3  # a function may call itself
-_CALLS = 20_000  # of functions and constructors that are evaluated in one run; further ones are unknown
 
 
 def applied(call: Call, function: nodes.FuncDef) -> Value:
@@ -95,8 +94,9 @@ def followed(call: Call, function: Function) -> Value:
     """What a function returns for these arguments."""
     context, key = call.context, id(function.body)
     cache = context.scope.cache
-    cache.constructions += 1
-    if call.spread or context.under.count(key) >= _SAME_FUNCTION or cache.constructions > _CALLS:
+    cache.calls += 1
+    if call.spread or context.under.count(key) >= _SAME_FUNCTION or cache.spent:
+        leave(None, None)
         return UNKNOWN
     operands = (function.body, *call.arguments, *call.keywords, *call.keywords.values())
     return context.cached(("followed", id(call.node), key), operands, lambda: _evaluated(call, function))
