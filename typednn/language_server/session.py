@@ -55,4 +55,9 @@ class Session:
 def is_checked(path: str) -> bool:
     """Whether the file is somebody's own Python."""
     parts = Path(path)
-    return parts.suffix in (".py", ".pyi") and not _OTHERS & set(parts.parts) and not is_installed(path) and not parts.is_relative_to(_STANDARD)
+    return (
+        parts.suffix in (".py", ".pyi")
+        and not _OTHERS & set(parts.parts)
+        and not is_installed(path)
+        and not parts.is_relative_to(_STANDARD)
+    )

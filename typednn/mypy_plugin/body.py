@@ -59,9 +59,7 @@ class Body(Names):
     ``outer`` is the module's own, for the values of its names; ``around`` the function that a nested function stands in.
     """
 
-    def __init__(
-        self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache
-    ) -> None:
+    def __init__(self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache) -> None:
         super().__init__(api, api.tree.fullname, cache, follows=True)
         self.outer = outer
         self.around = around
@@ -369,7 +367,7 @@ class Body(Names):
     def leave_open(self, node: ast.AST) -> None:
         expression = syntax.origin(node)
         if expression is not None and self.cache.spent and not self.cache.told_spent:
-            self.note(self.cache.told(), node)
+            self.note(self.cache.end(), node)
         if expression is not None and self.pairs is not None:
             pairs = [pair for pair in self.pairs if not any(str(size).endswith(OWN) for size in pair)]  # those are bound so
             self.undecided += [(expression, (b, a) if str(b) < str(a) else (a, b)) for a, b in pairs]

@@ -106,7 +106,10 @@ def losses(body: Body) -> list[facts.Loss]:
     parameter is an array of another library.
     """
     found = [loss for _, loss in _computed(body) if loss is not None]
-    found += [facts.Loss(span(node), _open(*pair)) for node, pair in body.undecided] + list(_foreign(body))
+    found += _foreign(body)
+    told = {each.span.line for each in found}  # there it is clear why nothing can be compared
+    undecided = [(span(node), pair) for node, pair in body.undecided]
+    found += [facts.Loss(place, _open(*pair)) for place, pair in undecided if pair != (None, None) or place.line not in told]
     return sorted(dict.fromkeys(found), key=lambda each: (each.span.line, each.span.column))
 
 

@@ -40,13 +40,12 @@ class ConstructionCache:
     held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
     faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()  # the nodes that are refused in a function by itself
 
-
     @property
     def spent(self) -> bool:
         """Whether no more calls are followed in the module that is checked."""
         return self.calls > CALLS
 
-    def told(self) -> str:
+    def end(self) -> str:
         """What to say where following ends."""
         self.told_spent = True
         return f"calls are followed no further than here: {CALLS:,} were evaluated in this file; what later ones give is not checked"

@@ -32,7 +32,6 @@ from typednn.mypy_plugin.values import (
     unshared,
 )
 
-
 _TURNS = 8  # of a while loop, as its share of what loops within it may unroll: how many there are is known at its end
 
 
