@@ -473,6 +473,33 @@ def test_a_warning_of_the_compiler_is_no_finding(check: Check, put: Put) -> None
 # ---------------------------------------------------------------------------------------------------- mypy itself
 
 
+CRASHING = """\
+import sys
+from typednn import mypy_plugin
+from typednn.cli import main
+
+def failing(self, fullname):
+    raise RuntimeError("on purpose")
+
+mypy_plugin.TypednnPlugin.get_method_hook = failing
+sys.exit(main(["check", "lenet.py"]))
+"""
+
+
+def test_a_crash_of_mypy(put: Put, tmp_path: Path, cache: Path) -> None:
+    """One message that says what to do, with the exit code of a failure; all that mypy printed is in a file."""
+    put("lenet.py", WRONG)
+    shared = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY), "MYPY_CACHE_DIR": str(cache), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", CRASHING]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **shared}, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (1, "")
+    rule = "mypy: reads every program to its end; this is a fault of mypy or of typednn's plugin, not of yours, got "
+    cure = "; nothing was checked; please report it, with this file and the program: "
+    told = re.fullmatch(rf"typednn check: {re.escape(rule)}RuntimeError: on purpose, at .*{re.escape(cure)}(\S+)\n", done.stderr)
+    assert told, done.stderr
+    assert "RuntimeError: on purpose" in Path(told[1]).read_text(encoding="utf-8")
+
+
 def test_without_mypy(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], files: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "mypy", None)
