@@ -268,6 +268,40 @@ def test_watching(put: Put, tmp_path: Path) -> None:
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
+def test_watching_a_folder_on_pythons_path(put: Put, tmp_path: Path) -> None:
+    """The first edit is checked, and each after it: by the installed script, of a target with its whole path, beside PYTHONPATH."""
+    put("src/lenet.py", LENET)
+    command = [Path(sys.executable).with_name("typednn"), "check", tmp_path / "src", "--watch"]
+    path = os.pathsep.join([str(REPOSITORY), str(tmp_path / "src")])
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process, ExitStack() as at_end:
+        assert process.stdout is not None
+        at_end.callback(process.kill)
+        assert process.stdout.readline() == "no size mistakes found in 1 file\n"
+        for line in (5, 6):
+            put("src/new", "\n" * (line - 5) + WRONG).replace(tmp_path / "src" / "lenet.py")
+            assert process.stdout.readline() == found(str(tmp_path / "src" / "lenet.py"), line)
+            assert process.stdout.readline() == "1 finding in 1 file\n"
+
+
+def test_an_installed_package_is_not_watched(check: Check, put: Put) -> None:
+    put("lib/site-packages/pack.py", WRONG)
+    assert check("lib/site-packages/pack.py").returncode == 1
+    process = subprocess.Popen(
+        [sys.executable, "-m", "typednn", "check", "lib/site-packages/pack.py", "--watch"],
+        cwd=put("x").parent,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.kill()
+    file = "lib/site-packages/pack.py"
+    assert said == f"typednn check: --watch: watches files that you write, got {file}, of an installed package; check it once\n"
+
+
 def test_without_pygls(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "pygls", None)
     assert main(["lsp"]) == 1
@@ -437,6 +471,33 @@ def test_a_warning_of_the_compiler_is_no_finding(check: Check, put: Put) -> None
 
 
 # ---------------------------------------------------------------------------------------------------- mypy itself
+
+
+CRASHING = """\
+import sys
+from typednn import mypy_plugin
+from typednn.cli import main
+
+def failing(self, fullname):
+    raise RuntimeError("on purpose")
+
+mypy_plugin.TypednnPlugin.get_method_hook = failing
+sys.exit(main(["check", "lenet.py"]))
+"""
+
+
+def test_a_crash_of_mypy(put: Put, tmp_path: Path, cache: Path) -> None:
+    """One message that says what to do, with the exit code of a failure; all that mypy printed is in a file."""
+    put("lenet.py", WRONG)
+    shared = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY), "MYPY_CACHE_DIR": str(cache), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", CRASHING]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **shared}, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (1, "")
+    rule = "mypy: reads every program to its end; this is a fault of mypy or of typednn's plugin, not of yours, got "
+    cure = "; nothing was checked; please report it, with this file and the program: "
+    told = re.fullmatch(rf"typednn check: {re.escape(rule)}RuntimeError: on purpose, at .*{re.escape(cure)}(\S+)\n", done.stderr)
+    assert told, done.stderr
+    assert "RuntimeError: on purpose" in Path(told[1]).read_text(encoding="utf-8")
 
 
 def test_without_mypy(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], files: Path) -> None:

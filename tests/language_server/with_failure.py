@@ -1,8 +1,8 @@
-"""Starts the language server; a text with ``# boom`` makes it fail within."""
+"""Starts ``typednn lsp``; a text with ``# boom`` makes it fail within."""
 
 import sys
 
-from typednn.language_server import serve
+from typednn.cli import main
 from typednn.language_server.session import Session
 from typednn.mypy_plugin.facts import ModuleFacts
 
@@ -17,4 +17,4 @@ def failing(self: Session, path: str, text: str) -> ModuleFacts | None:
 
 if __name__ == "__main__":
     Session.facts = failing  # type: ignore[method-assign]
-    sys.exit(serve())
+    sys.exit(main(["lsp"]))

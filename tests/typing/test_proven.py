@@ -1,5 +1,6 @@
 """docs/proven.md says of which of typednn's own functions the plugin does not know all sizes."""
 
+import ast
 import json
 import os
 import re
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from typednn.static_checks import KeptMypy, findings
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("typednn/layers", "typednn/models/gpt2.py", "typednn/losses", "typednn/optim", "typednn/kernels")
 OTHER_ENGINES = ("cpu.py", "cuda.py", "blocks.py", "schedules.py")
@@ -19,12 +22,24 @@ OTHER_ENGINES = ("cpu.py", "cuda.py", "blocks.py", "schedules.py")
 @pytest.fixture(scope="module")
 def functions(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The report, a row for each function."""
-    command = [sys.executable, "-m", "typednn", "check", "--coverage", "--json", *PARTS]
-    environment = os.environ | {"MYPY_CACHE_DIR": str(tmp_path_factory.mktemp("cache")), "PYTHONPATH": str(ROOT)}
+    return [row for row in _report(tmp_path_factory, *PARTS) if not row["path"].endswith(OTHER_ENGINES)]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The same of the correct programs of the corpus that are one file each."""
+    files = sorted((ROOT / "tests" / "typing" / "corpus" / "correct").glob("*.py"))
+    readable = [file for file in files if sys.version_info >= (3, 12) or not file.stem.endswith("_312")]
+    return _report(tmp_path_factory, *[str(file.relative_to(ROOT)) for file in readable])
+
+
+def _report(tmp_path_factory: pytest.TempPathFactory, *targets: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "typednn", "check", "--coverage", "--json", *targets]
+    base = tmp_path_factory.getbasetemp() / "proven"
+    environment = os.environ | {"MYPY_CACHE_DIR": str(base), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return [row for row in rows if not row["path"].endswith(OTHER_ENGINES)]
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +62,56 @@ def test_the_counts(functions: list[dict[str, Any]], page: str) -> None:
         assert re.search(rf"`{re.escape(part)}` \| {every[part]} \| {proven[part]} \|", page), (part, every[part], proven[part])
 
 
-def test_gpt2_is_proven_to_its_last_line(functions: list[dict[str, Any]]) -> None:
-    verdicts = [row["verdict"] for row in functions if row["path"] == "typednn/models/gpt2.py"]
-    assert len(verdicts) >= 8
-    assert set(verdicts) == {"proven"}
+def test_what_gpt2_computes_forward_is_proven_to_its_last_line(functions: list[dict[str, Any]]) -> None:
+    verdicts = {row["function"]: row["verdict"] for row in functions if row["path"] == "typednn/models/gpt2.py"}
+    assert {verdicts[name] for name in ("GPT2Block.forward", "GPT2Block.read", "GPT2.forward", "GPT2.read")} == {"proven"}
+
+
+# ---------------------------------------------------------------------------------------------------- a size is changed
+
+
+def _returned(function: ast.FunctionDef) -> ast.Constant | None:
+    """The axes that a function promises, as they are written on one line; None where the last is no size of its own."""
+    match function.returns:
+        case ast.Subscript(slice=ast.Tuple(elts=[_, ast.Constant(value=str() as text) as axes])) if axes.lineno == axes.end_lineno:
+            words = text.split()
+            return axes if words and not re.match(r"[*._#]|\w+=", words[-1]) else None
+        case _:
+            return None
+
+
+def _changed(text: str, lines: set[int]) -> tuple[str, dict[int, int]]:
+    """The file with another last size in what the functions at these lines promise; the last lines of these, by their first."""
+    source, ends = text.splitlines(keepends=True), dict[int, int]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.lineno in lines and (axes := _returned(node)) is not None:
+            *before, last = axes.value.split()  # type: ignore[union-attr]
+            other = f"{int(last) + 1000}" if last.isdecimal() else f"({last})+{1000 + len(ends)}"
+            line = source[axes.lineno - 1]
+            written = f'"{" ".join([*before, other]) if before else " " + other}"'
+            source[axes.lineno - 1] = line[: axes.col_offset] + written + line[axes.end_col_offset :]
+            ends[node.lineno] = node.end_lineno or node.lineno
+    return "".join(source), ends
+
+
+def test_a_changed_size_of_a_proven_function_is_found(functions: list[dict[str, Any]], programs: list[dict[str, Any]]) -> None:
+    """Each function that is proven and promises an array promises one of another size: each is refused, within its own lines."""
+    proven: dict[Path, set[int]] = {}
+    for row in [*functions, *programs]:
+        if row["verdict"] == "proven":
+            proven.setdefault(ROOT / row["path"], set()).add(row["line"])
+    mypy, ends = KeptMypy(), dict[tuple[str, int], int]()
+    try:
+        for path, lines in proven.items():
+            text, found = _changed(path.read_text(encoding="utf-8"), lines)
+            if found:
+                mypy.buffers[str(path)] = text.encode()
+                ends |= {(str(path), first): last for first, last in found.items()}
+        assert len(ends) >= 100
+        found_at = [(one.path, one.line) for one in findings(list(mypy.buffers), mypy) if one.code == "shape"]
+    finally:
+        mypy.close()
+    missed = [
+        (path, first) for (path, first), last in ends.items() if not any(file == path and first <= line <= last for file, line in found_at)
+    ]
+    assert missed == []

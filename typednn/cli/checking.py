@@ -1,5 +1,6 @@
 """check, once or whenever a file changes, and lsp, which does so within an editor."""
 
+import gc
 import os
 import sys
 import time
@@ -10,7 +11,7 @@ from typing import Any
 from typednn.cli.output import hint, say
 from typednn.config import load
 from typednn.errors import ArgumentError, ConfigError, TypednnError, explain
-from typednn.static_checks import Finding, KeptMypy, coverage, findings, known_facts, python_files, written_as
+from typednn.static_checks import Finding, KeptMypy, coverage, findings, is_installed, known_facts, python_files, written_as
 
 _PAUSE = 0.3  # seconds between two looks at the files
 
@@ -36,6 +37,8 @@ def _checked(options: Namespace, mypy: KeptMypy | None = None) -> int:
     targets = {target: python_files(target) for target in options.targets}
     refused = [_refusal(target, options) for target, files in targets.items() if files is None]
     files = list(dict.fromkeys(os.path.normpath(file) for files in targets.values() for file in files or ()))
+    if mypy is not None and (installed := next(filter(is_installed, files), None)) is not None:
+        raise ArgumentError(explain("--watch", "watches files that you write", f"{installed}, of an installed package", "check it once"))
     mistakes: list[Finding] = []
     facts: dict[str, Any] = {}
     if files and options.coverage:
@@ -100,6 +103,7 @@ def _watch(options: Namespace) -> int:
         return 130
     finally:
         mypy.close()
+        gc.freeze()  # the process ends here: to take apart what mypy kept would take seconds
 
 
 def _watched(targets: Iterable[str], mypy: KeptMypy) -> set[str]:

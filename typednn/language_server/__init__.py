@@ -13,7 +13,7 @@ __all__ = ["serve"]
 
 
 def serve() -> int:
-    """Serve an editor on standard input and output until it ends the session."""
+    """Serve an editor on standard input and output, until it is gone. The process ends where the editor ends the session."""
     optional("pygls", "lsp", "needs pygls and mypy", "pip install 'typednn[lsp]'")
     KeptMypy().close()  # or its error, before an editor waits
     from typednn.language_server.server import run

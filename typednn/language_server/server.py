@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import sys
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -89,10 +90,11 @@ def _on_disk(path: str) -> str:
 
 
 def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
-    """Serve until the editor ends the session, or is gone."""
+    """Serve until the editor is gone. Where it ends the session, so does the process."""
     logging.getLogger("pygls").setLevel(logging.ERROR)
     server = LanguageServer("typednn", __version__)
     editors: list[Editor] = []
+    code = 1  # of the process: the protocol has 0 only where the editor said before that it would end the session
 
     def editor() -> Editor:
         if not editors:
@@ -105,6 +107,19 @@ def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         root = server.workspace.root_path
         if root is not None and os.path.isdir(root):
             os.chdir(root)
+
+    @server.feature(types.SHUTDOWN)
+    def shutting_down(params: None) -> None:
+        nonlocal code
+        code = 0
+
+    @server.feature(types.EXIT)
+    def ended(params: None) -> None:
+        """At once: taking apart what mypy keeps takes seconds, and a thread waits for another message."""
+        for one in editors:
+            one.session.close()
+        sys.stderr.flush()
+        os._exit(code)
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:

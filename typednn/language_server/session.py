@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from typednn.errors import TypednnError
-from typednn.static_checks import Finding, KeptMypy, findings
+from typednn.static_checks import Finding, KeptMypy, findings, is_installed
 
 if TYPE_CHECKING:  # importing the plugin needs mypy
     from typednn.static_checks import ModuleFacts
 
 # Packages of others: they are read, but not checked.
-_OTHERS = {"site-packages", "node_modules", "lib-dynload"}
+_OTHERS = {"node_modules", "lib-dynload"}
 _STANDARD = Path(os.__file__).parent
 
 
@@ -55,4 +55,9 @@ class Session:
 def is_checked(path: str) -> bool:
     """Whether the file is somebody's own Python."""
     parts = Path(path)
-    return parts.suffix in (".py", ".pyi") and not _OTHERS & set(parts.parts) and not parts.is_relative_to(_STANDARD)
+    return (
+        parts.suffix in (".py", ".pyi")
+        and not _OTHERS & set(parts.parts)
+        and not is_installed(path)
+        and not parts.is_relative_to(_STANDARD)
+    )

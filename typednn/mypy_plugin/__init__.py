@@ -38,6 +38,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from mypy import nodes
 from mypy.checker_state import checker_state
+from mypy.errors import CompileError
 from mypy.nodes import Decorator, FuncDef, TypeInfo, Var
 from mypy.options import Options as MypyOptions
 from mypy.plugin import (
@@ -52,6 +53,7 @@ from mypy.plugin import (
 from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 
 from typednn import shapes
+from typednn.errors import ArgumentError
 from typednn.mypy_plugin import classes, collecting, facts, options
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.checking import FINISH, Checking
@@ -71,7 +73,11 @@ class TypednnPlugin(Plugin):
 
     def __init__(self, mypy_options: MypyOptions) -> None:
         super().__init__(mypy_options)
-        self.settings: options.Options = options.read(mypy_options.config_file)
+        self._refused = ""  # what is wrong with the settings
+        try:
+            self.settings: options.Options = options.read(mypy_options.config_file)
+        except ArgumentError as error:
+            self._refused, self.settings = str(error), options.Options()
         files = [*Path(__file__).parent.rglob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
         self._began = int(time.time())
@@ -84,11 +90,22 @@ class TypednnPlugin(Plugin):
         So does a file that was saved in the second in which mypy began, or later: mypy's cache knows a file by its size and by whole
         seconds, and would take another text of the same second and size for the one that was checked.
         """
+        self._refuse()
         known = {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
         if ctx.is_check:
             asked = bool(facts.checked_anew) and os.path.abspath(ctx.path) in facts.checked_anew
             return {**known, "asked": True} if asked else known
         return {**known, "just saved": True} if _saved(ctx.path) >= self._began else known
+
+    def get_additional_deps(self, file: nodes.MypyFile) -> list[tuple[int, str, int]]:
+        """None; asked of each file that is not in the cache, before it is checked."""
+        self._refuse()
+        return []
+
+    def _refuse(self) -> None:
+        """End the check if the settings are wrong; from here mypy shows it as it shows its own errors."""
+        if self._refused:
+            raise CompileError([self._refused])
 
     # ------------------------------------------------------------------ reading
 
@@ -143,7 +160,7 @@ class TypednnPlugin(Plugin):
     def _collected(self, body: Body) -> None:
         collecting.collect(body)
         if self.settings.report_unknown:
-            for loss in collecting.losses(body):
+            for loss in collecting.losses(body):  # of a module and a class too: what is built there
                 ctx = nodes.TempNode(AnyType(TypeOfAny.special_form), no_rhs=True)
                 ctx.set_line(loss.span.line, loss.span.column)
                 body.api.note(f"not proven: {loss.what}", ctx, code=classes.SHAPE)

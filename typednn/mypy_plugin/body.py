@@ -30,6 +30,7 @@ from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import (
     DOT,
     FLEXIBLE,
+    OWN,
     UNKNOWN,
     Array,
     Constant,
@@ -43,9 +44,13 @@ from typednn.mypy_plugin.values import (
     symbol,
     unshared,
 )
-from typednn.shapes import Flow, Lookup, unknown
+from typednn.shapes import Flow, Lookup, Pair, undecided, unknown
 
 Scope: TypeAlias = "nodes.FuncDef | nodes.TypeInfo | nodes.MypyFile"
+
+
+_ASKED = 32  # times that a statement of several lines is evaluated while mypy checks it; what is not known by then has no contract
+_WHILE_ASKED = 8  # elements of loops that are evaluated one by one whenever mypy asks
 
 
 class Body(Names):
@@ -54,17 +59,15 @@ class Body(Names):
     ``outer`` is the module's own, for the values of its names; ``around`` the function that a nested function stands in.
     """
 
-    def __init__(
-        self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache, *, report_unknown: bool
-    ) -> None:
+    def __init__(self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache) -> None:
         super().__init__(api, api.tree.fullname, cache, follows=True)
         self.outer = outer
         self.around = around
         self.binder: Any = None  # mypy's own record of its check of this scope, new for each
-        self.report_unknown = report_unknown
         self.reporting: bool = False
         self.context: Any = None
         self.problems: list[tuple[str, Any, tuple[Any, str] | None]] = []  # that were reported: the message, its node, what to write where
+        self.undecided: list[tuple[Any, Pair]] = []  # comparisons that nothing decides: the node, the two sizes
         self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
         self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
@@ -89,6 +92,7 @@ class Body(Names):
         self.touched: frozenset[str] = module_facts.touched if self.function is None else frozenset()
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
+        self.asked: int = 0  # how often this statement was evaluated for mypy
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
         kept = (
             []
@@ -177,9 +181,17 @@ class Body(Names):
                 return self.evaluator.evaluate(shape.by_origin.get(id(context)) or syntax.expression(context), env)
             finally:
                 self.evaluator.settled = False
-        self.evaluator.values = {}
-        self.evaluator.step(statement, env)
-        return self.evaluator.values.get(id(context), UNKNOWN)
+        # mypy asks at each call in the statement, of a loop again and again. What was known once holds; more may be known later.
+        if self.settled.get(id(context), UNKNOWN) is UNKNOWN and self.asked < _ASKED:
+            self.asked += 1
+            self.evaluator.values, kept = {}, self.evaluator.unrolled
+            self.evaluator.unrolled = min(kept, _WHILE_ASKED)
+            try:
+                self.evaluator.step(statement, env)
+            finally:
+                self.evaluator.unrolled = kept
+            self.settled = self.evaluator.values
+        return self.settled.get(id(context), UNKNOWN)
 
     def kept(self, context: Any) -> bool:
         """Whether the type of ``context`` may carry its contract: its value goes into a variable that never holds another one.
@@ -227,17 +239,18 @@ class Body(Names):
 
     def check(self) -> None:
         """Evaluate the whole scope once, with all that mypy found, and report what does not fit."""
-        self.reporting, self.problems = True, []
+        self.reporting, self.problems, self.undecided = True, [], []
         try:
-            with self._target():
+            with self._target(), undecided() as self.pairs:
                 self._whole()
         finally:
-            self.reporting = False
+            self.reporting, self.pairs = False, None
 
     def faults(self) -> frozenset[int]:
         """The nodes that are refused here, whoever calls it."""
         if self.refusals is None:
-            self._whole()
+            with undecided():
+                self._whole()
         return frozenset(self.refusals or ())
 
     def _whole(self) -> None:
@@ -279,7 +292,7 @@ class Body(Names):
         if place is None:
             return False
         if place != self.position:
-            self.settled = {}
+            self.settled, self.asked = {}, 0
         while self.position < place:
             self._step()
         return True
@@ -351,9 +364,14 @@ class Body(Names):
         if self.reporting:
             self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE)
 
-    def lost(self, what: str, node: ast.AST) -> None:
-        if self.report_unknown:
-            self.note(f"not proven: {what}", node)
+    def leave_open(self, node: ast.AST) -> None:
+        expression = syntax.origin(node)
+        if expression is not None and self.cache.spent and not self.cache.told_spent:
+            self.note(self.cache.end(), node)
+        if expression is not None and self.pairs is not None:
+            pairs = [pair for pair in self.pairs if not any(str(size).endswith(OWN) for size in pair)]  # those are bound so
+            self.undecided += [(expression, (b, a) if str(b) < str(a) else (a, b)) for a, b in pairs]
+            self.pairs.clear()
 
 
 def _statements(scope: Scope) -> list[nodes.Statement]:

@@ -45,6 +45,7 @@ class Checking:
             self._done.clear()
         if id(api) not in self._noticed:
             self._noticed[id(api)] = api
+            self.cache.begin()
             if not api.tree.is_stub and not getattr(api, "can_skip_diagnostics", False):
                 api.deferred_nodes.append(DeferredNode(_last(api), None))
 
@@ -73,7 +74,7 @@ class Checking:
         outer = None if scope is api.tree else self._bodies.get(id(api.tree))
         if outer is None and scope is not api.tree:
             outer = self._made(api, api.tree, None)
-        made = Body(api, scope, outer, around, self.cache, report_unknown=self.settings.report_unknown)
+        made = Body(api, scope, outer, around, self.cache)
         self._bodies[id(scope)] = made
         self.cache.held, self.cache.faults = (outer or made).held, partial(self._faults, api)
         self._done.discard(id(scope))
@@ -81,6 +82,7 @@ class Checking:
 
     def finished(self, api: Any) -> Iterator[Body]:
         """The scopes of a module that mypy has checked by now, each once: they can be evaluated."""
+        self.cache.begin()
         self.cache.faults = partial(self._faults, api)
         if (module := self._bodies.get(id(api.tree))) is not None:
             self.cache.held = module.held

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from mypy import nodes
-from mypy.types import AnyType, get_proper_type
+from mypy.types import AnyType, CallableType, TupleType, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, facts, syntax
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Value, printed, written_shape
+from typednn.shapes import Dim
 
 _COMPUTED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare, ast.IfExp)
 
@@ -99,8 +100,48 @@ def shown(value: Value) -> tuple[str, str] | None:
 
 
 def losses(body: Body) -> list[facts.Loss]:
-    """Where the sizes of an array are lost: nothing that it is computed from lacks any."""
-    return [loss for _, loss in _computed(body) if loss is not None]
+    """Where something is not proven, in the order of lines.
+
+    The sizes of an array are lost, and nothing that it is computed from lacks any; two sizes are compared, and may be equal or not; a
+    parameter is an array of another library.
+    """
+    found = [loss for _, loss in _computed(body) if loss is not None]
+    found += _foreign(body)
+    told = {each.span.line for each in found}  # there it is clear why nothing can be compared
+    undecided = [(span(node), pair) for node, pair in body.undecided]
+    found += [facts.Loss(place, _open(*pair)) for place, pair in undecided if pair != (None, None) or place.line not in told]
+    return sorted(dict.fromkeys(found), key=lambda each: (each.span.line, each.span.column))
+
+
+def _open(a: Dim | None, b: Dim | None) -> str:
+    """Of a comparison that is not decided."""
+    sizes = [printed(str(size)) for size in (a, b) if size is not None]
+    match sizes:
+        case [first, second]:
+            return f"whether {first} is {second} is not known"
+        case [only]:
+            return f"whether a size is {only} is not known"
+        case _:
+            return "whether two shapes are equal is not known"
+
+
+def _foreign(body: Body) -> Iterator[facts.Loss]:
+    """Parameters and results with sizes whose types are no arrays that are followed, such as JAX's."""
+    if body.function is None or body.annotated is None:
+        return
+    for argument in body.function.arguments:
+        name, declared = argument.variable.name, argument.variable.type
+        if body.parameters.get(name) and not (declared is not None and classes.is_array(declared)):
+            yield facts.Loss(span(argument), f"{name} is not followed: its type is no NumPy array alone")
+    result = get_proper_type(body.function.type)
+    if isinstance(result, CallableType) and any(body.annotated["result"]) and _plain(get_proper_type(result.ret_type)):
+        yield facts.Loss(span(body.function), "the result is not followed: its type is no NumPy array alone")
+
+
+def _plain(declared: Type) -> bool:
+    """Whether a result that has sizes is one value, and no array."""
+    several = isinstance(declared, TupleType)
+    return not several and not classes.is_array(declared)
 
 
 def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
@@ -139,14 +180,12 @@ def _hidden(body: Body, node: ast.expr, value: Value) -> bool:
 def _function(body: Body) -> facts.Function | None:
     if body.function is None:
         return None
-    found = list(_computed(body))
-    if not found and body.annotated is None:
+    known, lost = [each for each, _ in _computed(body)], losses(body)
+    if not known and not lost and body.annotated is None:
         return None
-    known = [each for each, _ in found]
-    verdict = "proven" if all(known) and not body.problems else "partly" if any(known) else "unknown"
+    verdict = "proven" if not lost and all(known) and not body.problems else "partly" if any(known) else "unknown"
     name = f"{body.info.name}.{body.function.name}" if body.info is not None else body.function.name
-    lost = tuple(sorted((loss for _, loss in found if loss is not None), key=lambda each: (each.span.line, each.span.column)))
-    return facts.Function(name, body.function.line, verdict, lost)
+    return facts.Function(name, body.function.line, verdict, tuple(lost))
 
 
 def _short(node: ast.expr) -> str:

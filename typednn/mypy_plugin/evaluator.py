@@ -5,7 +5,8 @@ exists. The tables of `features` say what a call, an operator or an attribute me
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -57,6 +58,8 @@ class Evaluator(Context):
 
     values: dict[int, Value] = field(default_factory=dict[int, Value])  # by mypy node: its value, joined over all visits
     settled: bool = False  # no value can change between two evaluations: those in `values` hold
+    # How many elements loops here may evaluate one by one: of loops within each other the product, so that the cost stays that of one.
+    unrolled: int = field(default=python.UNROLLED, init=False)
     rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
     unsteady: frozenset[str] = frozenset()  # names that are assigned more than once, or changed in place
 
@@ -116,6 +119,8 @@ class Evaluator(Context):
         if self.settled and id(origin) in self.values:
             return self.values[id(origin)]
         value = self._value(node, env)
+        if self.scope.pairs:
+            self.scope.leave_open(node)
         if value is UNKNOWN:
             value = self.scope.typed(node)
         return self._noted(node, value)
@@ -223,6 +228,15 @@ class Evaluator(Context):
         env |= {name: join(env.get(name, UNKNOWN), after) for name, after in inner.items() if env.get(name) != after}
         return value
 
+    @contextmanager
+    def within(self, elements: int) -> Generator[None]:
+        """The body of a loop over so many elements."""
+        before, self.unrolled = self.unrolled, self.unrolled // max(1, elements)
+        try:
+            yield
+        finally:
+            self.unrolled = before
+
     def captured(self, env: Environment) -> Environment:
         """The names that a function keeps which is defined here: those that hold one value all through."""
         return {name: value for name, value in env.items() if name not in self.unsteady}
@@ -298,13 +312,14 @@ class Evaluator(Context):
         generator, *further = generators
         sequence = python.elements(self.peek(generator.iter, env))
         values: list[Value] = []
-        if isinstance(sequence, Pack) and len(sequence.items) <= python.UNROLLED:
+        if isinstance(sequence, Pack) and len(sequence.items) <= self.unrolled:
             for item in sequence.items:
                 self.assign(generator.target, item, env)
                 truths = [python.truth(self.evaluate(condition, env)) for condition in generator.ifs]
                 if None in truths:
                     break
-                inner = self._generated(element, further, env) if all(truths) else []
+                with self.within(len(sequence.items)):
+                    inner = self._generated(element, further, env) if all(truths) else []
                 if not isinstance(inner, list):
                     break
                 values += inner

@@ -17,8 +17,11 @@ from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.syntax import keeps_signature
 from typednn.mypy_plugin.types import rank_of, value_of
 from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number
+from typednn.shapes import Pair, leave, undecided
 
 Result = TypeVar("Result")
+
+CALLS = 20_000  # of functions and constructors that are evaluated in one module; further ones are unknown
 
 
 @dataclass(slots=True)
@@ -29,12 +32,27 @@ class ConstructionCache:
     """
 
     run: object  # one object for each run of mypy
-    results: dict[Hashable, tuple[Any, set[str]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str]]"])
+    results: dict[Hashable, tuple[Any, set[str], list[Pair]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str], list[Pair]]"])
     requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
-    constructions: int = 0
+    calls: int = 0  # of functions and constructors that were evaluated for the module that is checked
+    told_spent: bool = False  # whether a note says from where on no call is followed
     told: dict[int, Any] = field(default_factory=dict[int, Any])  # by id: nodes of functions that a call was blamed for
     held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
     faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()  # the nodes that are refused in a function by itself
+
+    @property
+    def spent(self) -> bool:
+        """Whether no more calls are followed in the module that is checked."""
+        return self.calls > CALLS
+
+    def end(self) -> str:
+        """What to say where following ends."""
+        self.told_spent = True
+        return f"calls are followed no further than here: {CALLS:,} were evaluated in this file; what later ones give is not checked"
+
+    def begin(self) -> None:
+        """Another module is checked."""
+        self.calls, self.told_spent = 0, False
 
 
 @dataclass(eq=False)
@@ -45,6 +63,7 @@ class Names:
     module: str
     cache: ConstructionCache
     complaints: list[tuple[str, ast.AST]] = field(default_factory=list["tuple[str, ast.AST]"])
+    pairs: list[Pair] | None = None  # what comparisons have not decided since `leave_open`; None: nobody counts them
     follows: bool = False  # whether it is of the module that mypy checks, reached from there by its own functions and constructors alone
 
     def reads(self, module: str) -> bool:
@@ -91,10 +110,14 @@ class Names:
         else:
             self.cache.requested.append(set())
             try:
-                self.cache.results[key] = compute(), self.cache.requested[-1]
+                with undecided() as pairs:
+                    self.cache.results[key] = compute(), self.cache.requested[-1], pairs
             finally:
                 self.cache.requested.pop()
-        return cast("Result", self.cache.results[key][0])
+        result, _, pairs = self.cache.results[key]
+        for pair in pairs:
+            leave(*pair)
+        return cast("Result", result)
 
     def defines(self, name: str, node: ast.expr) -> bool:
         """Whether the name is not one of Python's own."""
@@ -122,8 +145,8 @@ class Names:
     def note(self, message: str, node: ast.AST) -> None:
         """Report a note."""
 
-    def lost(self, what: str, node: ast.AST) -> None:
-        """Report a size that is lost, if the options say so."""
+    def leave_open(self, node: ast.AST) -> None:
+        """Keep the comparisons that were not decided in ``node``, if this scope's are counted."""
 
     def type_at(self, node: ast.AST) -> Type | None:
         """The type that mypy found, in a scope that it is checking."""

@@ -8,8 +8,8 @@ from mypy.nodes import TypeInfo, Var
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
-from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Reference, Value, known, lookup, written_shape
-from typednn.shapes import Dim, Flow, Lookup, Mismatch, Shape, Unifier, align, parse, rank
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Pack, Reference, Value, known, lookup, written_shape
+from typednn.shapes import Dim, Flow, Lookup, Mismatch, Shape, Unifier, align, leave, parse, rank
 
 # jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are checked by mypy.
 _PRECISIONS = (
@@ -75,15 +75,19 @@ def bind(context: Context, unifier: Unifier, text: str, value: Array) -> None:
     """Match an array with an annotation, as far as that can be told of any number of axes."""
     shape, slots = known(value.shape, context.names), parse(text)
     if shape is None:
+        leave(None, None)
         return
     place, layout, expected = variadic(shape), align(slots, len(shape)), unifier.result(text)
     groups = [unifier.groups[slot.text] for slot in slots if slot.variadic and slot.text in unifier.groups]
     if any((variadic(group) is None) is not (place is None) for group in groups):
+        leave(None, None)
         return
     if place is None or (layout is not None and layout[place].variadic):
         unifier.bind(text, shape)
     elif expected is not None and variadic(expected) is not None and len(expected) != len(shape):
         unifier.mismatches.append(Mismatch(None, "", written_shape(expected, " "), written_shape(shape, " "), text))
+    elif expected is None or variadic(expected) is None:
+        leave(None, None)
 
 
 def result(context: Context, unifier: Unifier, text: str, kind: str = "") -> Value:
@@ -95,6 +99,8 @@ def misfit(context: Context, unifier: Unifier, text: str, value: Value, node: as
     """How an array contradicts an annotation: empty where mypy reports it, None where it may fit."""
     if isinstance(value, Array):
         bind(context, unifier, text, value)
+    elif value != Constant(None):
+        leave(None, None)
     if not isinstance(value, Array) or not unifier.mismatches:
         return None
     mismatch = unifier.mismatches[0]

@@ -32,6 +32,8 @@ from typednn.mypy_plugin.values import (
     unshared,
 )
 
+_TURNS = 8  # of a while loop, as its share of what loops within it may unroll: how many there are is known at its end
+
 
 @dataclass(eq=False)
 class Statements(Evaluator):
@@ -43,7 +45,9 @@ class Statements(Evaluator):
     _exits: list[Environment] = field(default_factory=list[Environment], init=False)  # at each return
 
     def inside(self, module: str, under: Hashable, names: frozenset[str] = frozenset()) -> "Statements":
-        return Statements(self.scope.inside(module), names, (*self.under, under))
+        inner = Statements(self.scope.inside(module), names, (*self.under, under))
+        inner.unrolled = self.unrolled
+        return inner
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
         after = self.run(statements, env)
@@ -62,6 +66,8 @@ class Statements(Evaluator):
         for statement in statements:
             if current is not None:
                 current = self.step(statement, current)
+                if self.scope.pairs:
+                    self.scope.leave_open(statement)
         return current
 
     def step(self, statement: ast.stmt, env: Environment) -> Environment | None:
@@ -218,14 +224,15 @@ class Statements(Evaluator):
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
         items = python.elements(self.peek(statement.iter, env))
-        if not isinstance(items, Pack) or len(items.items) > python.UNROLLED:
+        if not isinstance(items, Pack) or len(items.items) > self.unrolled:
             return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
         current: Environment | None = env
         left: list[Environment] = []
         for item in items.items:
             if current is not None:
                 self.assign(statement.target, item, current)
-                current, breaks = self._iteration(statement.body, current)
+                with self.within(len(items.items)):
+                    current, breaks = self._iteration(statement.body, current)
                 left += breaks
         return reduce(either, left, None if current is None else self.run(statement.orelse, current))
 
@@ -233,7 +240,7 @@ class Statements(Evaluator):
         """As long as the condition is decided, iteration by iteration."""
         current: Environment | None = env
         left: list[Environment] = []
-        for _ in range(python.UNROLLED):
+        for _ in range(self.unrolled):
             if current is None:
                 return reduce(either, left, None)
             decided = python.truth(self.peek(statement.test, current))
@@ -241,7 +248,8 @@ class Statements(Evaluator):
                 break
             if not decided:
                 return reduce(either, left, self.run(statement.orelse, current))
-            current, breaks = self._iteration(statement.body, current)
+            with self.within(_TURNS):
+                current, breaks = self._iteration(statement.body, current)
             left += breaks
         test = ast.Expr(value=statement.test)
         after = None if current is None else self._loop([], [test, *statement.body], [test, *statement.orelse], current)

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from typednn.errors import ShapeError, StackError
-from typednn.shapes import Dim, Flow, Lookup, same, split_contract
+from typednn.shapes import Dim, Flow, Lookup, same, split_contract, undecided
 
 DOT = "·"
 FLEXIBLE = "·flexible"  # the attribute of an object that holds the sizes which its constructor compares: they may be equal
@@ -209,7 +209,8 @@ def _contract(
 def _traced(layer: Layer) -> str | None:
     try:
         each = [replace(layer, contracts=(text,)) for text in layer.contracts] or [layer]
-        return EITHER.join(written_contract(one.trace(Flow.start(None))) for one in each)
+        with undecided():  # whoever compares the layer's sizes has noted them
+            return EITHER.join(written_contract(one.trace(Flow.start(None))) for one in each)
     except (StackError, ShapeError):
         return None
 

@@ -15,7 +15,7 @@ what differs is refused; what is open is decided by the first array. So nothing 
 """
 
 from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, label, number_of_axes, parse, rank, sizes
-from typednn.shapes.dims import Dim, differ, same, solve
+from typednn.shapes.dims import Dim, Pair, differ, leave, same, solve, undecided
 from typednn.shapes.expressions import Lookup, evaluate, operation, unknown, write
 from typednn.shapes.flow import Axis, Constraint, Flow, side_by_side, split_contract
 
@@ -26,6 +26,7 @@ __all__ = [
     "Flow",
     "Lookup",
     "Mismatch",
+    "Pair",
     "Shape",
     "Slot",
     "Unifier",
@@ -33,6 +34,7 @@ __all__ = [
     "differ",
     "evaluate",
     "label",
+    "leave",
     "number_of_axes",
     "operation",
     "parse",
@@ -42,6 +44,7 @@ __all__ = [
     "solve",
     "side_by_side",
     "split_contract",
+    "undecided",
     "unknown",
     "write",
 ]

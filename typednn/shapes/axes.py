@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from typednn.errors import DefinitionError
-from typednn.shapes.dims import Dim, differ, same, solve
+from typednn.shapes.dims import Dim, differ, leave, same, solve
 from typednn.shapes.expressions import Lookup, evaluate, unknown, write
 
 Shape: TypeAlias = "Sequence[Dim | None]"
@@ -259,7 +259,11 @@ class Unifier:
         if expected is not None and actual is not None:
             self._settle(index, f"axis {index}" if slot.label.isdecimal() else label(slot.label), expected, actual, slot.source)
         elif expected is None and slot.is_name:
+            if slot.text in self.sizes:
+                leave(None, actual)
             self.sizes[slot.text] = actual
+        else:
+            leave(expected, actual)
         return expected if actual is None else actual
 
     def _group(self, slot: Slot, index: int | None, shape: Shape) -> None:
@@ -270,6 +274,8 @@ class Unifier:
             return
         for a, b in pairs:
             self._settle(index, f"*{slot.text}", a, b, slot.source)
+        if len(pairs) < len(shape):
+            leave(None, None)
         self.groups[slot.text] = [b if a is None else a for a, b in zip(earlier, shape, strict=True)]
 
     def _settle(self, index: int | None, name: str, expected: Dim, actual: Dim, source: str) -> None:

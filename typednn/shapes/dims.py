@@ -16,7 +16,8 @@ which `typednn.shapes.evaluate` and jaxtyping read back.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -196,11 +197,43 @@ def same(a: Dim, b: Dim) -> bool:
     return a == b or not (a - b).reduced().terms
 
 
+Pair: TypeAlias = "tuple[Dim | None, Dim | None]"
+
+_undecided: list[Pair] | None = None  # where `undecided` notes them; None: nobody asks
+
+
+@contextmanager
+def undecided() -> Generator[list[Pair]]:
+    """The pairs of sizes that should be equal and that no comparison within decides; None stands for a size that is not known.
+
+    Those of a context within this one are noted there alone.
+    """
+    global _undecided
+    outer, _undecided = _undecided, []
+    try:
+        yield _undecided
+    finally:
+        _undecided = outer
+
+
+def leave(a: Dim | None, b: Dim | None) -> None:
+    """Note a pair that is not decided, if somebody asks."""
+    if _undecided is not None:
+        _undecided.append((a, b))
+
+
 def differ(a: Dim, b: Dim) -> bool:
     """True only if the two cannot be equal, whatever positive integers the names stand for."""
     rest = (a - b).reduced()
     if rest.value is not None:
         return rest.value != 0
+    certain = _certainly_not_zero(rest)
+    if not certain:
+        leave(a, b)
+    return certain
+
+
+def _certainly_not_zero(rest: Dim) -> bool:
     coefficients = [coefficient for monomial, coefficient in rest.terms if monomial]
     if rest.constant % math.gcd(*coefficients):  # the products are multiples of it, the constant is not
         return True

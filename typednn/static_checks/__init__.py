@@ -11,7 +11,7 @@ from typednn.static_checks.coverage import coverage
 from typednn.static_checks.findings import Finding, findings, known_facts
 from typednn.static_checks.formats import written_as
 from typednn.static_checks.places import end_of
-from typednn.static_checks.running import KeptMypy
+from typednn.static_checks.running import KeptMypy, is_installed
 from typednn.static_checks.targets import python_files
 
 if TYPE_CHECKING:  # importing the plugin needs mypy
@@ -19,4 +19,4 @@ if TYPE_CHECKING:  # importing the plugin needs mypy
     from typednn.mypy_plugin.facts import Problem as Problem
     from typednn.mypy_plugin.facts import Span as Span
 
-__all__ = ["Finding", "KeptMypy", "coverage", "end_of", "findings", "known_facts", "python_files", "written_as"]
+__all__ = ["Finding", "KeptMypy", "coverage", "end_of", "findings", "is_installed", "known_facts", "python_files", "written_as"]

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import tempfile
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Any, final
 
 from typednn.config.values import written
 from typednn.errors import ArgumentError, TypednnError, explain
-from typednn.static_checks.running import KeptMypy, Mypy, OnceMypy
+from typednn.static_checks.running import KeptMypy, Mypy, OnceMypy, source_folders
 from typednn.static_checks.settings import user_settings
 from typednn.static_checks.targets import module_name
+from typednn.version import __version__
 
 if TYPE_CHECKING:  # importing the plugin needs mypy
     from typednn.mypy_plugin.facts import ModuleFacts
@@ -24,8 +26,13 @@ if TYPE_CHECKING:  # importing the plugin needs mypy
 _PLAIN = re.compile(r"(?P<file>.+?):(?P<line>\d+): (?P<severity>error): (?P<message>.*)  \[(?P<code>syntax)\]")
 _TWICE = "Source file found twice under different module names"
 
-# What a program is read with: functions without annotations are checked too.
-_OPTIONS: dict[str, object] = {"plugins": ["typednn.mypy_plugin"], "check_untyped_defs": True, "ignore_missing_imports": True}
+# What a program is read with: functions without annotations are checked too. A crash comes with its traceback.
+_OPTIONS: dict[str, object] = {
+    "plugins": ["typednn.mypy_plugin"],
+    "check_untyped_defs": True,
+    "ignore_missing_imports": True,
+    "show_traceback": True,
+}
 
 
 @final
@@ -64,6 +71,8 @@ def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
         # That parser reads files past an editor's texts, and its columns are wrong on lines that are not ASCII (mypy 2.4.1).
         options["native_parser"] = False
     mypy = OnceMypy(files[0], _cache(settings.cache_dir)) if mypy is None else mypy
+    if isinstance(mypy, KeptMypy):
+        options["mypy_path"] = [*settings.mypy_path, *(each for each in source_folders(files) if each != os.getcwd())]
     texts = {file: _content(file, mypy) for file in files}
     faulty = [finding for file, text in texts.items() if (finding := _syntax_error(file, text)) is not None]
     unread = [finding.path for finding in faulty]
@@ -119,6 +128,8 @@ def _of_batch(mypy: Mypy, place: int, files: Sequence[str], unread: Sequence[str
     if unread:
         configuration += ["[[tool.mypy.overrides]]", f"module = {written(unread)}", 'follow_imports = "skip"']
     output, errors, code = mypy.run("\n".join(configuration), files, place)
+    if "INTERNAL ERROR" in errors:
+        raise TypednnError(_crash(output, errors))
     lines = [line for line in f"{output}\n{errors}".splitlines() if line and not line.startswith("Found ")]
     objects, prose = _objects(lines), [line for line in lines if not line.startswith("{")]
     if any(_TWICE in text for text in (*prose, *(one["message"] for one in objects))) and not options["explicit_package_bases"]:
@@ -127,10 +138,25 @@ def _of_batch(mypy: Mypy, place: int, files: Sequence[str], unread: Sequence[str
         return _of_batch(mypy, place, files, unread, options)
     stopped = code not in (0, 1)
     reported = list(_reported(objects, files, everything=stopped))
+    for one in objects:
+        if one["severity"] == "note" and one["code"] == "shape" and (file := _named(one["file"], files)) is not None:
+            warnings.warn(f"{file}:{one['line']}: {one['message']}", stacklevel=2)
     if stopped and not reported:
         raise TypednnError("\n".join(["mypy stopped before the end:", *prose]))
     imported = {module_name(one.path) for one in reported if one.code == "syntax" and one.path not in files} - set(unread)
     return reported + _of_batch(mypy, place, files, [*unread, *sorted(imported)], options) if imported else reported
+
+
+def _crash(output: str, errors: str) -> str:
+    """What to tell of a crash of mypy, and where all is kept that it printed."""
+    place = re.search(r"^(.*?):?(\d*): error: INTERNAL ERROR", errors, re.MULTILINE)
+    where = ":".join(filter(None, place.groups())) if place is not None else ""
+    raised = [line for line in output.splitlines() if re.match(r"[A-Za-z_][\w.]*(: |$)", line)][-1:]
+    with tempfile.NamedTemporaryFile("w", prefix="typednn-crash-", suffix=".txt", delete=False, encoding="utf-8") as kept:
+        kept.write(f"typednn {__version__}\n{output}\n{errors}")
+    got = f"{' '.join(raised) or 'a crash'}{f', at {where}' if where else ''}"
+    cure = f"nothing was checked; please report it, with this file and the program: {kept.name}"
+    return explain("mypy", "reads every program to its end; this is a fault of mypy or of typednn's plugin, not of yours", got, cure)
 
 
 def _objects(lines: Sequence[str]) -> list[dict[str, Any]]:

@@ -4,10 +4,12 @@ After the first check a kept mypy costs only what changed, and may read texts th
 """
 
 import hashlib
+import io
 import os
+import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
@@ -62,9 +64,9 @@ class OnceMypy:
         with tempfile.TemporaryDirectory(prefix="typednn-") as folder:
             config = Path(folder, "mypy.toml")
             config.write_text(configuration, encoding="utf-8")
-            with _collecting(self.known, files):
+            with _collecting(self.known, files), _printed() as printed:
                 output, errors, code = self._api.run(["--config-file", str(config), "--cache-dir", self._cache, *_REPORT, "--", *files])
-        return output, errors, code
+        return output + printed[0].getvalue(), errors + printed[1].getvalue(), code
 
 
 @final
@@ -117,8 +119,11 @@ class KeptMypy:
         self.texts[anchor] = _importing(server)
         server.fscache.flush()
         # If this raises, the server is not kept: its state could not be trusted.
-        with _collecting(self.known):
-            answer: dict[str, Any] = server.cmd_run(self._version, [*options, "--", *files, anchor], False, False, 80)
+        with _collecting(self.known), _without_folders_of(files), _printed() as printed:
+            try:
+                answer: dict[str, Any] = server.cmd_run(self._version, [*options, "--", *files, anchor], False, False, 80)
+            except SystemExit as crashed:
+                return {"out": printed[0].getvalue(), "err": printed[1].getvalue(), "status": crashed.code}
         self._servers = {**dict(list(self._servers.items())[1 - _MOST :]), key: server}
         return answer
 
@@ -126,6 +131,46 @@ class KeptMypy:
         """The files that the last checks read."""
         managers = [server.fine_grained_manager for server in self._servers.values()]
         return {state.path for manager in managers if manager is not None for state in manager.graph.values() if state.path}
+
+
+def source_folders(files: Sequence[str]) -> list[str]:
+    """The folders on Python's path in which some of ``files`` lie, but no folder of installed packages."""
+    real = [os.path.realpath(file) for file in files]
+    folders = [os.path.abspath(entry) for entry in sys.path]
+    holding = (folder for folder in folders if any(Path(file).is_relative_to(os.path.realpath(folder)) for file in real))
+    return [folder for folder in dict.fromkeys(holding) if not is_installed(folder)]
+
+
+def is_installed(path: str) -> bool:
+    """Whether it lies among installed packages."""
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(os.path.abspath(path)).parts)
+
+
+@contextmanager
+def _printed() -> Generator[tuple[io.StringIO, io.StringIO]]:
+    """What is printed meanwhile: mypy's report of a crash goes to the process's own output and errors."""
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        yield output, errors
+
+
+@contextmanager
+def _without_folders_of(files: Sequence[str]) -> Generator[None]:
+    """mypy takes each folder on Python's path for one of installed packages. Of a file in there it is silent once the file has changed.
+
+    Python's path may hold the current folder, those that PYTHONPATH names, and those of packages that are installed to be edited.
+    """
+    from mypy.modulefinder import get_search_dirs
+
+    path, own = sys.path[:], source_folders(files)
+    first = 0 if sys.flags.safe_path else 1  # mypy leaves out the first: the folder of a script
+    sys.path[first:] = [entry for entry in path[first:] if os.path.abspath(entry) not in own]
+    get_search_dirs.cache_clear()
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        get_search_dirs.cache_clear()
 
 
 def _importing(server: Any) -> bytes:

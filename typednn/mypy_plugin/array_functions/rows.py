@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Number, Pack, Reference, Value, integer_of, number
-from typednn.shapes import Dim, Flow, same
+from typednn.shapes import Dim, Flow, leave, same
 
 Shape: TypeAlias = "list[Dim | None]"
 Differ: TypeAlias = Callable[[Dim, Dim], bool]
@@ -255,6 +255,7 @@ def dtype_of(value: Value) -> str | None:
 def met(a: Dim | None, b: Dim | None, differ: Differ) -> Dim | None:
     """The size of two axes that must be equal."""
     if a is None or b is None:
+        leave(a, b)
         return b if a is None else a
     if same(a, b):
         return a
@@ -284,6 +285,7 @@ def _broadcast(a: Shape, b: Shape, left: Value, right: Value, differ: Differ) ->
     for place, (x, y) in enumerate(zip(ones[len(a) :] + a, ones[len(b) :] + b, strict=True)):
         if x is None or y is None:
             known = y if x is None else x
+            leave(x, y)
             result.append(known if known is not None and (known.value or 1) > 1 else None)
         elif x.value == 1 or y.value == 1:
             result.append(y if x.value == 1 else x)
@@ -304,7 +306,10 @@ def fits_into(shape: Shape, target: Shape, differ: Differ, what: str, *, ones: b
     if further and not (ones and all(each is None or (each.value in (None, 1) and not differ(each, ONE)) for each in further)):
         raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}")
     for place, (x, y) in enumerate(zip(reversed(shape), reversed(target), strict=False)):
-        if x is None or y is None or x.value == 1 or same(x, y):
+        if x is None or y is None:
+            leave(x, y)
+            continue
+        if x.value == 1 or same(x, y):
             continue
         if (x.value is not None and y.value is not None) or differ(x, y):
             axis = len(target) - 1 - place

@@ -18,10 +18,10 @@ from typednn.mypy_plugin.context import Analysis, Call, Context
 from typednn.mypy_plugin.features.stacks import sequential, traced
 from typednn.mypy_plugin.types import of_class
 from typednn.mypy_plugin.values import FLEXIBLE, UNKNOWN, Constant, Environment, Layer, Number, Pack, Value, parsed, show, symbol, unshared
+from typednn.shapes import leave
 
 _CHAIN = "·chain"  # the attribute of a subclass of Sequential that holds what it was built of
 _SAME_CLASS = 3  # a class may build instances of itself, such as a tree of blocks
-_CONSTRUCTIONS = 20_000  # in one scope; further ones are unknown
 
 
 def constructed(call: Call) -> Value:
@@ -36,8 +36,9 @@ def instance(call: Call) -> Value:
     if info.has_base(classes.SEQUENTIAL) and (owner := classes.constructor_owner(info.mro)) and owner.fullname == classes.SEQUENTIAL:
         return sequential(replace(call, name=info.fullname))
     cache = call.context.scope.cache
-    cache.constructions += 1
-    if call.context.under.count(info.fullname) >= _SAME_CLASS or cache.constructions > _CONSTRUCTIONS:
+    cache.calls += 1
+    if call.context.under.count(info.fullname) >= _SAME_CLASS or cache.spent:
+        leave(None, None)
         return UNKNOWN
     if info.is_enum:
         return next(

@@ -10,7 +10,7 @@ from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.features import functions
 from typednn.mypy_plugin.sizes import class_of, fits, result
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Value, lookup
-from typednn.shapes import Flow, Unifier
+from typednn.shapes import Flow, Unifier, leave
 
 
 def forward(call: Call) -> Value:
@@ -43,7 +43,7 @@ def _through(call: Call) -> Value | None:
         return None
     if after.shape is None or isinstance(x, Array):
         return UNKNOWN if after.shape is None else Array(after)
-    call.context.scope.lost(f"{layer.label} is given an array of which no size is known", call.node)
+    leave(None, None)  # an array of which no size is known
     return Array(Flow.of([size if size is not None and size.value is not None else None for size in after.shape]))
 
 

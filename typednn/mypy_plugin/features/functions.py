@@ -17,11 +17,10 @@ from typednn.mypy_plugin.context import Call, Context
 from typednn.mypy_plugin.features.constructors import bound, passed_on
 from typednn.mypy_plugin.sizes import bind, class_of, fits, result, same_precision
 from typednn.mypy_plugin.syntax import Alternatives
-from typednn.mypy_plugin.values import UNKNOWN, Array, Function, Layer, Pack, Partial, Reference, Value, lookup
-from typednn.shapes import Unifier
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Function, Layer, Pack, Partial, Reference, Value, lookup
+from typednn.shapes import Unifier, leave
 
 _SAME_FUNCTION = 3  # a function may call itself
-_CALLS = 20_000  # of functions and constructors that are evaluated in one run; further ones are unknown
 
 
 def applied(call: Call, function: nodes.FuncDef) -> Value:
@@ -95,8 +94,9 @@ def followed(call: Call, function: Function) -> Value:
     """What a function returns for these arguments."""
     context, key = call.context, id(function.body)
     cache = context.scope.cache
-    cache.constructions += 1
-    if call.spread or context.under.count(key) >= _SAME_FUNCTION or cache.constructions > _CALLS:
+    cache.calls += 1
+    if call.spread or context.under.count(key) >= _SAME_FUNCTION or cache.spent:
+        leave(None, None)
         return UNKNOWN
     operands = (function.body, *call.arguments, *call.keywords, *call.keywords.values())
     return context.cached(("followed", id(call.node), key), operands, lambda: _evaluated(call, function))
@@ -160,6 +160,8 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
     unifier = Unifier(lookup(receiver.attributes if isinstance(receiver, Layer) else {}, given), call.context.comparison())
     for argument, at, parameter, alternatives in matched:
         if not isinstance(argument, Array) or not alternatives:
+            if alternatives and argument != Constant(None):
+                leave(None, None)
             continue
         several = alternatives if len(alternatives) > 1 else []
         fitting = [text for kind, text in several if _would_fit(call, unifier, kind, text, argument)]

@@ -8,7 +8,7 @@ from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call, Comparison, Context
 from typednn.mypy_plugin.sizes import array, class_of, fits, misfit, stored
 from typednn.mypy_plugin.values import OWN, UNKNOWN, Array, Constant, Gradient, Layer, Pack, Value, layers_of, lookup, written_shape
-from typednn.shapes import Dim, Lookup, Shape, Unifier, parse, unknown
+from typednn.shapes import Dim, Lookup, Shape, Unifier, leave, parse, same, unknown
 
 
 def backward(call: Call) -> Value:
@@ -114,14 +114,23 @@ def _other_sizes(expected: Value, gradient: Value, differs: Comparison, path: st
             sizes = written_shape(expected.flow.shape, "x"), written_shape(gradient.flow.shape, "x")
             return f"{path} is {sizes[0]}, but its gradient is {sizes[1]}"
         case _:
+            if gradient is not expected or not isinstance(gradient, Constant):
+                leave(None, None)
             return None
     return next((wrong for name, a, b in pairs if (wrong := _other_sizes(a, b, differs, name)) is not None), None)
 
 
 def _differ(a: "Shape | None", b: "Shape | None", differs: Comparison) -> bool:
     if a is None or b is None:
+        leave(None, None)
         return False
-    return len(a) != len(b) or any(x is not None and y is not None and differs(x, y) for x, y in zip(a, b, strict=True))
+    if len(a) != len(b):
+        return True
+    pairs = list(zip(a, b, strict=True))
+    for x, y in pairs:
+        if x is None or y is None:
+            leave(x, y)
+    return any(x is not None and y is not None and not same(x, y) and differs(x, y) for x, y in pairs)
 
 
 def _owner(label: str) -> str:

@@ -8,8 +8,8 @@ from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.sizes import fits, misfit, names_of, same_precision, within
 from typednn.mypy_plugin.syntax import Alternatives
-from typednn.mypy_plugin.values import UNKNOWN, Array, Gradient, Pack, Value
-from typednn.shapes import Lookup
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Gradient, Pack, Value
+from typednn.shapes import Lookup, leave
 
 
 def returned(
@@ -21,8 +21,12 @@ def returned(
     values = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
     if len(values) == len(promised):
         for each, texts in zip(values, promised, strict=True):
+            if texts and not isinstance(each, Array) and each != Constant(None):
+                leave(None, None)
             if isinstance(each, Array) and texts and _broken(context, where, each, texts, attributes, node):
                 return
+    elif any(promised):
+        leave(None, None)
     if isinstance(value, Gradient) and function.name == "backward" and function.info:
         forward = classes.method(function.info, "forward")
         if forward is not None:

@@ -59,8 +59,6 @@ def traced(call: Call, layer: Layer, at: ast.AST, trace: Callable[[], Flow] | No
         flow = layer.trace(Flow.start(None)) if trace is None else trace()
     except TypednnError as error:
         return call.complain(str(error), at, _cure(call, error, at))
-    if flow.open_constraints:
-        call.context.scope.lost(f"whether {layer.shown} fits depends on {', '.join(map(str, flow.open_constraints))}", at)
     return replace(layer, traced=flow)
 
 
