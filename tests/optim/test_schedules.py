@@ -80,17 +80,22 @@ FAR: list[Schedule] = [
 ]
 
 
+def _rate_or_message(rate: Schedule, step: int) -> float | str:
+    try:
+        return rate(step)
+    except ArgumentError as error:
+        return str(error)
+
+
 @pytest.mark.parametrize("rate", FAR, ids=repr)
 def test_far_steps_have_a_rate_or_an_error_of_the_schedule(rate: Schedule) -> None:
     """The rate where floats hold it; else which schedule, at which step. By logarithms, the rates of a power are right."""
     for step in (0, 1, 5, 49, 400, 2000, 10**6, 10**9):
-        try:
-            given = rate(step)
-        except ArgumentError as error:
-            assert str(error).startswith(f"{type(rate).__name__}, step {step}: the learning rate must be a finite number"), error
-            continue
-        assert type(given) is float
-        assert 0.0 <= given < math.inf
+        given = _rate_or_message(rate, step)
+        if isinstance(given, str):
+            assert given.startswith(f"{type(rate).__name__}, step {step}: the learning rate must be a finite number")
+        else:
+            assert 0.0 <= given < math.inf
     with pytest.raises(ArgumentError, match=r"ExponentialLR, step 2000: the learning rate must be a finite number"):
         ExponentialLR(0.3, 2.0)(2000)
 

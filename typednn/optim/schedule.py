@@ -22,7 +22,6 @@ from typing import Protocol, runtime_checkable
 
 from typednn.arguments import integer, number
 
-
 _LARGEST = math.log(sys.float_info.max)
 
 

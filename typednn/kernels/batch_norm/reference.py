@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from typednn.arrays import AnyArray, Array1, namespace
 from typednn.kernels.activations import IDENTITY, Activation
+from typednn.kernels.lerp import lerp
 
 X = TypeVar("X", bound=AnyArray)
 
@@ -85,7 +86,7 @@ def track(
 ) -> tuple[Float[Array1, " channels"], Float[Array1, " channels"]]:
     """The new running mean and variance: each moves by ``momentum`` of the way to that of ``count`` numbers, the variance without bias."""
     unbiased = variance * (count / max(count - 1, 1))
-    return running_mean + momentum * (mean - running_mean), running_var + momentum * (unbiased - running_var)
+    return lerp(running_mean, mean, momentum), lerp(running_var, unbiased, momentum)
 
 
 def _rate(x: AnyArray, variance: Float[Array1, " channels"], eps: float) -> Float[Array1, " channels"]:
