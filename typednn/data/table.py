@@ -36,7 +36,8 @@ _ROWS = 1 << 16  # of a Parquet file, at a time
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Inputs ``x`` (n, columns) in float32 and targets ``y`` (n): numbers in float64, or labels in int64 where there are ``names``.
+    """Inputs ``x`` (n, columns) in float32 or float64, and targets ``y`` (n): numbers in float64, or labels in int64 where there are
+    ``names``.
 
     ``columns`` are the inputs' names and ``target`` is the target's, empty where the file has none. ``dropped`` rows had a missing value.
     """
@@ -57,6 +58,7 @@ def read_table(
     names: Sequence[str] | None = None,
     delimiter: str | None = None,
     missing: Literal["error", "drop"] = "error",
+    dtype: Literal["float32", "float64"] = "float32",
     limit: int | None = None,
 ) -> Table:
     """The columns of a file, told by its ending: Parquet (``.parquet``, ``.pq``), Arrow (``.arrow``, ``.feather``, ``.ipc``), else CSV.
@@ -64,7 +66,8 @@ def read_table(
     ``target`` is the name of the target's column, by default the first; ``columns`` are the names of the inputs in their order, by default
     all others. ``names`` are the classes' where they are known, as from training data: another word is an error. A CSV file needs no line
     of names where neither is given. ``delimiter`` is the character between its columns, by default the one of ``, ; tab |`` that its first
-    line has most of. ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
+    line has most of. ``dtype`` is that of the inputs: float64 keeps dates, times and other large numbers apart until their mean is taken
+    off. ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
 
     A `NotANumber` tells row and column of what is missing or no number; a `DataError` an unknown column, with those that there are.
     """
@@ -77,18 +80,29 @@ def read_table(
         raise ArgumentError(explain("read_table", rule, repr(target)), "target")
     read = _read_arrow if place.suffix.lower() in ARROW else _read_csv
     targets = _Targets(str(place), classes)
-    x, header, dropped = read(place, targets, target, wanted, missing == "drop", delimiter, limit)
+    x, header, dropped = read(place, targets, target, wanted, missing == "drop", delimiter, _dtype("read_table", dtype), limit)
     y, named = targets.labelled()
     return Table(x, y, tuple(header[1:]), header[0] if header else "", named, dropped)
 
 
-def read_columns(path: str | Path, columns: Sequence[str], *, delimiter: str | None = None, limit: int | None = None) -> Array2:
-    """The named columns of such a file, (n, columns) in float32, in the order of their names: inputs for predictions, without a target."""
+def read_columns(
+    path: str | Path,
+    columns: Sequence[str],
+    *,
+    delimiter: str | None = None,
+    dtype: Literal["float32", "float64"] = "float32",
+    limit: int | None = None,
+) -> Array2:
+    """The named columns of such a file, (n, columns), in the order of their names: inputs for predictions, without a target."""
     place = path_of("read_columns", path)
     wanted = _checked_names("columns", columns)
     read = _read_arrow if place.suffix.lower() in ARROW else _read_csv
-    x, _, _ = read(place, None, None, wanted, False, delimiter, limit)
+    x, _, _ = read(place, None, None, wanted, False, delimiter, _dtype("read_columns", dtype), limit)
     return x
+
+
+def _dtype(where: str, dtype: str) -> np.dtype[np.floating[Any]]:
+    return np.dtype(choice(where, "dtype", dtype, ("float32", "float64")))
 
 
 # --- CSV ------------------------------------------------------------------------------------------------------------
@@ -101,10 +115,11 @@ def _read_csv(
     wanted: tuple[str, ...] | None,
     drop: bool,
     delimiter: str | None,
+    dtype: np.dtype[np.floating[Any]],
     limit: int | None,
 ) -> tuple[Array2, list[str], int]:
     """The inputs, the names of all columns that were read, and how many rows were left out; the target goes to ``targets``, if any."""
-    numbers: array[float] = array("f")
+    numbers: array[float] = array(dtype.char)
     first = 0 if targets is None else 1  # of the inputs, among the fields that are read
     count = dropped = 0
     with rows_of("read_table", path, 0, delimiter or _delimiter(path), limit) as (file, lines):
@@ -122,13 +137,13 @@ def _read_csv(
             if drop and any(map(is_missing, fields)):
                 dropped += 1
                 continue
-            file.take(4 * len(fields) + 64 + len(fields[0]))
+            file.take(dtype.itemsize * len(fields) + 64 + len(fields[0]))
             numbers.extend(numbers_of(file.where, row, fields[first:], _MOST, about[first:]))
             if targets is not None:
                 targets.add(fields[0], row, *about[0])
             count += 1
     _check_count(file.where, count, dropped)
-    return np.frombuffer(numbers, np.float32).reshape(count, -1), [name for _, name in about] if named else [], dropped
+    return np.frombuffer(numbers, dtype).reshape(count, -1), [name for _, name in about] if named else [], dropped
 
 
 def _is_header(first: list[str], second: list[str] | None) -> bool:
@@ -162,10 +177,11 @@ def _read_arrow(
     wanted: tuple[str, ...] | None,
     drop: bool,
     delimiter: str | None,
+    dtype: np.dtype[np.floating[Any]],
     limit: int | None,
 ) -> tuple[Array2, list[str], int]:
     """As `_read_csv`."""
-    pieces: list[npt.NDArray[np.float32]] = []
+    pieces: list[npt.NDArray[Any]] = []
     first = 0 if targets is None else 1
     dropped, row = 0, 1
     if delimiter is not None:
@@ -177,13 +193,12 @@ def _read_arrow(
             about = [(place + 1, header[place]) for place in _places(file.where, header, target, wanted, first)]
             _check_width(file.where, len(about) - first)
             for batch in batches([name for _, name in about]):
-                file.take(len(batch) * (4 * len(about) + 64))
+                file.take(len(batch) * (dtype.itemsize * len(about) + 64))
                 values = [] if targets is None else _values(arrow, file.where, batch.column(about[0][1]), *about[0])
                 if None in values and not drop:
                     raise not_a_number(file.where, row + values.index(None), *about[0], "")
-                x = np.stack(
-                    [_floats(arrow, file.where, batch.column(name), row, number, name, drop) for number, name in about[first:]], axis=1
-                )
+                inputs = [_floats(arrow, file.where, batch.column(name), row, number, name, drop) for number, name in about[first:]]
+                x = np.stack(inputs, axis=1).astype(dtype)
                 missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
                 keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
                 dropped += len(x) - len(keep)
@@ -197,7 +212,7 @@ def _read_arrow(
         except Exception as error:  # pyarrow raises many kinds of errors for damaged files
             got = (str(error) or type(error).__name__).splitlines()[0][:200]
             raise DataError(explain(file.where, "must be a whole Parquet or Arrow file", got, "write it anew")) from None
-    x = np.concatenate(pieces) if pieces else np.empty((0, 1), np.float32)
+    x = np.concatenate(pieces) if pieces else np.empty((0, 1), dtype)
     _check_count(file.where, len(x), dropped)
     return x, [name for _, name in about], dropped
 
@@ -251,7 +266,7 @@ def _values(arrow: Any, where: str, column: Any, number: int, name: str) -> list
     return [None if value is None or value != value else value for value in numbers]
 
 
-def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: str, drop: bool) -> npt.NDArray[np.float32]:
+def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: str, drop: bool) -> npt.NDArray[np.float64]:
     """An input's numbers; NaN where there is none, if such rows are dropped."""
     if not _is_numeric(arrow.types, column.type) and not arrow.types.is_boolean(column.type):
         raise DataError(
@@ -264,7 +279,7 @@ def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: st
     if wrong.any():
         place = int(wrong.argmax())
         raise not_a_number(where, row + place, number, name, "" if np.isnan(exact[place]) else str(exact[place]))
-    return exact.astype(np.float32)
+    return exact
 
 
 def _is_numeric(kinds: Any, kind: Any) -> bool:

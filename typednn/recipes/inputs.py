@@ -18,7 +18,7 @@ from typednn.data.images import Resize
 from typednn.data.table import ENDINGS
 from typednn.errors import DataError, explain
 from typednn.files import path_of
-from typednn.recipes.samples import Floats, read_numbers, without_words
+from typednn.recipes.samples import Exact, Floats, read_numbers, without_words
 
 
 def inputs_of(
@@ -40,8 +40,9 @@ def inputs_of(
             rule = "a model of texts reads files whose names end in .txt"
             raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
         return read_text(path, shape[0]), ""
-    inputs: Floats = np.asarray(_images(path, shape, invert, resize) if len(shape) == 3 else _rows(path, shape, columns), np.float32)
-    if not np.isfinite(inputs).all():
+    images = len(shape) == 3
+    inputs: Floats | Exact = _images(path, shape, invert, resize) if images else np.asarray(_rows(path, shape, columns), np.float64)
+    if not (np.abs(inputs) <= np.finfo(np.float32).max).all():
         raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))
     return inputs, _dark_on_light(inputs) if path.suffix.lower() == ".png" and shape[-1] == 1 and not invert else ""
 
@@ -52,7 +53,7 @@ def _images(path: Path, shape: tuple[int, ...], invert: bool, resize: Resize) ->
 
 def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str]) -> Any:
     if columns and path.suffix.lower() in ENDINGS:
-        return read_columns(path, columns)
+        return read_columns(path, columns, dtype="float64")
     if path.suffix.lower() == ".npy":
         rows: npt.NDArray[Any] = read_npy(path)
     elif path.suffix.lower() == ".csv":

@@ -45,7 +45,8 @@ from typednn.tasks import Classification, Language, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
-Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | ImageFiles
+Exact: TypeAlias = npt.NDArray[np.float64]
+Inputs: TypeAlias = npt.NDArray[np.float32] | Exact | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | ImageFiles
 
 AnyTask: TypeAlias = Classification | Language | Regression
 Numbers = TypeVar("Numbers")
@@ -61,17 +62,18 @@ _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spira
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Inputs (n, ...) in float32, bytes as in their files, or tokens; and labels (n) or float32 targets. ``where`` describes the source.
+    """Inputs (n, ...) and labels (n) or targets. ``where`` describes the source.
 
-    Inputs may be `typednn.data.ImageFiles`, which are decoded when they are read.
+    Inputs are in float32, in float64 where they are a table's numbers, which are scaled first, bytes as in their files, or tokens. Inputs
+    may be `typednn.data.ImageFiles`, which are decoded when they are read.
     """
 
     name: str
     where: str
     x: Inputs
-    y: Labels | Floats
+    y: Labels | Floats | Exact
     test_x: Inputs
-    test_y: Labels | Floats
+    test_y: Labels | Floats | Exact
     names: tuple[str, ...] = ()
     """The classes' names; their numbers where there are none."""
     vocabulary: Tokenizer | Characters | None = None
@@ -183,9 +185,13 @@ class Scaling:
         """``x`` scaled, as a new array; tokens as they are."""
         if x.dtype == TOKENS:
             return x
-        scaled: Floats = np.subtract(x, np.asarray(self.mean, np.float32), dtype=np.float32)
-        scaled /= np.asarray(self.deviation, np.float32)
-        return scaled
+        if x.dtype in (np.float32, np.uint8) and isinstance(self.mean, float):
+            scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
+            scaled /= np.float32(self.deviation)
+            return scaled
+        centred: Exact = np.subtract(x, self.mean, dtype=np.float64)  # float32 would lose what differs in large numbers
+        centred /= self.deviation
+        return centred.astype(np.float32)
 
 
 def load_data(
@@ -313,7 +319,7 @@ def load_tables(
     classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Without ``test`` a fifth
     of the rows, of each class, is the test part, drawn by ``seed``.
     """
-    table = read_table(train, target=target)
+    table = read_table(train, target=target, dtype="float64")
     task = task or (_LABELS if table.names or _are_labels(table.y) else Regression())
     y = targets_of(train, table, task)
     kinds = len(np.unique(y))
@@ -328,14 +334,15 @@ def load_tables(
         classes: Any = y if y.dtype.kind == "i" else len(y)
         rows, apart = split(classes, TEST_SHARE, seed=seed)
         where = f"{train}, of which {len(apart):,} rows are kept apart to test"
-        x, tested = np.asarray(table.x, np.float32), np.asarray(table.x[apart], np.float32)
-        return Samples(name, where, x[rows], y[rows], tested, y[apart], table.names, columns=table.columns, source=source)
+        x, tested = table.x[rows], table.x[apart]
+        return Samples(name, where, x, y[rows], tested, y[apart], table.names, columns=table.columns, source=source)
     source["test"] = str(Path(test).resolve())
-    other = read_table(test, target=target, columns=None if target is None else table.columns, names=table.names or None)
+    columns = None if target is None else table.columns
+    other = read_table(test, target=target, columns=columns, names=table.names or None, dtype="float64")
     if table.x.shape[1] != other.x.shape[1]:
         raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{table.x.shape[1]} and {other.x.shape[1]}"))
-    (x, tested), test_y = (np.asarray(part.x, np.float32) for part in (table, other)), targets_of(test, other, task)
-    return Samples(name, f"{train} and {test}", x, y, tested, test_y, table.names, columns=table.columns, source=source)
+    test_y = targets_of(test, other, task)
+    return Samples(name, f"{train} and {test}", table.x, y, other.x, test_y, table.names, columns=table.columns, source=source)
 
 
 def _are_labels(y: npt.NDArray[Any]) -> bool:
@@ -344,7 +351,7 @@ def _are_labels(y: npt.NDArray[Any]) -> bool:
     return len(found) > 1 and found[0] in (0, 1) and found[-1] <= 100 and bool((np.diff(found) == 1).all())
 
 
-def targets_of(path: str | Path, table: Table, task: AnyTask) -> Labels | Floats:
+def targets_of(path: str | Path, table: Table, task: AnyTask) -> Labels | Exact:
     """The targets of a table, in the form of the task; a `DataError` where they do not fit it."""
     if not table.names:
         return task.column(str(path), np.asarray(table.y, np.float64))
@@ -354,9 +361,9 @@ def targets_of(path: str | Path, table: Table, task: AnyTask) -> Labels | Floats
     return np.asarray(table.y, np.int64)
 
 
-def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
+def read_numbers(path: str | Path) -> Exact:
     """The matrix in a CSV file, without a first line of words."""
-    return without_words(lambda header: read_csv(path, header=header))
+    return without_words(lambda header: read_csv(path, header=header, dtype="float64"))
 
 
 def without_words(read: Callable[[int], Numbers]) -> Numbers:

@@ -83,9 +83,9 @@ def _others(run: Path, data: str, plan: Plan) -> Samples:
         return replace(samples, test_x=samples.x, test_y=samples.y)
     if Path(data).is_file():
         columns = plan.columns if "target" in plan.data else None
-        table = read_table(data, target=plan.data.get("target"), columns=columns, names=plan.names or None)
-        x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task)
-        return Samples(Path(data).name, data, x, y, x, y)
+        table = read_table(data, target=plan.data.get("target"), columns=columns, names=plan.names or None, dtype="float64")
+        y = targets_of(data, table, plan.task)
+        return Samples(Path(data).name, data, table.x, y, table.x, y)
     place = Path(data)
     if "image" in plan.data and place.is_dir() and not part_folders(place):  # nothing of it was trained on: all of it is measured
         height, width, channels = plan.shape
