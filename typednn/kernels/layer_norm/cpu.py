@@ -154,7 +154,11 @@ def _exact(
     sums.compute_at(func, b)
     shift, square, product = (sums[b][part] / hl.cast(double, features) for part in range(3))
     spread = square if mean is None else hl.max(square - shift * shift, hl.f64(0))
-    exact[b] = hl.Tuple([1 / hl.sqrt(spread + hl.cast(double, eps)), centre + shift, product, shift])
+    once = hl.RDom([(0, 1)])  # a loop, so that it has a condition: roots and quotients of each row would take longer than a short row
+    once.where(~fine[b])
+    rate = 1 / hl.sqrt(spread + hl.cast(double, eps + once.x))
+    exact[b] = hl.Tuple([hl.f64(0)] * 4)
+    exact[b] = hl.Tuple([rate, centre + shift, product, shift])
     exact.compute_at(func, b)
     return fine[b], exact
 
