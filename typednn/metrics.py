@@ -174,8 +174,8 @@ def in_top_k(scores: npt.NDArray[Any], labels: npt.NDArray[Any], k: int) -> npt.
     """Whether fewer than ``k`` classes, along the last axis of ``scores``, come before each label; one beyond the classes is not."""
     classes = scores.shape[-1]
     label = labels.clip(0, classes - 1)[..., None]
-    own = np.take_along_axis(scores, label, axis=-1)
-    before = (scores > own) | ((scores == own) & (np.arange(classes) < label))
+    own: Any = np.take_along_axis(scores, label, axis=-1)
+    before: Any = (scores > own) | ((scores == own) & (np.arange(classes) < label))
     hits: npt.NDArray[np.bool_] = (before.sum(axis=-1) < k) & (labels >= 0) & (labels < classes)
     return hits
 

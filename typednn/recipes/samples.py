@@ -185,7 +185,7 @@ class Scaling:
         """``x`` scaled, as a new array; tokens as they are."""
         if x.dtype == TOKENS:
             return x
-        if x.dtype in (np.float32, np.uint8) and isinstance(self.mean, float):
+        if (x.dtype == np.float32 or x.dtype == np.uint8) and isinstance(self.mean, float) and isinstance(self.deviation, float):
             scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
             scaled /= np.float32(self.deviation)
             return scaled
@@ -363,7 +363,8 @@ def targets_of(path: str | Path, table: Table, task: AnyTask) -> Labels | Exact:
 
 def read_numbers(path: str | Path) -> Exact:
     """The matrix in a CSV file, without a first line of words."""
-    return without_words(lambda header: read_csv(path, header=header, dtype="float64"))
+    numbers = without_words(lambda header: read_csv(path, header=header, dtype="float64"))
+    return np.asarray(numbers, np.float64)
 
 
 def without_words(read: Callable[[int], Numbers]) -> Numbers:

@@ -73,7 +73,7 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
             raise ArgumentError(
                 explain(where, f"the model gives {outputs} numbers per sample", f"{targets} to learn", "give the model as many outputs")
             )
-        if y.dtype not in (np.float32, np.float64):
+        if y.dtype != np.float32 and y.dtype != np.float64:
             rule, cure = "a regression learns numbers in float32 or float64", "convert with astype(numpy.float64)"
             raise ArgumentError(explain(where, rule, str(y.dtype), cure))
 

@@ -34,8 +34,8 @@ def one_pass(loss: object) -> Callable[[Any, Any, Any], tuple[Any, Any]] | None:
 
 def divisor_of(loss: object, prediction: Any, target: Any) -> float | None:
     """What the loss's mean over this batch divided by, 0 where nothing counts; None where the loss is a sum, which batches add to."""
-    divisor: Any = getattr(loss, "divisor", None)
-    return float(len(prediction)) if not callable(divisor) else divisor(prediction, target)
+    divisor: Callable[[Any, Any], float | None] | None = getattr(loss, "divisor", None)
+    return divisor(prediction, target) if callable(divisor) else float(len(prediction))
 
 
 def mean(summed: float, divisor: float) -> float:
