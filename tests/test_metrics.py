@@ -7,7 +7,8 @@ import pytest
 
 from typednn.arrays import IntArray1
 from typednn.errors import ArgumentError
-from typednn.metrics import ClassificationReport, RegressionReport, accuracy
+from typednn.metrics import ClassificationReport, RegressionReport, accuracy, roc_auc, top_k_accuracy
+from typednn.tasks import Classification
 
 # 0 is called 1 once; 1 is called 2 twice; 2 is always right: the matrix differs from its transpose in every share.
 TARGET = np.array([0, 0, 0, 1, 1, 1, 2])
@@ -206,3 +207,77 @@ def test_a_regression_needs_pairs(shapes: Any, got: str) -> None:
     with pytest.raises(ArgumentError) as refusal:
         RegressionReport.from_batches([tuple(np.zeros(shape) for shape in pair) for pair in shapes])
     assert str(refusal.value) == f"RegressionReport: needs a prediction for each target, and at least one, got {got}"
+
+
+# --- from scores ---------------------------------------------------------------------------------------------------
+
+
+def _scored(classes: int, ties: bool, seed: int) -> tuple[Any, IntArray1]:
+    """Probabilities of which many are equal, if there are ``ties``, and labels of every class."""
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(1, 4, (60, classes)).astype(np.float64) if ties else rng.random((60, classes)) + 0.01
+    return scores / scores.sum(axis=1, keepdims=True), rng.permutation(np.arange(60) % classes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_scores_equal_scikit_learn(classes: int, ties: bool, seed: int) -> None:
+    """P-M1: a peer's areas and shares. Of equal scores it counts the last, so it gets the classes in reverse order."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    scores, labels = _scored(classes, ties, seed)
+    for dtype in (np.float64, np.float32):
+        area = roc_auc(scores.astype(dtype), labels)
+        given = scores.astype(dtype).astype(np.float64)
+        if classes == 2:
+            assert area == pytest.approx(metrics.roc_auc_score(labels, given[:, 1]), abs=1e-12)
+            assert roc_auc(scores[:, 1].astype(dtype), labels) == pytest.approx(area, abs=1e-12)
+        elif dtype is np.float64:  # it checks that rows add up to 1
+            assert area == pytest.approx(metrics.roc_auc_score(labels, given, multi_class="ovr", average="macro"), abs=1e-12)
+    for k in range(1, classes):
+        if classes == 2:
+            break  # of two classes it takes one column
+        theirs = metrics.top_k_accuracy_score(classes - 1 - labels, scores[:, ::-1], k=k, labels=range(classes))
+        assert top_k_accuracy(scores, labels, k) == pytest.approx(theirs, abs=1e-12)
+    assert top_k_accuracy(scores, labels, 1) == accuracy(scores, labels)
+    assert top_k_accuracy(scores, labels, classes) == 1
+
+
+def test_areas_by_hand() -> None:
+    """Pairs of a row of the class and another: three of four are in order; equal ones count half; infinities are in order too."""
+    labels = np.array([0, 1, 0, 1])
+    assert roc_auc(np.array([0.1, 0.4, 0.35, 0.8]), labels) == 1.0
+    assert roc_auc(np.array([0.1, 0.3, 0.35, 0.8]), labels) == 0.75
+    assert roc_auc(np.array([0.5, 0.5, 0.5, 0.5]), labels) == 0.5
+    assert roc_auc(np.array([-np.inf, 0.0, 0.0, np.inf]), labels) == 0.875
+
+
+def test_top_k_while_training() -> None:
+    """Counted over batches, without labels that are ignored."""
+    scores, labels = _scored(5, True, 0)
+    batches = [(scores[:25], labels[:25]), (scores[25:], np.where(np.arange(35) < 5, -100, labels[25:]))]
+    found = Classification(ignore_index=-100, top_k=3).metrics(batches)
+    counts = np.r_[0:25, 30:60]
+    assert found["top_3_accuracy"] == pytest.approx(top_k_accuracy(scores[counts], labels[counts], 3), abs=1e-12)
+    assert set(found) == {"accuracy", "top_3_accuracy"}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, y: top_k_accuracy(x, y, 4), "top_k_accuracy: k is at most the number of classes, 3, got 4"),
+        (lambda x, y: top_k_accuracy(x, y, 0), "top_k_accuracy: k must be an integer of at least 1, got 0"),
+        (lambda x, y: top_k_accuracy(x, y[:2]), "needs a label for each row of scores, and at least one, got 2 labels and 4 rows"),
+        (lambda x, y: top_k_accuracy(x, y + 1), "labels must be 0 to 2"),
+        (lambda x, y: roc_auc(x * np.nan, y), "roc_auc: scores must be numbers, got NaN in row 0"),
+        (
+            lambda x, y: roc_auc(x, y.clip(0, 1)),
+            "every class needs a row, and another class one too, got 0 rows of class 2 and 4 of others",
+        ),
+        (lambda x, y: roc_auc(x[:, 0], y), "labels must be 0 to 1"),
+        (lambda x, y: roc_auc(x[None], y), "scores must be floats of shape"),
+    ],
+)
+def test_wrong_scores_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        call(np.random.default_rng(0).random((4, 3)), np.array([0, 1, 2, 1]))

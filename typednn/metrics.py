@@ -7,6 +7,8 @@ recall_i    = c[i,i] / Σ_p c[i,p]      of those that are i, how many were found
 f1_i        = 2·c[i,i] / (Σ_t c[t,i] + Σ_p c[i,p])      the harmonic mean of the two
 accuracy    = Σ_i c[i,i] / Σ c
 
+From the scores themselves: `top_k_accuracy`, and the area under the ROC curve, `roc_auc`.
+
 Source: "Deep Learning Implementation With Rust", eq 54.
 
 For numbers, over all rows and outputs, with e = prediction − target:
@@ -25,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer
-from typednn.arrays import Array2, IntArray1, described, is_array, is_floating
+from typednn.arrays import Array1, Array2, IntArray1, described, is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
@@ -86,14 +88,7 @@ class ClassificationReport:
     @classmethod
     def from_scores(cls, scores: Array2, labels: IntArray1, names: tuple[str, ...] = ()) -> ClassificationReport:
         """From scores or probabilities (batch, classes): the highest wins, the first of equals."""
-        where = "ClassificationReport.from_scores"
-        if not is_array(scores) or scores.ndim != 2 or not is_floating(scores.dtype):  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
-            raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", described(scores)), "scores")
-        host = to_numpy(scores)
-        undefined = np.isnan(host).any(axis=1)
-        if undefined.any():
-            got, cure = f"NaN in row {int(undefined.argmax())}", "training diverged, or the input holds NaN"
-            raise ArgumentError(explain(where, "scores must be numbers", got, cure), "scores")
+        host = _checked_scores("ClassificationReport.from_scores", scores)
         return cls(host.shape[1], host.argmax(axis=1), labels, names)
 
     @property
@@ -163,6 +158,77 @@ class ClassificationReport:
 def accuracy(scores: Array2, labels: IntArray1) -> float:
     """The share of rows whose largest score stands at the row's label (the last part of eq 54)."""
     return ClassificationReport.from_scores(scores, labels).accuracy
+
+
+def top_k_accuracy(scores: Array2, labels: IntArray1, k: int = 5) -> float:
+    """The share of rows whose label is among the ``k`` largest scores; of equal scores the first count, so that k = 1 is `accuracy`."""
+    where = "top_k_accuracy"
+    host = _checked_scores(where, scores)
+    own = _checked_rows(where, host, labels)
+    if integer(where, "k", k) > host.shape[1]:
+        raise ArgumentError(explain(where, f"k is at most the number of classes, {host.shape[1]}", str(k)), "k")
+    return int(in_top_k(host, own, k).sum()) / len(own)
+
+
+def in_top_k(scores: npt.NDArray[Any], labels: npt.NDArray[Any], k: int) -> npt.NDArray[np.bool_]:
+    """Whether fewer than ``k`` classes, along the last axis of ``scores``, come before each label; one beyond the classes is not."""
+    classes = scores.shape[-1]
+    label = labels.clip(0, classes - 1)[..., None]
+    own: Any = np.take_along_axis(scores, label, axis=-1)
+    before: Any = (scores > own) | ((scores == own) & (np.arange(classes) < label))
+    hits: npt.NDArray[np.bool_] = (before.sum(axis=-1) < k) & (labels >= 0) & (labels < classes)
+    return hits
+
+
+def roc_auc(scores: Array1 | Array2, labels: IntArray1) -> float:
+    """The area under the ROC curve: how often a random row of the class has a larger score than a random row of none, equal ones half.
+
+    ``scores`` (batch) are those of class 1, whatever their scale, and labels 0 or 1. Of scores (batch, classes), the mean over the classes,
+    each against the rest (one-vs-rest, macro): rows are compared with each other, so give probabilities, such as a softmax's; of two
+    classes it is the area for class 1. Every class needs a row, and another class one too.
+
+    area = (Σ rank of the class's rows - n(n + 1)/2) / (n·others), with the mean rank of equal scores; a sort of each column.
+    Source: Hanley and McNeil, "The Meaning and Use of the Area under a Receiver Operating Characteristic (ROC) Curve", 1982.
+    """
+    where = "roc_auc"
+    one = is_array(scores) and scores.ndim == 1
+    host = _checked_scores(where, scores[:, None] if one else scores)
+    if one:
+        host = np.concatenate([-host, host], axis=1)
+    labels = _checked_rows(where, host, labels)
+    columns = (1,) if host.shape[1] == 2 else range(host.shape[1])
+    return float(np.mean([_area(where, host[:, label], labels == label, label) for label in columns]))
+
+
+def _area(where: str, scores: npt.NDArray[Any], own: npt.NDArray[np.bool_], label: int) -> float:
+    count, others = int(own.sum()), int((~own).sum())
+    if not count or not others:
+        rule, got = "every class needs a row, and another class one too", f"{count} rows of class {label} and {others} of others"
+        raise ArgumentError(explain(where, rule, got), "labels")
+    _, places, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(sizes) - (sizes - 1) / 2.0  # from 1; the mean of those of equal scores
+    return float(ranks[places][own].sum() - count * (count + 1) / 2) / (count * others)
+
+
+def _checked_scores(where: str, scores: Any) -> npt.NDArray[Any]:
+    """Scores (batch, classes) on the host; an `ArgumentError` where they are not."""
+    if not is_array(scores) or scores.ndim != 2 or not is_floating(scores.dtype):
+        raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", described(scores)), "scores")
+    host: npt.NDArray[Any] = to_numpy(scores)
+    undefined = np.isnan(host).any(axis=1)
+    if undefined.any():
+        got, cure = f"NaN in row {int(undefined.argmax())}", "training diverged, or the input holds NaN"
+        raise ArgumentError(explain(where, "scores must be numbers", got, cure), "scores")
+    return host
+
+
+def _checked_rows(where: str, scores: npt.NDArray[Any], labels: Any) -> npt.NDArray[np.int64]:
+    """A label for each row of ``scores``, and at least one."""
+    checked = checked_labels(where, "labels", labels, scores.shape[1])
+    if len(checked) != len(scores) or not len(checked):
+        got = f"{len(checked)} labels and {len(scores)} rows of scores"
+        raise ArgumentError(explain(where, "needs a label for each row of scores, and at least one", got), "labels")
+    return checked
 
 
 @final

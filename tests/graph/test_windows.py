@@ -153,7 +153,7 @@ def test_transposed_convolutions(axes: int, conv: Any, mode: Any, data: st.DataO
     groups, rng = draw(st.integers(1, 2)), np.random.default_rng(3)
     window, stride, dilation = (tuple(draw(st.integers(1, 3)) for _ in range(axes)) for _ in range(3))
     padding = tuple((draw(st.integers(0, each - 1)), draw(st.integers(0, each // 2))) for each in window)
-    more = tuple(draw(st.integers(0, step - 1)) for step in stride)
+    more = tuple(draw(st.integers(0, max(steps) - 1)) for steps in zip(stride, dilation, strict=True))
     sizes = [
         draw(st.integers(1, 3)) + (sum(zeros) >= hole * (taps - 1) + 1 + extra)
         for zeros, hole, taps, extra in zip(padding, dilation, window, more, strict=True)

@@ -51,8 +51,8 @@ def test_results(channels, activation, dtype, rows, mean, seed):
     largest, rate = abs(wide[0]).max(0), 1 / np.sqrt(true_variance + EPS)
     scale = abs(wide[1]) * rate
     near(found_mean, true_mean, largest)
-    from_first = ((wide[0] - wide[0][:1]) ** 2).mean(0)  # in float64 they are added as they are, in float32 in double precision
-    near(variance, true_variance, true_variance if dtype is np.float32 else true_variance + from_first)
+    from_first = ((wide[0] - wide[0][:1]) ** 2).mean(0)  # what is added, in double precision, which the variance is given in
+    near(variance, true_variance, true_variance + from_first)
     near(y, true_y, scale * (largest + abs(wide[0] - true_mean)) + abs(wide[2]))
 
     given = x, found_mean, variance, weight, bias

@@ -26,7 +26,8 @@ def error_of_loss(logits, target):
 def error_of_gradient(logits, target, scale):
     z = logits - logits.max(axis=1, keepdims=True)
     y = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    return abs(scale) * (y * (2 + abs(np.where(y > 0, z, 0))) * abs(target).sum(axis=1, keepdims=True) + abs(target))
+    total = abs(target).sum(axis=1, keepdims=True)  # where nothing counts, the derivative is 0 whatever the logits are
+    return abs(scale) * (np.where(total == 0, 0, y * (2 + abs(np.where(y > 0, z, 0))) * total) + abs(target))
 
 
 def targets(seed, batch, classes, soft, dtype=np.float32):

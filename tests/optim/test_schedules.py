@@ -2,6 +2,7 @@
 
 import copy
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from typednn.optim import (
     SGD,
     Adagrad,
     Adam,
+    ConstantLR,
+    CosineLR,
     ExponentialLR,
     Group,
     LinearLR,
@@ -53,6 +56,54 @@ def test_one_cycle_by_hand() -> None:
     np.testing.assert_allclose([cosine(2), cosine(4), cosine(9)], [0.6, 1.0, 0.1], rtol=1e-12)
     three = OneCycleLR(1.0, 11, pct_start=4 / 11, anneal_strategy="linear", div_factor=4.0, final_div_factor=2.0, three_phase=True)
     np.testing.assert_allclose([three(step) for step in (0, 3, 6, 10, 11)], [0.25, 1.0, 0.25, 0.125, 0.125], rtol=1e-12)
+
+
+FAR: list[Schedule] = [
+    ConstantLR(0.3),
+    ExponentialLR(0.3, 2.0),
+    ExponentialLR(0.3, 0.5),
+    ExponentialLR(0.0, 2.0),
+    ExponentialLR(0.3, 0.0),
+    ExponentialLR(0.3, 1.0),
+    ExponentialLR(1e-300, 1.0001),
+    StepLR(0.3, 1, 10.0),
+    StepLR(0.3, 10**6, 2.0),
+    LinearLR(1e308, 1.0, 1e308),
+    PolynomialLR(0.3, 5, 0.0),
+    PolynomialLR(0.3, 5, 1e300),
+    CosineLR(1e308, 100, 50),
+    CosineLR(1e308, 10**9, 10),
+    OneCycleLR(1e300, 10, div_factor=1e-300),
+    OneCycleLR(0.3, 10**9),
+    OneCycleLR(1e-300, 10, final_div_factor=1e300),
+    ReduceLROnPlateau(0.3),
+]
+
+
+def _rate_or_message(rate: Schedule, step: int) -> float | str:
+    try:
+        return rate(step)
+    except ArgumentError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("rate", FAR, ids=repr)
+def test_far_steps_have_a_rate_or_an_error_of_the_schedule(rate: Schedule) -> None:
+    """The rate where floats hold it; else which schedule, at which step. By logarithms, the rates of a power are right."""
+    for step in (0, 1, 5, 49, 400, 2000, 10**6, 10**9):
+        given = _rate_or_message(rate, step)
+        if isinstance(given, str):
+            assert given.startswith(f"{type(rate).__name__}, step {step}: the learning rate must be a finite number")
+        else:
+            assert 0.0 <= given < math.inf
+    with pytest.raises(ArgumentError, match=r"ExponentialLR, step 2000: the learning rate must be a finite number"):
+        ExponentialLR(0.3, 2.0)(2000)
+
+
+def test_a_rate_whose_power_alone_is_beyond_floats() -> None:
+    """1e-300·2^1024 and 1e-300·10^400, by exact arithmetic."""
+    assert ExponentialLR(1e-300, 2.0)(1024) == pytest.approx(float(Fraction(1e-300) * 2**1024), rel=1e-12)
+    assert StepLR(1e-300, 2, 10.0)(800) == pytest.approx(float(Fraction(1e-300) * 10**400), rel=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])

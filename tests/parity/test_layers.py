@@ -182,10 +182,10 @@ def test_conv1d(peer: Any, dtype: Any, axis: Any, padding: Any, groups: int, bia
     seed=seeds,
 )
 def test_conv_transpose2d(peer: Any, dtype: Any, window: Any, shares: Any, groups: int, channels: int, bias: bool, seed: int) -> None:
-    """Padding up to half a window, so that something is left; output_padding below the stride."""
+    """Padding up to half a window, so that something is left; output_padding below the stride or the dilation."""
     size, kernel_size, stride, dilation = window
     padding = tuple(int(share * (d * (k - 1) // 2 + 1)) for share, d, k in zip(shares, dilation, kernel_size, strict=False))
-    more = tuple(int(share * step) for share, step in zip(shares[2:], stride, strict=True))
+    more = tuple(int(share * max(steps)) for share, *steps in zip(shares[2:], stride, dilation, strict=True))
     arguments = stride, padding, more, groups
     layer: Any = ConvTranspose2d(groups * 2, groups * channels, kernel_size, *arguments, bias, dilation, rng=rng(seed))
 

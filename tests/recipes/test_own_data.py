@@ -188,7 +188,7 @@ def test_numbers_to_learn(flowers: Path, tmp_path: Path) -> None:
     numbers.write_text("x,y\n" + "\n".join(f"{x},{3 * x + 1}" for x in range(20)))
     mine = model(tmp_path, [1], 1).changed({"task": "regression", "epochs": 40})
     loaded = load_tables(numbers, task=Regression(), target="y")
-    assert loaded.y.dtype == np.float32
+    assert (loaded.x.dtype, loaded.y.dtype) == (np.float64, np.float64), "before they are scaled"
     result = train(mine, loaded, run=tmp_path / "run", progress=False)
     assert result.test.r2 > 0.9  # type: ignore[union-attr]
     assert train(mine, loaded, source={"train": str(numbers), "target": "y"}, progress=False).test.headline == result.test.headline

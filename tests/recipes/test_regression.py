@@ -202,11 +202,11 @@ def test_labels_of_any_integers_are_the_same_data(files: Path, kind: Any) -> Non
     assert checksum_of(samples) == zlib.crc32(labels.astype(np.int64).tobytes(), zlib.crc32(x.tobytes()))
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.int64])
+@pytest.mark.parametrize("kind", [np.float16, np.int64])
 def test_other_numbers_to_learn_are_refused_before_there_is_a_folder(files: Path, tmp_path: Path, kind: Any) -> None:
     samples = load_tables(files / "train.csv", files / "test.csv", Regression())
     samples = replace(samples, y=samples.y.astype(kind))
-    match = rf"data 'train.csv': a regression learns float32 numbers, got {np.dtype(kind)}; convert with astype\(numpy.float32\)$"
+    match = rf"data 'train.csv': a regression learns numbers in float32 or float64, got {np.dtype(kind)}; convert with astype"
     with pytest.raises(ArgumentError, match=match):
         train(_recipe(files), samples, run=tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()

@@ -91,7 +91,7 @@ def test_measured_as_in_one_piece(model: Chain[Array2, Array2, str, *tuple[Any, 
     """The mean weighs a short last batch by its rows; a memory map is read like an array."""
     loss = SoftmaxCrossEntropy()
     scores = model.forward(X)
-    value, metrics = Evaluation(X, Y, batch_size=batch_size).measure(model, loss.loss, Classification())
+    value, metrics = Evaluation(X, Y, batch_size=batch_size).measure(model, loss, Classification())
     assert value == pytest.approx(loss.loss(scores, Y), rel=1e-5)
     assert metrics == {"accuracy": (scores.argmax(axis=1) == Y).mean()}
     assert _modes(model) == [True] * 4
@@ -101,7 +101,7 @@ def test_measured_from_memory_maps(model: Chain[Array2, Array2, str, *tuple[Any,
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", Y)
     x, y = (np.load(tmp_path / name, mmap_mode="r") for name in ("x.npy", "y.npy"))
-    loss, task = SoftmaxCrossEntropy().loss, Classification()
+    loss, task = SoftmaxCrossEntropy(), Classification()
     assert Evaluation(x, y).measure(model, loss, task) == Evaluation(X, Y).measure(model, loss, task)
     np.testing.assert_array_equal(evaluate(model, x), evaluate(model, X))
 
@@ -109,13 +109,10 @@ def test_measured_from_memory_maps(model: Chain[Array2, Array2, str, *tuple[Any,
 def test_accuracy_needs_labels(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
     targets = np.eye(2, dtype=np.float32)[Y]
     task = Classification()
-    value, metrics = Evaluation(X, targets, batch_size=5).measure(model, MSE().loss, task)
+    value, metrics = Evaluation(X, targets, batch_size=5).measure(model, MSE(), task)
     assert value == pytest.approx(MSE().loss(model.forward(X), targets), rel=1e-5), "of all batches, though the task looks at none"
     assert metrics == {}
-    assert (
-        Evaluation(X, targets, Y).measure(model, MSE().loss, task)[1]
-        == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy().loss, task)[1]
-    )
+    assert Evaluation(X, targets, Y).measure(model, MSE(), task)[1] == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy(), task)[1]
 
 
 def test_rows_must_pair() -> None:

@@ -112,8 +112,9 @@ def moments(numbers: npt.NDArray[Any]) -> tuple[float, float]:
     """
     rows = max(1, (1 << 16) * len(numbers) // numbers.size)  # so many numbers, in float64, fit in a cache
     chunks = [numbers[start : start + rows] for start in range(0, len(numbers), rows)]
-    mean = sum(float(np.asarray(chunk, np.float32).sum(dtype=np.float64)) for chunk in chunks) / numbers.size
-    squares = sum(float(np.square(np.asarray(chunk, np.float32) - mean, dtype=np.float64).sum()) for chunk in chunks)
+    wide = np.result_type(numbers.dtype, np.float32)
+    mean = sum(float(np.asarray(chunk, wide).sum(dtype=np.float64)) for chunk in chunks) / numbers.size
+    squares = sum(float(np.square(np.asarray(chunk, wide) - mean, dtype=np.float64).sum()) for chunk in chunks)
     return mean, float(np.sqrt(squares / numbers.size))
 
 

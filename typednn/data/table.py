@@ -38,7 +38,8 @@ _ROWS = 1 << 16  # of a Parquet file, at a time
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Inputs ``x`` (n, columns) in float32 and targets ``y`` (n): numbers in float64, or labels in int64 where there are ``names``.
+    """Inputs ``x`` (n, columns) in float32 or float64, and targets ``y`` (n): numbers in float64, or labels in int64 where there are
+    ``names``.
 
     ``columns`` are the inputs' names and ``target`` is the target's, empty where the file has none. ``dropped`` rows had a missing value.
     ``rows`` (n) are the lines of the rows in a CSV file, or their numbers from 1 in another. ``told`` says in a line how a CSV file was
@@ -71,6 +72,7 @@ class _Wanted:
     decimal: str | None = None
     header: bool | None = None
     limit: int | None = None
+    dtype: np.dtype[np.floating[Any]] = field(default_factory=lambda: np.dtype(np.float32))
 
 
 @final
@@ -96,6 +98,7 @@ def read_table(
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
     missing: Literal["error", "drop"] = "error",
+    dtype: Literal["float32", "float64"] = "float32",
     limit: int | None = None,
 ) -> Table:
     """The columns of a file, told by its ending: Parquet (``.parquet``, ``.pq``), Arrow (``.arrow``, ``.feather``, ``.ipc``), else CSV.
@@ -103,7 +106,7 @@ def read_table(
     ``target`` is the name of the target's column, by default the first; ``columns`` are the names of the inputs in their order, by default
     all others. ``names`` are the classes' where they are known, as from training data: another word is an error. ``labels`` says whether
     targets are labels: then a column of words and numbers holds words; if false, numbers alone; by default such a column is refused.
-    ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
+    ``dtype`` is that of the inputs: float64 keeps dates, times and other large numbers apart until their mean is taken off. ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
 
     Of a CSV file ``header`` says whether its first line holds names, ``delimiter`` what is between its columns, and ``decimal`` what is
     before fractions. By default its first lines decide (`typednn.data.dialect`), or are refused where they leave it open.
@@ -125,6 +128,7 @@ def read_table(
         None if decimal is None else choice("read_table", "decimal", decimal, (".", ",")),
         None if header is None else flag("read_table", "header", header),
         limit,
+        _dtype("read_table", dtype),
     )
     targets = _Targets(str(place), classes, None if labels is None else flag("read_table", "labels", labels))
     read = _reader(place)(place, targets, wanted)
@@ -139,13 +143,14 @@ def read_columns(
     header: bool | None = None,
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    dtype: Literal["float32", "float64"] = "float32",
     limit: int | None = None,
 ) -> Array2:
-    """Columns of such a file, (n, columns) in float32, in the order of their names: inputs for predictions, without a target.
+    """Columns of such a file, (n, columns), in the order of their names: inputs for predictions, without a target.
 
     Without ``columns`` all. The other arguments are those of `read_table`.
     """
-    return columns_of(path, columns, header=header, delimiter=delimiter, decimal=decimal, limit=limit)[0]
+    return columns_of(path, columns, header=header, delimiter=delimiter, decimal=decimal, dtype=dtype, limit=limit)[0]
 
 
 def columns_of(
@@ -155,12 +160,13 @@ def columns_of(
     header: bool | None = None,
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    dtype: Literal["float32", "float64"] = "float32",
     limit: int | None = None,
 ) -> tuple[Array2, str]:
     """As `read_columns`, and how a CSV file was read, as `Table.told` says it."""
     place = path_of("read_columns", path)
     inputs = _checked_names("columns", columns)
-    read = _reader(place)(place, None, _Wanted(None, inputs, False, delimiter, decimal, header, limit))
+    read = _reader(place)(place, None, _Wanted(None, inputs, False, delimiter, decimal, header, limit, _dtype("read_columns", dtype)))
     return read.x, read.told
 
 
@@ -168,12 +174,16 @@ def _reader(place: Path) -> "Callable[[Path, _Targets | None, _Wanted], _Read]":
     return _read_arrow if place.suffix.lower() in ARROW else _read_csv
 
 
+def _dtype(where: str, dtype: str) -> np.dtype[np.floating[Any]]:
+    return np.dtype(choice(where, "dtype", dtype, ("float32", "float64")))
+
+
 # --- CSV ------------------------------------------------------------------------------------------------------------
 
 
 def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
     """What is wanted of the file; the target goes to ``targets``, if any."""
-    numbers: array[float] = array("f")
+    numbers: array[float] = array(wanted.dtype.char)
     rows: array[int] = array("q")
     first = 0 if targets is None else 1  # of the inputs, among the fields that are read
     dropped = 0
@@ -205,7 +215,7 @@ def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
             if wanted.drop and any(map(is_missing, fields)):
                 dropped += 1
                 continue
-            file.take(4 * len(fields) + 72 + len(fields[0]))
+            file.take(wanted.dtype.itemsize * len(fields) + 72 + len(fields[0]))
             numbers.extend(numbers_of(file.where, row, fields[first:], _MOST, about[first:], decimal))
             if targets is not None:
                 targets.add(fields[0], row)
@@ -215,7 +225,7 @@ def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
         f"{'line 1 holds names' if start.named else 'line 1 is a row, without names'}, delimiter {start.delimiter!r}, decimal {decimal!r}"
     )
     named = [name for _, name in about] if start.named else []
-    return _Read(np.frombuffer(numbers, np.float32).reshape(len(rows), -1), named, np.frombuffer(rows, np.int64), dropped, told)
+    return _Read(np.frombuffer(numbers, wanted.dtype).reshape(len(rows), -1), named, np.frombuffer(rows, np.int64), dropped, told)
 
 
 # --- Parquet and Arrow ----------------------------------------------------------------------------------------------
@@ -223,7 +233,7 @@ def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
 
 def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
     """As `_read_csv`."""
-    pieces: list[npt.NDArray[np.float32]] = []
+    pieces: list[npt.NDArray[Any]] = []
     kept: list[npt.NDArray[np.int64]] = []
     first = 0 if targets is None else 1
     row, drop = 1, wanted.drop
@@ -241,7 +251,7 @@ def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Rea
                 targets.column = about[0]
             stored = [own[number - 1] for number, _ in about]
             for batch in batches(stored):
-                file.take(len(batch) * (4 * len(about) + 72))
+                file.take(len(batch) * (wanted.dtype.itemsize * len(about) + 72))
                 columns = [batch.column(name) for name in stored]
                 values = [] if targets is None else _values(arrow, file.where, columns[0], *about[0])
                 if None in values and not drop:
@@ -252,7 +262,7 @@ def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Rea
                         for column, each in zip(columns[first:], about[first:], strict=True)
                     ],
                     axis=1,
-                )
+                ).astype(wanted.dtype)
                 missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
                 keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
                 pieces.append(x[keep])
@@ -266,7 +276,7 @@ def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Rea
         except Exception as error:  # pyarrow raises many kinds of errors for damaged files
             got = (str(error) or type(error).__name__).splitlines()[0][:200]
             raise DataError(explain(file.where, "must be a whole Parquet or Arrow file", got, "write it anew")) from None
-    x = np.concatenate(pieces) if pieces else np.empty((0, 1), np.float32)
+    x = np.concatenate(pieces) if pieces else np.empty((0, 1), wanted.dtype)
     rows = np.concatenate(kept) if kept else np.empty(0, np.int64)
     dropped = row - 1 - len(x)
     _check_count(file.where, len(x), dropped)
@@ -322,7 +332,7 @@ def _values(arrow: Any, where: str, column: Any, number: int, name: str) -> list
     return [None if value is None or value != value else value for value in numbers]
 
 
-def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: str, drop: bool) -> npt.NDArray[np.float32]:
+def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: str, drop: bool) -> npt.NDArray[np.float64]:
     """An input's numbers; NaN where there is none, if such rows are dropped."""
     if not _is_numeric(arrow.types, column.type) and not arrow.types.is_boolean(column.type):
         raise DataError(
@@ -335,7 +345,7 @@ def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: st
     if wrong.any():
         place = int(wrong.argmax())
         raise not_a_number(where, row + place, number, name, "" if np.isnan(exact[place]) else str(exact[place]), unit="row")
-    return exact.astype(np.float32)
+    return exact
 
 
 def _is_numeric(kinds: Any, kind: Any) -> bool:

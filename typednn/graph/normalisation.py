@@ -25,6 +25,7 @@ from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape, product
 from typednn.graph.kinds import Unary
 from typednn.graph.tensor import AnyTensor, Tensor, axes_of, reshape, unary
+from typednn.kernels.lerp import lerp
 
 
 def moments(x: AnyTensor, axis: Any, correction: int = 0) -> tuple[AnyTensor, AnyTensor]:
@@ -133,5 +134,5 @@ def running_statistics(x: AnyTensor, mean: AnyTensor, variance: AnyTensor, momen
     number("running_statistics", "momentum", momentum, least=0.0, most=1.0)
     axes = tuple(range(x.ndim - 1))
     found = moments(x, axes, correction=1)
-    by_mean, by_variance = (reshape(new, old.shape) - old for new, old in zip(found, (mean, variance), strict=True))
-    return mean + by_mean * momentum, variance + by_variance * momentum
+    new_mean, new_variance = (reshape(new, old.shape) for new, old in zip(found, (mean, variance), strict=True))
+    return lerp(mean, new_mean, momentum), lerp(variance, new_variance, momentum)

@@ -109,6 +109,11 @@ mse_forward_and_backward: Final[Both] = cast(
 )
 
 
+def _times(where: Callable[..., Any], share: Any, value: Any) -> Any:
+    """share·value, 0 where the share is 0, whatever the value is."""
+    return where(share == 0, 0, share * value)
+
+
 def _log(hl: Any, p: Any, eps: Any) -> Any:
     """log(max(p, eps)). Halide's logarithm handles neither infinity nor NaN; other numbers have smaller bits."""
     bits = type_of(p).bits()
@@ -120,8 +125,8 @@ def _log(hl: Any, p: Any, eps: Any) -> Any:
 cross_entropy: Final = Pointwise(
     "cross_entropy",
     Formula(
-        lambda xp, prediction, target, eps: -xp.log(xp.maximum(prediction, eps)) * target,
-        lambda hl, prediction, target, eps: -_log(hl, prediction, eps) * target,
+        lambda xp, prediction, target, eps: _times(xp.where, target, -xp.log(xp.maximum(prediction, eps))),
+        lambda hl, prediction, target, eps: _times(hl.select, target, -_log(hl, prediction, eps)),
         arrays=2,
         flops=3,
         uses_exp=True,
@@ -129,8 +134,8 @@ cross_entropy: Final = Pointwise(
         sizes=lambda prediction, target, eps: eps >= 1e-37,
     ),
     Formula(
-        lambda xp, prediction, target, eps, scale: -target / xp.maximum(prediction, eps) * scale,
-        lambda hl, prediction, target, eps, scale: -target / nan.maximum(hl, prediction, eps) * scale,
+        lambda xp, prediction, target, eps, scale: xp.where(target == 0, 0, -target / xp.maximum(prediction, eps)) * scale,
+        lambda hl, prediction, target, eps, scale: hl.select(target == 0, 0, -target / nan.maximum(hl, prediction, eps)) * scale,
         arrays=2,
         flops=3,
         sizes=lambda prediction, target, eps, scale: eps >= 1e-37,
@@ -197,13 +202,14 @@ huber_forward_and_backward: Final = _both(huber)
 
 def _bce(xp: Any, x: Any, t: Any, pos_weight: Any) -> Any:
     near = xp.log1p(xp.exp(-abs(x)))
-    return (1 - t) * (xp.maximum(x, 0) + near) + pos_weight * t * (xp.maximum(-x, 0) + near)
+    return _times(xp.where, 1 - t, xp.maximum(x, 0) + near) + _times(xp.where, pos_weight * t, xp.maximum(-x, 0) + near)
 
 
 def _bce_slope(xp: Any, x: Any, t: Any, pos_weight: Any, scale: Any) -> Any:
     decayed = xp.exp(-abs(x))
     less, more = decayed / (1 + decayed), 1 / (1 + decayed)  # sigmoid of -|x| and of |x|
-    return ((1 - t) * xp.where(x < 0, less, more) - pos_weight * t * xp.where(x < 0, more, less)) * scale
+    no, yes = _times(xp.where, 1 - t, xp.where(x < 0, less, more)), _times(xp.where, pos_weight * t, xp.where(x < 0, more, less))
+    return (no - yes) * scale
 
 
 def _bce_kernel(hl: Any, x: Any, t: Any, pos_weight: Any) -> Any:
@@ -212,13 +218,14 @@ def _bce_kernel(hl: Any, x: Any, t: Any, pos_weight: Any) -> Any:
     above = hl.strict_float(1 + decayed)
     quotient = hl.log(above) * decayed / hl.strict_float(above - 1)
     near = hl.select(nan.is_nan(hl, decayed) | (above == 1), decayed, quotient)
-    return (1 - t) * (nan.relu(hl, x) + near) + pos_weight * t * (nan.relu(hl, -x) + near)
+    return _times(hl.select, 1 - t, nan.relu(hl, x) + near) + _times(hl.select, pos_weight * t, nan.relu(hl, -x) + near)
 
 
 def _bce_slope_kernel(hl: Any, x: Any, t: Any, pos_weight: Any, scale: Any) -> Any:
     decayed = decay(hl, -hl.abs(x))
     less, more = decayed / (1 + decayed), 1 / (1 + decayed)
-    return ((1 - t) * hl.select(x < 0, less, more) - pos_weight * t * hl.select(x < 0, more, less)) * scale
+    no, yes = _times(hl.select, 1 - t, hl.select(x < 0, less, more)), _times(hl.select, pos_weight * t, hl.select(x < 0, more, less))
+    return (no - yes) * scale
 
 
 # A weight for each class is an array along the last axis, which the reference broadcasts.

@@ -38,6 +38,7 @@ import numpy as np
 from typednn.arrays import AnyArray, namespace
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan
 from typednn.kernels.in_place import in_place
+from typednn.kernels.lerp import lerp
 from typednn.kernels.op import Engine, op
 
 Function = Callable[..., tuple[Any, ...]]
@@ -147,12 +148,16 @@ def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, present: Sequence[bool],
 # ------------------------------------------------------------------ the table
 
 
+def _lerp(xp: Any, start: Any, end: Any, share: Any) -> Any:
+    return lerp(start, end, share, xp.hl.select if isinstance(xp, Expressions) else None)
+
+
 def _rmsprop(
     xp: Any, weights: Any, grad: Any, square: Any, mean: Any, velocity: Any, lr: Any, alpha: Any, taken: Any, eps: Any, momentum: Any
 ) -> tuple[Any, ...]:
     """``taken`` is 1 - alpha. ``mean`` is None unless centered, ``velocity`` without momentum."""
     square = alpha * square + taken * grad * grad
-    mean = None if mean is None else mean + taken * (grad - mean)
+    mean = None if mean is None else _lerp(xp, mean, grad, taken)
     move = grad / (xp.sqrt(square if mean is None else square - mean * mean) + eps)
     velocity = None if velocity is None else momentum * velocity + move
     return weights - lr * (move if velocity is None else velocity), square, mean, velocity
@@ -185,7 +190,7 @@ def _amsgrad(
     eps: Any,
 ) -> tuple[Any, ...]:
     """``lr`` is divided by 1 - beta1ᵗ already; ``root`` is √(1 - beta2ᵗ), the rates 1 - beta1 and 1 - beta2."""
-    m = m + mean_rate * (grad - m)
+    m = _lerp(xp, m, grad, mean_rate)
     v = v * beta2 + square_rate * grad * grad
     largest = xp.maximum(largest, v)
     return weights - lr * m / (xp.sqrt(largest) / root + eps), m, v, largest
@@ -200,7 +205,7 @@ def _lion(
 
 def _ema(xp: Any, average: Any, weights: Any, rate: Any) -> tuple[Any, ...]:
     """``rate`` is 1 - decay."""
-    return (average + rate * (weights - average),)
+    return (_lerp(xp, average, weights, rate),)
 
 
 rmsprop: Final = Rule("rmsprop", _rmsprop, "weights square mean velocity", flops=12)

@@ -68,11 +68,11 @@ class ConvTranspose2d(Layer[Array4, Array4, ConvTranspose2dGrad, S]):
         self.stride: tuple[int, int] = pair("ConvTranspose2d", "stride", stride)
         self.padding: tuple[int, int] = pair("ConvTranspose2d", "padding", padding, 0)
         self.output_padding: tuple[int, int] = pair("ConvTranspose2d", "output_padding", output_padding, 0)
-        if self.output_padding[0] >= self.stride[0] or self.output_padding[1] >= self.stride[1]:
-            got = f"output_padding={self.output_padding}, stride={self.stride}"
-            raise ArgumentError(explain("ConvTranspose2d", "output_padding must be less than stride", got), "output_padding")
         self.groups: int = divisor("ConvTranspose2d", "groups", groups, in_channels=self.in_channels, out_channels=self.out_channels)
         self.dilation: tuple[int, int] = pair("ConvTranspose2d", "dilation", dilation)
+        if any(more >= max(steps) for more, *steps in zip(self.output_padding, self.stride, self.dilation, strict=True)):
+            got = f"output_padding={self.output_padding}, stride={self.stride}, dilation={self.dilation}"
+            raise ArgumentError(explain("ConvTranspose2d", "output_padding must be less than stride or dilation", got), "output_padding")
         self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None

@@ -19,7 +19,7 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise_losses import bce_with_logits, bce_with_logits_forward_and_backward
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
 from typednn.losses.weights import Weight, checked_weight, is_list, weights_for
 
 A = TypeVar("A", bound=AnyArray)
@@ -62,6 +62,10 @@ class BCEWithLogits(Loss[AnyArray, AnyArray], Generic[Value]):
         )
         value: Value = reduced(losses, self.reduction)
         return value, gradient
+
+    def divisor(self, prediction: Any, target: Any) -> float | None:
+        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        return mean_divisor(prediction.shape, self.reduction)
 
     def _weight_of(self, prediction: Any) -> Any:
         """A number, or an array of one for each of the last axis, in the prediction's dtype and on its device."""

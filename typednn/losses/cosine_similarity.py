@@ -18,7 +18,7 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
 from typednn.kernels import cosine_similarity
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
 
 A = TypeVar("A", bound=AnyArray)
 Value = TypeVar("Value", default=float)
@@ -60,6 +60,10 @@ class CosineSimilarity(Loss[AnyArray, AnyArray], Generic[Value]):
         losses, gradient = cosine_similarity.forward_and_backward(prediction, target, self.eps, scale)
         value: Value = reduced(losses, self.reduction)
         return value, gradient
+
+    def divisor(self, prediction: Any, target: Any) -> float | None:
+        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        return mean_divisor(prediction.shape[:-1], self.reduction)
 
     def __repr__(self) -> str:
         return f"CosineSimilarity(reduction={self.reduction!r}, eps={self.eps!r})"

@@ -17,7 +17,7 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray, Array2
 from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise_losses import cross_entropy
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
 
 Value = TypeVar("Value", default=float)
 
@@ -46,6 +46,10 @@ class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
         self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]
     ) -> Float[Array2, "batch classes"]:
         return cross_entropy.backward(prediction, target, self.eps, 1.0 / alpha(prediction.shape, self.reduction))
+
+    def divisor(self, prediction: Any, target: Any) -> float | None:
+        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        return mean_divisor(prediction.shape, self.reduction)
 
     def __repr__(self) -> str:
         return f"CrossEntropy(reduction={self.reduction!r}, eps={self.eps!r})"

@@ -16,7 +16,7 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise_losses import huber, huber_forward_and_backward
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
 
 A = TypeVar("A", bound=AnyArray)
 Value = TypeVar("Value", default=float)
@@ -52,6 +52,10 @@ class Huber(Loss[AnyArray, AnyArray], Generic[Value]):
         losses, gradient = huber_forward_and_backward(prediction, target, self.delta, 1.0 / alpha(prediction.shape, self.reduction))
         value: Value = reduced(losses, self.reduction)
         return value, gradient
+
+    def divisor(self, prediction: Any, target: Any) -> float | None:
+        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        return mean_divisor(prediction.shape, self.reduction)
 
     def __repr__(self) -> str:
         return f"Huber(reduction={self.reduction!r}, delta={self.delta!r})"

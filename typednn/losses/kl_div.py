@@ -18,7 +18,7 @@ from typednn.contracts.protocols import Loss
 from typednn.errors import ArgumentError, explain
 from typednn.kernels.pointwise import Pointwise
 from typednn.kernels.pointwise_losses import kl_div, kl_div_forward_and_backward, kl_div_of_logs, kl_div_of_logs_forward_and_backward
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
 
 A = TypeVar("A", bound=AnyArray)
 Value = TypeVar("Value", default=float)
@@ -57,6 +57,10 @@ class KLDiv(Loss[AnyArray, AnyArray], Generic[Value]):
         losses, gradient = both(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
         value: Value = reduced(losses, self.reduction)
         return value, gradient
+
+    def divisor(self, prediction: Any, target: Any) -> float | None:
+        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        return mean_divisor(prediction.shape, self.reduction)
 
     @property
     def _op(self) -> Pointwise:

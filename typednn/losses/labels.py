@@ -26,6 +26,7 @@ from typednn.errors import ArgumentError, explain
 from typednn.kernels.class_targets import NONE, counted
 from typednn.kernels.reshape import reshape
 from typednn.losses.reduction import Reduction, alpha
+from typednn.losses.reduction import mean_divisor as reduction_divisor
 
 
 def checked_ignore_index(where: str, ignore_index: int | None) -> int | None:
@@ -93,3 +94,22 @@ def divisors(
         return (float(divisor), float(scale)) if host else (divisor, scale)
     rows = math.prod(shape[:-1]) * each
     return rows, 1.0 / rows
+
+
+def mean_divisor(
+    target: Any,
+    weight: tuple[float, ...] | None,
+    ignore_index: int | None,
+    reduction: Reduction,
+    prediction: Float[AnyArray, "*batch classes"],
+) -> float | None:
+    """Alpha of a mean, on the host; 0 where no label counts, and None where batches are added up or joined."""
+    shape = prediction.shape
+    if reduction not in ("mean", "batchmean") or len(target.shape) == len(shape):
+        return reduction_divisor(shape, reduction)
+    labels, each = to_numpy(target), shape[-1] if reduction == "mean" else 1
+    if weight is None:
+        return float(each * (labels.size if ignore_index is None else np.count_nonzero(labels != ignore_index)))
+    if ignore_index is not None:
+        labels = labels[labels != ignore_index]
+    return each * float(np.asarray(weight, prediction.dtype)[labels].sum(dtype=np.float64))

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise_losses import mse, mse_forward_and_backward
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
 
 A = TypeVar("A", bound=AnyArray)
 Value = TypeVar("Value", default=float)
@@ -49,6 +49,10 @@ class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
         losses, gradient = mse_forward_and_backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
         value: Value = reduced(losses, self.reduction)
         return value, gradient
+
+    def divisor(self, prediction: Any, target: Any) -> float | None:
+        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        return mean_divisor(prediction.shape, self.reduction)
 
     def __repr__(self) -> str:
         return f"MSE(reduction={self.reduction!r})"

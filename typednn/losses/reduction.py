@@ -60,6 +60,11 @@ def reduced_array(losses: Any, reduction: Reduction, divisor: Any = None) -> Any
     return reduce(losses, axes, alpha(losses.shape, reduction) if divisor is None else divisor)
 
 
+def mean_divisor(shape: tuple[int, ...], reduction: Reduction) -> float | None:
+    """What the losses of a batch were divided by, if that grows with the batch; None where batches are added up or joined."""
+    return float(alpha(shape, reduction)) if reduction in ("mean", "mean_batch", "batchmean") else None
+
+
 def alpha(shape: tuple[int, ...], reduction: Reduction) -> int:
     """The divisor of the gradient."""
     batch, features = shape[0], math.prod(shape[1:])

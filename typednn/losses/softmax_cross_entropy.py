@@ -21,7 +21,7 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray, AnyIntArray, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
 from typednn.contracts.protocols import Loss
 from typednn.kernels import softmax_cross_entropy
-from typednn.losses.labels import as_rows, as_shaped, as_shown, check_labels, checked_ignore_index, divisors, index_of
+from typednn.losses.labels import as_rows, as_shaped, as_shown, check_labels, checked_ignore_index, divisors, index_of, mean_divisor
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, checked_reduction, is_number, reduced, reduced_array
 from typednn.losses.weights import Weight, checked_weight, weights_for
 
@@ -134,6 +134,10 @@ class SoftmaxCrossEntropy(Loss[AnyArray, AnyIntArray | AnyArray], Generic[Value]
     def check_target(self, target: Any, classes: int) -> None:
         """Refuse labels that are no class, with their place. This waits for a device, so `fit` calls it while labels are on the host."""
         check_labels(NAME, target, classes, self.ignore_index)
+
+    def divisor(self, prediction: Any, target: Any) -> float | None:
+        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        return mean_divisor(target, self.weight, self.ignore_index, self.reduction, prediction)
 
     def _alpha(self, prediction: Any, target: Any, may_ignore: bool) -> tuple[Any, Any, Any]:
         """The weights of the classes, alpha and its reciprocal."""

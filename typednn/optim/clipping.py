@@ -33,17 +33,27 @@ def clip_grad_norm(grad: G, max_norm: float) -> G:
     return grad * factor if factor < 1.0 else grad
 
 
-def accumulate(grads: Iterable[G]) -> G:
-    """The mean over several batches' gradients: one step as if they had been one batch of their joint size."""
+def accumulate(grads: Iterable[G], divisors: Iterable[float | None] | None = None) -> G:
+    """The gradient of several batches as one batch: Σ grad·divisor / Σ divisor.
+
+    ``divisors``: for each gradient what its batch's loss divided by, as ``loss.divisor(prediction, target)`` tells: its rows, or its labels
+    that count. None for a loss that is a sum: these gradients are added. Left out, all batches count the same.
+    """
+    where, given = "accumulate", None if divisors is None else list(divisors)
     total: G | None = None
-    count = 0
-    for grad in grads:
-        _check_gradient("accumulate", grad)
-        total = grad if total is None else total + grad
-        count += 1
+    count, first, whole = 0, 0.0, 0.0
+    for count, grad in enumerate(grads, 1):
+        _check_gradient(where, grad)
+        divisor = 1.0 if given is None else given[count - 1] if count <= len(given) else None
+        counts = 0.0 if divisor is None else number(where, "each divisor", divisor, least=0.0, argument="divisors")
+        first, whole = first or counts, whole + counts  # gradients are added in multiples of the first, which are near 1
+        part = grad if divisor is None or counts == first else grad * (counts / first)
+        total = part if total is None else total + part
     if total is None:
-        raise ArgumentError(explain("accumulate", "needs at least one gradient", "none"), "grads")
-    return total * (1.0 / count)
+        raise ArgumentError(explain(where, "needs at least one gradient", "none"), "grads")
+    if given is not None and len(given) != count:
+        raise ArgumentError(explain(where, f"divisors has one for each gradient, {count}", str(len(given))), "divisors")
+    return total if whole == first else total * (first / whole)
 
 
 def _check_gradient(where: str, grad: object) -> None:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from typednn.arguments import choice, integer, number
 from typednn.errors import ArgumentError, explain
+from typednn.optim.schedule import checked_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class OneCycleLR:
         phase = next(number for number, end in enumerate(ends) if now <= end or number == len(ends) - 1)
         start = ends[phase - 1] if phase else 0.0
         done = (now - start) / (ends[phase] - start) if ends[phase] != start else 1.0
-        return self._between(rates[phase], rates[phase + 1], done)
+        return checked_rate("OneCycleLR", step, self._between(rates[phase], rates[phase + 1], done))
 
     def _between(self, before: float, after: float, done: float) -> float:
         if self.anneal_strategy == "linear":

@@ -10,16 +10,19 @@ CosineLR       warm-up: lr·(step+1)/warmup_steps, then eta_min + (lr - eta_min)
                t from 0 to 1 over the remaining steps of total_steps; eta_min afterwards
 =============  =====================================================================================
 
-`OneCycleLR` and `ReduceLROnPlateau` are in files of their own. Steps count from 0.
+`OneCycleLR` and `ReduceLROnPlateau` are in files of their own. Steps count from 0. A rate beyond floats is an `ArgumentError`.
 Source: the schedulers of the same names in torch.optim.lr_scheduler, CosineLR's CosineAnnealingLR; there per scheduler step.
 """
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from typednn.arguments import integer, number
+
+_LARGEST = math.log(sys.float_info.max)
 
 
 @runtime_checkable
@@ -78,7 +81,7 @@ class StepLR:
         number("StepLR", "gamma", self.gamma, least=0.0)
 
     def __call__(self, step: int) -> float:
-        return self.lr * self.gamma ** (step // self.step_size)
+        return checked_rate("StepLR", step, _decayed(self.lr, self.gamma, step // self.step_size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class ExponentialLR:
         number("ExponentialLR", "gamma", self.gamma, least=0.0)
 
     def __call__(self, step: int) -> float:
-        return self.lr * self.gamma**step
+        return checked_rate("ExponentialLR", step, _decayed(self.lr, self.gamma, step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,8 @@ class LinearLR:
         integer("LinearLR", "total_iters", self.total_iters)
 
     def __call__(self, step: int) -> float:
-        return self.lr * (self.start_factor + (self.end_factor - self.start_factor) * min(1.0, step / self.total_iters))
+        factor = self.start_factor + (self.end_factor - self.start_factor) * min(1.0, step / self.total_iters)
+        return checked_rate("LinearLR", step, self.lr * factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +152,23 @@ class CosineLR:
 
     def __call__(self, step: int) -> float:
         if step < self.warmup_steps:
-            return self.lr * (step + 1) / self.warmup_steps
+            return checked_rate("CosineLR", step, self.lr * (step + 1) / self.warmup_steps)
         done = min(1.0, (step - self.warmup_steps) / (self.total_steps - self.warmup_steps))
-        return self.eta_min + (self.lr - self.eta_min) * (1 + math.cos(math.pi * done)) / 2
+        return checked_rate("CosineLR", step, self.eta_min + (self.lr - self.eta_min) * (1 + math.cos(math.pi * done)) / 2)
+
+
+def checked_rate(where: str, step: int, rate: float) -> float:
+    """``rate``, or an `ArgumentError` that names the schedule and the step where it is beyond floats."""
+    return rate if 0.0 <= rate < math.inf else number(f"{where}, step {step}", "the learning rate", rate, least=0.0, argument="lr")
+
+
+def _decayed(lr: float, gamma: float, times: int) -> float:
+    """lr·gamma^times, also where the power alone is beyond floats; infinity where the product is."""
+    try:
+        return lr * gamma**times
+    except OverflowError:
+        logarithm = math.log(lr) + times * math.log(gamma) if lr else -math.inf
+        return math.exp(logarithm) if logarithm < _LARGEST else math.inf
 
 
 def schedule(where: str, lr: float | Schedule) -> Schedule:

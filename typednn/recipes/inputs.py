@@ -20,7 +20,7 @@ from typednn.data.images import Resize
 from typednn.data.table import ENDINGS, columns_of
 from typednn.errors import DataError, explain
 from typednn.files import path_of
-from typednn.recipes.samples import Floats
+from typednn.recipes.samples import Exact, Floats
 
 
 def inputs_of(
@@ -47,8 +47,8 @@ def inputs_of(
     read, told = (
         (_images(path, shape, invert, resize, layout.get("header")), "") if len(shape) == 3 else _rows(path, shape, columns, layout)
     )
-    inputs: Floats = np.asarray(read, np.float32)
-    if not np.isfinite(inputs).all():
+    inputs: Floats | Exact = read if len(shape) == 3 else np.asarray(read, np.float64)
+    if not (np.abs(inputs) <= np.finfo(np.float32).max).all():
         raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))
     dark = path.suffix.lower() == ".png" and shape[-1] == 1 and not invert
     return inputs, _dark_on_light(inputs) if dark else told
@@ -63,7 +63,7 @@ def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str], layout: Ma
     told, kind = "", path.suffix.lower()
     if kind in ENDINGS and (columns or kind == ".csv"):
         rows: npt.NDArray[Any]
-        rows, told = columns_of(path, columns or None, **(layout if kind in (".csv", ".tsv") else {}))
+        rows, told = columns_of(path, columns or None, dtype="float64", **(layout if kind in (".csv", ".tsv") else {}))
     elif kind == ".npy":
         rows = read_npy(path)
     else:

@@ -35,6 +35,7 @@ from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
 from typednn.stack import Stack
 from typednn.tasks.language import Language, prompt_of
+from typednn.tasks.regression import Regression
 from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
 from typednn.training.evaluation import evaluating
 
@@ -148,9 +149,12 @@ def _trained(
         x, y, split = chosen(data.x, held_back), data.y[held_back], "validation"
     else:
         x, y, split = data.test_x, data.test_y, "test"
+    targets = data.y
+    if isinstance(task, Regression):
+        targets, y = task.learned(targets), task.learned(y)
     batches: Any = Loader(
         Part(samples.x if recipe.augment else data.x, rows),
-        data.y if spoken else data.y[rows],  # a text's windows overlap: copies would take many times its memory
+        targets if spoken else targets[rows],  # a text's windows overlap: copies would take many times its memory
         batch_size=recipe.batch_size,
         rng=config.rng(),
         transform=(lambda x: scaling(x).reshape(len(x), *sizes)) if recipe.augment else scaling,

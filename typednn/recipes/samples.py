@@ -43,7 +43,8 @@ from typednn.tasks import Classification, Language, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
-Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | npt.NDArray[np.uint16] | ImageFiles
+Exact: TypeAlias = npt.NDArray[np.float64]
+Inputs: TypeAlias = npt.NDArray[np.float32] | Exact | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | npt.NDArray[np.uint16] | ImageFiles
 
 AnyTask: TypeAlias = Classification | Language | Regression
 _LABELS = Classification()
@@ -59,17 +60,18 @@ _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spira
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Inputs (n, ...) in float32, bytes as in their files, or tokens; and labels (n) or float32 targets. ``where`` describes the source.
+    """Inputs (n, ...) and labels (n) or targets. ``where`` describes the source.
 
-    Inputs may be `typednn.data.ImageFiles`, which are decoded when they are read.
+    Inputs are in float32, in float64 where they are a table's numbers, which are scaled first, bytes as in their files, or tokens. Inputs
+    may be `typednn.data.ImageFiles`, which are decoded when they are read.
     """
 
     name: str
     where: str
     x: Inputs
-    y: Labels | Floats
+    y: Labels | Floats | Exact
     test_x: Inputs
-    test_y: Labels | Floats
+    test_y: Labels | Floats | Exact
     names: tuple[str, ...] = ()
     """The classes' names; their numbers where there are none."""
     vocabulary: Stored | None = None
@@ -183,9 +185,13 @@ class Scaling:
         """``x`` scaled, as a new array; tokens as they are."""
         if x.dtype in (TOKENS, np.uint16):
             return x
-        scaled: Floats = np.subtract(x, np.asarray(self.mean, np.float32), dtype=np.float32)
-        scaled /= np.asarray(self.deviation, np.float32)
-        return scaled
+        if (x.dtype == np.float32 or x.dtype == np.uint8) and isinstance(self.mean, float) and isinstance(self.deviation, float):
+            scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
+            scaled /= np.float32(self.deviation)
+            return scaled
+        centred: Exact = np.subtract(x, self.mean, dtype=np.float64)  # float32 would lose what differs in large numbers
+        centred /= self.deviation
+        return centred.astype(np.float32)
 
 
 def load_data(
@@ -328,7 +334,7 @@ def load_tables(
     """
     layout: dict[str, Any] = {"header": header, "delimiter": delimiter, "decimal": decimal}
     layout = {name: value for name, value in layout.items() if value is not None}
-    table = read_table(train, target=target, labels=True if isinstance(task, Classification) else None, **layout)
+    table = read_table(train, target=target, dtype="float64", labels=True if isinstance(task, Classification) else None, **layout)
     guessed, task = task is None, task or (_LABELS if table.names or _are_labels(table.y) else Regression())
     y = targets_of(train, table, task)
     kinds = len(np.unique(y))
@@ -351,17 +357,17 @@ def load_tables(
         classes: Any = y if y.dtype.kind == "i" else len(y)
         rows, apart = split(classes, TEST_SHARE, seed=seed)
         where = f"{train}, of which {len(apart):,} rows are kept apart to test"
-        x, tested = np.asarray(table.x, np.float32), np.asarray(table.x[apart], np.float32)
-        return Samples(name, where, x[rows], y[rows], tested, y[apart], names, columns=table.columns, source=source, told=told)
+        x, tested = table.x[rows], table.x[apart]
+        return Samples(name, where, x, y[rows], tested, y[apart], names, columns=table.columns, source=source, told=told)
     source["test"] = str(Path(test).resolve())
     columns, labels = None if target is None else table.columns, None if table.names else False
-    other = read_table(test, target=target, columns=columns, names=table.names or None, labels=labels, **layout)
+    other = read_table(test, target=target, columns=columns, names=table.names or None, labels=labels, dtype="float64", **layout)
     if table.x.shape[1] != other.x.shape[1]:
         raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{table.x.shape[1]} and {other.x.shape[1]}"))
-    (x, tested), test_y = (np.asarray(part.x, np.float32) for part in (table, other)), targets_of(test, other, task, names)
+    test_y = targets_of(test, other, task, names)
     if other.told != table.told:
         told += f"; {Path(test).name}: {other.told}"
-    return Samples(name, f"{train} and {test}", x, y, tested, test_y, names, columns=table.columns, source=source, told=told)
+    return Samples(name, f"{train} and {test}", table.x, y, other.x, test_y, names, columns=table.columns, source=source, told=told)
 
 
 def layout_of(data: Mapping[str, str]) -> dict[str, Any]:
@@ -369,7 +375,7 @@ def layout_of(data: Mapping[str, str]) -> dict[str, Any]:
     return {name: data[name] == "true" if name == "header" else data[name] for name in LAYOUT if name in data}
 
 
-def _numbered(path: str | Path, table: Table, y: Labels | Floats, outputs: int | None) -> tuple[Labels, tuple[str, ...]]:
+def _numbered(path: str | Path, table: Table, y: Labels | Exact, outputs: int | None) -> tuple[Labels, tuple[str, ...]]:
     """Labels as they are, and no names, where they are 0, 1, … or a model's own; else the numbers of those that occur, and their names."""
     found, labels = np.unique(y, return_inverse=True)
     if len(found) == found[-1] + 1 or (outputs is not None and found[-1] < outputs):
@@ -401,7 +407,7 @@ def _are_labels(y: npt.NDArray[Any]) -> bool:
     return len(found) > 1 and found[0] in (0, 1) and found[-1] <= 100 and bool((np.diff(found) == 1).all())
 
 
-def targets_of(path: str | Path, table: Table, task: AnyTask, names: tuple[str, ...] = ()) -> Labels | Floats:
+def targets_of(path: str | Path, table: Table, task: AnyTask, names: tuple[str, ...] = ()) -> Labels | Exact:
     """The targets of a table, in the form of the task; a `DataError` where they do not fit it.
 
     ``names`` are those of classes that were numbered, where the table's targets are numbers.
@@ -411,7 +417,7 @@ def targets_of(path: str | Path, table: Table, task: AnyTask, names: tuple[str, 
             rule = f"{_named(table)} must be numbers, for a regression"
             raise DataError(explain(str(path), rule, f"words, such as {table.names[0]!r}", "choose another column, or a classification"))
         return np.asarray(table.y, np.int64)
-    y: Labels | Floats = task.column(str(path), _named(table), np.asarray(table.y, np.float64), table.place)
+    y: Labels | Exact = task.column(str(path), _named(table), np.asarray(table.y, np.float64), table.place)
     if not names:
         return y
     known = np.array([int(name) for name in names])

@@ -136,12 +136,13 @@ def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any]) -> Samples
             data,
             target=plan.data.get("target"),
             columns=columns,
+            dtype="float64",
             names=None if numbered else plan.names or None,
             labels=None if plan.names and not numbered else False,
             **({} if Path(data).suffix.lower() in ARROW else layout),
         )
-        x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task, plan.names if numbered else ())
-        return Samples(Path(data).name, data, x, y, x, y, told=table.told)
+        y = targets_of(data, table, plan.task, plan.names if numbered else ())
+        return Samples(Path(data).name, data, table.x, y, table.x, y, told=table.told)
     place = Path(data)
     if "image" in plan.data and place.is_dir() and not part_folders(place):  # nothing of it was trained on: all of it is measured
         height, width, channels = plan.shape

@@ -13,7 +13,7 @@ RECORD = ("step", "epoch", "split", "loss")  # keys of an evaluation besides its
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One update of the weights; ``step`` and ``epoch`` count from 1, ``loss`` is the mean over the rows that the step read."""
+    """One update of the weights; ``step`` and ``epoch`` count from 1, ``loss`` is that of the rows that the step read."""
 
     step: int
     epoch: int

@@ -29,7 +29,8 @@ class TrainingState:
     loader: Json = field(default_factory=dict[str, Any])
     generators: Json = field(default_factory=dict[str, Any])
     metrics_bytes: int = 0
-    loss_sum: float = 0.0  # Σ loss·rows of the current epoch
+    loss_sum: float = 0.0  # Σ loss·divisor of the current epoch's batches
+    divisor: float = 0.0  # Σ divisor, 0 where batches are added up
     rows: int = 0  # its rows, so far
     seconds: float = 0.0  # its seconds, and those of the whole run
     total_seconds: float = 0.0
@@ -52,6 +53,7 @@ class TrainingState:
     @classmethod
     def from_json(cls, where: str, table: Json) -> TrainingState:
         """The state from JSON, with the type of every field checked; a `CheckpointError` names a wrong one."""
+        table = {"divisor": table.get("rows"), **table}  # older checkpoints weighted by rows
         return cls(
             **plain(where, table, cls),
             epochs=[Epoch(**plain(where, row, Epoch)) for row in rows(where, table, "epochs")],

@@ -7,12 +7,13 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from typednn.arguments import integer
 from typednn.arrays import is_integer
 from typednn.backends import to_numpy
 from typednn.data import one_hot
 from typednn.data.labels import checked_labels, names_of, whole_numbers
 from typednn.kernels import softmax
-from typednn.metrics import ClassificationReport
+from typednn.metrics import ClassificationReport, in_top_k
 from typednn.runs.shown import Mistakes, worst_mistakes
 from typednn.tasks.task import RecipeTask
 
@@ -42,7 +43,8 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
     """``names`` are the classes'. ``rows``: whether targets are rows of probabilities, smoothed by ``smoothing``.
 
     ``scores``: whether outputs are logits, which a softmax turns into probabilities. ``ignore_index``: a label that does not count for
-    the accuracy. In training, each position of a sequence or an image may have a label.
+    the accuracy. In training, each position of a sequence or an image may have a label. ``top_k``: where it is given, as
+    ``Classification(top_k=5)``, evaluations have ``top_5_accuracy`` too, the share of labels among the five largest scores.
     """
 
     names: tuple[str, ...] = ()
@@ -50,6 +52,11 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
     smoothing: float = 0.0
     scores: bool = True
     ignore_index: int | None = None
+    top_k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.top_k is not None:
+            integer("Classification", "top_k", self.top_k)
 
     def targets(self, y: Any, prediction: Any) -> Any:
         if not self.rows:
@@ -61,15 +68,18 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
         """The accuracy: the share of labels that have the largest score. Empty where ``y`` holds no labels, 0 where none counts."""
-        right = total = 0
+        right = among = total = 0
         for scores, labels in batches:
             if not is_integer(labels.dtype) or labels.shape != scores.shape[:-1]:
                 return {}
             wanted = to_numpy(labels)
             counts = np.ones(wanted.shape, np.bool_) if self.ignore_index is None else wanted != self.ignore_index
-            right += int(((to_numpy(scores).argmax(axis=-1) == wanted) & counts).sum())
+            host = to_numpy(scores)
+            right += int(((host.argmax(axis=-1) == wanted) & counts).sum())
+            among += 0 if self.top_k is None else int((in_top_k(host, wanted, self.top_k) & counts).sum())
             total += int(counts.sum())
-        return {"accuracy": right / max(total, 1)}
+        more = {} if self.top_k is None else {f"top_{self.top_k}_accuracy": among / max(total, 1)}
+        return {"accuracy": right / max(total, 1), **more}
 
     def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[np.int64]:
         rule = f"{name} must hold labels, whole numbers from 0, or words"

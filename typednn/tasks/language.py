@@ -46,7 +46,7 @@ class Language(RecipeTask[LanguageReport, Never]):
 
     def measured(self, batches: Iterable[tuple[Any, Any]]) -> LanguageReport:
         """The report on batches of scores (batch, time, tokens) and ``y``; each token counts once, whatever its batch."""
-        nats, summed, right, tokens, length = SoftmaxCrossEntropy(reduction="sum"), 0.0, 0, 0, 1
+        nats, summed, right, tokens, length = SoftmaxCrossEntropy("sum", ignore_index=self.ignore_index), 0.0, 0, 0, 1
         for scores, y in batches:
             wanted = to_numpy(y)
             counts = wanted != self.ignore_index

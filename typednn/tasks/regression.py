@@ -43,7 +43,11 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
         y = _as_rows(y, prediction)
         if self._is_plain:
             return y
-        return ((y - np.asarray(self.mean)) / np.asarray(self.deviation)).astype(y.dtype)
+        return ((np.asarray(y, np.float64) - np.asarray(self.mean)) / np.asarray(self.deviation)).astype(prediction.dtype)
+
+    def learned(self, y: Any) -> Any:
+        """``y`` as a loader gives it: in float64 until its mean is taken off, as large numbers differ in digits that float32 lacks."""
+        return y.astype(np.float32, copy=False) if self._is_plain else y
 
     @property
     def _is_plain(self) -> bool:
@@ -60,8 +64,8 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
         report = RegressionReport.from_batches((self.in_units(prediction), _as_rows(y, prediction)) for prediction, y in batches)
         return {"mse": report.mse, "mae": report.mae, "r2": report.r2}
 
-    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[np.float32]:
-        return np.asarray(column, np.float32)
+    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[np.float64]:
+        return column
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
         targets = 1 if y.ndim == 1 else y.shape[1]
@@ -69,8 +73,9 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
             raise ArgumentError(
                 explain(where, f"the model gives {outputs} numbers per sample", f"{targets} to learn", "give the model as many outputs")
             )
-        if y.dtype != np.float32:
-            raise ArgumentError(explain(where, "a regression learns float32 numbers", str(y.dtype), "convert with astype(numpy.float32)"))
+        if y.dtype != np.float32 and y.dtype != np.float64:
+            rule, cure = "a regression learns numbers in float32 or float64", "convert with astype(numpy.float64)"
+            raise ArgumentError(explain(where, rule, str(y.dtype), cure))
 
     def report(self, prediction: Any, y: npt.NDArray[Any]) -> RegressionReport:
         return RegressionReport.from_batches([(self.in_units(prediction), _as_rows(y, prediction))])

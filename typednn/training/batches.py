@@ -13,6 +13,9 @@ class ValuedLoss(Protocol[Prediction, Target]):
     """A loss whose value is one number, which can be shown: any reduction of `typednn.losses` that gives a number.
 
     It may have a ``loss_and_grad`` too, which returns both results for the same arguments. Then `fit` calls only that.
+
+    It may have a ``divisor(prediction, target)``: what ``loss`` divided the sum of the batch's losses by, such as the labels that count,
+    or None where it is a sum. Then batches together count as one. Without it a batch counts its rows.
     """
 
     def loss(self, prediction: Prediction, target: Target) -> float: ...
@@ -27,6 +30,17 @@ def one_pass(loss: object) -> Callable[[Any, Any, Any], tuple[Any, Any]] | None:
         if {"loss", "loss_grad", "loss_and_grad"} & members.keys():
             return members.get("loss_and_grad")
     return None
+
+
+def divisor_of(loss: object, prediction: Any, target: Any) -> float | None:
+    """What the loss's mean over this batch divided by, 0 where nothing counts; None where the loss is a sum, which batches add to."""
+    divisor: Callable[[Any, Any], float | None] | None = getattr(loss, "divisor", None)
+    return divisor(prediction, target) if callable(divisor) else float(len(prediction))
+
+
+def mean(summed: float, divisor: float) -> float:
+    """The loss of batches together, as of one: Σ loss·divisor by Σ divisor. Of sums, and where nothing counts, ``summed`` as it is."""
+    return summed / (divisor or 1.0)
 
 
 class BatchLike(Protocol[X, Y]):

@@ -17,6 +17,7 @@ from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
 from typednn.module.module import Module
 from typednn.tasks import Task
+from typednn.training.batches import ValuedLoss, divisor_of, mean
 
 In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
 Out = TypeVar("Out", bound=AnyArray)
@@ -83,16 +84,19 @@ class Evaluation(Generic[In, Target]):
                 explain("Evaluation", "x, y and labels must have as many rows, and at least one", " and ".join(map(str, sizes)))
             )
 
-    def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float], task: Task) -> tuple[float, dict[str, float]]:
-        """The mean of the batches' losses, each weighted by its rows, and the task's metrics; the model keeps its mode."""
-        summed = 0.0
+    def measure(self, model: Layer[In, Out, Any], loss: ValuedLoss[Out, Target], task: Task) -> tuple[float, dict[str, float]]:
+        """The loss of all rows as of one batch (a sum is added up), and the task's metrics; the model keeps its mode."""
+        summed = divisor = 0.0
 
         def batches() -> Iterator[tuple[Any, Any]]:
-            nonlocal summed
+            nonlocal summed, divisor
             for rows in in_order(len(self.x), self.batch_size):
                 x, y = _rows_of(self.x, rows), _rows_of(self.y, rows)
                 prediction = model.forward(to_device(x if self.transform is None else self.transform(x), model.device))
-                summed += float(loss(prediction, to_device(task.targets(y, prediction), model.device))) * len(prediction)
+                target = task.targets(y, prediction)
+                counts = divisor_of(loss, prediction, target)
+                summed += float(loss.loss(prediction, to_device(target, model.device))) * (1.0 if counts is None else counts)
+                divisor += counts or 0.0
                 yield prediction, y if self.labels is None else _rows_of(self.labels, rows)
 
         with evaluating(model):
@@ -100,7 +104,7 @@ class Evaluation(Generic[In, Target]):
             metrics = task.metrics(measured)
             for _ in measured:  # batches that the task has not read
                 pass
-        return summed / len(self.x), metrics
+        return mean(summed, divisor), metrics
 
 
 def _rows_of(array: Any, rows: Any) -> Any:

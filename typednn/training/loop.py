@@ -74,7 +74,7 @@ def fit(
     validation             an Evaluation, or arrays (x, y), measured each epoch, or as ``evaluate_every`` says (steps, or
                            ``Every(epochs=2)``), and at the end of training
     checkpoint_every       by default each epoch; also at a new best, and when training ends early. ``keep`` newest and the best stay
-    accumulate             batches per update: their mean gradient, by rows. The epoch's last update may have fewer
+    accumulate             batches per update, as if they were one batch. The epoch's last update may have fewer
     transform              a function from gradient to gradient, or several in order, between backward and update
     clip_grad_norm         the largest norm of the gradient over all parameters, after ``transform``
     time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is ``"time limit"``
@@ -87,6 +87,9 @@ def fit(
     as they were, but the weights are those of the later step. Ctrl-C and SIGTERM finish the step, save, and then raise
     `KeyboardInterrupt` or ``SystemExit(143)``; a second one acts at once, and so does the first one before this call's first step is
     done. At the end, arrays that layers kept are dropped.
+
+    The losses of a step, an epoch and an evaluation are those of their batches as one: a mean over all that counts, whatever the batches'
+    sizes; with ``reduction="sum"`` a sum. `ValuedLoss` says what a loss of your own does for that.
 
     Where the optimizer averages the weights (``ema``), evaluations measure the average, and the model has it at the end. Schedules that
     watch a metric, such as `typednn.optim.ReduceLROnPlateau`, are told it after each evaluation.

@@ -29,7 +29,7 @@ from typednn.runs.history import RECORD, Best, Epoch, History, Measured, Step
 from typednn.runs.run import Run, restore
 from typednn.runs.state import Json, TrainingState
 from typednn.tasks import SpokenTask, Task
-from typednn.training.batches import Batches, ValuedLoss, one_pass
+from typednn.training.batches import Batches, ValuedLoss, divisor_of, mean, one_pass
 from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
 from typednn.training.events import Events
@@ -43,9 +43,11 @@ _STEP = tuple(each.name for each in fields(Step))
 
 @dataclass(slots=True)
 class _Pending:
-    """A step in progress, or done and not reported yet. On a device ``loss`` (Σ loss·rows) and ``finite`` are arrays not read yet."""
+    """A step in progress, or done and not reported yet. On a device ``loss`` (Σ loss·divisor) and ``finite`` are arrays not read yet."""
 
     loss: Any = 0.0
+    divisor: float = 0.0  # Σ divisor of its batches, 0 where they are added up
+    unit: float = 0.0  # the first that is not 0: gradients are added in its multiples, which are near 1
     rows: int = 0
     batches: int = 0
     grad: Any = None  # the sum over the batches: any number of them needs the memory of two gradients
@@ -160,6 +162,7 @@ class Session:
     def _batch(self, x: Any, y: Any) -> None:
         prediction = self.model.forward(x)
         y = self.task.targets(y, prediction)
+        divisor = divisor_of(self.loss, prediction, y)  # of the labels on the host too
         if self.loss_array is not None and self.check_target is not None:
             self.check_target(y, prediction.shape[-1])  # while the labels are on the host: on the device this would wait
         y = to_device(y, self.model.device)
@@ -186,17 +189,20 @@ class Session:
                     ),
                     "accumulate",
                 )
-            grad = grad * float(len(x))
+            self.part.unit = self.part.unit or divisor or 0.0
+            if divisor is not None and divisor != self.part.unit:
+                grad = grad * (divisor / self.part.unit)
         self.part.grad = grad if self.part.grad is None else self.part.grad + grad
         self.part.batches += 1
         self.part.rows += len(x)
-        self.part.loss += value * len(x)
+        self.part.loss += value * (1.0 if divisor is None else divisor)
+        self.part.divisor += divisor or 0.0
 
     def _update(self) -> None:
         part, self.part = self.part, _Pending()
         grad, part.grad = part.grad, None
-        if self.accumulate > 1:
-            grad = grad * (1.0 / part.rows)
+        if self.accumulate > 1 and part.divisor != part.unit:
+            grad = grad * (part.unit / part.divisor)
         if (self.state.step + 1) % 50 == 0 or self.state.step == 0:
             part.norms = gradient_norms(self.model, grad)
         for transform in self.transforms:
@@ -252,8 +258,9 @@ class Session:
             if self.loss_array is not None:
                 self._check_finite(each)
             self.state.loss_sum += each.loss
+            self.state.divisor += each.divisor
             self.state.rows += each.rows
-            done = Step(each.step, self.number, each.loss / each.rows, each.rate, speed, each.seconds, each.norms)
+            done = Step(each.step, self.number, mean(each.loss, each.divisor), each.rate, speed, each.seconds, each.norms)
             if self.run is not None:
                 # Not asdict, which copies, as this runs at every step.
                 self.run.write_metrics(
@@ -263,7 +270,7 @@ class Session:
                     }
                 )
             self._call("on_step", done)
-            self.display.step(each.step, self.number, self.state.loss_sum / self.state.rows, speed)
+            self.display.step(each.step, self.number, mean(self.state.loss_sum, self.state.divisor), speed)
 
     def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], value: Step | Measured | Epoch) -> None:
         """Call this method of every callback; the first that returns a reason ends the training."""
@@ -286,7 +293,7 @@ class Session:
         if not math.isfinite(done.loss):
             places = [f"in the data: row {rows.index(0)} of the batch" for rows in batches if 0 in rows]
             places += [f"on {self.model.device!r}, where a layer is not named: the weights have gone on"]
-            self._diverged(done.step, "the loss", str(done.loss / done.rows), places[0])
+            self._diverged(done.step, "the loss", str(mean(done.loss, done.divisor)), places[0])
         broken = [name for name, fine in zip(done.derivatives, derivatives, strict=True) if not fine]
         if broken:
             self._diverged(done.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
@@ -343,9 +350,9 @@ class Session:
         self._report()
         self._seconds()
         state = self.state
-        epoch = Epoch(self.number, state.loss_sum / max(state.rows, 1), state.seconds)
+        epoch = Epoch(self.number, mean(state.loss_sum, state.divisor), state.seconds)
         speed = state.rows / max(epoch.seconds, 1e-9)
-        state.loss_sum, state.rows, state.seconds = 0.0, 0, 0.0
+        state.loss_sum, state.divisor, state.rows, state.seconds = 0.0, 0.0, 0, 0.0
         state.epochs.append(epoch)
         self.display.epoch(epoch, state.step, self._between(epoch), speed)
 
@@ -372,7 +379,7 @@ class Session:
         state, early = self.state, self.early_stopping
         text: str | None = None
         with self._averaged():
-            value, metrics = validation.measure(self.model, self.loss.loss, self.task)
+            value, metrics = validation.measure(self.model, self.loss, self.task)
             if math.isfinite(value) and isinstance(self.task, SpokenTask) and (self.progress or self.run is not None):
                 text = self.task.sample(self.model, state.step)
         if not math.isfinite(value):

@@ -13,7 +13,8 @@ extern "C" __global__ void adam_step(
     FOR_EACH(i, size) {
         REAL g = grad[i];
         if (coupled != 0) g += coupled * weights[i];  // 0 times an infinite weight would be NaN
-        REAL mean = m[i] + mean_rate * (g - m[i]);
+        REAL way = g - m[i];
+        REAL mean = mean_rate < REAL(0.5) ? m[i] + mean_rate * way : g - (1 - mean_rate) * way;
         REAL square = v[i] * beta2 + square_rate * g * g;
         weights[i] = weights[i] * shrink - lr * mean / (sqrt(square) / root + eps);
         m[i] = mean;

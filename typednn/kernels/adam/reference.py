@@ -14,6 +14,7 @@ import math
 from jaxtyping import Float
 
 from typednn.arrays import AnyArray, namespace
+from typednn.kernels.lerp import lerp
 
 
 def step(
@@ -34,7 +35,7 @@ def step(
         grad = grad + coupled * weights
     if shrink != 1:
         weights = weights * shrink
-    m = m + (1 - beta1) * (grad - m)
+    m = lerp(m, grad, 1 - beta1)
     v = v * beta2 + (1 - beta2) * grad * grad
     spread = namespace(v).sqrt(v) / math.sqrt(1 - beta2**step) + eps
     return weights - lr / (1 - beta1**step) * m / spread, m, v

@@ -11,7 +11,7 @@ from typednn.kernels.op import Engine, op
 backward: Final = op(
     "batch_norm.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "next_grad x mean variance weight bias", plan=cpu.plan_backward),
+    Engine("halide", cpu.backward, "next_grad x mean weight bias", others={"variance": "float64"}, plan=cpu.plan_backward),
     flops=lambda next_grad, x, mean, variance, weight, bias, eps, activation: 10 * x.size,
 )
 forward: Final = op(
@@ -25,7 +25,7 @@ forward: Final = op(
 infer: Final = op(
     "batch_norm.infer",
     reference.infer,
-    Engine("halide", cpu.infer, "x mean variance weight bias", plan=cpu.plan_infer),
+    Engine("halide", cpu.infer, "x mean weight bias", others={"variance": "float32 float64"}, plan=cpu.plan_infer),
     flops=lambda x, mean, variance, weight, bias, eps, activation: 3 * x.size,
 )
 track: Final = op(

@@ -2,7 +2,8 @@
 
 Sums are taken by pieces of `ROWS` rows, whatever the number of threads, and the pieces' in double precision. In forward a piece adds
 differences from its own first row, and their squares, in double precision: one pass, which loses no digits to a large mean. Backward
-computes the activation's argument again, by forward's own formula, for its sign: reading y would take longer.
+computes the activation's argument again, by forward's own formula, for its sign: reading y would take longer. The variance is in double
+precision, as the square of a large float32 is beyond its range.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from typednn.arrays import AnyArray, Array1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised, type_of
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.elementwise import PARALLEL_FROM
@@ -87,8 +88,8 @@ class _Rows:
 
 
 def _rate(hl: Any, rows: _Rows, variance: Any, eps: Any) -> Any:
-    rate = hl.Func("rate")
-    rate[rows.c] = 1 / hl.sqrt(variance[rows.c] + eps)
+    rate, number = hl.Func("rate"), variance[rows.c]
+    rate[rows.c] = hl.cast(eps.type(), 1 / hl.sqrt(number + hl.cast(type_of(number), eps)))
     rows.small(rate)
     return rate
 
@@ -140,7 +141,7 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, 
 
     spreads = rows.total("spreads", spread)
     mean, mean_given = rows.given("mean", hl.cast(real, summed[c] / count))
-    variance, variance_given = rows.given("variance", hl.cast(real, spreads[c] / count))
+    variance, variance_given = rows.given("variance", spreads[c] / count)
     return [_build_infer(hl, cpu, x, mean, variance, weight, bias, eps, channels, activation), mean_given, variance_given]
 
 
@@ -199,16 +200,16 @@ def kernels(channels: int, activation: Activation, dtype: Any = FLOAT32) -> Kern
     if activation.uses_exp:
         return None
     rows, channel, eps = Array("rows", channels), Array(channels), Scalar()
-    learnt = Array(channels, parameter=True)
+    learnt, spread = Array(channels, parameter=True), Array(channels, dtype="float64")
     options = {"channels": channels, "activation": activation}
 
     def made(name: str, build: Any, inputs: tuple[Any, ...], outputs: tuple[Array, ...]) -> Kernel:
         return kernel(f"batch_norm.{name}", build, inputs=inputs, outputs=outputs, options=options, dtype=dtype)
 
     return Kernels(
-        made("forward", _build_forward, (rows, learnt, learnt, eps), (rows, channel, channel)),
-        made("infer", _build_infer, (rows, channel, channel, learnt, learnt, eps), (rows,)),
-        made("backward", _build_backward, (rows, rows, channel, channel, learnt, learnt, eps), (rows, channel, channel)),
+        made("forward", _build_forward, (rows, learnt, learnt, eps), (rows, channel, spread)),
+        made("infer", _build_infer, (rows, channel, spread, learnt, learnt, eps), (rows,)),
+        made("backward", _build_backward, (rows, rows, channel, spread, learnt, learnt, eps), (rows, channel, channel)),
     )
 
 
@@ -252,7 +253,7 @@ def forward(
     channels = x.shape[-1]
     y: X = empty(x.shape, x.dtype)
     mean: Array1 = empty((channels,), x.dtype)
-    variance: Array1 = empty((channels,), x.dtype)
+    variance: Array1 = empty((channels,), np.dtype(np.float64))
     planned.forward.call(x.reshape(-1, channels), *_affine(x, weight, bias), eps, y.reshape(-1, channels), mean, variance)
     return y, mean, variance
 
@@ -263,7 +264,7 @@ def infer(
     """y, with a mean and a variance that are given."""
     y: X = empty(x.shape, x.dtype)
     rows = -1, x.shape[-1]
-    planned.infer.call(x.reshape(rows), mean, variance, *_affine(x, weight, bias), eps, y.reshape(rows))
+    planned.infer.call(x.reshape(rows), mean, variance.astype(np.float64, copy=False), *_affine(x, weight, bias), eps, y.reshape(rows))
     return y
 
 

@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from typednn.arrays import AnyArray, Array1, namespace
 from typednn.kernels.activations import IDENTITY, Activation
+from typednn.kernels.lerp import lerp
 
 X = TypeVar("X", bound=AnyArray)
 
@@ -28,12 +29,12 @@ def forward(
     eps: float,
     activation: Activation = IDENTITY,
 ) -> tuple[Float[X, "*batch channels"], Float[Array1, " channels"], Float[Array1, " channels"]]:
-    """(y, mean, variance): of the numbers in ``x``; the variance at least in float32, as float16 ends at 65,504."""
+    """(y, mean, variance): of the numbers in ``x``; the variance in float64, as the square of a large float32 is beyond its range."""
     xp = namespace(x)
     rows: Any = x.reshape(-1, x.shape[-1])
     wide = np.result_type(x.dtype, np.float64)
     mean = rows.mean(axis=0, dtype=wide)
-    variance: Array1 = xp.square(rows - mean).mean(axis=0, dtype=wide).astype(np.result_type(x.dtype, np.float32))
+    variance: Array1 = xp.square(rows - mean).mean(axis=0, dtype=wide)
     mean = mean.astype(x.dtype)
     return infer(x, mean, variance, weight, bias, eps, activation), mean, variance
 
@@ -85,7 +86,9 @@ def track(
 ) -> tuple[Float[Array1, " channels"], Float[Array1, " channels"]]:
     """The new running mean and variance: each moves by ``momentum`` of the way to that of ``count`` numbers, the variance without bias."""
     unbiased = variance * (count / max(count - 1, 1))
-    return running_mean + momentum * (mean - running_mean), running_var + momentum * (unbiased - running_var)
+    with np.errstate(over="ignore"):  # a variance beyond the range of the running one is infinite there
+        running: Array1 = lerp(running_var, unbiased, momentum).astype(running_var.dtype)
+    return lerp(running_mean, mean, momentum), running
 
 
 def _rate(x: AnyArray, variance: Float[Array1, " channels"], eps: float) -> Float[Array1, " channels"]:

@@ -124,12 +124,14 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps:
 
     shared, slope = (images.by_group(f"weighted_{place}", weighted(place), found)[group, n] / images.count for place in range(2))
     own_rate = rate[group, n]
-    # dx = dy·scale - shared - (x - mean)·slope; then what dbias and dweight have of this image.
-    of_image = [mean[group, n], own_rate * weight[c], own_rate * shared, own_rate * own_rate * own_rate * slope]
+    # dx = rate·(dy·weight - shared - (x - mean)·rate·slope), in which no factor is a power of the rate, which may be beyond float32;
+    # then what dbias and dweight have of this image.
+    of_image = [mean[group, n], own_rate, shared, own_rate * slope]
     found[c, n] = hl.Tuple([*(hl.cast(real, each) for each in of_image), sums[c, n][0], sums[c, n][1] * own_rate])
     images.each(found.compute_root())
     own = found[c, n]
-    dx[c, p, n] = next_grad[c, p, n] * own[1] - own[2] - (x[c, p, n] - own[0]) * own[3]
+    normal = (x[c, p, n] - own[0]) * own[1]
+    dx[c, p, n] = (next_grad[c, p, n] * weight[c] - own[2] - normal * own[3]) * own[1]
 
     def over_images(name: str, place: int) -> Any:
         total, given, image = hl.Func(f"{name}_total"), hl.Func(name), hl.RDom([(0, x.dim(2).extent())])

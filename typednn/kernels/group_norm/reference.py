@@ -44,19 +44,19 @@ def backward(
     by_normal: Any = next_grad if weight is None else next_grad * weight
     by_normal = by_normal.reshape(normal.shape)
     inner = by_normal - _mean(by_normal) - normal * _mean(by_normal * normal)
-    dx: Array4 = (inner * rate).reshape(x.shape)
+    dx: Array4 = (inner * rate).astype(x.dtype).reshape(x.shape)
     dweight: Array1 = _sum(next_grad * normal.reshape(x.shape))
     return dx, dweight, _sum(next_grad)
 
 
 def _normal(x: Any, groups: int, eps: float) -> tuple[Any, Any]:
-    """h and r, by groups."""
+    """h and r, by groups; r in double precision, where the squares of the largest float32 are no infinity."""
     x = x.reshape(*x.shape[:3], groups, x.shape[3] // groups)
-    centred = x - _mean(x)
+    wide = x.astype(np.result_type(x.dtype, np.float64), copy=False)
+    wide = wide - wide.mean(axis=_OVER, keepdims=True)
     xp = namespace(x)
-    squares = xp.square(centred, dtype=np.result_type(x.dtype, np.float32))  # float16 ends at 65,504
-    rate = (1 / xp.sqrt(_mean(squares) + eps)).astype(x.dtype)
-    return centred * rate, rate
+    rate = 1 / xp.sqrt(xp.square(wide).mean(axis=_OVER, keepdims=True) + eps)
+    return (wide * rate).astype(x.dtype), rate
 
 
 def _mean(x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 Numbers are taken as differences from a first mean, whose rounding the differences' own mean takes away: a large mean costs no digits.
 A second pass adds the differences, their squares, and what backward needs of them, while the next row is on its way from memory.
+Where the variance is beyond float32's range, a row's numbers are computed again in double precision.
 dweight and dbias are sums over pieces of some rows, whatever the number of threads, and the pieces' in double precision.
 """
 
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from typednn.arrays import AnyArray, Array1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, specialised
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.softmax.cpu import across, by_rows, total
 
@@ -21,6 +22,7 @@ X = TypeVar("X", bound=AnyArray)
 _PIECE = 1 << 15  # numbers of x in a piece of rows, about: with dy and dx they stay in the cache
 _AHEAD_FROM = 256  # features: the processor itself fetches shorter rows ahead
 _FEW = 256  # vectors of running sums up to which a row is added in one go
+_LEAST = 1e-30  # variances of at least so much, eps included, have all their digits in float32
 
 
 def _by_pairs(terms: list[Any]) -> Any:
@@ -110,9 +112,64 @@ def _statistics(
         # Rounding may leave less than 0. The bound is for an infinite variance, where rest² may be infinite too.
         variance = hl.max(variance - hl.min(rest[b] * rest[b], hl.cast(x.type(), hl.f64(1e36))), 0)
         products = [each - rest[b] * by_itself for each, by_itself in zip(products, alone, strict=True)]
-    rate[b] = 1 / hl.sqrt(variance + eps)
+    fine, exact = _exact(hl, x, eps, features, mean if centred else None, variance, func, b, next_grad, weight)
+    plain = 1 / hl.sqrt(variance + eps)
+    rate[b] = plain if exact is None else hl.select(fine, plain, hl.cast(x.type(), exact[b][0]))
     rate.compute_at(func, b)
-    return [rate[b], *([mean[b], rest[b]] if centred else []), *(each * rate[b] for each in products[1:]), *alone[1:]]
+    found = [rate[b]]
+    if centred:
+        found += [mean[b], rest[b]] if exact is None else _in_two_parts(hl, x.type(), fine, mean[b], rest[b], exact[b][1], func, b)
+    for each in products[1:]:
+        by_rate = each * rate[b]
+        if exact is not None:
+            moved = exact[b][2] - (exact[b][3] * hl.cast(hl.Float(64), alone[1]) if centred else 0)
+            by_rate = hl.select(fine, by_rate, hl.cast(x.type(), moved * exact[b][0]))
+        found.append(by_rate)
+    return found + alone[1:]
+
+
+def _exact(
+    hl: Any, x: Any, eps: Any, features: int, mean: Any, variance: Any, func: Any, b: Any, next_grad: Any, weight: Any
+) -> tuple[Any, Any]:
+    """Whether float32 holds the variance of row ``b``; and the row's numbers in double precision, computed only where it does not.
+
+    These are the rate, the mean, the mean of g·(x - a centre), and the mean of x - this centre. Of float64 there is nothing wider: None.
+    """
+    if x.type().bits() == 64:
+        return None, None
+    double, fine, sums, exact = hl.Float(64), hl.Func("fine"), hl.Func("exact_sums"), hl.Func("exact")
+
+    def is_finite(number: Any) -> Any:
+        return nan.bits(hl, number) < nan.infinity(hl, number)
+
+    fine[b] = is_finite(variance) & (variance + eps > hl.cast(x.type(), hl.f64(_LEAST)))
+    fine.compute_at(func, b)
+    centre = hl.f64(0) if mean is None else hl.select(is_finite(mean[b]), hl.cast(double, mean[b]), hl.f64(0))
+    at = hl.RDom([(0, features)])
+    at.where(~fine[b])
+    moved = hl.cast(double, x[at.x, b]) - centre
+    by_grad = hl.f64(0) if next_grad is None else hl.cast(double, next_grad[at.x, b]) * hl.cast(double, weight[at.x])
+    sums[b] = hl.Tuple([hl.f64(0)] * 3)
+    sums[b] = hl.Tuple([sums[b][0] + moved, sums[b][1] + moved * moved, sums[b][2] + by_grad * moved])
+    sums.compute_at(func, b)
+    shift, square, product = (sums[b][part] / hl.cast(double, features) for part in range(3))
+    spread = square if mean is None else hl.max(square - shift * shift, hl.f64(0))
+    once = hl.RDom([(0, 1)])  # a loop, so that it has a condition: roots and quotients of each row would take longer than a short row
+    once.where(~fine[b])
+    rate = 1 / hl.sqrt(spread + hl.cast(double, eps + once.x))
+    exact[b] = hl.Tuple([hl.f64(0)] * 4)
+    exact[b] = hl.Tuple([rate, centre + shift, product, shift])
+    exact.compute_at(func, b)
+    return fine[b], exact
+
+
+def _in_two_parts(hl: Any, real: Any, fine: Any, mean: Any, rest: Any, exact: Any, func: Any, b: Any) -> list[Any]:
+    """The mean and what its rounding leaves; where they are not ``fine``, of the ``exact`` mean."""
+    parts, rounded = hl.Func("mean_in_two_parts"), hl.cast(real, exact)
+    left = hl.cast(real, exact - hl.cast(hl.Float(64), rounded))
+    parts[b] = hl.Tuple([hl.select(fine, mean, rounded), hl.select(fine, rest, left)])
+    parts.compute_at(func, b)
+    return [parts[b][0], parts[b][1]]
 
 
 def _normal(hl: Any, x: Any, statistics: Any) -> Any:

@@ -46,19 +46,19 @@ def backward(
     if centred:
         inner = inner - _mean(by_normal)
     axes = tuple(range(x.ndim - 1))
-    dx: X = inner * rate
+    dx: X = (inner * rate).astype(x.dtype)
     dweight: Array1 = _sum(next_grad * normal, axes)
     return dx, dweight, _sum(next_grad, axes)
 
 
 def _normal(x: Any, eps: float, centred: bool) -> tuple[Any, Any]:
-    """h and r."""
+    """h and r, r in double precision, where the squares of the largest float32 are no infinity and those of the smallest not 0."""
+    wide = x.astype(np.result_type(x.dtype, np.float64), copy=False)
     if centred:
-        x = (x - x.mean(axis=-1, keepdims=True, dtype=np.result_type(x.dtype, np.float64))).astype(x.dtype)  # a large mean costs no digits
+        wide = wide - wide.mean(axis=-1, keepdims=True)  # a large mean costs no digits
     xp = namespace(x)
-    squares = xp.square(x, dtype=np.result_type(x.dtype, np.float32))  # float16 ends at 65,504
-    rate = (1 / xp.sqrt(_mean(squares) + eps)).astype(x.dtype)
-    return x * rate, rate
+    rate = 1 / xp.sqrt(xp.square(wide).mean(axis=-1, keepdims=True) + eps)
+    return (wide * rate).astype(x.dtype), rate
 
 
 def _mean(x: Any) -> Any:

@@ -93,7 +93,8 @@ def _build(
         probability = _weighted(hl, probability, target, (numbers[0], numbers[1]), classes, labelled, ignored)
     target_sum = total(hl, cpu, "target_sum", probability, classes, both, b)
     loss = hl.select(probability(c, b) == 0, 0, log_softmax) * -probability(c, b)
-    both[c, b] = hl.Tuple([loss, (exps[c, b] / row_sum[b] * target_sum[b] - probability(c, b)) * scale])
+    share = hl.select(target_sum[b] == 0, 0, exps[c, b] / row_sum[b] * target_sum[b])  # a row that does not count may hold any number
+    both[c, b] = hl.Tuple([loss, (share - probability(c, b)) * scale])
     return by_rows(hl, cpu, both, c, b, logits.dim(1).extent(), classes)
 
 

@@ -70,7 +70,8 @@ extern "C" __global__ void softmax_cross_entropy_backward(
         for (int c = threadIdx.x; c < classes; c += THREADS) partial += target[first + c];
         REAL target_sum = joined(partial, shared, Sum());
         for (int c = threadIdx.x; c < classes; c += THREADS) {
-            grad[first + c] = (exp(logits[first + c] - top) / sum * target_sum - target[first + c]) * scale;
+            REAL share = target_sum == 0 ? 0 : exp(logits[first + c] - top) / sum * target_sum;
+            grad[first + c] = (share - target[first + c]) * scale;
         }
     }
 }

@@ -42,9 +42,10 @@ def backward(
     smoothing: float = 0.0,
     ignore_index: int = NONE,
 ) -> Float[Array2, "batch classes"]:
-    """The scaled loss by each logit."""
+    """The scaled loss by each logit; 0 in a row whose q is all 0, whatever its logits are."""
     q = probabilities(logits, target, weight, smoothing, ignore_index)
-    grad: Array2 = (softmax(logits) * q.sum(axis=1, keepdims=True) - q) * scale
+    total = q.sum(axis=1, keepdims=True)
+    grad: Array2 = (namespace(logits).where(total == 0, 0, softmax(logits) * total) - q) * scale
     return grad
 
 
