@@ -12,8 +12,9 @@ columns    leading axes, the axis that is reduced, last   reductions over leadin
 =========  =============================================  ======================================================================
 
 EXPAND, PERMUTE, PAD, and RESHAPE where it only adds or takes axes of size 1, are index arithmetic. Another RESHAPE is a view of a stored
-array. A kernel has so much `work` at most: of a larger one, the largest part is stored first. Axes of size 1 go, and neighbours that every array has side by side are one. What is left names no sizes and no constants: they are
-arguments of the kernel, so that other sizes and learning rates compile nothing.
+array. Axes of size 1 go, and neighbours that every array has side by side are one. What is left names no sizes and no constants: they are
+arguments of the kernel, so that other sizes and learning rates compile nothing. A kernel has `MOST_WORK` at most: of a larger one, the
+largest part is stored first.
 """
 
 from __future__ import annotations

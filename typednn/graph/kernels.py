@@ -523,7 +523,7 @@ class _Builder:
         total = reduce(lambda x, y: x * y, self.extents)
         last, piece, vector = axes[-1], hl.Var("piece"), hl.Var("vector")
         # Where a vector fits, the last one overlaps the one before.
-        # Several vectors at once hide the time that each operation takes; numbers that are read one at a time take many instructions as it is.
+        # Several vectors at once hide the time that each operation takes; numbers read one at a time are many instructions as it is.
         apart = sum(node[0] == "read" and work(node) > 1 for node in self.how.nodes)
         wide = self.lanes if apart > _FEW_APART else 4 * self.lanes
         several = func.specialize((total >= PARALLEL_FROM_EXP) & (self.extents[-1] >= wide))
