@@ -62,7 +62,7 @@ def interpolate(
 
 
 def _factors(given: Any, axes: int) -> list[float]:
-    several = list(given) if isinstance(given, Sequence) else [given] * axes
+    several: list[Any] = list(given) if hasattr(given, "__iter__") else [given] * axes
     if len(several) != axes or not all(isinstance(each, int | float) and 0 < each < math.inf for each in several):
         rule = f"scale_factor is a number above 0, or {axes} of them"
         raise ArgumentError(explain("interpolate", rule, repr(given)), "scale_factor")

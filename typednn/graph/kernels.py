@@ -323,7 +323,7 @@ class _Builder:
         """The dtype of a node's first operand."""
         node = self.how.nodes[self.operands[number][0]]
         if node[0] == "read":
-            return self.how.arrays[node[1]][0]
+            return str(self.how.arrays[node[1]][0])
         return "bool" if node[0] in ("true", "false") else str(node[1] if node[0] in ("number", "cast") else node[2])
 
     def _weight(self, number: int) -> int:

@@ -8,7 +8,7 @@ Any `typednn.random.Rng` will do, such as NumPy's ``Generator``. It draws float6
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = Fa
 
     Weights are from 0 on and need no sum. A place is drawn once, unless ``replacement``. PyTorch's ``multinomial``.
     """
-    kinds: Any = weights.numpy() if isinstance(weights, Tensor) else np.asarray(weights)
+    kinds: np.ndarray[Any, Any] = np.asarray(cast("AnyTensor", weights).numpy() if isinstance(weights, Tensor) else weights)
     if kinds.ndim not in (1, 2) or kinds.dtype.kind not in "iuf" or not kinds.shape[-1]:
         rule = "weights are numbers, one row or several"
         raise ArgumentError(explain("multinomial", rule, f"{kinds.dtype} of shape {kinds.shape}"), "weights")
@@ -60,7 +60,8 @@ def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = Fa
     if not (np.isfinite(shares).all() and (shares >= 0).all() and (shares.sum(-1) > 0).all()):
         raise ArgumentError(explain("multinomial", "weights are finite, from 0 on, and not all 0", "others"), "weights")
     least = shares.shape[-1] if replacement else int((shares > 0).sum(-1).min(initial=shares.shape[-1]))
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1 or (count > least and not replacement):
+    written: object = count
+    if isinstance(written, bool) or not isinstance(written, int | np.integer) or count < 1 or (count > least and not replacement):
         rule = "count is an integer from 1 on" if replacement else f"count is from 1 to {least}, the places with a weight"
         raise ArgumentError(explain("multinomial", rule, repr(count), "draw with replacement"), "count")
     if replacement:
