@@ -13,6 +13,8 @@ bit   for each `typednn.graph.realize` it prints, on standard error
 32    nothing: each node of the graph is checked when it is made, and one that
       can't be right is a `StateError`; for who writes operations
 64    nothing: a traceback keeps its lines within typednn (`typednn.public`)
+128   nothing: the interpreter computes, and an operation that makes NaN of
+      numbers is a `StateError`, which names it and the first place
 ====  =========================================================================
 """
 
@@ -37,6 +39,7 @@ class Debug(IntFlag):
     KERNELS = 16
     CHECKS = 32
     FRAMES = 64
+    NAN = 128
 
 
 def _checked(where: str, value: str | int) -> int:
@@ -72,7 +75,7 @@ def is_on(bit: Debug) -> bool:
 
 def any_printed() -> bool:
     """Whether any bit is set now that prints something."""
-    return _masks[-1][0] & ~(Debug.CHECKS | Debug.FRAMES) != 0
+    return _masks[-1][0] & ~(Debug.CHECKS | Debug.FRAMES | Debug.NAN) != 0
 
 
 def on_change(call: Callable[[], None]) -> None:

@@ -121,6 +121,7 @@ class Maker:
             self.binary,
             self.mask,
             self.reduce,
+            self.reduce_again,
             self.cast,
             self.move,
             self.move,
@@ -247,8 +248,11 @@ class Maker:
             return None
         return Value(binary(operation, x.tensor, y.tensor), np.asarray(WHOLE[operation](x.array, y.array)), None)
 
-    def of_floats(self, x: Value, y: Value) -> Value | None:
-        operation = self.choose([Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE, Binary.MAXIMUM, Binary.POWER, Binary.MODULO])
+    def of_floats(self, x: Value, y: Value, operation: Binary | None = None) -> Value | None:
+        if operation is None:
+            operation = self.choose(
+                [Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE, Binary.MAXIMUM, Binary.POWER, Binary.MODULO]
+            )
         a, b, ea, eb = x.array, y.array, x.bound, y.bound
         wide, unit = (a.astype(np.float64), b.astype(np.float64)), eps(a.dtype)
         made = binary(operation, x.tensor, y.tensor)
@@ -297,9 +301,27 @@ class Maker:
         x = self.pick()
         if x is None:
             return None
-        operation = self.choose(Reduce)
         axes = tuple(int(axis) for axis in range(x.array.ndim) if self.rng.random() < 0.5)
-        keepdims = bool(self.rng.random() < 0.3)
+        return self.reduced(x, self.choose(Reduce), axes, bool(self.rng.random() < 0.3))
+
+    def reduce_again(self) -> Value | None:
+        """A reduction of numbers less another reduction of them over the same axes, as a variance and a softmax have it."""
+        x = self.pick("f")
+        if x is None or not x.array.ndim:
+            return None
+        axes = tuple(int(axis) for axis in range(x.array.ndim) if self.rng.random() < 0.5) or (int(self.rng.integers(x.array.ndim)),)
+        first = self.reduced(x, self.choose([Reduce.SUM, Reduce.MAX, Reduce.MIN]), axes, True)
+        if first is None or self._is_wild(first):
+            return None
+        apart = self.of_floats(x, first, Binary.SUBTRACT)
+        return (
+            None
+            if apart is None
+            else self.reduced(apart, self.choose([Reduce.SUM, Reduce.MAX, Reduce.MIN]), axes, bool(self.rng.random() < 0.5))
+        )
+
+    def reduced(self, x: Value, operation: Reduce, axes: tuple[int, ...], keepdims: bool) -> Value | None:
+        """One reduction of ``x``."""
         if operation in (Reduce.MAX, Reduce.MIN):
             if 0 in [x.array.shape[axis] for axis in axes]:
                 return None

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graph_rows import check_gradient
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.differences import check_gradients, kinds_of, values
 from typednn.errors import ArgumentError, DTypeError, ShapeError
-from typednn.graph.attention import attention, join_heads, split_heads
+from typednn.graph.attention import attention, join_heads, rope, split_heads
 from typednn.graph.kinds import Kind
 from typednn.graph.tensor import tensor
 from typednn.graph.whole import decomposed
@@ -105,3 +106,17 @@ def test_made_of_the_twelve_kinds() -> None:
 def test_refusals(call: Any, error: Any, mode: Any) -> None:
     with mode(), pytest.raises(error):
         call(tensor(np.ones((1, 2, 1, 2))))
+
+
+def test_rope_turns_pairs_by_their_place() -> None:
+    """X-A15: each pair is a complex number times exp(i·angle); the product of two depends on their distance alone."""
+    x = np.random.default_rng(0).standard_normal((2, 5, 3, 8))
+    angles = np.arange(4, 9)[:, None, None] * 100.0 ** (-2 * np.arange(4) / 8)
+    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angles)
+    want = np.stack([turned.real, turned.imag], -1).reshape(x.shape)
+    np.testing.assert_allclose(rope(tensor(x), base=100.0, first=4).numpy(), want, rtol=1e-12, atol=1e-12)
+    check_gradient(rope, [x[:1, :2, :2, :4]], 0)
+    with pytest.raises(ShapeError, match=r"rope.*even"):
+        rope(tensor(x[..., :7]))
+    with pytest.raises(ArgumentError, match=r"rope.*base"):
+        rope(tensor(x), base=0.0)

@@ -1,6 +1,7 @@
 """What the bits of TYPEDNN_DEBUG print."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 from typednn.debugging import Debug, debug
 from typednn.engines import available, using
 from typednn.errors import ArgumentError, StateError
+from typednn.graph import exp, log, maximum, where
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import CODES, Kind
 from typednn.graph.tensor import tensor
@@ -84,7 +86,29 @@ def test_a_bit_checks_each_new_node(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, Debug.CHECKS) == ""
 
 
-@pytest.mark.parametrize("mask", [-1, 128])
+MAKES_NAN = {
+    "log of -2.0, the first at (1, 2) of 1": lambda x: (log(x) * 2.0).sum(),
+    "divide of 0.0 and 0.0, the first at (0, 1) of 1": lambda x: exp((x - 2.0) / (x - 2.0)),
+    "sum of (2, 3), the first at () of 1": lambda x: ((x - 3.0) / tensor(np.zeros((2, 3)))).sum(),
+}
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast"])
+@pytest.mark.parametrize("said", MAKES_NAN)
+def test_a_bit_finds_the_operation_that_makes_nan(said: str, engine: str) -> None:
+    """Z-T7, X-A6: bit 128 names the operation that makes NaN of numbers, and the first place; NaN that was given is none it made."""
+    x = np.array([[1.0, 2.0, 4.0], [3.5, 5.0, -2.0]])
+    with using(engine), debug(Debug.NAN):
+        with pytest.raises(StateError, match=re.escape(said)):
+            MAKES_NAN[said](tensor(x)).realize()
+        given = tensor(np.array([1.0, np.nan]))
+        assert np.isnan((given * 2.0).sum().numpy())
+        assert maximum(log(where(given > 0, given, 1.0)), 0.0).sum().item() == 0
+    with using(engine):
+        assert np.isnan(log(tensor(x)).numpy()).sum() == 1
+
+
+@pytest.mark.parametrize("mask", [-1, 256])
 def test_other_masks_are_refused(mask: int) -> None:
     """X-A6: a mask that is no sum of bits is an error that names the bits."""
     with pytest.raises(ArgumentError, match="8 PROGRAM"), debug(mask):

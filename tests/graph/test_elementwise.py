@@ -116,7 +116,8 @@ BINARY = [
     Row("add", ops.add, np.add, inputs=2, dtypes="fiu"),
     Row("subtract", ops.subtract, np.subtract, inputs=2, dtypes="fiu"),
     Row("multiply", ops.multiply, np.multiply, inputs=2, dtypes="fiu"),
-    Row("divide", ops.divide, lambda x, y: x / y if x.dtype.kind == "f" else x // y, (-3, 0.6), 3, inputs=2, dtypes="fiu"),
+    Row("divide", ops.divide, np.divide, (-3, 0.6), 3, inputs=2),
+    Row("floor_divide", ops.floor_divide, np.floor_divide, (-3, 0.6), 3, inputs=2, dtypes="fiu", smooth=False),
     Row("power", ops.power, np.power, (0.1, 0), (3, 2), inputs=2, dtypes="fiu", special=False),
     Row("mod", ops.mod, np.mod, (0.4, 0.6), (0.5, 3), inputs=2, dtypes="fiu"),
     Row("maximum", ops.maximum, np.maximum, inputs=2, dtypes="fiub"),
@@ -365,6 +366,8 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("a choice of dtypes", lambda: ops.where(mask, x32, whole), DTypeError, "where.*float32 and int64"),
     ("a choice of shapes", lambda: ops.where(mask, x32, tensor(np.ones(2, np.float32))), ShapeError, "where"),
     ("a fraction of integers", lambda: ops.clip(whole, 0.5, 2), DTypeError, "0.5"),
+    ("integers over floats", lambda: whole / x32, DTypeError, "divide.*int64 and float32"),
+    ("numbers over numbers", lambda: ops.divide(1, 2), ArgumentError, "divide.*tensor"),
     ("a negative power", lambda: ops.power(whole, -1), ArgumentError, "power.*from 0"),
     ("a mask of floats", lambda: ops.masked_fill(x32, x32, 0), DTypeError, "booleans"),
     ("a list as a mask", lambda: ops.masked_fill(x32, [True], 0), ArgumentError, "masked_fill.*list"),  # type: ignore[arg-type]
@@ -381,3 +384,42 @@ def test_refusals_say_what_is_wrong(make: Callable[[], Any], error: type[Typednn
     """X-A14: one clear error when the node is made."""
     with pytest.raises(error, match=f"(?s){said}"):
         make()
+
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "x / y": lambda x, y: x / y,
+    "x // y": lambda x, y: x // y,
+    "x % y": lambda x, y: x % y,
+    "x / 2": lambda x, _: x / 2,
+    "x / 2.5": lambda x, _: x / 2.5,
+    "7 / y": lambda _, y: 7 / y,
+    "x // 3": lambda x, _: x // 3,
+    "7 // y": lambda _, y: 7 // y,
+    "7 % y": lambda _, y: 7 % y,
+}
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *UNSIGNED])
+def test_integers_are_divided_as_numpy_divides_them(dtype: Any) -> None:
+    """X-A13, X-A14: `/` of integers is a float64, ∞ where the divisor is 0; `//` and `%` round down, and are 0 there."""
+    x, y = np.arange(-4, 5).astype(dtype), np.array([3, -2, 0, 1, 2, -1, 0, 5, -3]).astype(dtype)
+    for name, function in ARITHMETIC.items():
+        with np.errstate(all="ignore"):
+            want = function(x, y)
+        got = function(tensor(x), tensor(y)).numpy()
+        assert got.dtype == want.dtype, name
+        np.testing.assert_array_equal(got, want, name)
+    np.testing.assert_array_equal(ops.divide(tensor(x), y).numpy(), (tensor(x) / tensor(y)).numpy())
+    assert tensor(np.array([1, 2, 4, 3], dtype)).mean().item() == 2.5
+
+
+def test_floats_are_divided_to_whole_numbers() -> None:
+    """X-A14: NumPy's values of every pair of special numbers, and of many quotients."""
+    special = np.array([0.0, -0.0, 1, -1, 2.5, -2.5, 7, -7, 0.3, 0.1, 1e20, -1e-20, np.inf, -np.inf, np.nan])
+    pairs = [np.meshgrid(special, special), np.random.default_rng(0).normal(size=(2, 5000)) * [[100], [1]]]
+    for x, y in pairs:
+        for dtype in FLOATS:
+            with np.errstate(all="ignore"):
+                a, b = x.astype(dtype), y.astype(dtype)
+                want = a // b
+            np.testing.assert_array_equal((tensor(a) // tensor(b)).numpy(), want)

@@ -1,11 +1,13 @@
 """What becomes one kernel: counted on the programs of well-known functions, and on a few that can't be one."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from typednn.graph.grouping import Alone, Group, described, grouped, split_reductions
+from typednn import graph as ops
+from typednn.graph.grouping import MOST_WORK, Alone, Group, described, grouped, operands, split_reductions, work
 from typednn.graph.kinds import Binary, Kind, Unary
 from typednn.graph.program import PRODUCT, Program, optimised, traced
 from typednn.graph.tape import Tape
@@ -174,3 +176,73 @@ def test_groups_that_need_each_other_stay_apart() -> None:
             done |= {place for place, _ in step.outputs}
     assert len(done) == 4
     assert len(kernels) > 2
+
+
+def deviations(x: AnyTensor) -> AnyTensor:
+    return ops.var(x, 0) + ops.std(x, 0)
+
+
+def by_numbers(function: Callable[[AnyTensor], AnyTensor], *shape: int) -> list[AnyTensor]:
+    """The sum of squares of ``function`` and its derivative."""
+    with Tape() as tape:
+        x = drawn(*shape)
+        y = (function(x) ** 2).sum()
+        (dx,) = tape.gradient(y, [x], zeros=True)
+    return [y, dx]
+
+
+OVER_ROWS: dict[str, Callable[[AnyTensor], AnyTensor]] = {
+    "softmax": lambda x: ops.softmax(x, 0),
+    "log_softmax": lambda x: ops.log_softmax(x, 0),
+    "logsumexp": lambda x: ops.logsumexp(x, 0),
+    "deviations": deviations,
+    "batch_norm": ops.batch_norm,
+    "the largest": lambda x: ops.max(x, 0),
+    "the middle axis": lambda x: ops.softmax(x.reshape(2, 3, 4), 1),
+}
+
+
+@pytest.mark.parametrize("name", OVER_ROWS)
+def test_sums_over_rows_do_not_read_each_other(name: str) -> None:
+    """X-A7: a sum over rows is known after the last row, so that a sum that reads it is of another kernel."""
+    kernels, _ = steps_of(OVER_ROWS[name](drawn(6, 4)), *by_numbers(OVER_ROWS[name], 6, 4))
+    columns = [each.description for each in kernels if each.description.kind == "columns"]
+    assert columns
+    for how in columns:
+        inner = {operand for node in how.nodes for operand in operands(node)}
+        assert not [node for node in inner if how.nodes[node][0] == "reduce"]
+
+
+def repeated(function: Callable[[AnyTensor, AnyTensor], AnyTensor], times: int) -> Callable[[AnyTensor], AnyTensor]:
+    def whole(x: AnyTensor) -> AnyTensor:
+        y = x
+        for place in range(times):
+            y = function(y, x * (1.0 + place))
+        return y
+
+    return whole
+
+
+# What grows: sums of shifted arrays read each of n places; a long chain is long; a function of a function writes its argument down again.
+LARGE: dict[str, tuple[Callable[[AnyTensor], AnyTensor], tuple[int, ...]]] = {
+    "cumsum": (lambda x: ops.cumsum(x, 1), (8, 17)),
+    "a long cumsum": (lambda x: ops.cumsum(x, 0), (300, 2)),
+    "cumprod": (lambda x: ops.cumprod(x, 1), (4, 17)),
+    "cummax": (lambda x: ops.cummax(x, 0), (17, 3)),
+    "a long chain": (repeated(lambda y, x: y * 0.5 + x, 150), (3, 4)),
+    "a chain of the larger": (repeated(ops.maximum, 30), (3, 4)),
+    "a chain of activations": (repeated(lambda y, x: ops.gelu(y + x), 6), (3, 4)),
+    "a chain of softmax": (repeated(lambda y, x: ops.softmax(y * x), 12), (3, 4)),
+    "a sum of many arrays": (lambda x: ops.sum(ops.stack([drawn(3, 4) * x for _ in range(90)], 0), 0), (3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_no_kernel_is_more_than_the_compiler_can_do(name: str) -> None:
+    """X-A7: a larger expression is cut into several kernels."""
+    function, shape = LARGE[name]
+    kernels, _ = steps_of(*by_numbers(function, *shape))
+    amounts = [sum(map(work, each.description.nodes)) for each in kernels]
+    assert sum(amounts) > MOST_WORK / 2
+    assert max(amounts) <= MOST_WORK
+    assert len(kernels) < 4 + 8 * sum(amounts) / MOST_WORK, "and into no more than it needs"

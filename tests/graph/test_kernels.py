@@ -286,3 +286,21 @@ def test_tables_are_complete() -> None:
     integers = {each for each in Binary if each.name.startswith(("BITWISE", "LEFT", "RIGHT"))}
     assert set(Binary) - set(COMPILED_BINARY) == integers | {Binary.MODULO, Binary.MASKED}
     assert set(COMPILED_BINARY) >= LOGICAL
+
+
+def test_a_function_of_a_function_is_written_once() -> None:
+    """X-A7: the larger of two numbers names one of them five times, and tanh its argument more often: a chain of 24 would be 5²⁴ long."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((3, 40)) for _ in range(24)]
+    larger, inner = tensor(arrays[0]), tensor(arrays[0])
+    for each in arrays[1:]:
+        larger = binary(Binary.MAXIMUM, larger, tensor(each))
+    for each in arrays[1:9]:
+        inner = unary(Unary.TANH, inner + tensor(each))
+    all_by_kernels([larger, inner])
+    realize(larger, inner)
+    want = arrays[0]
+    for each in arrays[1:9]:
+        want = np.tanh(want + each)
+    np.testing.assert_array_equal(larger.numpy(), np.max(arrays, axis=0))
+    np.testing.assert_allclose(inner.numpy(), want, rtol=1e-13, atol=1e-13)

@@ -63,7 +63,7 @@ def _set(g: np.random.Generator, shape: tuple[int, ...]) -> Case:
 
     def function(x: Any) -> Any:
         old = x[index]
-        return ops.set_item(x, index, old / 2 if x.dtype.kind in "iu" else ~old if x.dtype.kind == "b" else old * 2)
+        return ops.set_item(x, index, old // 2 if x.dtype.kind in "iu" else ~old if x.dtype.kind == "b" else old * 2)
 
     return function, reference
 

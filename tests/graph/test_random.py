@@ -19,6 +19,7 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
     "randn": lambda g: ops.randn(g, SIZE),
     "uniform": lambda g: ops.uniform(g, -2.0, 4.0, SIZE, np.float64),
     "randint": lambda g: ops.randint(g, -3, 5, SIZE),
+    "multinomial": lambda g: ops.multinomial(g, np.tile([1.0, 0.0, 3.0], (SIZE[0], 1)), SIZE[1], replacement=True),
 }
 
 
@@ -35,6 +36,7 @@ def test_moments_and_ranges(name: str) -> None:
         "randn": (0, 1, -9, 9),
         "uniform": (1, 3, -2, 4),
         "randint": (0.5, 63 / 12, -3, 4),
+        "multinomial": (1.5, 0.75, 0, 2),
     }[name]
     x = DRAWS[name](G(1)).numpy()
     assert x.shape == SIZE
@@ -81,3 +83,33 @@ def test_refusals_say_what_is_wrong(make: Callable[[], Any], error: type[Typednn
     """X-A15: one clear error."""
     with pytest.raises(error, match=f"(?s){said}"):
         make()
+
+
+def test_places_without_replacement() -> None:
+    """X-A15: no place twice, none without a weight, and pairs as often as their shares say."""
+    weights = np.array([1.0, 2.0, 0.0, 5.0])
+    drawn = ops.multinomial(G(0), np.tile(weights, (20_000, 1)), 2).numpy()
+    assert drawn.dtype == np.int64
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    shares = weights / weights.sum()
+    for first in (0, 1, 3):
+        for second in {0, 1, 3} - {first}:
+            want = shares[first] * shares[second] / (1 - shares[first])
+            got = (drawn == [first, second]).all(1).mean()
+            assert abs(got - want) < 5 * np.sqrt(want / 20_000)
+    assert sorted(ops.multinomial(G(0), ops.tensor(weights), 3).numpy()) == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("weights", "count", "said"),
+    [
+        ([1.0, 0.0], 2, "1 to 1"),
+        ([1.0, -1.0], 1, "from 0 on"),
+        ([0.0, 0.0], 1, "not all 0"),
+        ([[[1.0]]], 1, "one row"),
+        ([1.0], 0, "from 1"),
+    ],
+)
+def test_weights_that_cannot_be_drawn_from(weights: Any, count: int, said: str) -> None:
+    with pytest.raises(ArgumentError, match=f"multinomial.*{said}"):
+        ops.multinomial(G(0), np.array(weights), count)

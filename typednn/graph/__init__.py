@@ -17,7 +17,7 @@ NumPy doesn't have is named as in PyTorch. ``from typednn.graph import *`` would
 """
 
 from typednn.debugging import Debug, debug
-from typednn.graph.attention import attention, join_heads, split_heads
+from typednn.graph.attention import attention, join_heads, rope, split_heads
 from typednn.graph.custom import Function
 from typednn.graph.dropout import dropout
 from typednn.graph.elementwise import (
@@ -42,6 +42,7 @@ from typednn.graph.elementwise import (
     exp2,
     expm1,
     floor,
+    floor_divide,
     frac,
     gelu,
     greater,
@@ -100,6 +101,8 @@ from typednn.graph.elementwise import (
     where,
 )
 from typednn.graph.embedding import embed
+from typednn.graph.erfinv import erfinv
+from typednn.graph.interpolation import interpolate
 from typednn.graph.losses import (
     bce_with_logits,
     cosine_similarity,
@@ -144,7 +147,7 @@ from typednn.graph.normalisation import batch_norm, group_norm, layer_norm, mome
 from typednn.graph.plot import plot_graph
 from typednn.graph.products import linear, matmul, tensordot
 from typednn.graph.program import without_passes
-from typednn.graph.random import rand, randint, randn, uniform
+from typednn.graph.random import multinomial, rand, randint, randn, uniform
 from typednn.graph.reductions import (
     all,
     any,
@@ -166,6 +169,7 @@ from typednn.graph.reductions import (
 from typednn.graph.region import region
 from typednn.graph.running import Counters, counters
 from typednn.graph.softmax import log_softmax, softmax
+from typednn.graph.sorting import argsort, has_nan, sort
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import (
     AnyTensor,
@@ -221,6 +225,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "attention",
     "avg_pool",
     "batch_norm",
@@ -257,6 +262,7 @@ __all__ = [
     "embed",
     "equal",
     "erf",
+    "erfinv",
     "exp",
     "exp2",
     "expand_dims",
@@ -265,6 +271,7 @@ __all__ = [
     "flatten",
     "flip",
     "floor",
+    "floor_divide",
     "frac",
     "full",
     "gather",
@@ -274,8 +281,10 @@ __all__ = [
     "group_norm",
     "hardsigmoid",
     "hardswish",
+    "has_nan",
     "huber",
     "im2col",
+    "interpolate",
     "isclose",
     "isfinite",
     "isinf",
@@ -314,6 +323,7 @@ __all__ = [
     "moments",
     "moveaxis",
     "mse",
+    "multinomial",
     "multiply",
     "negative",
     "nll",
@@ -342,6 +352,7 @@ __all__ = [
     "rms_norm",
     "roll",
     "rollaxis",
+    "rope",
     "round",
     "rsqrt",
     "running_statistics",
@@ -358,6 +369,7 @@ __all__ = [
     "softmax_cross_entropy",
     "softplus",
     "softsign",
+    "sort",
     "split",
     "split_heads",
     "sqrt",

@@ -13,19 +13,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
 
-from typednn.arguments import divisor
+from typednn.arguments import divisor, number
 from typednn.errors import DTypeError, ShapeError, explain
 from typednn.graph.dropout import dropout as dropped
+from typednn.graph.elementwise import checked
 from typednn.graph.graph import GRAPH, Shape
 from typednn.graph.kinds import Binary, Reduce, Unary
-from typednn.graph.movement import arange
+from typednn.graph.movement import arange, stack
 from typednn.graph.products import matmul
 from typednn.graph.softmax import unrecorded
-from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, constant, permute, reduce, reshape, unary
+from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, cast_to, constant, permute, reduce, reshape, tensor, unary
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import attention as op
 
@@ -120,3 +122,31 @@ class Attention(Whole):
     def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
         q, k, v, *mask, (y, log_sums) = arrays
         return op.backward(next_grad, q, k, v, mask[0] if mask else None, y, log_sums, self.causal, None)
+
+
+def rope(x: Tensor[Any, Any], base: float = 10000.0, first: int = 0) -> AnyTensor:
+    """``x`` (batch, time, heads, features), each pair of features turned by an angle that grows with its place in time.
+
+    y_2i = x_2i·cos a - x_2i+1·sin a       y_2i+1 = x_2i·sin a + x_2i+1·cos a       a = (first + t)·base^(-2i/features)
+
+    The product of a query and a key turned so depends on their distance alone. The layer is ``MultiHeadAttention(rotary=True)``.
+    Source: Su et al., "RoFormer", 2021.
+    """
+    if checked("rope", x, floats=True).ndim != 4 or x.shape[3] % 2:
+        rule = "x is (batch, time, heads, features), an even number of features"
+        raise ShapeError(explain("rope", rule, f"{x.shape}: {GRAPH.expression(x.id)}"))
+    number("rope", "base", base, least=1.0)
+    batch, time, heads, features = x.shape
+    pairs = reshape(x, (batch, time, heads, features // 2, 2))
+    even, odd = pairs[..., 0], pairs[..., 1]
+    cos, sin = (cast_to(tensor(each), x.dtype) for each in _turns(first, time, features, float(base)))
+    return reshape(stack([even * cos - odd * sin, even * sin + odd * cos], axis=4), x.shape)
+
+
+@lru_cache
+def _turns(first: int, time: int, features: int, base: float) -> tuple[Any, Any]:
+    """cos and sin of each place's angles, (time, 1, pairs); the same arrays each time, so that a formula that has them is recorded once."""
+    angles = np.arange(first, first + time)[:, None, None] * base ** (np.arange(features // 2) * (-2.0 / features))
+    cos, sin = np.cos(angles), np.sin(angles)
+    cos.flags.writeable = sin.flags.writeable = False
+    return cos, sin

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from typednn.arrays import namespace
 from typednn.debugging import Debug, is_on, on_change
+from typednn.errors import StateError, explain
 from typednn.graph.graph import GRAPH
+from typednn.graph.kinds import Kind
+from typednn.graph.program import Instruction, name_of
 
 
 def _check_nodes() -> None:
@@ -32,3 +37,22 @@ def statement(kernel: Any) -> str:
         path = Path(folder) / "kernel.stmt"
         toolchain.compile_text(kernel.plan, path, toolchain.host())
         return path.read_text(encoding="utf-8")
+
+
+def refuse_nan(each: Instruction, inputs: Sequence[Any], value: Any) -> None:
+    """A `StateError` where an instruction makes NaN of numbers. NaN that comes from its inputs is no fault of its own."""
+    if isinstance(value, tuple) or value.dtype.kind != "f":
+        return
+    xp: Any = namespace(value)
+    made = xp.isnan(value)
+    by_number = each.kind in (Kind.UNARY, Kind.BINARY, Kind.CAST)
+    for given in inputs:
+        if given.dtype.kind == "f":
+            made = made & ~xp.isnan(given) if by_number else made & (not bool(xp.isnan(given).any()))
+    if not bool(made.any()):
+        return
+    place = tuple(int(axis[0]) for axis in xp.nonzero(made)) if value.ndim else ()
+    of = " and ".join(str(given[place].item()) for given in inputs) if by_number else " and ".join(str(given.shape) for given in inputs)
+    got = f"{name_of(each)} of {of}, the first at {place} of {int(made.sum())} in {value.shape}"
+    cure = "keep its inputs where it is defined, as in log(maximum(x, 1e-30))"
+    raise StateError(explain("realize", "no operation makes NaN of numbers, as TYPEDNN_DEBUG 128 asks", got, cure))

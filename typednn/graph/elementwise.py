@@ -29,7 +29,7 @@ from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Binary, Kind, Unary
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
-from typednn.graph.tensor import AnyTensor, Number, Operand, Tensor, as_tensor, binary, broadcast, constant, unary
+from typednn.graph.tensor import AnyTensor, Number, Operand, Tensor, as_tensor, binary, broadcast, cast_to, constant, divided, unary
 
 # ------------------------------------------------------------------ arguments
 
@@ -180,8 +180,26 @@ def multiply(x: Operand, y: Operand) -> AnyTensor:
 
 
 def divide(x: Operand, y: Operand) -> AnyTensor:
-    """x / y; of integers, the largest integer that is not above it, as no dtype changes unasked."""
-    return binary(Binary.DIVIDE, *_pair("divide", x, y))
+    """x / y; integers are divided in float64, as NumPy does it."""
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        _pair("divide", x, y)  # says what is wrong
+    return divided(x, y)
+
+
+def floor_divide(x: Operand, y: Operand) -> AnyTensor:
+    """The largest whole number that is not above x / y, in the dtype of both; of integers 0 where y is 0. Its derivative is 0."""
+    a, b = _pair("floor_divide", x, y)
+    if not is_floating(a.dtype):
+        return binary(Binary.DIVIDE, a, b)
+    if a.dtype == np.float16:  # as NumPy, which divides them in float32
+        return cast_to(floor_divide(cast_to(a, np.float32), cast_to(b, np.float32)), np.float16)
+    # x less what it exceeds a multiple of y by is a whole number of y, up to rounding.
+    infinite = isinf(b)
+    below = _masked((a < 0.0) != (b < 0.0), _like(a, -1))
+    exact = (a - binary(Binary.MODULO, a, _masked(~infinite, b))) / b
+    quotient = where(infinite & isfinite(a), _masked(a != 0.0, below), round(exact))
+    ratio = a / b
+    return stop_gradient(where(b != 0.0, where(quotient != 0.0, quotient, ratio * 0.0), ratio))  # 0 has the sign of the ratio
 
 
 def power(x: Operand, y: Operand) -> AnyTensor:

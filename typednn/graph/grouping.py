@@ -13,7 +13,8 @@ columns    leading axes, the axis that is reduced, last   reductions over leadin
 
 EXPAND, PERMUTE, PAD, and RESHAPE where it only adds or takes axes of size 1, are index arithmetic. Another RESHAPE is a view of a stored
 array. Axes of size 1 go, and neighbours that every array has side by side are one. What is left names no sizes and no constants: they are
-arguments of the kernel, so that other sizes and learning rates compile nothing.
+arguments of the kernel, so that other sizes and learning rates compile nothing. A kernel has `MOST_WORK` at most: of a larger one, the
+largest part is stored first.
 """
 
 from __future__ import annotations
@@ -38,14 +39,21 @@ UNBOUNDED: Final = -1
 _HERE: Final[Coordinate] = (NO_AXIS, 0, UNBOUNDED)
 _MOST_OUTPUTS: Final = 8
 _MOST_INPUTS: Final = 24
+_MOST_PLACES: Final = 2048  # of the values that one is computed from: with more it is too much for one kernel, whatever they are
+MOST_WORK: Final = 256  # of one kernel, as `work` counts it: the compiler takes seconds for that, and minutes for ten times as much
 LONG: Final = 1 << 16  # columns from which a row is reduced by several threads, where there are few rows
 _FEW_ROWS: Final = 8
 
 _BINARY: Final = (
     COMPARISONS | LOGICAL | {Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE, Binary.POWER, Binary.MAXIMUM, Binary.MASKED}
 )
+_NAMES: Final = tuple(dtype.name for dtype in DTYPES)
 _VIEWS: Final = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE})
 _SLOW: Final = frozenset({Unary.SIN, Unary.COS})
+# Functions that are many operations each.
+COSTLY: Final = frozenset(
+    {Unary.EXP, Unary.EXP2, Unary.LOG, Unary.LOG2, Unary.SIN, Unary.COS, Unary.TANH, Unary.ERF, Unary.LOG1P, Unary.EXPM1}
+)
 
 
 class Description(NamedTuple):
@@ -94,9 +102,13 @@ class _ApartError(Exception):
         self.stored, self.alone = stored, tuple(alone)
 
 
+class _TooMuchError(_ApartError):
+    """It is too much for one kernel: its largest part has to be stored first."""
+
+
 def grouped(program: Program) -> list[Step]:
     """The steps that compute ``program``, in their order. Reductions over separated axes must have been split: see `split_reductions`."""
-    stored, alone = _stored_anyway(program), frozenset[int]()
+    stored, alone = _cut(program, _stored_anyway(program)), frozenset[int]()
     while True:
         try:
             return _ordered(program, _Grouping(program, stored, alone).groups(), stored)
@@ -172,6 +184,41 @@ def _stored_anyway(program: Program) -> frozenset[int]:
     return _with_views(program, frozenset(found))
 
 
+def _cut(program: Program, stored: frozenset[int]) -> frozenset[int]:
+    """``stored``, and so many more values that none is computed from others by more than `MOST_WORK`, each counted once.
+
+    A value that is read at several places is computed at each: what that makes too much, `_Lowered` finds.
+    """
+    found = set(stored)
+    needs: list[int] = []  # of each instruction, what it is computed from by one kernel, as a mask
+    costly = 0
+
+    def seen(place: int) -> int:
+        return 1 << place if place in found else needs[place]
+
+    for place, each in enumerate(program.instructions):
+        if each.kind == Kind.UNARY and each.operation in COSTLY:
+            costly |= 1 << place
+        inputs = [_base(program, given) for given in each.inputs]
+        while True:
+            mask = 0
+            for given in inputs:
+                mask |= seen(given)
+            left = [given for given in inputs if given not in found]
+            if not left or mask.bit_count() + 3 * (mask & costly).bit_count() <= MOST_WORK:
+                break
+            found.add(max(left, key=lambda given: needs[given].bit_count()))
+        needs.append(mask | (0 if each.kind in (Kind.CONST, *_VIEWS) else 1 << place))
+    return stored if len(found) == len(stored) else _with_views(program, frozenset(found))
+
+
+def _base(program: Program, place: int) -> int:
+    """What a chain of views is of."""
+    while program.instructions[place].kind in _VIEWS:
+        (place,) = program.instructions[place].inputs
+    return place
+
+
 def _with_views(program: Program, stored: frozenset[int]) -> frozenset[int]:
     """``stored``, and what its views are of."""
     found = set(stored)
@@ -234,11 +281,20 @@ class _Grouping:
 
     def groups(self) -> list[_Lowered]:
         """All kernels."""
-        drafts = [self._draft(root) for root in self.roots]
+        drafts: list[tuple[_Draft, _Lowered]] = []
+        parts: set[int] = set()
+        for root in self.roots:
+            draft = self._draft(root)
+            try:
+                own = _Lowered(self.program, self.stored, draft)
+                own.group()
+                drafts.append((draft, own))
+            except _TooMuchError as error:
+                parts.update(error.stored)
+        if parts:
+            raise _ApartError(*parts)
         merged: list[tuple[_Draft, _Lowered]] = []
-        for draft in drafts:
-            own = _Lowered(self.program, self.stored, draft)
-            own.group()
+        for draft, own in drafts:
             for number in reversed(range(len(merged))):
                 both = self._together(merged[number][0], draft)
                 others = [each.roots for place, (each, _) in enumerate(merged) if place != number]
@@ -304,6 +360,8 @@ class _Grouping:
             return None
         if len(roots) > _MOST_OUTPUTS or self._lies_between(roots):
             return None
+        if better.kind == "columns" and self._need_each_other(roots):
+            return None
         return _Draft(better.kind, better.space, better.rows, better.reduced, roots)
 
     def _have_an_order(self, groups: list[list[int]]) -> bool:
@@ -321,6 +379,10 @@ class _Grouping:
                 return False
             left = waiting
         return True
+
+    def _need_each_other(self, roots: list[int]) -> bool:
+        """Whether one is computed from another. A sum over rows is known after the last row, so a kernel that reads it comes later."""
+        return any(self.bits[root] >> other & 1 for root in roots for other in roots)
 
     def _lies_between(self, roots: list[int]) -> bool:
         mask, above = 0, 0
@@ -403,7 +465,7 @@ class _Rows:
 
     def _walk(self, place: int, at: Coordinates) -> None:
         waiting = [(place, at)]
-        while waiting:
+        while waiting and len(self._seen) < _MOST_PLACES:
             place, at = waiting.pop()
             each = self.program.instructions[place]
             read = place != self.root and _is_read(self.program, self.stored, place)
@@ -465,6 +527,8 @@ class _Lowered:
         self.visited: set[int] = set()
         self._made: Group | None = None
         self._known: dict[Any, int] = {}
+        self._work = 0
+        self._largest = 0, NO_AXIS  # of the values that are complete and not stored, the work of the largest one, and its place
         self.outputs = [self._node(root, self._at(root), root) for root in draft.roots]
         if len(self.inputs) > _MOST_INPUTS and len(draft.roots) > 1:
             raise _ApartError
@@ -485,30 +549,35 @@ class _Lowered:
         if number is None:
             number = self._known[node] = len(self.nodes)
             self.nodes.append(node)
+            self._work += work(node)
         return number
 
     def _node(self, place: int, at: Coordinates, root: int) -> int:
         """The node for the value of ``place`` at these coordinates. Depth first, without recursion: chains may be long."""
-        waiting: list[tuple[int, Coordinates, bool]] = [(place, at, False)]
+        waiting: list[tuple[int, Coordinates, int]] = [(place, at, NO_AXIS)]
         known = self._known
         while waiting:
-            here, where, entered = waiting.pop()
+            here, where, began = waiting.pop()
             if ("at", here, where) in known:
                 continue
             needed, make = self._parts(here, where, here == root)
             missing = [each for each in needed if ("at", *each) not in known]
-            if missing and not entered:
-                waiting.append((here, where, True))
-                waiting += [(*each, False) for each in reversed(missing)]
+            if missing and began < 0:
+                waiting.append((here, where, self._work))
+                waiting += [(*each, NO_AXIS) for each in reversed(missing)]
                 continue
             known["at", here, where] = make([known["at", *each] for each in needed])
+            if began >= 0 and here not in self.stored and self.program.instructions[here].kind not in _VIEWS:
+                self._largest = max(self._largest, (self._work - began, here))
+            if self._work > MOST_WORK and self._largest[0] > 0:
+                raise _TooMuchError(self._largest[1])
         return known["at", place, at]
 
     def _parts(self, place: int, at: Coordinates, is_root: bool) -> tuple[list[tuple[int, Coordinates]], Make]:
         """What a value needs, and the function that makes its node of their nodes."""
         instructions = self.program.instructions
         each = instructions[place]
-        dtype = DTYPES[each.dtype].name
+        dtype = _NAMES[each.dtype]
         if not is_root and _is_read(self.program, self.stored, place):
             if place in self.draft.roots:
                 if at != self._at(place):
@@ -730,6 +799,13 @@ def _ordered(program: Program, groups: Iterable[_Lowered], stored: frozenset[int
     return steps
 
 
+def work(node: Node) -> int:
+    """What a node costs the compiler, in additions. A number that may lie outside an array is read alone, not with its neighbours."""
+    if node[0] == "read":
+        return 12 if any(bound != UNBOUNDED for _, _, bound in node[2]) else 1
+    return 4 if node[0] == "unary" and node[1] in COSTLY else 1
+
+
 def operands(node: Any) -> list[int]:
     """The nodes that a node reads."""
     kind = node[0]
@@ -750,4 +826,17 @@ def described(group: Group) -> str:
     return "\n".join([*lines, f"  results {' '.join(results)}"])
 
 
-__all__ = ["Alone", "Description", "Group", "PRODUCT", "Step", "compilable", "described", "grouped", "operands", "split_reductions"]
+__all__ = [
+    "Alone",
+    "Description",
+    "Group",
+    "MOST_WORK",
+    "PRODUCT",
+    "Step",
+    "compilable",
+    "described",
+    "grouped",
+    "operands",
+    "split_reductions",
+    "work",
+]

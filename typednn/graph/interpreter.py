@@ -27,6 +27,7 @@ from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
 from typednn.graph.views import View, Windowed
 
 Multiply: TypeAlias = Callable[[Any, Any], Any]  # (n, rows, depth) and (n, depth, columns): n products
+Look: TypeAlias = Callable[[Instruction, Sequence[Any], Any], None]
 
 _BLOCK: Final = 1 << 18  # numbers of windows that are stored at a time
 
@@ -231,8 +232,8 @@ def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
     return computed(each.extra, each.shape, DTYPES[each.dtype], inputs)
 
 
-def interpret(program: Program, arrays: Sequence[Any]) -> list[Any]:
-    """The results of ``program`` for the arrays of its leaves."""
+def interpret(program: Program, arrays: Sequence[Any], look: Look | None = None) -> list[Any]:
+    """The results of ``program`` for the arrays of its leaves. ``look`` sees each instruction, its inputs and what it gives."""
     values: list[Any] = []
     last = _last_uses(program)
     xp: Any = namespace(arrays[0]) if arrays else np
@@ -244,6 +245,8 @@ def interpret(program: Program, arrays: Sequence[Any]) -> list[Any]:
             inputs = [values[given] for given in each.inputs]
             own = namespace(inputs[0]) if inputs and each.kind != Kind.CUSTOM else xp
             values.append(np.asarray(value) if isinstance(value := compute(each, inputs, own), np.generic) else value)
+            if look is not None:
+                look(each, inputs, values[-1])
             for given in last.get(place, ()):
                 values[given] = None
     return [values[place] for place in program.outputs]

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import Any, Final
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
-from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, operands
+from typednn.graph.grouping import COSTLY, NO_AXIS, UNBOUNDED, Description, operands, work
 from typednn.graph.kinds import Binary, Reduce, Unary
 from typednn.kernels.elementwise import PARALLEL_FROM_EXP, constant
 from typednn.kernels.linear_units import gelu
@@ -25,11 +25,10 @@ from typednn.kernels.pointwise import tanh
 _PIECE: Final = 1 << 14  # numbers of a task
 _ROWS: Final = 128  # rows of a piece, where the sum is over rows
 _BLOCK: Final = 1 << 13  # numbers of a piece of a long row
+_FEW_APART: Final = 4  # arrays that are read one number at a time
 _LARGE: Final = 16  # operations that are not repeated
 _LARGEST: Final = 64  # operations of one expression: the compiler's time grows faster than they do
-_COSTLY: Final = frozenset(
-    {Unary.EXP, Unary.EXP2, Unary.LOG, Unary.LOG2, Unary.SIN, Unary.COS, Unary.TANH, Unary.ERF, Unary.LOG1P, Unary.EXPM1}
-)
+_LARGEST_TREE: Final = 2000  # the same, each operation counted as often as it is written down
 
 
 @specialised("graph")
@@ -203,6 +202,16 @@ BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
 }
 
 
+@cache
+def _written(hl: Any, kind: str, operation: Any, dtype: str) -> tuple[int, list[int]]:
+    """How many operations a function of one or two numbers is, and how often each number stands in it."""
+    types = {"float32": hl.Float(32), "float64": hl.Float(64), "bool": hl.Bool(), "int32": hl.Int(32), "int64": hl.Int(64)}
+    table: Any = {"unary": UNARY, "power": _POWERS, "binary": BINARY}[kind]
+    names = ["operand_one", "operand_two"][: 2 if kind == "binary" else 1]
+    text = str(table[operation](hl, *[hl.cast(types[dtype], hl.Param(types[dtype], name)) for name in names]))
+    return text.count("(") + 1, [text.count(name) for name in names]
+
+
 _COMBINE: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
     Reduce.SUM: lambda hl, x, y: x + y,
     Reduce.PROD: lambda hl, x, y: x * y,
@@ -281,21 +290,45 @@ class _Builder:
         return found
 
     def _sizes(self) -> tuple[list[int], set[int]]:
-        """Of each node the operations of its expression, what it shares counted each time; and where expressions end that are too large."""
+        """Of each node the operations of its expression, what it shares counted each time; and where expressions end that are too large.
+
+        Halide walks an expression as a tree: what an operation writes down five times is walked five times, and so on below it.
+        """
         found: list[int] = []
+        trees: list[int] = []
         ends: set[int] = set()
         for number, given in enumerate(self.operands):
+            own, uses = self._written(number)
             size = self._weight(number) + sum(found[each] for each in given)
-            if size > _LARGEST:
+            tree = own + sum(times * trees[each] for times, each in zip(uses, given, strict=True))
+            if size > _LARGEST or tree > _LARGEST_TREE:
                 # A longer one would begin anew here.
                 ends |= {each for each in given if found[each] > 1}
                 size = self._weight(number) + sum(min(found[each], 1) for each in given)
+                tree = own + sum(times * (trees[each] if found[each] <= 1 else 1) for times, each in zip(uses, given, strict=True))
             found.append(size)
+            trees.append(tree)
         return found, ends
+
+    def _written(self, number: int) -> tuple[int, list[int]]:
+        """How many operations a node's own expression has, and how often each operand stands in it."""
+        node, given = self.how.nodes[number], self.operands[number]
+        if node[0] == "reduce" or not given:
+            return 1, [0] * len(given)  # a reduction is no part of an expression: it has a Func
+        if node[0] == "unary" or node[0] == "power" or (node[0] == "binary" and node[1] != Binary.MASKED):
+            return _written(self.hl, node[0], node[1], self._type_of(number))
+        return 1, [1] * len(given)
+
+    def _type_of(self, number: int) -> str:
+        """The dtype of a node's first operand."""
+        node = self.how.nodes[self.operands[number][0]]
+        if node[0] == "read":
+            return str(self.how.arrays[node[1]][0])
+        return "bool" if node[0] in ("true", "false") else str(node[1] if node[0] in ("number", "cast") else node[2])
 
     def _weight(self, number: int) -> int:
         node = self.how.nodes[number]
-        if node[0] == "unary" and node[1] in _COSTLY:
+        if node[0] == "unary" and node[1] in COSTLY:
             return 2 * _LARGE if node[1] == Unary.ERF else _LARGE
         return int(bool(self.operands[number]))
 
@@ -490,7 +523,9 @@ class _Builder:
         total = reduce(lambda x, y: x * y, self.extents)
         last, piece, vector = axes[-1], hl.Var("piece"), hl.Var("vector")
         # Where a vector fits, the last one overlaps the one before.
-        wide = 4 * self.lanes  # several vectors at once hide the time that each operation takes
+        # Several vectors at once hide the time that each operation takes; numbers read one at a time are many instructions as it is.
+        apart = sum(node[0] == "read" and work(node) > 1 for node in self.how.nodes)
+        wide = self.lanes if apart > _FEW_APART else 4 * self.lanes
         several = func.specialize((total >= PARALLEL_FROM_EXP) & (self.extents[-1] >= wide))
         if len(axes) == 1:
             several.split(last, piece, last, _PIECE, inwards)

@@ -219,17 +219,25 @@ def optimised(program: Program) -> Program:
     return program
 
 
-def described(program: Program) -> str:
-    """The program as text, an instruction on each line."""
+def name_of(each: Instruction) -> str:
+    """What an instruction is called: its operation, its function, or its kind."""
     from typednn.graph.kinds import Unary
 
     operations: dict[int, Any] = {Kind.UNARY: Unary, Kind.BINARY: Binary, Kind.REDUCE: Reduce}
+    if each.kind in operations:
+        return str(operations[each.kind](each.operation).name.lower())
+    if each.kind == Kind.CUSTOM:
+        return str(each.extra.name)
+    return "product" if each.kind == PRODUCT else Kind(each.kind).name.lower()
+
+
+def described(program: Program) -> str:
+    """The program as text, an instruction on each line."""
     lines = list[str]()
     for place, each in enumerate(program.instructions):
-        kind = "PRODUCT" if each.kind == PRODUCT else Kind(each.kind).name
-        name = operations[each.kind](each.operation).name if each.kind in operations else kind
+        name = "custom" if each.kind == Kind.CUSTOM else name_of(each)  # whose function is told beside it
         extra = number_of(each.extra[0], each.extra[1], DTYPES[each.dtype]) if each.kind == Kind.CONST else each.extra
         told = "" if extra is None else f" {getattr(extra, 'name', extra)}"
         of = " ".join(f"%{given}" for given in each.inputs)
-        lines.append(f"%{place} = {name.lower()}{told} {of} : {DTYPES[each.dtype]} {each.shape}".replace("  ", " "))
+        lines.append(f"%{place} = {name}{told} {of} : {DTYPES[each.dtype]} {each.shape}".replace("  ", " "))
     return "\n".join([*lines, f"results {' '.join(f'%{place}' for place in program.outputs)}"])

@@ -8,14 +8,14 @@ Any `typednn.random.Rng` will do, such as NumPy's ``Generator``. It draws float6
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from typednn.arrays import is_floating, is_integer, refuse_beyond_memory
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import Shape
-from typednn.graph.tensor import AnyTensor, sizes_of, tensor
+from typednn.graph.tensor import AnyTensor, Tensor, sizes_of, tensor
 from typednn.random import Rng
 
 
@@ -44,6 +44,38 @@ def randint(generator: Rng, low: int, high: int, shape: int | Sequence[int], dty
     if not low < high or not np.iinfo(kind).min <= low <= high - 1 <= np.iinfo(kind).max:
         raise ArgumentError(explain("randint", f"low is below high, both within {kind}", f"{low} and {high}"), "low")
     return tensor((low + np.floor(np.asarray(generator.random(sizes)) * (high - low))).astype(kind))
+
+
+def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = False) -> AnyTensor:
+    """``count`` places of each row of ``weights``, a tensor or an array, each as likely as its weight says; int64, drawn now.
+
+    Weights are from 0 on and need no sum. A place is drawn once, unless ``replacement``. PyTorch's ``multinomial``.
+    """
+    kinds: np.ndarray[Any, Any] = np.asarray(cast("AnyTensor", weights).numpy() if isinstance(weights, Tensor) else weights)
+    if kinds.ndim not in (1, 2) or kinds.dtype.kind not in "iuf" or not kinds.shape[-1]:
+        rule = "weights are numbers, one row or several"
+        raise ArgumentError(explain("multinomial", rule, f"{kinds.dtype} of shape {kinds.shape}"), "weights")
+    shares = kinds.astype(np.float64)
+    _asked("multinomial", generator, shares.shape, np.float64)
+    if not (np.isfinite(shares).all() and (shares >= 0).all() and (shares.sum(-1) > 0).all()):
+        raise ArgumentError(explain("multinomial", "weights are finite, from 0 on, and not all 0", "others"), "weights")
+    least = shares.shape[-1] if replacement else int((shares > 0).sum(-1).min(initial=shares.shape[-1]))
+    written: object = count
+    if isinstance(written, bool) or not isinstance(written, int | np.integer) or count < 1 or (count > least and not replacement):
+        rule = "count is an integer from 1 on" if replacement else f"count is from 1 to {least}, the places with a weight"
+        raise ArgumentError(explain("multinomial", rule, repr(count), "draw with replacement"), "count")
+    if replacement:
+        edges = np.cumsum(shares, -1)
+        drawn = np.asarray(generator.random((*shares.shape[:-1], int(count)))) * edges[..., -1:]
+        found = (drawn[..., None] >= edges[..., None, :]).sum(-1)
+        # Rounding may reach the last edge: the last place with a weight is below it.
+        last = shares.shape[-1] - 1 - np.argmax(shares[..., ::-1] > 0, axis=-1)
+        return tensor(np.minimum(found, last[..., None]).astype(np.int64))
+    # The first of several clocks that ring at random, each as often as its weight says.
+    with np.errstate(divide="ignore"):
+        times = -np.log1p(-np.asarray(generator.random(shares.shape))) / shares
+    times[shares == 0] = np.inf
+    return tensor(np.ascontiguousarray(np.argsort(times, axis=-1, kind="stable")[..., : int(count)]).astype(np.int64))
 
 
 def _asked(where: str, generator: Rng, shape: int | Sequence[int], dtype: Any, floats: bool = True) -> tuple[Shape, np.dtype[Any]]:

@@ -24,7 +24,7 @@ from typednn.engines.dispatch import LIMIT, chosen_engine
 from typednn.engines.locks import Lock
 from typednn.errors import EngineError, OutOfMemory
 from typednn.graph.cuda import cuda_kernel_of
-from typednn.graph.debugging import say, statement
+from typednn.graph.debugging import refuse_nan, say, statement
 from typednn.graph.graph import GRAPH
 from typednn.graph.grouping import Alone, Group, Step, grouped, split_reductions
 from typednn.graph.grouping import described as kernel_text
@@ -100,6 +100,8 @@ def _tell(program: Program, arrays: Sequence[Any], plan: Plan) -> None:
 def plan_of(program: Program, arrays: Sequence[Any]) -> Plan:
     """What computes ``program`` for such ``arrays``."""
     global _made
+    if is_on(Debug.NAN):
+        return lambda arrays: interpret(program, arrays, refuse_nan)
     xp: Any = namespace(arrays[0]) if arrays else np
     engine = _engine(arrays)
     key = program, left_out(), engine, xp

@@ -233,17 +233,30 @@ class Tensor(Generic[R, D]):
     @overload
     def __truediv__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __truediv__(self, other: Any) -> Any:
-        return binary(Binary.DIVIDE, self, other)
+        return divided(self, other)
 
     @overload
     def __rtruediv__(self, other: Number) -> Tensor[R, D]: ...
     @overload
     def __rtruediv__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __rtruediv__(self, other: Any) -> Any:
-        return binary(Binary.DIVIDE, other, self)
+        return divided(other, self)
+
+    def __floordiv__(self, other: Any) -> Tensor[R, D]:
+        from typednn.graph.elementwise import floor_divide
+
+        return floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor[R, D]:
+        from typednn.graph.elementwise import floor_divide
+
+        return floor_divide(other, self)
 
     def __mod__(self, other: Any) -> Tensor[R, D]:
         return binary(Binary.MODULO, self, other)
+
+    def __rmod__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.MODULO, other, self)
 
     def __pow__(self, other: Any) -> Tensor[R, D]:
         if isinstance(other, int) and not isinstance(other, bool) and other in (1, 2, 3):
@@ -396,8 +409,8 @@ class Tensor(Generic[R, D]):
     @overload
     def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]: ...
     def mean(self, axis: Axes = None, keepdims: bool = False) -> Any:
-        """The mean along ``axis``."""
-        total: Tensor[Any, Any] = reduce(Reduce.SUM, self, axis, keepdims)
+        """The mean along ``axis``; of integers in float64."""
+        total: Tensor[Any, Any] = reduce(Reduce.SUM, self if is_floating(self.dtype) else cast_to(self, np.float64), axis, keepdims)
         count = self.size // max(total.size, 1) if total.size else 0
         return total * (1 / count) if count & (count - 1) == 0 and count else total / count
 
@@ -623,6 +636,14 @@ def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
     elif operation in BITWISE and is_floating(graph.dtype(a)):
         raise _wrong_dtype(operation.name.lower(), "integers", x, "cast it to an integer dtype")
     return Tensor(graph.push(Kind.BINARY, operation, code, shape, a, b))
+
+
+def divided(x: Any, y: Any) -> AnyTensor:
+    """x / y; integers are divided in float64, as NumPy does it."""
+    whole = [getattr(getattr(each, "dtype", None), "kind", "") in ("i", "u") for each in (x, y)]
+    if True in whole and all(is_whole or isinstance(each, int | float) for is_whole, each in zip(whole, (x, y), strict=True)):
+        x, y = (cast_to(tensor(each), np.float64) if is_whole else each for is_whole, each in zip(whole, (x, y), strict=True))
+    return binary(Binary.DIVIDE, x, y)
 
 
 def broadcast(where: str, *tensors: AnyTensor) -> list[AnyTensor]:
