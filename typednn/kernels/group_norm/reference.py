@@ -44,7 +44,7 @@ def backward(
     by_normal: Any = next_grad if weight is None else next_grad * weight
     by_normal = by_normal.reshape(normal.shape)
     inner = by_normal - _mean(by_normal) - normal * _mean(by_normal * normal)
-    dx: Array4 = (inner * rate).reshape(x.shape)
+    dx: Array4 = (inner * rate).reshape(x.shape).astype(x.dtype)
     dweight: Array1 = _sum(next_grad * normal.reshape(x.shape))
     return dx, dweight, _sum(next_grad)
 
@@ -55,8 +55,8 @@ def _normal(x: Any, groups: int, eps: float) -> tuple[Any, Any]:
     centred = x - _mean(x)
     xp = namespace(x)
     squares = xp.square(centred, dtype=np.result_type(x.dtype, np.float32))  # float16 ends at 65,504
-    rate = (1 / xp.sqrt(_mean(squares) + eps)).astype(x.dtype)
-    return centred * rate, rate
+    rate = 1 / xp.sqrt(_mean(squares) + eps)  # at least in float32, where 1/√eps does not overflow
+    return (centred * rate).astype(x.dtype), rate
 
 
 def _mean(x: Any) -> Any:

@@ -46,7 +46,7 @@ def backward(
     if centred:
         inner = inner - _mean(by_normal)
     axes = tuple(range(x.ndim - 1))
-    dx: X = inner * rate
+    dx: X = (inner * rate).astype(x.dtype)
     dweight: Array1 = _sum(next_grad * normal, axes)
     return dx, dweight, _sum(next_grad, axes)
 
@@ -57,8 +57,8 @@ def _normal(x: Any, eps: float, centred: bool) -> tuple[Any, Any]:
         x = (x - x.mean(axis=-1, keepdims=True, dtype=np.result_type(x.dtype, np.float64))).astype(x.dtype)  # a large mean costs no digits
     xp = namespace(x)
     squares = xp.square(x, dtype=np.result_type(x.dtype, np.float32))  # float16 ends at 65,504
-    rate = (1 / xp.sqrt(_mean(squares) + eps)).astype(x.dtype)
-    return x * rate, rate
+    rate = 1 / xp.sqrt(_mean(squares) + eps)  # at least in float32, where 1/√eps does not overflow
+    return (x * rate).astype(x.dtype), rate
 
 
 def _mean(x: Any) -> Any:
