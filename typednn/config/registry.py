@@ -68,6 +68,7 @@ LAYERS: Final[dict[str, type[Module | DynLayer]]] = {
     **{kind.__name__: kind for kind in (BasicBlock, Bottleneck, GPT2, GPT2Block)},
     **{kind.__name__: kind for kind in (Chain, ElementwiseChain, PositionwiseChain, Sequential, Stack)},
 }
+BUILT_IN: Final = frozenset(LAYERS)  # all others are registered by users
 OPTIMIZERS: Final[dict[str, type[GradientOptimizer]]] = _public(typednn.optim, GradientOptimizer, GradientOptimizer)
 SCHEDULES: Final[dict[str, type[Any]]] = {
     kind.__name__: kind for kind in (ConstantLR, CosineLR, ExponentialLR, LinearLR, OneCycleLR, PolynomialLR, ReduceLROnPlateau, StepLR)
