@@ -10,6 +10,7 @@ exist.
 import inspect
 import typing
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Self, final
 
 from jaxtyping import Shaped
@@ -21,6 +22,7 @@ from typednn.contracts.protocols import InputGrad, Optimizer
 from typednn.errors import DefinitionError, StackError, explain
 from typednn.module.held import Held
 from typednn.module.module import Module
+from typednn.module.updates import Layouts
 from typednn.shapes import Flow
 
 # An object with one of these answers for its own state.
@@ -56,11 +58,14 @@ class Foreign(Module):
         return gradient
 
     def update(self, optimizer: Optimizer, grad: InputGrad[Any]) -> None:
-        if self.updated or self.held is None:
-            self.inner.update(optimizer, grad)
-        else:
-            self.held.update(optimizer, grad, self.saved)
-            self.updated = True
+        held = self.held
+        layouts = None if held is None else Layouts.of(optimizer, held.arrays_now())
+        with nullcontext() if layouts is None or held is None else layouts.held(self, held.put):
+            if self.updated or held is None:
+                self.inner.update(optimizer, grad)
+            else:
+                held.update(optimizer, grad, self.saved)
+                self.updated = True
 
     def require(self, method: str) -> Callable[..., Any]:
         """The method of ``inner`` of this name, or what answers for it; `DefinitionError` where there is none."""

@@ -187,11 +187,20 @@ class Held:
             module.astype(dtype)
         self._replace(lambda array: array.astype(dtype) if is_floating(array.dtype) and array.dtype != dtype else array)
 
+    def arrays_now(self) -> list[tuple[str, Any]]:
+        """The arrays by name, also where some are unknown."""
+        return [(name, array) for name, (_, array) in self._arrays().items()]
+
+    def put(self, name: str, array: Any) -> None:
+        """Another array in the place of the one of this name."""
+        path = self._arrays()[name][0]
+        setattr(self.owner, path[0], _with(attributes(self.owner)[path[0]], path[1:], array))
+
     def _replace(self, change: Callable[[Any], Any]) -> None:
-        for path, array in self._arrays().values():
+        for name, (_, array) in self._arrays().items():
             new = change(array)
             if new is not array:
-                setattr(self.owner, path[0], _with(attributes(self.owner)[path[0]], path[1:], new))
+                self.put(name, new)
 
     # ------------------------------------------------------------------ what an update steps
 
