@@ -586,7 +586,7 @@ def test_an_optimizer_leaves_the_array_as_it_is(build: Callable[[], Any], does: 
         with pytest.raises(RuntimeError if optimizer.fails else ShapeError) as caught:
             model.update(optimizer, gradient)
         if not optimizer.fails:
-            assert re.match(rf"Careless.step of '(.*\.)?{short}' of .*: an optimizer writes numbers in place", str(caught.value))
+            assert re.match(rf"(layer .*: )?Careless.step of '(.*\.)?{short}' of .*: an optimizer writes numbers in place", str(caught.value))
             assert re.search(got, str(caught.value))
         weights = model.named_parameters()[name]
         assert (weights.shape, weights.dtype, weights.strides, weights.flags.writeable) == ((2, 3), np.float32, (12, 4), True)
