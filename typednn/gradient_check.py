@@ -112,7 +112,9 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     missing = [name for name in parameters if name not in derivatives]
     if missing:
         cure = "name the gradient's field after the array, or declare what is not learnt as Buffer[...]"
-        raise GradcheckError(explain(where, f"gives a derivative by {missing[0]!r}", f"those by {listed(list(derivatives)) or 'none'}", cure))
+        raise GradcheckError(
+            explain(where, f"gives a derivative by {missing[0]!r}", f"those by {listed(list(derivatives)) or 'none'}", cure)
+        )
     by_parameters = [(name, weight, derivatives[name]) for name, weight in parameters.items()]
     return GradcheckReport(layer.label(), [compare(where, *each, loss, eps, tolerance, most, rng) for each in (*by_inputs, *by_parameters)])
 

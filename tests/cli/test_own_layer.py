@@ -116,7 +116,7 @@ def test_it_is_checked_and_counted(at_once: Command, folder: Path) -> None:
     [
         ("self.weight", "self._weight", "Scale: a model counts and saves the arrays in its parts' fields, got an update of an array"),
         (", np.float32)", ")", 'layer "scale": Scale.forward: the result must stay float32, got float64'),
-        ("self.out_features = features", "pass", "layer 1 \"scale\": Scale: a part of a Stack declares out_features"),
+        ("self.out_features = features", "pass", 'layer 1 "scale": Scale: a part of a Stack declares out_features'),
     ],
 )
 def test_what_is_wrong_with_it_is_one_line(at_once: Command, folder: Path, before: str, after: str, said: str) -> None:

@@ -157,7 +157,7 @@ def test_a_registered_class_need_not_be_a_layer(registry: dict[str, type[Module]
     class Quarters(Halves):  # not registered itself
         pass
 
-    with pytest.raises(ArgumentError, match="dumps: every layer's class has a name in configs, got .*Quarters, which has none"):
+    with pytest.raises(ArgumentError, match=r"dumps: every layer's class has a name in configs, got .*Quarters, which has none"):
         dumps(Stack([Quarters(2)], input=(4,)))
 
 

@@ -146,7 +146,9 @@ def test_an_optimizer_and_a_layer_of_ones_own(registry: Any) -> None:
 
     @register("Scale")
     class Scale:
-        def __init__(self, features: int, start: float = 1.0, shape: tuple[int, int] = (1, 1), kind: str = "plain", flag: bool = False) -> None:
+        def __init__(
+            self, features: int, start: float = 1.0, shape: tuple[int, int] = (1, 1), kind: str = "plain", flag: bool = False
+        ) -> None:
             self.out_features = features
             self.weight = np.full(features, start, np.float32)
             self.said = start, shape, kind, flag
@@ -166,7 +168,7 @@ def test_an_optimizer_and_a_layer_of_ones_own(registry: Any) -> None:
     optimizer: Any = config.optimizer()
     assert type(optimizer) is Adam
     assert (optimizer.lr, optimizer.betas, optimizer.settings.decay) == (0.001, (0.8, 0.99), 0.0)
-    assert "type = \"Scale\"\nfeatures = 4\nstart = 1.5\n" in dumps(model, optimizer)
+    assert 'type = "Scale"\nfeatures = 4\nstart = 1.5\n' in dumps(model, optimizer)
     for wrong, place, words in (
         ("Scale", (4, 1), "layer 1: Scale needs features (an integer)"),
         ("Scale,x", (4, 7), 'layer 1: Scale: features must be an integer, got "x"'),

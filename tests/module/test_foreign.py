@@ -712,7 +712,10 @@ def test_what_was_declared_is_assigned_in_the_constructor() -> None:
 
     Forgets.__qualname__ = "Forgets"
 
-    with pytest.raises(DefinitionError, match=r"Forgets\._factor: the constructor assigns an array or a layer, and it stays one, got nothing; write self._factor ="):
+    with pytest.raises(
+        DefinitionError,
+        match=r"Forgets\._factor: the constructor assigns an array or a layer, and it stays one, got nothing; write self._factor =",
+    ):
         between(Forgets()).state_dict()
 
 
@@ -722,7 +725,7 @@ def test_a_gradient_under_another_name_is_told() -> None:
             gradient = super().backward(dy)
             return OtherGrad(gradient.input, gradient.factor)
 
-    with pytest.raises(GradcheckError, match="gives a derivative by '1.factor', got those by .*1.d_factor; name the gradient's field"):
+    with pytest.raises(GradcheckError, match=r"gives a derivative by '1.factor', got those by .*1.d_factor; name the gradient's field"):
         gradcheck(between(Other()), array(5, 4))
 
 

@@ -341,13 +341,13 @@ def test_no_gradient_has_fields_of_two_layers(name: str, mode: str) -> None:
     fields = {field: None if shape is None else array(*shape) for field, shape in SIZES[name].items()}
     kind(**fields)
     hints = gradient_fields(kind, name)
-    for field, value in fields.items():
+    for place, value in fields.items():
         if value is None:
             continue
-        for axis, label in enumerate(array_hints(hints[field])[0].dim_str.split()):
+        for axis, label in enumerate(array_hints(hints[place])[0].dim_str.split()):
             more = list(value.shape)
             more[axis] += 1
-            changed = fields | {field: array(*more)}
+            changed = fields | {place: array(*more)}
             if label in FREE_OF.get(name, FREE):
                 kind(**changed)
                 continue
@@ -360,7 +360,10 @@ def test_no_gradient_has_fields_of_two_layers(name: str, mode: str) -> None:
     [
         (lambda: layers.Conv2dGrad(array(1, 3, 3, 2), array(3, 2, 2, 4), None), "in_channels 2, group_channels 4"),
         (lambda: layers.Conv2dGrad(array(1, 3, 3, 4), array(3, 2, 2, 2), None), "in_channels 4, out_channels 3, group_channels 2"),
-        (lambda: layers.ConvTranspose2dGrad(array(1, 3, 3, 3), array(3, 2, 2, 3), array(6)), "in_channels 3, group_channels 3, out_channels 6"),
+        (
+            lambda: layers.ConvTranspose2dGrad(array(1, 3, 3, 3), array(3, 2, 2, 3), array(6)),
+            "in_channels 3, group_channels 3, out_channels 6",
+        ),
         (lambda: layers.LearnedPositionsGrad(array(1, 6, 2), array(5, 2)), "time 6, max_length 5"),
     ],
 )

@@ -572,7 +572,9 @@ class ByHand(Layer[Array2, Array2, ByHandGrad]):
         self.inner.update(optimizer, grad.inner)
 
 
-@pytest.mark.parametrize("build", [lambda: Linear(3, 2, bias=False), lambda: Input(3) >> Linear(3, 2, bias=False), lambda: Input(3) >> FromNothing(), ByHand])
+@pytest.mark.parametrize(
+    "build", [lambda: Linear(3, 2, bias=False), lambda: Input(3) >> Linear(3, 2, bias=False), lambda: Input(3) >> FromNothing(), ByHand]
+)
 @pytest.mark.parametrize(("does", "got"), CARELESS)
 def test_an_optimizer_leaves_the_array_as_it_is(build: Callable[[], Any], does: Callable[[Any], object], got: str) -> None:
     """Told by the optimizer's and the parameter's name; the model goes on, with the numbers that were written where there is room."""
@@ -586,7 +588,9 @@ def test_an_optimizer_leaves_the_array_as_it_is(build: Callable[[], Any], does: 
         with pytest.raises(RuntimeError if optimizer.fails else ShapeError) as caught:
             model.update(optimizer, gradient)
         if not optimizer.fails:
-            assert re.match(rf"(layer .*: )?Careless.step of '(.*\.)?{short}' of .*: an optimizer writes numbers in place", str(caught.value))
+            assert re.match(
+                rf"(layer .*: )?Careless.step of '(.*\.)?{short}' of .*: an optimizer writes numbers in place", str(caught.value)
+            )
             assert re.search(got, str(caught.value))
         weights = model.named_parameters()[name]
         assert (weights.shape, weights.dtype, weights.strides, weights.flags.writeable) == ((2, 3), np.float32, (12, 4), True)

@@ -102,7 +102,8 @@ def test_neighbours_without_types_need_one_setting(user_python: Path, tmp_path: 
     """No stub of another package arrives: docs/gpu.md has the setting with which a strict program may import CuPy and scikit-learn."""
     program = tmp_path / "neighbours.py"
     program.write_text(
-        "import cupy\nimport sklearn.datasets\nfrom typednn import Array2\nfrom typednn.layers import Linear\nfrom typednn.sklearn import Classifier\n\n\n"
+        "import cupy\nimport sklearn.datasets\nfrom typednn import Array2\nfrom typednn.layers import Linear\n"
+        "from typednn.sklearn import Classifier\n\n\n"
         "def scores(x: cupy.ndarray) -> Array2:\n    return Linear(3, 2).forward(x)\n\n\n"
         "classifier = Classifier()\nclassifier.fit(*sklearn.datasets.load_iris(return_X_y=True))\n"
     )

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from json.decoder import JSONDecodeError, scanstring
+from json.decoder import JSONDecodeError
 from typing import Any, Final, NoReturn
 
 from typednn.config.source import DEEPEST, Item, Place, Source
@@ -11,6 +11,7 @@ from typednn.config.source import DEEPEST, Item, Place, Source
 _SPACE = re.compile(r"[ \t\r\n]*")
 _WORD = re.compile(r"[-+.\w]+")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_DECODER: Final = json.JSONDecoder()
 _WORDS: Final = {"true": True, "false": False}
 
 
@@ -76,11 +77,11 @@ class _Reader:
     def string(self) -> str:
         start = self.at
         try:
-            text, self.at = scanstring(self.text, start + 1, True)
+            text, self.at = _DECODER.raw_decode(self.text, start)
         except JSONDecodeError as error:
             self.at = max(start + 1, error.pos)
             self.refuse(error.msg[:1].lower() + error.msg[1:], error.pos)
-        return text
+        return str(text)
 
     def list(self, depth: int) -> Any:
         parts: list[Item] = []

@@ -169,11 +169,9 @@ def registered_name(layer: Module) -> str:
     kind = class_of(layer)
     name = next((name for name, known in LAYERS.items() if known is kind), None)
     if name is None:
-        kind = kind.__qualname__
+        own = kind.__qualname__
         raise ArgumentError(
-            explain(
-                "dumps", "every layer's class has a name in configs", f"{kind}, which has none", f'decorate it with @register("{kind}")'
-            ),
+            explain("dumps", "every layer's class has a name in configs", f"{own}, which has none", f'decorate it with @register("{own}")'),
             "model",
         )
     return name

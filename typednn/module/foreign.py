@@ -74,7 +74,7 @@ class Foreign(Module):
             if callable(function):
                 return function
         if method == "init":  # the constructor has filled it
-            return lambda rng: None
+            return lambda *_: None
         kind = type(self.inner).__qualname__
         rule = f"a model's {method} asks every part"
         raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))

@@ -24,7 +24,18 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
-from typednn.contracts.checks import Facts, array_hints, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
+from typednn.contracts.checks import (
+    Facts,
+    array_hints,
+    check_agreement,
+    check_hint,
+    is_array_hint,
+    is_memorable,
+    is_open,
+    judge,
+    remembered,
+    switch,
+)
 from typednn.contracts.derivatives import ANY_ARRAY, backwards, gradient_fields
 from typednn.errors import ArgumentError, ShapeError, StateError, explain
 from typednn.kernels.pointwise import add, scaled

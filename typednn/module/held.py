@@ -34,7 +34,7 @@ class Held:
     def __init__(self, owner: Any, adopt: Callable[[Any], Any]) -> None:
         self.owner: Any = owner
         self.adopt: Callable[[Any], Any] = adopt
-        kind = type(owner)
+        kind: type[Any] = type(owner)
         try:
             fields = declared_fields(kind)
         except DefinitionError:  # nobody promised that its annotations can be resolved
@@ -65,7 +65,7 @@ class Held:
     def leaves(self) -> Iterator[tuple[str, Path, Any]]:
         """Each array and each layer by its dotted name."""
         for path in self.paths:
-            value = attributes(self.owner).get(path[0], ...)
+            value: Any = attributes(self.owner).get(path[0], ...)
             if value is None and path[0] in self.declared:
                 continue
             for key in path[1:]:
@@ -108,8 +108,8 @@ class Held:
 
     def num_parameters(self) -> int:
         self.stop()
-        own = sum(array.size for path, array in self._arrays().values() if self._is_learnt(path, array))
-        return own + sum(module.num_parameters() for module in self._modules().values())
+        own = sum(int(array.size) for path, array in self._arrays().values() if self._is_learnt(path, array))
+        return own + sum(int(module.num_parameters()) for module in self._modules().values())
 
     def shapes(self) -> list[str]:
         """Each array as it is printed."""
@@ -296,7 +296,7 @@ def _with(value: Any, path: Path, new: Any) -> Any:
         return new
     key, *rest = path
     if isinstance(value, tuple):
-        parts: list[Any] = list(cast("tuple[Any, ...]", value))
+        parts: list[Any] = [*value]
         parts[key] = _with(parts[key], tuple(rest), new)
         return tuple(parts)
     value[key] = _with(value[key], tuple(rest), new)

@@ -222,7 +222,7 @@ def _replaced(grad: Any, path: str, derivative: Any) -> Any:
 
 
 class Layouts:
-    """The parameters before an update, and how each lies in memory: shape, dtype, steps from number to number, whether it can be written."""
+    """The parameters before an update, and how each lies in memory: shape, dtype, strides, and whether it can be written."""
 
     def __init__(self, optimizer: Any, parameters: Iterable[tuple[str, Any]]) -> None:
         self.optimizer: str = type(optimizer).__qualname__
@@ -236,7 +236,7 @@ class Layouts:
 
     @contextmanager
     def held(self, module: Any, put: Callable[[str, Any], object]) -> Generator[None]:
-        """After the block each parameter is as it was before, in an array that ``put`` gets where it must be another one; a `ShapeError`."""
+        """After the block each parameter lies as it did, in an array that ``put`` gets where it is another one; a `ShapeError` if not."""
         try:
             yield
         finally:
