@@ -34,7 +34,7 @@ class Held:
     def __init__(self, owner: Any, adopt: Callable[[Any], Any]) -> None:
         self.owner: Any = owner
         self.adopt: Callable[[Any], Any] = adopt
-        kind: type[Any] = type(owner)
+        kind: Any = owner.__class__
         try:
             fields = declared_fields(kind)
         except DefinitionError:  # nobody promised that its annotations can be resolved
@@ -65,15 +65,20 @@ class Held:
     def leaves(self) -> Iterator[tuple[str, Path, Any]]:
         """Each array and each layer by its dotted name."""
         for path in self.paths:
-            value: Any = attributes(self.owner).get(path[0], ...)
+            value = self._at(path)
             if value is None and path[0] in self.declared:
                 continue
-            for key in path[1:]:
-                value = value[key]
             name = ".".join(map(str, path))
             if not is_array(value):
                 value = self._part(name, value)
             yield name, path, value
+
+    def _at(self, path: Path) -> Any:
+        """What stands there; an ellipsis where the field was never assigned."""
+        inside: Any = {path[0]: ..., **attributes(self.owner)}
+        for key in path:
+            inside = inside[key]
+        return inside
 
     def _part(self, name: str, value: Any) -> Any:
         known = self.parts.get(name)
