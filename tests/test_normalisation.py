@@ -9,7 +9,7 @@ import pytest
 
 from typednn import Input
 from typednn.data import Loader
-from typednn.engines import counting
+from typednn.engines import counting, using
 from typednn.errors import ArgumentError, ShapeError, StackError, StateError
 from typednn.layers import (
     BatchNorm1d,
@@ -252,3 +252,35 @@ def test_a_resumed_training_draws_the_same_masks(tmp_path: Path) -> None:
     assert resumed[3].seed[1] == 16
     for name, array in undisturbed.state_dict().items():
         assert resumed.state_dict()[name].tobytes() == array.tobytes(), name
+
+
+# ---------------------------------------------------------------------------------------------------- eps
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("eps", [1e-5, 1e-12])
+@pytest.mark.parametrize("build", [BatchNorm1d, BatchNorm2d, LayerNorm, RMSNorm, lambda n, eps: GroupNorm(1, n, eps)])
+def test_inputs_without_spread_are_divided_by_eps(build: Any, eps: float, dtype: Any, engine: Any) -> None:
+    """h = 0 and dx = (dy - mean of dy)·weight/√eps, or what the dtype makes of it; never NaN, in training and in eval."""
+    shape = (2, 2, 2, 4) if build is BatchNorm2d or build.__name__ == "<lambda>" else (8, 4)
+    with using(engine):
+        layer = build(4, eps=eps).init(rng()).astype(dtype)
+        x = np.zeros(shape, dtype)
+        np.testing.assert_array_equal(layer.forward(x), np.zeros_like(x))
+        gradient = layer.backward(np.zeros(shape, dtype))
+        for derivative in (gradient.input, *gradient.leaves().values()):
+            np.testing.assert_array_equal(derivative, np.zeros_like(derivative))
+        small = np.full(shape, 1e-3, dtype)
+        expected = 1e-3 / np.sqrt(eps) if build is RMSNorm else 0.0  # dy has no spread either; RMSNorm does not look at it
+        with np.errstate(over="ignore"):
+            expected = np.full(shape, expected).astype(dtype)
+        layer.forward(x)
+        with np.errstate(over="ignore"):
+            found = layer.backward(small).input
+        rounding = float(np.finfo(dtype).eps)
+        np.testing.assert_allclose(found, expected, rtol=4 * rounding, atol=rounding * 1e-3 / np.sqrt(eps))
+        if hasattr(layer, "running_var"):
+            layer.running_var = np.zeros(4, dtype)
+            layer.running_mean = np.zeros(4, dtype)
+        np.testing.assert_array_equal(layer.eval().forward(x), np.zeros_like(x))

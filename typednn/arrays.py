@@ -168,6 +168,11 @@ def out_of_memory(where: str, what: str, needed: int | None, owner: object) -> O
     return OutOfMemory(explain(where, "its arrays must fit into memory", f"{what}{needs}", cure), owner)
 
 
+def widened(array: Any) -> Any:
+    """``array`` at least in float32: one of float16 is converted. None stays None."""
+    return array if array is None or array.dtype != np.float16 else array.astype(np.float32)
+
+
 def is_floating(dtype: np.dtype[Any]) -> bool:
     """Whether ``dtype`` holds floats; bfloat16 is one, which ml_dtypes registers with the kind "V". All of typednn asks this here."""
     return dtype.kind == "f" or (dtype.kind == "V" and dtype.name == "bfloat16")

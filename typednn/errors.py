@@ -253,6 +253,11 @@ def listed(parts: Sequence[str], separator: str = ", ", most: int = 12) -> str:
     return separator.join(parts if more <= 0 else [*parts[:most], f"and {more} more"])
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 parameter``, ``2,048 parameters``: a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     r"""``text`` with lone surrogates, which names that are not UTF-8 contain, written as ``\udcff``: every terminal and file takes it."""
     return text.encode("utf-8", "backslashreplace").decode()

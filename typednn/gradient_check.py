@@ -23,7 +23,7 @@ from typednn.arguments import integer, number
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.engines import using
-from typednn.errors import ArgumentError, TypednnError, explain
+from typednn.errors import ArgumentError, TypednnError, explain, listed
 from typednn.module.module import Module
 from typednn.module.state import Stateful
 
@@ -107,8 +107,15 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
             explain("gradcheck", rule, "two different results", "draw from a generator that the layer holds in a field"), "layer"
         )
     derivatives = model.named_gradients(gradient)
-    by_parameters = [(name, weight, derivatives[name]) for name, weight in model.named_parameters().items()]
     where = f"{layer.label()}.backward"
+    parameters = model.named_parameters()
+    missing = [name for name in parameters if name not in derivatives]
+    if missing:
+        cure = "name the gradient's field after the array, or declare what is not learnt as Buffer[...]"
+        raise GradcheckError(
+            explain(where, f"gives a derivative by {missing[0]!r}", f"those by {listed(list(derivatives)) or 'none'}", cure)
+        )
+    by_parameters = [(name, weight, derivatives[name]) for name, weight in parameters.items()]
     return GradcheckReport(layer.label(), [compare(where, *each, loss, eps, tolerance, most, rng) for each in (*by_inputs, *by_parameters)])
 
 
@@ -117,6 +124,7 @@ def _saved_state(model: Module) -> Callable[[], None]:
     modules = [module for _, module in model.named_modules()]
     # Modules and cells stay who they are; parameters are moved by hand, so only buffers' arrays are put back.
     same = {id(thing): thing for module in modules for thing in (module, *module.__typednn_storage__.cells.values())}
+    same |= {id(array): array for array in model.named_parameters().values()}  # also of parts that keep theirs in fields of their own
     buffers = [cell for *_, cell in model.named_fields("buffer")]
     before = [_attributes(module) for module in modules]
     changing = [{name: value for name, value in own.items() if copy.deepcopy(value, dict(same)) is not value} for own in before]

@@ -19,8 +19,9 @@ from typednn.config import ConfigError, dumps, load, loads, register
 from typednn.config.arguments import constructor, hints_of
 from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError
-from typednn.layers import Linear, Tanh
+from typednn.layers import Linear, Residual, Tanh
 from typednn.shapes import Flow
+from typednn.stack import Stack
 
 ROWS = "format = 1\ninput = [4]\n"
 LINEAR = '[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 3\n'
@@ -121,7 +122,7 @@ def test_imports_register_a_users_layers(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_registered_class_need_not_be_a_layer(registry: dict[str, type[Module]]) -> None:
-    """P-D1: any DynLayer loads; what does not fit is told with line and column, and it cannot be written back."""
+    """P-D1: any DynLayer loads, and is written back; what does not fit is told with line and column."""
 
     @register("Halves")
     class Halves:
@@ -146,8 +147,41 @@ def test_a_registered_class_need_not_be_a_layer(registry: dict[str, type[Module]
             loads(wrong)
     with pytest.raises(ConfigError, match="expects 5 features, gets 2"):
         loads(text.format(2) + '[[layer]]\ntype = "Linear"\nin_features = 5\nout_features = 3\n')
-    with pytest.raises(ArgumentError, match="dumps: every layer knows the arguments it was made with, got Halves, which is no Module"):
-        dumps(model)
+    assert dumps(model) == text.format(2).replace("[[layer]]", "\n[[layer]]")
+    assert dumps(loads(dumps(model)).model()) == dumps(model)
+    inside = "[[layer]]\ntype = 'Residual'\n[[layer.inner]]\ntype = 'Halves'\nout_features = 4\n"
+    assert 'type = "Residual"\n\n[[layer.inner]]\ntype = "Halves"\nout_features = 4\n' in dumps(loads(ROWS + inside).model())
+    made = Stack([Residual(Halves(out_features=4)), Halves(2)], input=(4,))
+    assert dumps(made).count('type = "Halves"\nout_features = ') == 2
+
+    class Quarters(Halves):  # not registered itself
+        pass
+
+    with pytest.raises(ArgumentError, match=r"dumps: every layer's class has a name in configs, got .*Quarters, which has none"):
+        dumps(Stack([Quarters(2)], input=(4,)))
+
+
+def test_an_object_that_remembers_nothing_is_not_written(registry: dict[str, type[Module]]) -> None:
+    class Same:
+        __slots__ = ("out_features",)
+
+        def __init__(self, out_features: int) -> None:
+            self.out_features = out_features
+
+        def forward(self, x: Any) -> Any:
+            return x
+
+        def backward(self, next_grad: Any) -> Any:
+            raise AssertionError
+
+        def update(self, optimizer: Any, grad: Any) -> None:
+            raise AssertionError
+
+    early = Same(4)
+    register("Same")(Same)
+    for same in (early, Same(4)):
+        with pytest.raises(ArgumentError, match="dumps: every layer knows the arguments it was made with, got Same, which is no Module"):
+            dumps(Stack([same], input=(4,)))
 
 
 @pytest.mark.parametrize("key", ["import", "imports", "module", "plugins"])

@@ -1,5 +1,6 @@
 """The paper's own text format: what it means, and what is wrong with one that means nothing."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 
 from tests.support.paper import LENET5
 from typednn import Input
-from typednn.config import ConfigError, loads
+from typednn.config import ConfigError, dumps, loads, register
+from typednn.config.registry import LAYERS
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU, Softmax
-from typednn.optim import SGD
+from typednn.optim import SGD, Adam
 from typednn.random import PCG32
 from typednn.stack import Stack
 
@@ -43,6 +45,15 @@ generator = "pcg32"
 seed = 42
 stream = 6
 """
+
+
+@pytest.fixture
+def registry() -> Iterator[None]:
+    """What a test registers is forgotten after it."""
+    before = dict(LAYERS)
+    yield
+    LAYERS.clear()
+    LAYERS.update(before)
 
 
 def in_code() -> Any:
@@ -128,3 +139,60 @@ def test_the_format_is_told_by_name_or_content() -> None:
         loads("# a comment\n####################\nx = 1\n")
     with pytest.raises(ConfigError, match=r"^<config>:1:1: format is missing"):
         loads("")
+
+
+def test_an_optimizer_and_a_layer_of_ones_own(registry: Any) -> None:
+    """P-D4: by their names, with the constructor's arguments in their order."""
+
+    @register("Scale")
+    class Scale:
+        def __init__(
+            self, features: int, start: float = 1.0, shape: tuple[int, int] = (1, 1), kind: str = "plain", flag: bool = False
+        ) -> None:
+            self.out_features = features
+            self.weight = np.full(features, start, np.float32)
+            self.said = start, shape, kind, flag
+
+        def forward(self, x: Any) -> Any:
+            return x * self.weight
+
+        def backward(self, next_grad: Any) -> Any: ...
+
+        def update(self, optimizer: Any, grad: Any) -> None: ...
+
+    split = "#" * 20
+    text = "\n".join(["5,2,2,1", split, "Flatten", "Scale,4,1.5,2,3,odd,true", "Scale,4", split, "Adam,0.001,0.8,0.99"])
+    config = loads(text)
+    model: Any = config.model()
+    assert [part.inner.said for part in model.parts[1:]] == [(1.5, (2, 3), "odd", True), (1.0, (1, 1), "plain", False)]
+    optimizer: Any = config.optimizer()
+    assert type(optimizer) is Adam
+    assert (optimizer.lr, optimizer.betas, optimizer.settings.decay) == (0.001, (0.8, 0.99), 0.0)
+    assert 'type = "Scale"\nfeatures = 4\nstart = 1.5\n' in dumps(model, optimizer)
+    for wrong, place, words in (
+        ("Scale", (4, 1), "layer 1: Scale needs features (an integer)"),
+        ("Scale,x", (4, 7), 'layer 1: Scale: features must be an integer, got "x"'),
+        ("Scale,4,1.5,2", (4, 13), "layer 1: Scale: shape must be [an integer, an integer]"),
+        ("Scale,4,1.5,2,3,odd,true,7", (4, 26), "layer 1: expects Scale,features,start,shape,kind,flag, got 8 fields"),
+        ("Scal,4", (4, 1), "layer 1: unknown layer 'Scal'; did you mean 'Scale'?"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            loads(text.replace("Scale,4,1.5,2,3,odd,true", wrong))
+        assert words in str(caught.value)
+        assert (caught.value.line, caught.value.column) == place
+    for wrong, words in (
+        ("Adm,0.1", "optimizer: unknown optimizer 'Adm'; did you mean 'Adam'?"),
+        ("Adam,x", "optimizer: Adam: lr must be"),
+        ("Adam,0.1,0.9", "optimizer: Adam: betas must be"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            loads(text.replace("Adam,0.001,0.8,0.99", wrong))
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Lion"])
+def test_every_optimizer(name: str) -> None:
+    """P-D4: its rate is the first field; the decay of the paper is SGD's alone."""
+    optimizer: Any = loads(LENET5.replace("SGD,1.0", f"{name},0.25")).optimizer()
+    assert (type(optimizer).__name__, optimizer.lr) == (name, 0.25)
+    assert optimizer.settings.decay == (1e-7 if name == "SGD" else 0.0)

@@ -252,6 +252,18 @@ def test_what_is_promised_must_be_written() -> None:
         defined(DynLayer, forward=(ROWS, ROWS), backward=(ROWS, RowGrad))()
 
 
+@pytest.mark.parametrize("gives", [RowGrad, InputGrad[Array2]])
+def test_a_dyn_layer_may_write_what_the_protocol_writes(gives: Any, mode: str) -> None:
+    """P-D1: ``grad: Any`` is what its own backward returns, and is held to that."""
+    kind = defined(DynLayer, forward=(ROWS, ROWS), backward=(ROWS, gives), update=(Optimizer, Any, None))
+    kind.update(kind(), SGD(0.1), RowGrad(array(2, 3)))
+    if gives is RowGrad:
+        with pytest.raises(CheckError, match=r"gradient field 'input'"):
+            kind.update(kind(), SGD(0.1), type("Other", (), {"input": array(3)})())
+    with pytest.raises(CheckError, match="optimizer must be an Optimizer"):
+        kind.update(kind(), SGD, RowGrad(array(2, 3)))
+
+
 # ------------------------------------------------------------------ when it is called
 
 

@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import Array2, Chain, Input, Sequential, checking, gradcheck
+from typednn import Array1, Array2, Buffer, Chain, DynLayer, Gradient, Input, Optimizer, Parameter, Sequential, checking, gradcheck
 from typednn.data import Loader
-from typednn.errors import ArgumentError, CheckError, DefinitionError, DTypeError, ShapeError, StackError, TypednnError
+from typednn.errors import (
+    ArgumentError,
+    CheckError,
+    DefinitionError,
+    DTypeError,
+    ShapeError,
+    StackError,
+    StateDictError,
+    TypednnError,
+)
+from typednn.gradient_check import GradcheckError
 from typednn.layers import Linear, PReLU, ReLU
 from typednn.losses import MSE
 from typednn.module.foreign import Foreign
@@ -60,6 +70,9 @@ class Times:
     def update(self, optimizer: Any, grad: Any) -> None:
         self.steps += 1
         optimizer.step(self.factor, grad.factor)
+
+
+Plain = Times
 
 
 class Keeper(Times):
@@ -264,7 +277,6 @@ def test_its_own_update_is_called_in_a_chain() -> None:
         ("num_parameters", lambda model: model.num_parameters()),
         ("named_parameters", lambda model: model.parameters()),
         ("named_parameters", lambda model: model.parameter_shapes()),
-        ("init", lambda model: model.init(rng())),
         ("to", lambda model: model.to("cpu")),
         ("astype", lambda model: model.astype(np.float64)),
         ("shared", lambda model: model.shared()),
@@ -272,6 +284,12 @@ def test_its_own_update_is_called_in_a_chain() -> None:
     ],
 )
 def test_a_missing_method_is_named_before_anything_changes(method: str, asked: Any) -> None:
+    """An object that answers one question about its state answers the others too."""
+
+    class Times(Plain):
+        def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+    Times.__qualname__ = "Times"
     model = between(Times())
     before = {name: getattr(part, name).copy() for part in (model[0], model[3]) for name in ("weight", "bias")}
     with pytest.raises(DefinitionError) as caught:
@@ -324,12 +342,21 @@ def test_loading_is_all_or_nothing() -> None:
 
 def test_a_model_with_a_foreign_part_prints() -> None:
     assert str(between(Times())).splitlines()[2:] == [
-        "  1  Times                                    ?",
+        "  1  Times         factor (1,)                1",
         "  2  ReLU()",
         "  3  Linear(3, 2)  weight (2, 3), bias (2,)   8",
-        "23 parameters, and those of 1 foreign parts",
+        "24 parameters",
     ]
     assert str(between(Keeper())).splitlines()[-1] == "24 parameters"
+
+    class Silent(Times):
+        def state_dict(self) -> dict[str, Any]:
+            return {}
+
+    assert str(between(Silent())).splitlines()[2].split() == ["1", "Silent", "?"]
+    assert str(between(Silent())).splitlines()[-1] == "23 parameters, and those of 1 foreign part"
+    assert str(Input(4) >> Silent() >> Silent()).splitlines()[-1] == "0 parameters, and those of 2 foreign parts"
+    assert str(Input(4) >> Times()).splitlines()[-1] == "1 parameter"
     assert repr(between(Times())) == "Input(4) >> Linear(4, 3) >> Times >> ReLU() >> Linear(3, 2)"
 
 
@@ -406,10 +433,316 @@ def test_fit_enforces_it_and_names_what_is_missing() -> None:
 
 
 def test_fit_with_a_run_needs_what_saving_needs_before_the_first_step(tmp_path: Path) -> None:
-    times = Times()
+    class Silent(Times):
+        def num_parameters(self) -> int:
+            return 1
+
+    times = Silent()
     with (
         Run.create(tmp_path / "run", "") as run,
-        pytest.raises(DefinitionError, match="Times: a model's state_dict asks every part, got no method 'state_dict'"),
+        pytest.raises(DefinitionError, match="Silent: a model's state_dict asks every part, got no method 'state_dict'"),
     ):
         fit(times, MSE(), SGD(0.1), loader(), epochs=1, progress=False, run=run)
     assert times.steps == 0
+
+
+# ------------------------------------------------------------------ arrays that are found in its fields
+
+
+@dataclass(frozen=True)
+class AnyGrad:
+    """Of whatever fields: a gradient that derives from nothing."""
+
+    input: Any
+    factor: Any = None
+    factors: Any = None
+    linear: Any = None
+    times: Any = None
+
+
+class InLists(Times):
+    """Its factors in a list, a tuple and a dict."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.factor
+        two = np.full(1, 2.0, np.float32)
+        self.factors: Any = [two, (two + 1, {"last": two + 2})]
+
+    def forward(self, numbers: Any) -> Any:
+        self.numbers = numbers
+        first, (second, last) = self.factors
+        return numbers * (first + second * last["last"])
+
+    def backward(self, dy: Any) -> Any:
+        first, (second, last) = self.factors
+        by = (dy * self.numbers).sum().reshape(1)
+        return AnyGrad(dy * (first + second * last["last"]), factors=[by, (by * last["last"], {"last": by * second})])
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        optimizer.step(self.factors[0], grad.factors[0])
+        optimizer.step(self.factors[1][0], grad.factors[1][0])
+        optimizer.step(self.factors[1][1]["last"], grad.factors[1][1]["last"])
+
+
+class OfParts(Times):
+    """A layer of typednn in a private field, and another object."""
+
+    def __init__(self) -> None:
+        self._linear = Linear(3, 3, rng=rng())
+        self.times = Times()
+
+    def forward(self, numbers: Any) -> Any:
+        return self.times.forward(self._linear.forward(numbers))
+
+    def backward(self, dy: Any) -> Any:
+        times = self.times.backward(dy)
+        linear = self._linear.backward(times.input)
+        return OfPartsGrad(linear.input, linear, times)
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        self._linear.update(optimizer, grad._linear)
+        self.times.update(optimizer, grad.times)
+
+
+@dataclass(frozen=True)
+class OfPartsGrad:
+    input: Any
+    _linear: Any
+    times: Any
+
+
+class Declared(Times):
+    """Says what is learnt and what is not; a plain array beside them is neither."""
+
+    _factor: Parameter[Float[Array1, "1"]]
+    shift: Buffer[Float[Array1, "1"]]
+
+    def __init__(self) -> None:
+        self._factor = np.full(1, 2.0, np.float32)
+        self.shift = np.ones(1, np.float32)
+        self.scratch = np.zeros(7)
+
+    def forward(self, numbers: Any) -> Any:
+        self.numbers = numbers
+        return numbers * self._factor + self.shift
+
+    def backward(self, dy: Any) -> Any:
+        return DeclaredGrad(dy * self._factor, (dy * self.numbers).sum().reshape(1))
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        optimizer.step(self._factor, grad._factor)
+
+
+@dataclass(frozen=True)
+class DeclaredGrad:
+    input: Any
+    _factor: Any
+
+
+@dataclass(frozen=True)
+class SaidGrad(Gradient):
+    input: Float[Array2, "batch features"]
+    factor: Float[Array1, "1"]
+
+
+class Said(DynLayer):
+    """On the Protocol: its gradient's class names what is learnt, so the mask is not; the counter, integers, is not either."""
+
+    def __init__(self) -> None:
+        self.out_features = 3
+        self.mask = np.array([1, 0, 1], np.float32)
+        self.factor = np.full(1, 2.0, np.float32)
+        self.count = np.zeros((), np.int64)
+
+    def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+        self.x = x
+        return x * (self.mask * self.factor)
+
+    def backward(self, next_grad: Float[Array2, "batch features"]) -> SaidGrad:
+        return SaidGrad(next_grad * (self.mask * self.factor), (next_grad * self.x * self.mask).sum().reshape(1))
+
+    def update(self, optimizer: Optimizer, grad: Any) -> None:
+        self.count += 1
+        optimizer.step(self.factor, grad.factor)
+
+
+class Slots(Times):
+    __slots__ = ("factor",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "learnt", "saved", "count"),
+    [
+        (Times, ["factor"], [], 1),
+        (Slots, ["factor"], [], 1),
+        (InLists, ["factors.0", "factors.1.0", "factors.1.1.last"], [], 3),
+        (OfParts, ["times.factor", "_linear.weight", "_linear.bias"], [], 13),
+        (Declared, ["_factor"], ["shift"], 1),
+        (Said, ["factor"], ["mask", "count"], 1),
+    ],
+)
+def test_its_arrays_are_found(kind: Any, learnt: list[str], saved: list[str], count: int) -> None:
+    """P-D1: counted, differentiated, stepped, saved, loaded, converted and moved, without a method for it."""
+    model = between(kind())
+    names = [f"1.{name}" for name in learnt]
+    assert sorted(model.named_parameters()) == sorted(["0.weight", "0.bias", *names, "3.weight", "3.bias"])
+    assert set(model.state_dict()) == {*model.named_parameters(), *(f"1.{name}" for name in saved)}
+    assert model.num_parameters() == 15 + count + 8
+    x = np.random.default_rng(3).standard_normal((5, 4), np.float32)
+    assert {quantity.name for quantity in gradcheck(model, x).quantities} == {"input", *model.named_parameters()}
+    before = {name: value.copy() for name, value in model.state_dict().items()}
+    gradient = model.backward(model.forward(x))
+    derivatives = model.named_gradients(gradient)
+    assert list(derivatives) == list(model.named_parameters())
+    derivatives = {name: value.copy() for name, value in derivatives.items()}
+    model.update(SGD(0.5), gradient)
+    after = {name: value.copy() for name, value in model.state_dict().items()}
+    for name, derivative in derivatives.items():
+        np.testing.assert_allclose(after[name], before[name] - np.float32(0.5) * derivative, rtol=1e-6, atol=1e-6, err_msg=name)
+    twin = between(kind()).init(rng())
+    twin.load_state_dict(after)
+    np.testing.assert_array_equal(twin.forward(x), model.forward(x))
+    model.init(rng())
+    np.testing.assert_array_equal(model.state_dict()[next(iter(names))] == after[next(iter(names))], True)
+    model.to("cpu").astype(np.float64)
+    assert {array.dtype for array in model.parameters()} == {np.dtype(np.float64)}
+    assert model.forward(x.astype(np.float64)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"1.factor": None}, "missing 'factor'"),
+        ({"1.more": array(1)}, "unexpected 'more'"),
+        ({"1.factor": array(2)}, r"'factor' has shape \(2,\), the model \(1,\)"),
+        ({"1.factor": array(1, dtype=np.float64)}, "'factor' is float64, the model float32"),
+        ({"1.factor": "text"}, "'factor' is a str, not an array"),
+    ],
+)
+def test_a_state_that_is_not_its_own_is_refused(change: dict[str, Any], words: str) -> None:
+    model = between(Times())
+    before = {name: value.copy() for name, value in model.state_dict().items()}
+    wrong = {name: value for name, value in ({name: value + 1 for name, value in before.items()} | change).items() if value is not None}
+    with pytest.raises(StateDictError, match=f"Times.load_state_dict: state must belong to this layer, got {words}"):
+        model.load_state_dict(wrong)
+    for name, value in model.state_dict().items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+class Private(Times):
+    def __init__(self) -> None:
+        super().__init__()
+        self._factor = self.factor
+        del self.factor
+
+    def forward(self, numbers: Any) -> Any:
+        self.factor = self._factor
+        result = super().forward(numbers)
+        del self.factor
+        return result
+
+    def backward(self, dy: Any) -> Any:
+        return AnyGrad(dy * self._factor, (dy * self.numbers).sum().reshape(1))
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        self.steps += 1
+        optimizer.step(self._factor, grad.factor)
+
+
+class Late(Times):
+    """Makes its array in the first forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.factor
+
+    def forward(self, numbers: Any) -> Any:
+        self.factor = np.full(1, 2.0, np.float32)
+        return super().forward(numbers)
+
+
+class Number(Times):
+    """Learns a Python number, by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor: Any = 2.0
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        self.steps += 1
+        self.factor -= 0.1 * float(grad.factor[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "got"),
+    [
+        (Private, r"an update of an array of shape \(1,\) in '_factor'"),
+        (Late, r"an update of an array of shape \(1,\) in 'factor'"),
+        (Number, "a derivative by 'factor', and no such array"),
+    ],
+)
+def test_what_cannot_be_found_is_told_before_it_is_lost(kind: Any, got: str, tmp_path: Path) -> None:
+    """A run says so at its first step; without one the model trains, and says so when it is asked for its state."""
+    words = f"{kind.__qualname__}: a model counts and saves the arrays in its parts' fields, got {got}; assign it in the constructor"
+    with Run.create(tmp_path / "run", "") as run, pytest.raises(DefinitionError, match=words):
+        fit(kind(), MSE(), SGD(0.1), loader(), epochs=1, progress=False, run=run)
+    free = kind()
+    fit(free, MSE(), SGD(0.1), loader(), epochs=1, progress=False)
+    assert free.steps == 2
+    model = between(kind())
+    optimizer = SGD(0.1)
+    model.update(optimizer, model.backward(model.forward(array(5, 4))))
+    for asked in (model.state_dict, model.num_parameters, model.parameters, lambda: model.save(tmp_path / "m.safetensors")):
+        with pytest.raises(DefinitionError, match=words):
+            asked()
+    assert "?" in str(model)
+
+
+def test_a_bound_optimizer_says_so_too() -> None:
+    model = between(Private())
+    optimizer = SGD(0.1).bind(model)
+    with pytest.raises(DefinitionError, match="Private: a model counts and saves the arrays"):
+        model.update(optimizer, model.backward(model.forward(array(5, 4))))
+
+
+def test_what_was_declared_is_assigned_in_the_constructor() -> None:
+    class Forgets(Declared):
+        def __init__(self) -> None: ...
+
+    Forgets.__qualname__ = "Forgets"
+
+    with pytest.raises(
+        DefinitionError,
+        match=r"Forgets\._factor: the constructor assigns an array or a layer, and it stays one, got nothing; write self._factor =",
+    ):
+        between(Forgets()).state_dict()
+
+
+def test_a_gradient_under_another_name_is_told() -> None:
+    class Other(Times):
+        def backward(self, dy: Any) -> Any:
+            gradient = super().backward(dy)
+            return OtherGrad(gradient.input, gradient.factor)
+
+    with pytest.raises(GradcheckError, match=r"gives a derivative by '1.factor', got those by .*1.d_factor; name the gradient's field"):
+        gradcheck(between(Other()), array(5, 4))
+
+
+@dataclass(frozen=True)
+class OtherGrad:
+    input: Any
+    d_factor: Any
+
+
+def test_a_run_of_it_resumes(tmp_path: Path) -> None:
+    """Bit for bit as without the stop."""
+
+    def trained(folder: Path, *epochs: int) -> Any:
+        times = Times()
+        for last in epochs:
+            times = Times()
+            fit(times, MSE(), SGD(0.01, momentum=0.9), loader(), epochs=last, progress=False, run=folder)
+        return times.factor
+
+    np.testing.assert_array_equal(trained(tmp_path / "whole", 4), trained(tmp_path / "parts", 2, 4))

@@ -1,5 +1,6 @@
 """A gradient is what its annotations promise from the moment it is constructed, wherever that is; and is not checked twice."""
 
+import dataclasses
 import threading
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
@@ -10,8 +11,10 @@ import strict_array
 from jaxtyping import Float
 from typing_extensions import TypeVar
 
-from typednn import Array1, Array2, Gradient, Input, Kept, Layer, checking
+from typednn import Array1, Array2, Gradient, Input, Kept, Layer, checking, layers
 from typednn.arrays import AnyArray
+from typednn.contracts.checks import array_hints
+from typednn.contracts.derivatives import gradient_fields
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError
 from typednn.layers import Conv2dGrad, Linear, LinearGrad, ReLU
 from typednn.module import gradients
@@ -287,3 +290,83 @@ def test_shared_leaves_are_asked_for_once() -> None:
     gradient.map(np.copy)
     gradient.leaves()
     assert asked == [gradient]
+
+
+# ------------------------------------------------------------------ the fields of one gradient, against each other
+
+
+# Axes of which one field alone knows the size; of some classes others.
+FREE = {"batch", "time", "memory", "height", "width", "kernel_height", "kernel_width", "kernel_size"}
+FREE_OF = {
+    "SequenceLinearGrad": {"in_features"},
+    "LearnedPositionsGrad": {"batch", "max_length"},  # a table may have more rows than are used
+    "MultiHeadAttentionGrad": {"time", "memory"},
+}
+KINDS = {name: kind for name, kind in vars(layers).items() if name.endswith("Grad") and dataclasses.is_dataclass(kind)}
+# Of one field that names axes, or of fields that are other gradients: each is a gradient with checks of its own.
+ALONE = {
+    "AdaptiveAvgPool2dGrad", "AvgPool2dGrad", "ConcatGrad", "Dropout2dGrad", "EmbeddingGrad", "FlattenGrad", "GlobalAvgPool2dGrad",
+    "LastStepGrad", "LogSoftmaxGrad", "MaxPool2dGrad", "Pad2dGrad", "PerPositionGrad", "PReLUGrad", "RMSNormGrad", "RepeatGrad",
+    "ReshapeGrad", "ResidualGrad", "SinusoidalPositionsGrad", "SoftmaxGrad", "UpsampleGrad", "GLUGrad",
+}  # fmt: skip
+SIZES: dict[str, dict[str, tuple[int, ...] | None]] = {
+    "BatchNorm1dGrad": {"weight": (3,), "bias": (3,)},
+    "BatchNorm2dGrad": {"input": (2, 4, 5, 3), "weight": (3,), "bias": (3,)},
+    "Conv1dGrad": {"input": (2, 5, 4), "weight": (6, 3, 2), "bias": (6,)},
+    "Conv2dGrad": {"input": (2, 5, 6, 4), "weight": (6, 3, 1, 2), "bias": (6,)},
+    "ConvTranspose2dGrad": {"input": (2, 5, 6, 4), "weight": (4, 3, 1, 3), "bias": (6,)},
+    "GRUGrad": {"input": (2, 5, 4), "weight_ih": (9, 4), "weight_hh": (9, 3), "bias_ih": (9,), "bias_hh": (9,), "lengths": None},
+    "GroupNormGrad": {"input": (2, 4, 5, 6), "weight": (6,), "bias": (6,)},
+    "LSTMGrad": {"input": (2, 5, 4), "weight_ih": (12, 4), "weight_hh": (12, 3), "bias_ih": (12,), "bias_hh": (12,), "lengths": None},
+    "LayerNormGrad": {"weight": (3,), "bias": (3,)},
+    "LearnedPositionsGrad": {"input": (2, 5, 3), "weight": (5, 3)},
+    "LinearGrad": {"input": (2, 3), "weight": (4, 3), "bias": (4,)},
+    "MultiHeadAttentionGrad": {
+        "input": (2, 5, 4), "memory": (2, 3, 6), "mask": None, "in_proj_weight": None, "q_proj_weight": (4, 4), "k_proj_weight": (4, 6),
+        "v_proj_weight": (4, 6), "in_proj_bias": (12,), "out_proj_weight": (4, 4), "out_proj_bias": (4,),
+    },
+    "RNNGrad": {"input": (2, 5, 4), "weight_ih": (3, 4), "weight_hh": (3, 3), "bias_ih": (3,), "bias_hh": (3,), "lengths": None},
+    "SequenceLinearGrad": {"weight": (4, 3), "bias": (4,)},
+}  # fmt: skip
+
+
+def test_every_gradient_class_is_here() -> None:
+    assert KINDS.keys() == SIZES.keys() | ALONE & KINDS.keys()
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_no_gradient_has_fields_of_two_layers(name: str, mode: str) -> None:
+    """Each axis of each field, made longer by one: refused, unless no other field knows it."""
+    kind: Any = KINDS[name]
+    fields = {field: None if shape is None else array(*shape) for field, shape in SIZES[name].items()}
+    kind(**fields)
+    hints = gradient_fields(kind, name)
+    for place, value in fields.items():
+        if value is None:
+            continue
+        for axis, label in enumerate(array_hints(hints[place])[0].dim_str.split()):
+            more = list(value.shape)
+            more[axis] += 1
+            changed = fields | {place: array(*more)}
+            if label in FREE_OF.get(name, FREE):
+                kind(**changed)
+                continue
+            with pytest.raises(ShapeError):
+                kind(**changed)
+
+
+@pytest.mark.parametrize(
+    ("build", "got"),
+    [
+        (lambda: layers.Conv2dGrad(array(1, 3, 3, 2), array(3, 2, 2, 4), None), "in_channels 2, group_channels 4"),
+        (lambda: layers.Conv2dGrad(array(1, 3, 3, 4), array(3, 2, 2, 2), None), "in_channels 4, out_channels 3, group_channels 2"),
+        (
+            lambda: layers.ConvTranspose2dGrad(array(1, 3, 3, 3), array(3, 2, 2, 3), array(6)),
+            "in_channels 3, group_channels 3, out_channels 6",
+        ),
+        (lambda: layers.LearnedPositionsGrad(array(1, 6, 2), array(5, 2)), "time 6, max_length 5"),
+    ],
+)
+def test_what_does_not_belong_together_is_told_in_sizes(build: Any, got: str) -> None:
+    with pytest.raises(ShapeError, match=f"its fields are of one layer: .*, got {got}$"):
+        build()

@@ -1,5 +1,7 @@
 """Optimizers are driven through each layer's ``update``: every part's own runs, and a shared parameter is stepped once."""
 
+import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +13,7 @@ from jaxtyping import Float
 from typednn import AnyArray, Array2, Gradient, Layer, Optimizer, checking
 from typednn.errors import CheckError, ShapeError, StateError
 from typednn.layer import Elementwise, Input, Sequential
-from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
+from typednn.layers import Linear, LinearGrad, PerPosition, PReLU, ReLU, Residual, Tanh
 from typednn.optim import SGD, Adam, AdamW, Group
 from typednn.stack import Dyn, Stack
 
@@ -479,3 +481,152 @@ def test_step_many_refuses_what_step_refuses(stepped: bool, wrong: Callable[[Any
         optimizer.step_many([(weights, grad)])
     with pytest.raises(CheckError, match=message):
         optimizer.step_many([(weights, wrong(grad))])
+
+
+# ------------------------------------------------------------------ what an optimizer must leave as it is
+
+
+class Careless:
+    """Of a user: steps, and then does something to the array itself."""
+
+    def __init__(self, does: Callable[[Any], object], fails: bool = False) -> None:
+        self.does, self.fails = does, fails
+
+    def step(self, weights: Any, grad: Any) -> None:
+        weights -= 0.1 * grad
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.does(weights)
+        if self.fails:
+            raise RuntimeError("of its own")
+
+
+class Derived(SGD):
+    """On one of typednn's own."""
+
+    does: Callable[[Any], object] | None = None
+
+    def apply(self, state: Any, grad: Any, lr: float) -> None:
+        super().apply(state, grad, lr)
+        Careless(type(self).does or (lambda _: None)).step(state.weights, 0 * grad)
+
+
+def turned(weights: Any) -> None:
+    weights.shape = weights.shape[::-1]
+
+
+CARELESS: list[tuple[Callable[[Any], object], str]] = [
+    (turned, r"got shape \(3, 2\) of float32"),
+    (lambda weights: setattr(weights, "shape", (weights.size,)), r"got shape \(6,\) of float32"),
+    (lambda weights: setattr(weights, "dtype", np.int32), r"got shape \(2, 3\) of int32"),
+    (lambda weights: setattr(weights, "dtype", np.float16), r"got shape \(2, 6\) of float16"),
+    (lambda weights: setattr(weights, "strides", (4, 8)), r"strides \(4, 8\)"),
+    (lambda weights: weights.setflags(write=False), "read-only"),
+]
+
+
+class FromNothing:
+    """A part that derives from nothing."""
+
+    def __init__(self) -> None:
+        self.weight = np.arange(6, dtype=np.float32).reshape(2, 3)
+        self.out_features = 2
+
+    def forward(self, x: Any) -> Any:
+        self.x = x
+        return x @ self.weight.T
+
+    def backward(self, next_grad: Any) -> Any:
+        return FromNothingGrad(next_grad @ self.weight, next_grad.T @ self.x)
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        optimizer.step(self.weight, grad.weight)
+
+
+@dataclass(frozen=True)
+class FromNothingGrad:
+    input: Any
+    weight: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ByHandGrad(Gradient):
+    input: Float[Array2, "batch 3"]
+    inner: LinearGrad
+
+
+class ByHand(Layer[Array2, Array2, ByHandGrad]):
+    """A model whose update is written by hand."""
+
+    def __init__(self) -> None:
+        self.inner: Linear = Linear(3, 2, bias=False)
+
+    def forward(self, x: Float[Array2, "batch 3"]) -> Float[Array2, "batch 2"]:
+        return self.inner.forward(x)
+
+    def backward(self, next_grad: Float[Array2, "batch 2"]) -> ByHandGrad:
+        inner = self.inner.backward(next_grad)
+        return ByHandGrad(inner.input, inner)
+
+    def update(self, optimizer: Optimizer, grad: ByHandGrad) -> None:
+        self.inner.update(optimizer, grad.inner)
+
+
+@pytest.mark.parametrize(
+    "build", [lambda: Linear(3, 2, bias=False), lambda: Input(3) >> Linear(3, 2, bias=False), lambda: Input(3) >> FromNothing(), ByHand]
+)
+@pytest.mark.parametrize(("does", "got"), CARELESS)
+def test_an_optimizer_leaves_the_array_as_it_is(build: Callable[[], Any], does: Callable[[Any], object], got: str) -> None:
+    """Told by the optimizer's and the parameter's name; the model goes on, with the numbers that were written where there is room."""
+    model: Any = build().init(np.random.default_rng(0))
+    x = np.ones((4, 3), np.float32)
+    name, before = next((name, array.copy()) for name, array in model.named_parameters().items())
+    gradient = model.backward(model.forward(x))
+    derivative = model.named_gradients(gradient)[name].copy()
+    short = name.rpartition(".")[2]
+    for optimizer in (Careless(does), Careless(does, fails=True)):
+        with pytest.raises(RuntimeError if optimizer.fails else ShapeError) as caught:
+            model.update(optimizer, gradient)
+        if not optimizer.fails:
+            assert re.match(
+                rf"(layer .*: )?Careless.step of '(.*\.)?{short}' of .*: an optimizer writes numbers in place", str(caught.value)
+            )
+            assert re.search(got, str(caught.value))
+        weights = model.named_parameters()[name]
+        assert (weights.shape, weights.dtype, weights.strides, weights.flags.writeable) == ((2, 3), np.float32, (12, 4), True)
+        before = before - np.float32(0.1) * derivative
+        np.testing.assert_allclose(weights, before, rtol=1e-6)
+        assert model.forward(x).shape == (4, 2)
+    model.update(SGD(0.1), model.backward(model.forward(x)))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (1, 2)])
+def test_an_array_of_other_memory_is_replaced(shape: tuple[int, int]) -> None:
+    """What is left of the numbers is kept, and zeros are put after them."""
+    layer = FromNothing()
+    layer.weight = np.array([[1, 2, 3], [4, 5, 6]], np.float32)  # NumPy resizes only what owns its memory
+    model: Any = Input(3) >> layer
+    x = np.ones((4, 3), np.float32)
+    gradient = model.backward(model.forward(x))
+    with pytest.raises(ShapeError, match=r"Careless.step of 'weight' of FromNothing: .*, got shape \(\d, \d\) of float32"):
+        model.update(Careless(lambda weights: weights.resize(shape, refcheck=False)), gradient)
+    derivative = model.named_gradients(gradient)["0.weight"]
+    left = (np.array([1, 2, 3, 4, 5, 6], np.float32) - np.float32(0.1) * derivative.ravel())[: shape[0] * shape[1]]
+    np.testing.assert_allclose(layer.weight, np.pad(left, (0, 6 - left.size)).reshape(2, 3), rtol=1e-6)
+    model.update(SGD(0.1), model.backward(model.forward(x)))
+
+
+def test_a_class_on_typednns_own_is_looked_at_too() -> None:
+    model: Any = Linear(3, 2, bias=False, rng=np.random.default_rng(0))
+    kind = type("Mine", (Derived,), {"does": staticmethod(turned), "__module__": __name__})
+    x = np.ones((4, 3), np.float32)
+    with pytest.raises(ShapeError, match=r"^Mine.step of 'weight' of Linear\(3, 2, bias=False\): "):
+        model.update(kind(0.1), model.backward(model.forward(x)))
+    assert model.forward(x).shape == (4, 2)
+
+
+def test_what_an_optimizer_may_do_is_not_told() -> None:
+    model: Any = Input(3) >> Linear(3, 2, rng=np.random.default_rng(0))
+    for _ in range(2):
+        model.update(Careless(lambda weights: np.copyto(weights, 1.0)), model.backward(model.forward(np.ones((4, 3), np.float32))))
+    np.testing.assert_array_equal(model.named_parameters()["0.weight"], np.ones((2, 3)))

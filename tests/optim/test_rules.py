@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn import Input
+from typednn.engines import using
 from typednn.errors import ArgumentError
 from typednn.layers import Linear, Tanh
 from typednn.losses import MSE
@@ -291,3 +292,62 @@ def test_a_rate_that_is_set_thaws_nothing() -> None:
     before = model.named_parameters()["body.weight"].copy()
     trained(model, optimizer, 2)
     np.testing.assert_array_equal(model.named_parameters()["body.weight"], before)
+
+
+# ------------------------------------------------------------------ dtypes
+
+
+FAMILIES: list[tuple[Callable[[], GradientOptimizer], float]] = [
+    # Each with its first step for the gradient 0.001: from a state of zeros the spread is the gradient itself.
+    (lambda: SGD(0.1), 1e-4),
+    (lambda: SGD(0.1, momentum=0.9, nesterov=True), 1.9e-4),
+    (lambda: Adam(0.1), 0.1),
+    (lambda: Adam(0.1, amsgrad=True), 0.1),
+    (lambda: AdamW(0.1, weight_decay=0.0), 0.1),
+    (lambda: RMSprop(0.1), 1.0),
+    (lambda: RMSprop(0.1, centered=True, momentum=0.9), 1 / math.sqrt(0.99)),
+    (lambda: Adagrad(0.1), 0.1),
+    (lambda: Adadelta(1.0), 1e-3 * math.sqrt(1e-6 / (1e-7 + 1e-6))),
+    (lambda: Lion(0.1), 0.1),
+]
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(("build", "step"), FAMILIES)
+def test_no_optimizer_divides_by_an_eps_that_is_lost(build: Callable[[], GradientOptimizer], step: float, dtype: Any, engine: Any) -> None:
+    """A zero gradient moves nothing, in any dtype, before and after other gradients; a small one moves by the formula's step."""
+    with using(engine):
+        weights = np.array([1.0, -2.0, 0.0], dtype)
+        optimizer = build()
+        before = weights.copy()
+        for _ in range(3):
+            optimizer.step(weights, np.zeros_like(weights))
+        np.testing.assert_array_equal(weights, before)
+        weights, small = np.array([1.0, -2.0, 0.0], dtype), np.full(3, 0.001, dtype)
+        optimizer = build()
+        optimizer.step(weights, small)
+        np.testing.assert_allclose(before.astype(float) - weights, step, rtol=0.002, atol=2.0 * float(np.finfo(dtype).eps))
+        for _ in range(20):
+            optimizer.step(weights, np.zeros_like(weights))
+        assert np.abs(weights.astype(float) - before).max() < 25 * max(step, 0.001), "what is kept of a gradient fades"
+
+
+def test_what_is_kept_of_float16_is_float32() -> None:
+    """Also when it was loaded, and when the model is converted either way; averages of weights are as the weights."""
+    model = (Input(2) >> Linear(2, 1)).init(np.random.default_rng(0)).astype(np.float16)
+    optimizer = Adam(0.1, ema=0.9).bind(model)
+    x = np.ones((1, 2), np.float16)
+
+    def kinds(optimizer: Adam) -> list[str]:
+        model.update(optimizer, model.backward(model.forward(x.astype(model.dtype))))
+        return [str(array.dtype) for name, array in optimizer.state_dict().items() if name.startswith("0.weight.") and "step" not in name]
+
+    assert kinds(optimizer) == ["float32", "float32", "float16"]
+    again = Adam(0.1, ema=0.9).bind(model)
+    again.load_state_dict(optimizer.state_dict())
+    assert kinds(again) == ["float32", "float32", "float16"]
+    model.astype(np.float64)
+    assert kinds(optimizer) == ["float64"] * 3
+    model.astype(np.float16)
+    assert kinds(optimizer) == ["float32", "float32", "float16"]

@@ -98,6 +98,26 @@ def test_the_plugin_arrives_with_the_wheel(user_python: Path, tmp_path: Path) ->
     _run(user_python, *arguments, "user.py", cwd=PROJECT)
 
 
+def test_neighbours_without_types_need_one_setting(user_python: Path, tmp_path: Path) -> None:
+    """No stub of another package arrives: docs/gpu.md has the setting with which a strict program may import CuPy and scikit-learn."""
+    program = tmp_path / "neighbours.py"
+    program.write_text(
+        "import cupy\nimport sklearn.datasets\nfrom typednn import Array2\nfrom typednn.layers import Linear\n"
+        "from typednn.sklearn import Classifier\n\n\n"
+        "def scores(x: cupy.ndarray) -> Array2:\n    return Linear(3, 2).forward(x)\n\n\n"
+        "classifier = Classifier()\nclassifier.fit(*sklearn.datasets.load_iris(return_X_y=True))\n"
+    )
+    page = (REPOSITORY / "docs" / "gpu.md").read_text()
+    setting = page.partition("<!-- file: cupy-settings.toml -->\n```toml\n")[2].partition("```")[0]
+    settings = tmp_path / "pyproject.toml"
+    arguments = ["-m", "mypy", "--config-file", settings, "--strict", "--cache-dir", tmp_path / "cache", program]
+    settings.write_text("[tool.mypy]\n")
+    told = subprocess.run([user_python, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert {line.partition(": error: ")[0].rpartition(":")[2] for line in told.stdout.splitlines() if " error: " in line} == {"1", "2"}
+    settings.write_text("[tool.mypy]\n" + setting + setting.replace("cupy", "sklearn"))
+    _run(user_python, *arguments, cwd=tmp_path)
+
+
 def test_user_project_runs(user_python: Path) -> None:
     """Without Halide: its absence is told once, and everything runs."""
     told = ("-W", "error", "-W", "ignore:typednn runs its slow reference ops:RuntimeWarning")

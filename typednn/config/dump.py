@@ -4,14 +4,14 @@ import dataclasses
 import inspect
 from typing import Any
 
-from typednn.config.arguments import hints_of, layers_expected
+from typednn.config.arguments import constructor, hints_of, layers_expected
 from typednn.config.model_config import FORMAT
-from typednn.config.registry import AVERAGES, INITIALISERS, OPTIMIZERS, SCHEDULES, registered_name
+from typednn.config.registry import AVERAGES, INITIALISERS, OPTIMIZERS, SCHEDULES, arguments_of, class_of, registered_name
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, FirstChain, Input, Parts
+from typednn.module.foreign import adopted
 from typednn.module.module import Module
-from typednn.module.printing import constructor_arguments
 from typednn.optim import ConstantLR, GradientOptimizer
 from typednn.stack import Stack
 
@@ -28,9 +28,6 @@ def dumps(
     """
     sample = _declared_input(model)
     lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}", *['dtype = "int"'] * (sample.dtype is int)]
-    for _, module in model.named_modules():
-        if type(module).foreign:
-            registered_name(module)
     shared = model.shared_parameters()
     if shared:
         lines += ["shared = [", *(f"    {written(names)}," for names in shared), "]"]
@@ -59,13 +56,13 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
     if name and not name.isdecimal():
         lines.append(f"name = {written(name)}")
     inside: list[str] = []
-    parameters = inspect.signature(type(layer).__init__).parameters
-    hints = hints_of(type(layer).__init__)
-    arguments = constructor_arguments(layer)
+    init = constructor(class_of(layer))
+    parameters, hints, arguments = inspect.signature(init).parameters, hints_of(init), arguments_of(layer)
     if registered_name(layer) == "Stack":  # the input may have been declared by the chain that the stack was built from
         arguments = {"input": _declared_input(layer).sizes, "layers": arguments["layers"]}
     for key, value in arguments.items():
-        many = layers_expected(hints.get(key)) == "many"
+        expected = layers_expected(hints.get(key))
+        many, value = expected == "many", adopted(value) if expected == "one" else value
         if _is_default(value, parameters[key].default) or isinstance(value, Input):  # a chain inside a model declares no input of its own
             continue
         if many or isinstance(value, Module):
@@ -79,7 +76,7 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
 def _inside(layer: Module, value: Any, *, many: bool) -> list[tuple[str, Module]]:
     """The layers of an argument as its tables: those of a collection or of a chain, or the one layer, without its name."""
     if many:
-        return [*layer.children()] if isinstance(layer, Parts) else [("", part) for part in value]
+        return [*layer.children()] if isinstance(layer, Parts) else [("", part) for part in map(adopted, value)]
     if isinstance(value, Chain):
         parts = list(value.children())
         if len(parts) > 1 or not parts[0][0].isdecimal():

@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 from typednn.config.arguments import shortened, suggestion
 from typednn.config.build import AnyModel, build_model, tie_shared
+from typednn.config.json_format import read_json
 from typednn.config.paper_format import is_paper_format, read_paper_format
 from typednn.config.settings import build_optimizer, build_rng
 from typednn.config.source import Item, Place, Source, decoded, read
@@ -83,6 +84,12 @@ class ModelConfig:
             )
         return build_rng(self._source, table)
 
+    @property
+    def init(self) -> dict[str, Any]:
+        """What ``[init]`` says, by key; empty where there is none."""
+        table = self._table("init")
+        return {} if table is None else {key: item.value for key, item in (table.table or {}).items()}
+
     def _table(self, key: str) -> Item | None:
         item = self._tables.get(key)
         if item is not None and item.table is None:
@@ -96,7 +103,8 @@ class ModelConfig:
 def load(path: str | os.PathLike[str], imports: Sequence[str] = ()) -> ModelConfig:
     """The config in a file, checked whole; ``imports`` are modules that register the layers it uses.
 
-    A file ``*.toml`` is TOML. The format of any other is recognised by its first line: TOML, or the paper's own format.
+    A file ``*.toml`` is TOML, a file ``*.json`` JSON with the same keys. The format of any other is recognised by its first line: one of
+    these, or the paper's own format.
     """
     _import(imports)
     return _checked(read(path))
@@ -129,12 +137,15 @@ def _import(modules: Sequence[str]) -> None:
 
 
 def _checked(source: Source, model: AnyModel | None = None) -> ModelConfig:
-    if Path(source.name).suffix.lower() != ".toml" and is_paper_format(source.text):
+    ending = Path(source.name).suffix.lower()
+    if ending not in (".toml", ".json") and is_paper_format(source.text):
         return ModelConfig(source, read_paper_format(source), model)
-    tables = read_toml(source)
+    is_json = ending == ".json" or (ending != ".toml" and source.text.lstrip().startswith("{"))
+    tables = read_json(source) if is_json else read_toml(source)
     version = tables.get("format")
     if version is None:
-        raise source.error(Place(1, 1), f"format is missing; write format = {FORMAT} first")
+        first = f'"format": {FORMAT}' if is_json else f"format = {FORMAT}"
+        raise source.error(Place(1, 1), f"format is missing; write {first} first")
     if type(version.value) is not int or version.value < 1:
         raise source.error(version.place, f"format must be an integer of at least 1, got {shortened(version)}")
     if version.value > FORMAT:

@@ -12,15 +12,20 @@
     ####################
     SGD,1.0                           lr; with the paper's decay of 1e-7 on every parameter (`SGD` itself has none)
 
+A layer of one's own (`typednn.config.register`) is named too, ``Scale,256,1.5``, and another optimizer than SGD, ``Adam,0.001,0.9,0.999``:
+the fields are the constructor's arguments in their order, of a tuple one field each; what is left out keeps its default.
+
 Weights are He normal (eq 55), a Linear's bias too, a Conv2D has none; the generator is PCG32(42, 6), as in the
 paper's experiment. The text becomes the tree that the same model in TOML would give, so `build` checks both alike.
 """
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args, get_origin
 
-from typednn.config.arguments import suggestion
+from typednn.config.arguments import constructor, hints_of, suggestion
+from typednn.config.registry import BUILT_IN, LAYERS, OPTIMIZERS
 from typednn.config.source import Item, Place, Source
 
 SEPARATOR: Final = "#" * 20
@@ -30,10 +35,10 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 
 
 def is_paper_format(text: str) -> bool:
-    """Whether a text is of this format, where the file name does not tell: no line looks like TOML, or the first can't be TOML."""
+    """Whether a text is of this format, where the file name does not tell: no line looks like TOML, or the first can't be TOML or JSON."""
     lines = [line.strip() for line in text.split("\n")]
     first = next(filter(None, lines), "")
-    return (bool(first) and "=" not in first and first[0] not in "[#\"'") or (SEPARATOR in lines and "=" not in text)
+    return (bool(first) and "=" not in first and first[0] not in "[{#\"'") or (SEPARATOR in lines and "=" not in text)
 
 
 class _Line:
@@ -62,6 +67,38 @@ class _Line:
                 raise self.source.error(item.place, f"{where}: {name} must be {kind}, got {item.value[:60]!r}")
             numbers[name] = _item(parsed(item.value), item.place)
         return numbers
+
+    def arguments(self, where: str, factory: Any) -> dict[str, Item]:
+        """The fields after the name as the arguments of ``factory`` in their order; of a tuple of numbers one field each."""
+        function = constructor(factory)
+        hints, fields = hints_of(function), self.fields[1:]
+        found: dict[str, Item] = {}
+        names = [
+            name
+            for name, parameter in list(inspect.signature(function).parameters.items())[isinstance(factory, type) :]
+            if name != "rng" and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        ]
+        for name in names:
+            hint = hints.get(name)
+            count = len(get_args(hint)) if get_origin(hint) is tuple and ... not in get_args(hint) else 1
+            taken, fields = fields[:count], fields[count:]
+            if not taken:
+                break
+            values = [_item(_plain(item.value), item.place) for item in taken]
+            found[name] = values[0] if count == 1 else _item(values, _span(values))
+        if fields:
+            form = ",".join([self.fields[0].value, *names])
+            raise self.source.error(fields[0].place, f"{where}: expects {form}, got {len(self.fields)} fields")
+        return found
+
+
+def _plain(word: str) -> Any:
+    """A field as a number, true or false; else as it is."""
+    if _INTEGER.fullmatch(word.removeprefix("-")):
+        return int(word)
+    if _NUMBER.fullmatch(word):
+        return float(word)
+    return {"true": True, "false": False}.get(word, word)
 
 
 def read_paper_format(source: Source) -> dict[str, Item]:
@@ -139,8 +176,11 @@ _LAYERS: Final[dict[str, tuple[str, str, Mapping[str, str], Mapping[str, str]]]]
 def _layer(line: _Line, place: int) -> Item:
     where = f"layer {place}"
     name = line.fields[0]
+    if name.value in LAYERS.keys() - BUILT_IN:
+        return _table(line.whole, {"type": name, **line.arguments(where, LAYERS[name.value])})
     if name.value not in _LAYERS:
-        raise line.source.error(name.place, f"{where}: unknown layer {name.value[:60]!r}; {suggestion(name.value, _LAYERS)}")
+        known = [*_LAYERS, *(registered for registered in LAYERS if registered not in BUILT_IN)]
+        raise line.source.error(name.place, f"{where}: unknown layer {name.value[:60]!r}; {suggestion(name.value, known)}")
     kind, fields, arguments, others = _LAYERS[name.value]
     numbers = line.numbers(where, [name.value, *fields.split()], real="value")
     values = {argument: _together([numbers[field] for field in names.split()]) for argument, names in arguments.items()}
@@ -163,10 +203,10 @@ def _span(items: Sequence[Item]) -> Place:
 
 def _optimizer(line: _Line) -> Item:
     name = line.fields[0]
+    if name.value not in OPTIMIZERS:
+        raise line.source.error(name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {suggestion(name.value, OPTIMIZERS)}")
     if name.value != "SGD":
-        raise line.source.error(
-            name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {suggestion(name.value, ['SGD'], 'there is')}"
-        )
+        return _table(line.whole, {"type": name, **line.arguments("optimizer", OPTIMIZERS[name.value])})
     return _table(line.whole, {"type": name, "decay": 1e-7, **line.numbers("optimizer", ["SGD", "lr"], real="lr")})
 
 

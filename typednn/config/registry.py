@@ -7,8 +7,10 @@ A config cannot import anything. A user's layers are known once the module that 
 by the program, by ``load(path, imports=["my_layers"])``, or by ``typednn check FILE --import my_layers``.
 """
 
+import functools
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import typednn.layers
@@ -18,7 +20,9 @@ from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, ElementwiseChain, PositionwiseChain, Sequential
 from typednn.models.gpt2 import GPT2, GPT2Block
 from typednn.models.resnet import BasicBlock, Bottleneck
+from typednn.module.foreign import identity
 from typednn.module.module import Module
+from typednn.module.printing import constructor_arguments
 from typednn.optim import (
     EMA,
     ConstantLR,
@@ -64,6 +68,7 @@ LAYERS: Final[dict[str, type[Module | DynLayer]]] = {
     **{kind.__name__: kind for kind in (BasicBlock, Bottleneck, GPT2, GPT2Block)},
     **{kind.__name__: kind for kind in (Chain, ElementwiseChain, PositionwiseChain, Sequential, Stack)},
 }
+BUILT_IN: Final = frozenset(LAYERS)  # all others are registered by users
 OPTIMIZERS: Final[dict[str, type[GradientOptimizer]]] = _public(typednn.optim, GradientOptimizer, GradientOptimizer)
 SCHEDULES: Final[dict[str, type[Any]]] = {
     kind.__name__: kind for kind in (ConstantLR, CosineLR, ExponentialLR, LinearLR, OneCycleLR, PolynomialLR, ReduceLROnPlateau, StepLR)
@@ -78,7 +83,8 @@ INITIALISERS: Final[dict[str, type[Any]]] = {
 def register(name: str) -> Callable[[type[M]], type[M]]:
     """Let configs use a layer class as ``type = "name"``; a decorator, or ``register("Swish")(Swish)``.
 
-    Any `DynLayer` will do: it need not derive from anything, and declares ``out_features``.
+    Any `DynLayer` will do: it need not derive from anything, and declares ``out_features``. Each instance then remembers the arguments that
+    it is made with, from which `dumps` writes it.
     """
     if not str(name).isidentifier():
         raise ArgumentError(explain("register", "a layer type's name is an identifier", repr(name), 'such as "Swish"'), "name")
@@ -114,25 +120,58 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
                 "layer",
             )
         LAYERS[name] = layer
+        if not issubclass(candidate, Module):
+            setattr(layer, "__init__", _remembering(layer, layer.__init__))  # noqa: B010  # to checkers, a constructor is no variable
         return layer
 
     return decorate
 
 
+def _remembering(kind: type, init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor of ``kind``, which is no `Module`, as `arguments_of` needs it."""
+
+    @functools.wraps(init)
+    def remember(self: Any, *positional: Any, **named: Any) -> None:
+        if type(self) is kind:
+            with suppress(AttributeError):  # an object of slots
+                object.__setattr__(self, _ARGUMENTS, (positional, named))
+        init(self, *positional, **named)
+
+    return remember
+
+
+_ARGUMENTS = "__typednn_arguments__"
+
+
+def class_of(layer: Module) -> type[Any]:
+    """The class that a config names: a layer's own, or that of the object that it stands for."""
+    return type(identity(layer))
+
+
+def arguments_of(layer: Module) -> dict[str, Any]:
+    """The arguments that the layer was made with, by name; `ArgumentError` where nobody knows them."""
+    made: Any = identity(layer)
+    if made is layer:
+        return constructor_arguments(layer)
+    if not hasattr(made, _ARGUMENTS):
+        kind = type(made).__qualname__
+        cure = f'put @register("{kind}") above the class; with __slots__, derive it from Layer'
+        raise ArgumentError(
+            explain("dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", cure), "model"
+        )
+    positional, named = getattr(made, _ARGUMENTS)
+    bound = inspect.signature(type(made).__init__).bind(made, *positional, **named).arguments
+    return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
+
+
 def registered_name(layer: Module) -> str:
     """The name that configs use for a layer's class."""
-    if type(layer).foreign:
-        raise ArgumentError(
-            explain("dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", "derive it from Layer"),
-            "model",
-        )
-    name = next((name for name, kind in LAYERS.items() if kind is type(layer)), None)
+    kind = class_of(layer)
+    name = next((name for name, known in LAYERS.items() if known is kind), None)
     if name is None:
-        kind = type(layer).__qualname__
+        own = kind.__qualname__
         raise ArgumentError(
-            explain(
-                "dumps", "every layer's class has a name in configs", f"{kind}, which has none", f'decorate it with @register("{kind}")'
-            ),
+            explain("dumps", "every layer's class has a name in configs", f"{own}, which has none", f'decorate it with @register("{own}")'),
             "model",
         )
     return name

@@ -197,8 +197,12 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
     contract = Contract(function, f"{cls.__qualname__}.update")
     if len(contract.hints) != 2:
         raise DefinitionError(explain(contract.where, "takes an optimizer and a gradient", ", ".join(contract.names)))
-    promise = GradientType(contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass")
     returned: GradientType | None = getattr(getattr(cls, "backward", None), "__typednn_gradient__", None)
+    promises = [vars(base)["update"] for base in cls.__mro__ if getattr(base, "_is_protocol", False) and "update" in vars(base)]
+    if contract.hints[1] is Any and all(get_type_hints(each)["grad"] is Any for each in promises):  # as in `DynLayer`
+        promise = returned or GradientType(TypeVar("G"), contract.where)
+    else:
+        promise = GradientType(contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass")
     if returned is not None and returned.known and promise.known and promise.type not in returned.type.__mro__:
         raise DefinitionError(
             explain(contract.where, f"grad must be what backward returns, {returned.type.__qualname__}", promise.type.__qualname__)

@@ -21,13 +21,13 @@ from typednn.kernels import conv2d
 from typednn.kernels.reshape import reshape
 from typednn.layer import Layer, S
 from typednn.module.fields import Kept, Parameter
-from typednn.module.gradients import Gradient
+from typednn.module.gradients import GROUPS, Gradient
 from typednn.random import Initialiser, Rng
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Conv1dGrad(Gradient):
+class Conv1dGrad(Gradient, relations=GROUPS):
     """The loss's derivative by each quantity, under that quantity's own name."""
 
     input: Float[Array3, "batch time in_channels"]

@@ -21,13 +21,13 @@ from typednn.arrays import Array1, Array4
 from typednn.kernels import conv2d
 from typednn.layer import Layer, S
 from typednn.module.fields import Kept, Parameter
-from typednn.module.gradients import Gradient
+from typednn.module.gradients import GROUPS, Gradient
 from typednn.random import Initialiser, Rng
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Conv2dGrad(Gradient):
+class Conv2dGrad(Gradient, relations=GROUPS):
     """The loss's derivative by each quantity, under that quantity's own name."""
 
     input: Float[Array4, "batch height width in_channels"]

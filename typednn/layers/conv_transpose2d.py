@@ -27,7 +27,7 @@ from typednn.random import Initialiser, Rng
 
 @final
 @dataclass(frozen=True, slots=True)
-class ConvTranspose2dGrad(Gradient):
+class ConvTranspose2dGrad(Gradient, relations=("out_channels%group_channels == 0", "in_channels%(out_channels//group_channels) == 0")):
     """The loss's derivative by each quantity, under that quantity's own name."""
 
     input: Float[Array4, "batch height width in_channels"]

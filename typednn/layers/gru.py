@@ -28,7 +28,7 @@ from typednn.random import Rng, Uniform
 
 @final
 @dataclass(frozen=True, slots=True)
-class GRUGrad(Gradient, inputs=("input", "lengths")):
+class GRUGrad(Gradient, inputs=("input", "lengths"), relations=("gates == 3*hidden_size",)):
     """The loss's derivative by each quantity, under that quantity's own name; lengths have none."""
 
     input: Float[Array3, "batch time input_size"]

@@ -27,7 +27,7 @@ SMALL = Normal(0.02)
 
 @final
 @dataclass(frozen=True, slots=True)
-class LearnedPositionsGrad(Gradient):
+class LearnedPositionsGrad(Gradient, relations=("max(time,max_length) == max_length",)):
     """The loss's derivative by each quantity, under that quantity's own name."""
 
     input: Float[Array3, "batch time embed_dim"]

@@ -27,7 +27,7 @@ from typednn.random import Rng, Uniform
 
 @final
 @dataclass(frozen=True, slots=True)
-class LSTMGrad(Gradient, inputs=("input", "lengths")):
+class LSTMGrad(Gradient, inputs=("input", "lengths"), relations=("gates == 4*hidden_size",)):
     """The loss's derivative by each quantity, under that quantity's own name; lengths have none."""
 
     input: Float[Array3, "batch time input_size"]

@@ -35,7 +35,7 @@ from typednn.random import Initialiser, Rng, Seed, initialiser
 
 @final
 @dataclass(frozen=True, slots=True)
-class MultiHeadAttentionGrad(Gradient, inputs=("input", "memory", "mask")):
+class MultiHeadAttentionGrad(Gradient, inputs=("input", "memory", "mask"), relations=("three_embed_dim == 3*embed_dim",)):
     """The loss's derivative by each quantity, under that quantity's own name; a mask has none."""
 
     input: Float[Array3, "batch time embed_dim"]

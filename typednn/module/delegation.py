@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,25 @@ def ask(model: Node, method: str, *arguments: Any) -> list[tuple[str, Any]]:
 def ask_names(model: Node, method: str) -> dict[str, Any]:
     """The results, mappings by name, joined: each name under its part's path."""
     return {f"{path}.{name}" if path else name: value for path, values in ask(model, method) for name, value in values.items()}
+
+
+def gradients(model: Node, grad: Any) -> dict[str, Any]:
+    """The derivatives by their parameters, in the order of ``named_parameters``; after them any other derivative that a part gives."""
+    found: dict[str, Any] = {}
+    for path, part, gradient in _beside(model, grad, ""):
+        below: dict[str, Any] = part.named_gradients(gradient)
+        names = [name for name in part.known_names() if name in below]
+        found |= {f"{path}.{name}" if path else name: below[name] for name in dict.fromkeys([*names, *below])}
+    return found
+
+
+def _beside(node: Node, grad: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Each of these parts with its path and its gradient."""
+    if type(node).foreign:
+        yield path, node, grad
+    for name, child in node.children():
+        if child.takes_update:
+            yield from _beside(child, node.part_of(grad, name), f"{path}.{name}" if path else name)
 
 
 def split(model: Node, state: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[Any, dict[str, Any]]]]:

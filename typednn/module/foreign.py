@@ -1,14 +1,16 @@
 """Foreign: an object that has ``forward``, ``backward`` and ``update`` of its own, as a part of a model.
 
 It need not derive from anything. What it reads and gives is held to the Protocols' laws here, where it is consumed: arrays, the batch
-kept, a gradient with an ``input`` shaped as what was read. It keeps its own parameters: `update` calls its ``update``, and saving,
-counting, filling, moving and sharing call its method of that name; where it has none, the error says which. ``train``, ``eval`` and
-``free_cache`` are called where they exist.
+kept, a gradient with an ``input`` shaped as what was read. It keeps its own parameters: `update` calls its ``update``. Where it has one
+of `ANSWERS`, saving, counting, moving and sharing call its method of that name, and where that is missing the error says so; else its
+arrays and layers are found in its fields (`typednn.module.held`). ``init``, ``train``, ``eval`` and ``free_cache`` are called where they
+exist.
 """
 
 import inspect
 import typing
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Self, final
 
 from jaxtyping import Shaped
@@ -18,8 +20,13 @@ from typednn.contracts.checks import attribute_lookup, is_array_hint
 from typednn.contracts.promises import METHODS
 from typednn.contracts.protocols import InputGrad, Optimizer
 from typednn.errors import DefinitionError, StackError, explain
+from typednn.module.held import Held
 from typednn.module.module import Module
+from typednn.module.updates import Layouts
 from typednn.shapes import Flow
+
+# An object with one of these answers for its own state.
+ANSWERS = ("state_dict", "load_state_dict", "named_parameters", "num_parameters")
 
 
 @final
@@ -37,6 +44,10 @@ class Foreign(Module):
                 kind, got = type(inner).__qualname__, "no such attribute" if size is None else repr(size)
                 rule = f"a part of a Stack declares {name}, how many numbers of a sample it {'gives' if name[0] == 'o' else 'reads'}"
                 raise StackError(explain(kind, rule, got, f"set self.{name} to a positive integer"))
+        answers = any(callable(getattr(inner, name, None)) for name in ANSWERS)
+        self.held: Held | None = None if answers else Held(inner, adopted)
+        self.updated = False
+        self.saved = False  # whether a run saves it: then the first update says at once what cannot be saved
 
     def forward(self, x: Shaped[AnyArray, "batch *input"]) -> Shaped[AnyArray, "batch *output"]:
         output: AnyArray = self.inner.forward(x)
@@ -47,16 +58,33 @@ class Foreign(Module):
         return gradient
 
     def update(self, optimizer: Optimizer, grad: InputGrad[Any]) -> None:
-        self.inner.update(optimizer, grad)
+        held = self.held
+        layouts = None if held is None else Layouts.of(optimizer, held.arrays_now())
+        with nullcontext() if layouts is None or held is None else layouts.held(self, held.put):
+            if self.updated or held is None:
+                self.inner.update(optimizer, grad)
+            else:
+                held.update(optimizer, grad, self.saved)
+                self.updated = True
 
     def require(self, method: str) -> Callable[..., Any]:
-        """The method of ``inner`` of this name; `DefinitionError` where there is none."""
-        function: object = getattr(self.inner, method, None)
-        if callable(function):
-            return function
+        """The method of ``inner`` of this name, or what answers for it; `DefinitionError` where there is none."""
+        for answering in (self.inner, self.held):
+            function: object = getattr(answering, method, None)
+            if callable(function):
+                return function
+        if method == "init":  # the constructor has filled it
+            return lambda *_: None
         kind = type(self.inner).__qualname__
         rule = f"a model's {method} asks every part"
         raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))
+
+    def known_names(self) -> list[str]:
+        """The names of its parameters, as far as it can say."""
+        if self.held is not None and self.held.unknown:
+            return []
+        answering: Any = self.inner if self.held is None else self.held
+        return list(answering.named_parameters()) if callable(getattr(answering, "named_parameters", None)) else []
 
     def offer(self, method: str) -> None:
         """Call a method of ``inner`` that it need not have."""
@@ -74,7 +102,8 @@ class Foreign(Module):
 
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
         fields = {name: getattr(grad, name) for name in dir(grad) if not name.startswith("_") and name != "input"}
-        return {name: value for name, value in fields.items() if is_array(value)}
+        found = {name: value for name, value in fields.items() if is_array(value)}
+        return found if self.held is None else found | self.held.derivatives_in(grad)
 
     def shared(self) -> Self:
         return type(self)(self.require("shared")(), rows=self.rows)
@@ -90,7 +119,13 @@ class Foreign(Module):
         return flow.through(self.label(), hints[0].dim_str, hints[1].dim_str, attribute_lookup(self.inner))
 
     def printed_count(self, own: int) -> str:
+        if self.held is not None:
+            count = "?" if self.held.unknown else f"{self.held.num_parameters():,}"
+            return "" if count == "0" else count
         return f"{self.inner.num_parameters():,}" if callable(getattr(self.inner, "num_parameters", None)) else "?"
+
+    def printed_shapes(self) -> list[str]:
+        return [] if self.held is None or self.held.unknown else self.held.shapes()
 
     def __repr__(self) -> str:
         kind: Any = self.inner.__class__

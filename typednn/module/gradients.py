@@ -24,10 +24,22 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
-from typednn.contracts.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
+from typednn.contracts.checks import (
+    Facts,
+    array_hints,
+    check_agreement,
+    check_hint,
+    is_array_hint,
+    is_memorable,
+    is_open,
+    judge,
+    remembered,
+    switch,
+)
 from typednn.contracts.derivatives import ANY_ARRAY, backwards, gradient_fields
-from typednn.errors import ArgumentError, StateError, explain
+from typednn.errors import ArgumentError, ShapeError, StateError, explain
 from typednn.kernels.pointwise import add, scaled
+from typednn.shapes import Dim, evaluate
 
 # The names of the leaves that are one parameter's, for each shared parameter.
 Shared: TypeAlias = Sequence[tuple[str, ...]]
@@ -42,7 +54,8 @@ Gs = TypeVarTuple("Gs")
 class Gradient:
     """Base of every gradient dataclass.
 
-    A layer with several inputs names them: ``class BilinearGrad(Gradient, inputs=("left", "right"))``.
+    A layer with several inputs names them: ``class BilinearGrad(Gradient, inputs=("left", "right"))``. Sizes of several fields that are not
+    equal, but belong together, are ``relations`` between the names of their axes: ``relations=("gates == 3*hidden_size",)``.
 
     The gradient that a model's ``backward`` gives has one leaf per parameter: where layers share one, the sum of its uses, under the
     name of the first. The parts hold the derivative of each use.
@@ -53,14 +66,17 @@ class Gradient:
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
+    __relations__: ClassVar[tuple[str, ...]] = ()
     __defers__: ClassVar[bool] = False  # whether a backward may return one that is `deferred`
 
-    def __init_subclass__(cls, inputs: tuple[str, ...] | None = None) -> None:
+    def __init_subclass__(cls, inputs: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None) -> None:
         super().__init_subclass__()
         if cls.__repr__ is Gradient.__repr__:  # a dataclass would write its own
             setattr(cls, "__repr__", Gradient.__repr__)  # noqa: B010
         if inputs is not None:
             cls.__inputs__ = inputs
+        if relations is not None:
+            cls.__relations__ = relations
         own = vars(cls).get("__post_init__")
         if own is not None and not hasattr(own, "__wrapped__"):  # with slots, a dataclass is made twice
             setattr(cls, "__post_init__", _then_checked(own))  # noqa: B010
@@ -267,10 +283,13 @@ class _Promises:
             hint = _of_any_layer(check_hint(f"{kind.__qualname__}.{name}", fields[name]))
             # An input that may be anything is at least an array, or None where the input was no float.
             self.hints.append(_ARRAY_OR_NONE if name in kind.__inputs__ and (is_open(hint) or hint is Any) else hint)
+        self.relations: tuple[str, ...] = kind.__relations__
         self.memorable: bool = all(map(is_memorable, self.hints))
         self.kinds: tuple[Callable[..., bool], ...] = ()
 
     def check(self, gradient: Gradient) -> None:
+        if self.relations:
+            self._relate(gradient)
         if switch.mode == "cached" and any(fits(gradient) for fits in self.kinds):
             return
         values = [getattr(gradient, name) for name in self.names]
@@ -283,6 +302,22 @@ class _Promises:
             facts.scope([f"{path}.shape" for path in paths], self.hints, values)
             self.kinds = remembered(self.kinds, facts.compiled())
 
+    def _relate(self, gradient: Gradient) -> None:
+        """Raise unless the relations between sizes hold, as far as the sizes are there."""
+        sizes: dict[str, Dim] = {}
+        for name, hint in zip(self.names, self.hints, strict=True):
+            value = getattr(gradient, name)
+            for array in array_hints(hint) if is_array(value) else ():
+                sizes |= zip(array.dim_str.split(), map(Dim.of, value.shape), strict=False)
+        for relation in self.relations:
+            left, right = (evaluate(side.strip(), sizes.get) for side in relation.split("=="))
+            if left is not None and right is not None and left != right:
+                got = ", ".join(f"{name} {size}" for name, size in sizes.items() if re.search(rf"\b{name}\b", relation))
+                raise ShapeError(explain(self.where, f"its fields are of one layer: {relation}", got))
+
+
+# Of a convolution in groups: each reads and gives as many channels as the others.
+GROUPS = ("in_channels%group_channels == 0", "out_channels%(in_channels//group_channels) == 0")
 
 _promises = cache(_Promises)
 _ARRAY_OR_NONE: Any = ANY_ARRAY | None

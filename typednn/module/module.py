@@ -102,7 +102,9 @@ class Module(Node, Enforced):
 
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
         """The derivative by every parameter under that parameter's name; uses of a shared parameter are summed."""
-        return {name: derivative for name, _, derivative in summed(self.uses(grad)[0])}
+        uses, by_hand = self.uses(grad)
+        own = {name: derivative for name, _, derivative in summed(uses)}
+        return own | delegation.gradients(self, grad) if by_hand else own
 
     def gradients(self, grad: Any) -> list[AnyArray]:
         """The derivatives, paired with `parameters`."""
@@ -340,6 +342,10 @@ class Module(Node, Enforced):
     def printed_count(self, own: int) -> str:
         """The last column of a printed model: how many numbers this module learns itself."""
         return f"{own:,}" if own else ""
+
+    def printed_shapes(self) -> list[str]:
+        """The arrays that this module has without declaring them, as they are printed: `typednn.module.foreign`'s."""
+        return []
 
 
 def _with_modules(value: object, change: Callable[[Any], object]) -> object:

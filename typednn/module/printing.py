@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from typednn.errors import TypednnError
+from typednn.errors import TypednnError, counted
 from typednn.module import delegation
 from typednn.module.state import Stateful
 
@@ -59,6 +59,7 @@ def rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
                 count += 0 if kind else math.prod(shape)
             else:
                 own.append(f"{kind}{name} shared with {holder if parameter == name else f'{holder}.{parameter}'.removeprefix('.')}")
+        own += module.printed_shapes()
         layer = repr(module) if next(module.children(), None) is None else type(module).__name__
         depth = path.count(".") + 1 if path else 0
         yield f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)
@@ -79,7 +80,9 @@ def total(model: Any) -> str:
     """How many parameters there are in all."""
     known = sum(math.prod(shape) for shape in model.own_shapes().values())
     unknown = sum(module.printed_count(0) == "?" for _, module in delegation.foreign_parts(model))
-    return f"{known:,} parameters, and those of {unknown} foreign parts" if unknown else f"{model.num_parameters():,} parameters"
+    if not unknown:
+        return counted(model.num_parameters(), "parameter")
+    return f"{counted(known, 'parameter')}, and those of {counted(unknown, 'foreign part')}"
 
 
 def html(model: Any) -> str:

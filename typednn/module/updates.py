@@ -8,23 +8,28 @@ that holds it first. That layer gets a gradient with the sum in it. In the ``upd
 parameter is left out; whatever else it does is done.
 
 `update_if` asks about the derivatives first: they are gathered here anyway, and nothing is written yet.
+
+After the update of an optimizer that is not typednn's, every parameter must have the shape, the dtype and the memory that it had
+(`Layouts`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import threading
+import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
-from typednn.arrays import AnyArray
+from typednn.arrays import AnyArray, namespace
 from typednn.contracts.checks import Contract, contracted, judge, signature, switch
 from typednn.contracts.derivatives import check_derivative, check_optimizer
 from typednn.contracts.protocols import Optimizer
-from typednn.errors import TypednnError
+from typednn.errors import ShapeError, TypednnError, explain
 from typednn.kernels.pointwise import add
 from typednn.module.calls import locate
 from typednn.module.gradients import Gradient, with_fields
@@ -98,6 +103,15 @@ def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
         _step(module, optimizer, grad)
         return
     uses, by_hand = checked_uses(module, optimizer, grad)
+    layouts = Layouts.of(optimizer, ((path, cell.array) for path, cell, _, _ in uses))
+    if layouts is not None:
+        with layouts.held(module, lambda path, array: _put(uses, path, array)):
+            _update(module, optimizer, grad, uses, by_hand)
+    else:
+        _update(module, optimizer, grad, uses, by_hand)
+
+
+def _update(module: Node, optimizer: Any, grad: Any, uses: Sequence[Use], by_hand: bool) -> None:
     many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
     if by_hand:
         with _sharing(module, uses):
@@ -175,11 +189,13 @@ def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable
         try:
             optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
             uses, _ = checked_uses(self, optimizer, grad)
-            if id(self) in _running.members:
-                _by_hand(self, function, optimizer, grad)
-            else:
-                with _sharing(self, uses):
+            layouts = Layouts.of(optimizer, ((path, cell.array) for path, cell, _, _ in uses))
+            with nullcontext() if layouts is None else layouts.held(self, lambda path, array: _put(uses, path, array)):
+                if id(self) in _running.members:
                     _by_hand(self, function, optimizer, grad)
+                else:
+                    with _sharing(self, uses):
+                        _by_hand(self, function, optimizer, grad)
         except TypednnError as error:
             locate(error, self)
             raise
@@ -203,6 +219,67 @@ def _replaced(grad: Any, path: str, derivative: Any) -> Any:
     """``grad`` with another derivative in the field ``path``."""
     first, _, rest = path.partition(".")
     return with_fields(grad, {first: _replaced(getattr(grad, first), rest, derivative) if rest else derivative})
+
+
+class Layouts:
+    """The parameters before an update, and how each lies in memory: shape, dtype, strides, and whether it can be written."""
+
+    def __init__(self, optimizer: Any, parameters: Iterable[tuple[str, Any]]) -> None:
+        self.optimizer: str = type(optimizer).__qualname__
+        self.before: list[tuple[str, Any, tuple[Any, ...]]] = [(path, array, _layout(array)) for path, array in parameters]
+
+    @classmethod
+    def of(cls, optimizer: Any, parameters: Iterable[tuple[str, Any]]) -> Layouts | None:
+        """None for typednn's own optimizers, which are known to keep them, and where nothing is checked."""
+        own = optimizer.__class__.__module__.startswith("typednn.")
+        return None if own or switch.mode == "off" else cls(optimizer, parameters)
+
+    @contextmanager
+    def held(self, module: Any, put: Callable[[str, Any], object]) -> Generator[None]:
+        """After the block each parameter lies as it did, in an array that ``put`` gets where it is another one; a `ShapeError` if not."""
+        try:
+            yield
+        finally:
+            changed = [(path, array, before, _layout(array)) for path, array, before in self.before if _layout(array) != before]
+            for path, array, before, _ in changed:
+                restored = _restored(array, before)
+                if restored is not array:
+                    put(path, restored)
+        for path, _, before, now in changed:
+            rule = f"an optimizer writes numbers in place, weights[...] = ..., and leaves the array as it is, {_told(before)}"
+            cure = "that was undone; the layer can be used"
+            raise ShapeError(explain(f"{self.optimizer}.step of {path!r} of {module.label()}", rule, _told(now), cure), module)
+
+
+def _layout(array: Any) -> tuple[Any, ...]:
+    return array.shape, array.dtype, array.strides, getattr(array.flags, "writeable", True)
+
+
+def _told(layout: tuple[Any, ...]) -> str:
+    shape, dtype, strides, writeable = layout
+    return f"shape {tuple(shape)} of {dtype}, strides {strides}{'' if writeable else ', read-only'}"
+
+
+def _restored(array: Any, layout: tuple[Any, ...]) -> Any:
+    """``array`` with its layout back, or, where its memory is not as large as it was, another array with the numbers that are there."""
+    shape, dtype, strides, writeable = layout
+    if array.nbytes == math.prod(shape) * dtype.itemsize:
+        with warnings.catch_warnings(), suppress(ValueError, TypeError, AttributeError):
+            warnings.simplefilter("ignore")  # NumPy calls each of these bad style, which it is
+            array.dtype, array.shape = dtype, shape
+            if array.strides != strides:
+                array.strides = strides
+            if writeable:
+                array.setflags(write=True)
+        if _layout(array) == layout:
+            return array
+    xp, size = namespace(array), math.prod(shape)
+    numbers = array.reshape(-1)[:size].astype(dtype)
+    return xp.concatenate([numbers, xp.zeros(size - numbers.size, dtype)]).reshape(shape)
+
+
+def _put(uses: Sequence[Use], path: str, array: Any) -> None:
+    next(cell for name, cell, _, _ in uses if name == path).put(array)
 
 
 # Classes of optimizers whose instances can step: each class is checked once.

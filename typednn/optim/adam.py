@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from typednn.arguments import number
-from typednn.arrays import AnyArray, namespace
+from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import adam, update_rules
 from typednn.optim.ema import EMA
@@ -53,7 +53,8 @@ class Adam(GradientOptimizer):
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         if not state.arrays:
-            state.arrays = {name: namespace(state.weights).zeros_like(state.weights) for name in self.array_names()}
+            for name in self.array_names():
+                state.array(name)
         if self.amsgrad:
             self._amsgrad(state, grad, lr)
             return

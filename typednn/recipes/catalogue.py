@@ -204,8 +204,7 @@ def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
     config = load(path, imports)
     model, optimizer = config.checked, config.optimizer()
     paper = config.batch is not None
-    saved = {} if paper else tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    init: dict[str, Any] = {"seed": 42, "generator": "pcg32", "stream": 6} if paper else saved.get("init", {})
+    init = config.init
     table: dict[str, Any] = {"type": "SGD", "lr": 0.05, "momentum": 0.9}
     if optimizer is not None:
         table = tomllib.loads(dumps(model, optimizer))["optimizer"]
@@ -243,9 +242,9 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")
 
 
-_TOML = "configs are TOML, such as `typednn new NAME` writes; docs/config.md has every key"
+_TOML = "configs are TOML or JSON, such as `typednn new NAME` writes; docs/config.md has every key"
 _NO_CONFIGS = {
-    **dict.fromkeys((".yaml", ".yml", ".json", ".ini", ".cfg", ".xml"), _TOML),
+    **dict.fromkeys((".yaml", ".yml", ".ini", ".cfg", ".xml"), _TOML),
     ".py": "a script is started with python; typednn check looks for size mistakes in it",
     ".ipynb": "a notebook is started with Jupyter",
     **dict.fromkeys((".csv", ".tsv", ".parquet", ".arrow", ".feather"), "a table is data: typednn train --data TABLE --target COLUMN"),

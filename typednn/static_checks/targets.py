@@ -25,7 +25,7 @@ def python_files(target: str) -> list[str] | None:
         return _in_folder(target, user_settings(target).exclude)
     if path.exists():
         return [target] if path.suffix in _PYTHON else None
-    if path.suffix.lower() == ".toml":
+    if path.suffix.lower() in (".toml", ".json"):
         return None  # the config loader says best what is wrong with it
     found = _module_files(target)
     if found is None:

@@ -109,6 +109,7 @@ def fit(
         for _, part in foreign_parts(trained):
             part.require("state_dict")
             part.require("load_state_dict")
+            part.saved = True
     cure = "pass validation=Evaluation(x, y)"
     if early is not None and measured_on is None:
         raise ArgumentError(explain("fit", "early stopping watches an evaluation", "no validation", cure), "validation")

@@ -50,7 +50,7 @@ def infer(
 ) -> Float[X, "*batch channels"]:
     """y, with a mean and a variance that are given."""
     scale = _rate(x, variance, eps)
-    y: X = activation.forward(_moved((x - mean) * (scale if weight is None else weight * scale), bias))
+    y: X = activation.forward(_moved(((x - mean) * (scale if weight is None else weight * scale)).astype(x.dtype), bias))
     return y
 
 
@@ -67,12 +67,13 @@ def backward(
     """(dx, dweight, dbias), where mean and variance are those of ``x``."""
     axes, wide = tuple(range(x.ndim - 1)), np.result_type(x.dtype, np.float64)
     rate = _rate(x, variance, eps)
-    normal = (x - mean) * rate
+    normal = ((x - mean) * rate).astype(x.dtype)
     if activation != IDENTITY:
         next_grad = activation.backward(next_grad, infer(x, mean, variance, weight, bias, eps, activation))
     dbias: Array1 = next_grad.sum(axis=axes, dtype=wide).astype(x.dtype)
     dweight: Array1 = (next_grad * normal).sum(axis=axes, dtype=wide).astype(x.dtype)
-    dx: X = (rate if weight is None else weight * rate) * (next_grad - (dbias + normal * dweight) / (x.size // x.shape[-1]))
+    inner: Any = (rate if weight is None else weight * rate) * (next_grad - (dbias + normal * dweight) / (x.size // x.shape[-1]))
+    dx: X = inner.astype(x.dtype)
     return dx, dweight, dbias
 
 
@@ -92,7 +93,7 @@ def track(
 
 
 def _rate(x: AnyArray, variance: Float[Array1, " channels"], eps: float) -> Float[Array1, " channels"]:
-    rate: Array1 = (1 / namespace(x).sqrt(variance + eps)).astype(x.dtype)
+    rate: Array1 = 1 / namespace(x).sqrt(variance.astype(np.result_type(variance.dtype, np.float32)) + eps)  # where 1/√eps fits
     return rate
 
 
