@@ -106,7 +106,8 @@ def read_table(
     ``target`` is the name of the target's column, by default the first; ``columns`` are the names of the inputs in their order, by default
     all others. ``names`` are the classes' where they are known, as from training data: another word is an error. ``labels`` says whether
     targets are labels: then a column of words and numbers holds words; if false, numbers alone; by default such a column is refused.
-    ``dtype`` is that of the inputs: float64 keeps dates, times and other large numbers apart until their mean is taken off. ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
+    ``dtype`` is that of the inputs: float64 keeps dates, times and other large numbers apart until their mean is taken
+    off. ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
 
     Of a CSV file ``header`` says whether its first line holds names, ``delimiter`` what is between its columns, and ``decimal`` what is
     before fractions. By default its first lines decide (`typednn.data.dialect`), or are refused where they leave it open.
