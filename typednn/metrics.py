@@ -172,12 +172,13 @@ def top_k_accuracy(scores: Array2, labels: IntArray1, k: int = 5) -> float:
 
 def in_top_k(scores: npt.NDArray[Any], labels: npt.NDArray[Any], k: int) -> npt.NDArray[np.bool_]:
     """Whether fewer than ``k`` classes, along the last axis of ``scores``, come before each label; one beyond the classes is not."""
-    classes = scores.shape[-1]
-    label: Any = labels.clip(0, classes - 1)[..., None]
-    own = np.take_along_axis(scores, label, axis=-1)
-    before: Any = np.logical_or(scores > own, np.logical_and(scores == own, np.arange(classes) < label))
-    counts: Any = before.sum(axis=-1)
-    hits: npt.NDArray[np.bool_] = (counts < k) & (labels >= 0) & (labels < classes)
+    given: Any = scores
+    wanted: Any = labels
+    classes = given.shape[-1]
+    label = wanted.clip(0, classes - 1)[..., None]
+    own: Any = np.take_along_axis(given, label, axis=-1)
+    before: Any = (given > own) | ((given == own) & (np.arange(classes) < label))
+    hits: npt.NDArray[np.bool_] = (before.sum(axis=-1) < k) & (wanted >= 0) & (wanted < classes)
     return hits
 
 
