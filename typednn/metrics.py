@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import InitVar, asdict, dataclass, field
 from math import exp, inf
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -170,12 +170,12 @@ def top_k_accuracy(scores: Array2, labels: IntArray1, k: int = 5) -> float:
     return int(in_top_k(host, own, k).sum()) / len(own)
 
 
-def in_top_k(scores: npt.NDArray[Any], labels: npt.NDArray[Any], k: int) -> npt.NDArray[np.bool_]:
+def in_top_k(scores: Any, labels: Any, k: int) -> npt.NDArray[np.bool_]:
     """Whether fewer than ``k`` classes, along the last axis of ``scores``, come before each label; one beyond the classes is not."""
     classes = scores.shape[-1]
     label = labels.clip(0, classes - 1)[..., None]
-    own: Any = np.take_along_axis(scores, label, axis=-1)
-    before: Any = (scores > own) | ((scores == own) & (np.arange(classes) < label))
+    own = cast("Any", np.take_along_axis(scores, label, axis=-1))
+    before = cast("Any", (scores > own) | ((scores == own) & (np.arange(classes) < label)))
     hits: npt.NDArray[np.bool_] = (before.sum(axis=-1) < k) & (labels >= 0) & (labels < classes)
     return hits
 

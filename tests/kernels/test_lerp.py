@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from typednn.engines import using
 from typednn.kernels import adam, batch_norm, update_rules
-from typednn.kernels.lerp import lerp
+from typednn.kernels.lerp import lerp as lerp_of_arrays
 from typednn.layers import BatchNorm1d
 from typednn.optim import Adam
 
@@ -19,6 +19,7 @@ dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 SIZE = 5000  # small arrays may be left to NumPy
 FAR, NEAR = 1e4, 1e-4  # in float32, FAR + (NEAR - FAR) is 0
+lerp: Any = lerp_of_arrays  # of numbers here
 numbers = st.floats(-1e30, 1e30)
 
 

@@ -135,4 +135,5 @@ def running_statistics(x: AnyTensor, mean: AnyTensor, variance: AnyTensor, momen
     axes = tuple(range(x.ndim - 1))
     found = moments(x, axes, correction=1)
     new_mean, new_variance = (reshape(new, old.shape) for new, old in zip(found, (mean, variance), strict=True))
-    return lerp(mean, new_mean, momentum), lerp(variance, new_variance, momentum)
+    of_tensors: Any = lerp
+    return of_tensors(mean, new_mean, momentum), of_tensors(variance, new_variance, momentum)

@@ -8,12 +8,23 @@ Source: torch.lerp.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+from jaxtyping import Float
+
+from typednn.arrays import AnyArray
+
+X = TypeVar("X", bound=AnyArray)
 
 
-def lerp(start: Any, end: Any, share: Any, select: Callable[[Any, Any, Any], Any] | None = None) -> Any:
-    """The value; ``share`` is a number, or an expression of a kernel, whose ``select`` then chooses."""
-    if select is None:
-        return start + share * (end - start) if share < 0.5 else end - (1 - share) * (end - start)
+def lerp(start: Float[X, "*shape"], end: Float[AnyArray, "*shape"], share: float) -> Float[X, "*shape"]:
+    """The value, of arrays or of what computes as they do."""
+    way: Any = end - start
+    value: X = start + share * way if share < 0.5 else end - (1 - share) * way
+    return value
+
+
+def lerp_of_expressions(select: Callable[[Any, Any, Any], Any], start: Any, end: Any, share: Any) -> Any:
+    """`lerp` in a kernel, whose ``share`` is known when it runs."""
     near = share < 0.5
     return select(near, start, end) + select(near, share, share - 1) * (end - start)

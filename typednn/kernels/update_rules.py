@@ -38,7 +38,7 @@ import numpy as np
 from typednn.arrays import AnyArray, namespace, widened
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan
 from typednn.kernels.in_place import in_place
-from typednn.kernels.lerp import lerp
+from typednn.kernels.lerp import lerp, lerp_of_expressions
 from typednn.kernels.op import Engine, op
 
 Function = Callable[..., tuple[Any, ...]]
@@ -149,7 +149,7 @@ def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, present: Sequence[bool],
 
 
 def _lerp(xp: Any, start: Any, end: Any, share: Any) -> Any:
-    return lerp(start, end, share, xp.hl.select if isinstance(xp, Expressions) else None)
+    return lerp_of_expressions(xp.hl.select, start, end, share) if isinstance(xp, Expressions) else lerp(start, end, share)
 
 
 def _rmsprop(

@@ -8,7 +8,7 @@ from typednn.arrays import AnyArray
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.in_place import in_place
-from typednn.kernels.lerp import lerp
+from typednn.kernels.lerp import lerp_of_expressions
 
 
 def step(
@@ -79,7 +79,7 @@ def build_step(
     g = grad[i] + coupled * w if couples else grad[i]
     if shrinks:
         w = w * shrink
-    mean = lerp(m[i], g, mean_rate, hl.select)
+    mean = lerp_of_expressions(hl.select, m[i], g, mean_rate)
     square = v[i] * beta2 + square_rate * g * g
     after = w - lr * mean / (hl.sqrt(square) * inverse_root + eps)
     return in_place(hl, cpu, i, [after, mean, square], weights.dim(0).extent())
