@@ -19,7 +19,7 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
     "randn": lambda g: ops.randn(g, SIZE),
     "uniform": lambda g: ops.uniform(g, -2.0, 4.0, SIZE, np.float64),
     "randint": lambda g: ops.randint(g, -3, 5, SIZE),
-    "multinomial": lambda g: ops.multinomial(g, np.tile([1.0, 0.0, 3.0], (SIZE[0], 1)), SIZE[1], replacement=True),
+    "multinomial": lambda g: ops.multinomial(g, np.tile([1.0, 2.0, 3.0, 0.0, 4.0], (SIZE[0], 1)), SIZE[1], replacement=True),
 }
 
 
@@ -36,7 +36,7 @@ def test_moments_and_ranges(name: str) -> None:
         "randn": (0, 1, -9, 9),
         "uniform": (1, 3, -2, 4),
         "randint": (0.5, 63 / 12, -3, 4),
-        "multinomial": (1.5, 0.75, 0, 2),
+        "multinomial": (2.4, 2.04, 0, 4),
     }[name]
     x = DRAWS[name](G(1)).numpy()
     assert x.shape == SIZE
