@@ -41,12 +41,13 @@ from typednn import (
 from typednn.config import registry
 from typednn.engines import using
 from typednn.errors import ArgumentError, DefinitionError, NotForwarded, ShapeError, StackError, StateError
-from typednn.graph import arange, linear, tanh, tril
+from typednn.graph import arange, linear, tanh, tril, where
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Unary
 from typednn.graph.program import without_passes
 from typednn.graph.tensor import AnyTensor, Tensor0, Tensor1, Tensor2, Tensor3, constant, tensor, unary
 from typednn.graph.whole import decomposed
+from typednn.graph_layer import GraphMultiInput
 from typednn.layers import GELU, Linear, Softmax, Tanh
 from typednn.losses import MSE
 from typednn.optim import SGD
@@ -403,7 +404,7 @@ def test_a_chain_of_numbers_keeps_its_input_alone() -> None:
     layer: Any = Swish(3).init(np.random.default_rng(0))
     x = numbers(2, 3)
     layer.forward(x)
-    assert layer._input is x
+    assert layer._inputs[0] is x
     assert layer._reduced == []
 
 
@@ -919,3 +920,39 @@ def test_parts_that_play_no_part_have_derivatives_of_zero() -> None:
     assert not gradient.input.any()
     assert not gradient.weight.any()
     assert gradient.weight.shape == (3,)
+
+
+@dataclass(frozen=True)
+class GatedGrad(Gradient, inputs=("value", "gate", "places")):
+    value: Float[Array2, "batch 3"]
+    gate: Float[Array2, "batch 3"]
+    places: None
+    scale: Float[Array1, "3"]
+
+
+class Gated(GraphMultiInput[Array2, GatedGrad]):
+    """Two arrays with derivatives, and integers, which have none."""
+
+    scale: Parameter[Float[Array1, "3"]]
+
+    def formula(
+        self, value: Float[Tensor2, "batch 3"], gate: Float[Tensor2, "batch 3"], places: Integer[Tensor2, "batch 3"]
+    ) -> Float[Tensor2, "batch 3"]:
+        chosen: Any = where(places > 0, value, gate * gate)
+        y: Any = chosen * tensor(self.scale)
+        return y
+
+
+def test_several_inputs() -> None:
+    """Each has its derivative under its name; that of central differences, here by hand."""
+    layer = Gated().init(np.random.default_rng(0))
+    generator = np.random.default_rng(1)
+    value, gate = generator.standard_normal((2, 4, 3), np.float32)
+    places = generator.integers(0, 2, (4, 3))
+    y = layer.forward(value, gate, places)
+    assert np.allclose(y, np.where(places > 0, value, gate * gate) * layer.scale, atol=1e-6)
+    gradient = layer.backward(np.ones_like(y))
+    assert gradient.places is None
+    assert np.allclose(gradient.value, np.where(places > 0, layer.scale, 0), atol=1e-6)
+    assert np.allclose(gradient.gate, np.where(places > 0, 0, 2 * gate * layer.scale), atol=1e-6)
+    assert np.allclose(gradient.scale, np.where(places > 0, value, gate * gate).sum(axis=0), atol=1e-5)
