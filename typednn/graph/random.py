@@ -51,11 +51,7 @@ def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = Fa
 
     Weights are from 0 on and need no sum. A place is drawn once, unless ``replacement``. PyTorch's ``multinomial``.
     """
-<<<<<<< HEAD
-    kinds: np.ndarray[Any, Any] = np.asarray(weights.numpy() if isinstance(weights, Tensor) else weights)
-=======
     kinds: np.ndarray[Any, Any] = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights)
->>>>>>> h-e
     if kinds.ndim not in (1, 2) or kinds.dtype.kind not in "iuf" or not kinds.shape[-1]:
         rule = "weights are numbers, one row or several"
         raise ArgumentError(explain("multinomial", rule, f"{kinds.dtype} of shape {kinds.shape}"), "weights")
