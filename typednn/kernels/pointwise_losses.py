@@ -218,14 +218,15 @@ def _bce_kernel(hl: Any, x: Any, t: Any, pos_weight: Any) -> Any:
     above = hl.strict_float(1 + decayed)
     quotient = hl.log(above) * decayed / hl.strict_float(above - 1)
     near = hl.select(nan.is_nan(hl, decayed) | (above == 1), decayed, quotient)
-    return _times(hl.select, 1 - t, nan.relu(hl, x) + near) + _times(hl.select, pos_weight * t, nan.relu(hl, -x) + near)
+    no, yes = _times(hl.select, 1 - t, nan.relu(hl, x) + near), _times(hl.select, pos_weight * t, nan.relu(hl, -x) + near)
+    return hl.strict_float(no + yes)  # infinity minus nothing is infinity, and a sum is rounded alike beside the slope
 
 
 def _bce_slope_kernel(hl: Any, x: Any, t: Any, pos_weight: Any, scale: Any) -> Any:
     decayed = decay(hl, -hl.abs(x))
     less, more = decayed / (1 + decayed), 1 / (1 + decayed)
     no, yes = _times(hl.select, 1 - t, hl.select(x < 0, less, more)), _times(hl.select, pos_weight * t, hl.select(x < 0, more, less))
-    return (no - yes) * scale
+    return hl.strict_float(no - yes) * scale
 
 
 # A weight for each class is an array along the last axis, which the reference broadcasts.
