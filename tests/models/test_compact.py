@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import available, counting, using
@@ -34,6 +34,16 @@ def stands_for(weight: Any, kind: str) -> Any:
     return np.ldexp(np.rint(mantissa * 256), exponent - 8)
 
 
+def is_near_a_tie(model: GPT2) -> bool:
+    """Whether a weight lies so close to the middle between two steps of int8 that float32 and float64 may round it apart."""
+    for name, weight in model.named_parameters().items():
+        if name.endswith(MATRICES):
+            steps = weight / (np.abs(weight).max(axis=1, keepdims=True).astype(np.float64) / 127)
+            if (np.abs(np.abs(steps - np.floor(steps)) - 0.5) < 2e-5).any():
+                return True
+    return False
+
+
 def truth(model: GPT2, kind: str) -> GPT2:
     twin: GPT2 = GPT2(*SIZES, tie_word_embeddings=model.tie_word_embeddings)
     arrays = model.named_parameters()
@@ -48,6 +58,7 @@ def truth(model: GPT2, kind: str) -> GPT2:
 def test_scores(kind: Any, engine: str, seed: int, tied: bool, batch: int, pieces: list[int]) -> None:
     """G-C4: also where a text is read in pieces."""
     model = model_of(seed, tied)
+    assume(not is_near_a_tie(model))
     ends = np.minimum(np.cumsum(pieces), SIZES[1])
     x = np.random.default_rng(seed).integers(0, SIZES[0], (batch, ends[-1]))
     with using("reference"):
