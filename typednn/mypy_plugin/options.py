@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from typednn.errors import ArgumentError, explain, shown
 from typednn.habits import closest
@@ -42,14 +42,16 @@ def read(path: str | None) -> Options:
     except (OSError, ValueError, configparser.Error):
         return Options()
     where, prefix = os.path.relpath(path) if path else "", "tool." if toml else ""
-    for name in tables if isinstance(tables, Mapping) else ():
+    every = cast("Mapping[str, object]", tables if isinstance(tables, Mapping) else {})
+    for name in every:
         if name != _TABLE and name.lower().replace("_", "-").startswith("typednn"):
             raise ArgumentError(explain(where, "has typednn's settings in one table", f"[{prefix}{name}]", f"name it [{prefix}{_TABLE}]"))
-    section = dict(tables).get(_TABLE, {})
+    section: object = every[_TABLE] if _TABLE in every else {}  # not get, which of a ConfigParser is another function
     where = f"{where}: [{prefix}{_TABLE}]"
     if not isinstance(section, Mapping):
         raise ArgumentError(explain(where, "expects a table", shown(section)))
-    return Options(**{name: _switch(where, name, value) for name, value in section.items() if name not in _defaults(tables)})
+    written = cast("Mapping[str, object]", section)
+    return Options(**{name: _switch(where, name, value) for name, value in written.items() if name not in _defaults(tables)})
 
 
 def _defaults(tables: Any) -> Mapping[str, str]:
