@@ -46,8 +46,8 @@ class Foreign(Module):
                 raise StackError(explain(kind, rule, got, f"set self.{name} to a positive integer"))
         answers = any(callable(getattr(inner, name, None)) for name in ANSWERS)
         self.held: Held | None = None if answers else Held(inner, adopted)
-        self.updated = False
-        self.saved = False  # whether a run saves it: then the first update says at once what cannot be saved
+        self.updated: bool = False
+        self.saved: bool = False  # whether a run saves it: then the first update says at once what cannot be saved
 
     def forward(self, x: Shaped[AnyArray, "batch *input"]) -> Shaped[AnyArray, "batch *output"]:
         output: AnyArray = self.inner.forward(x)

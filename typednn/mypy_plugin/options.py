@@ -46,7 +46,7 @@ def read(path: str | None) -> Options:
     for name in every:
         if name != _TABLE and name.lower().replace("_", "-").startswith("typednn"):
             raise ArgumentError(explain(where, "has typednn's settings in one table", f"[{prefix}{name}]", f"name it [{prefix}{_TABLE}]"))
-    section: object = every[_TABLE] if _TABLE in every else {}  # not get, which of a ConfigParser is another function
+    section: object = {**every}.get(_TABLE, {})  # a ConfigParser has another get
     where = f"{where}: [{prefix}{_TABLE}]"
     if not isinstance(section, Mapping):
         raise ArgumentError(explain(where, "expects a table", shown(section)))
