@@ -261,7 +261,7 @@ def test_a_setting_says_what_the_tokens_are(tmp_path: Path, monkeypatch: pytest.
     assert resume("run", progress=False).history.steps == result.history.steps == 2
     saved = json.loads(Path("run/recipe.json").read_text())
     del saved["recipe"]["tokens"]  # as runs before the setting have it
-    Path("run/recipe.json").write_text(json.dumps(saved))
+    Path("run/recipe.json").write_text(json.dumps(saved | {"format": 5}))
     assert read_plan(Path("run")).recipe.tokens == "auto"
     with pytest.raises(ArgumentError, match="tokens is a language model's, got 'uint16'; leave it out, or set task=language"):
         recipe("mlp").changed({"tokens": "uint16"})
