@@ -14,11 +14,11 @@ epsilons = st.sampled_from([1e-30, 1e-7, 0.1])
 
 
 def loss(prediction, target, eps):
-    return abs(np.log(np.maximum(prediction, eps)) * target)
+    return np.where(target == 0, 0, abs(np.log(np.maximum(prediction, eps)) * target))
 
 
 def slope(prediction, target, eps, scale):
-    return abs(target / np.maximum(prediction, eps) * scale)
+    return np.where(target == 0, 0, abs(target / np.maximum(prediction, eps) * scale))
 
 
 @settings(max_examples=60, deadline=None)
