@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,9 +61,9 @@ def _steps(files: list[str]) -> tuple[Counter[str], list[Finding]]:
     counted = Counter[str]()
     real = Evaluator.evaluate
 
-    def counting(self: Evaluator, *arguments: object) -> object:
+    def counting(self: Evaluator, *arguments: Any) -> Any:
         counted[Path(self.scope.api.path).name] += 1
-        return real(self, *arguments)  # type: ignore[arg-type]
+        return real(self, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Evaluator, "evaluate", counting)

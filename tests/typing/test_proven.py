@@ -85,7 +85,7 @@ def _changed(text: str, lines: set[int]) -> tuple[str, dict[int, int]]:
     source, ends = text.splitlines(keepends=True), dict[int, int]()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef) and node.lineno in lines and (axes := _returned(node)) is not None:
-            *before, last = axes.value.split()  # type: ignore[union-attr]
+            *before, last = str(axes.value).split()
             other = f"{int(last) + 1000}" if last.isdecimal() else f"({last})+{1000 + len(ends)}"
             line = source[axes.lineno - 1]
             written = f'"{" ".join([*before, other]) if before else " " + other}"'
