@@ -6,7 +6,6 @@ what it notes of the machine, an input, and PyTorch's output. Written with PyTor
 
 # Nets are PyTorch's, whose types are not known without it.
 # ruff: noqa: E501
-# mypy: ignore-errors
 # pyright: basic, reportMissingImports=false, reportOptionalMemberAccess=false
 
 import sys

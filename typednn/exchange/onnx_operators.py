@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
 import numpy as np
 
 from typednn import graph
-from typednn.arrays import is_floating
+from typednn.arrays import is_floating, is_number
 from typednn.errors import ArgumentError
 from typednn.graph.graph import Shape
 from typednn.graph.tensor import AnyTensor, Tensor, tensor
@@ -119,7 +119,7 @@ class Call:
         """An input beside another; one number is a number."""
         if not isinstance(value, Tensor):
             array = np.asarray(value)
-            alike = array.dtype.kind in "fiu" and (array.dtype.kind == "f") == is_floating(other.dtype)
+            alike = is_number(array.dtype) and is_floating(array.dtype) == is_floating(other.dtype)
             if array.size == 1 and array.ndim <= other.ndim and alike:
                 return array.reshape(-1)[0].item()
         return self.tensor(value)

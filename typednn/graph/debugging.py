@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from typednn.arrays import namespace
+from typednn.arrays import is_floating, namespace
 from typednn.debugging import Debug, is_on, on_change
 from typednn.errors import StateError, explain
 from typednn.graph.graph import GRAPH
@@ -41,13 +41,13 @@ def statement(kernel: Any) -> str:
 
 def refuse_nan(each: Instruction, inputs: Sequence[Any], value: Any) -> None:
     """A `StateError` where an instruction makes NaN of numbers. NaN that comes from its inputs is no fault of its own."""
-    if isinstance(value, tuple) or value.dtype.kind != "f":
+    if isinstance(value, tuple) or not is_floating(value.dtype):
         return
     xp: Any = namespace(value)
     made = xp.isnan(value)
     by_number = each.kind in (Kind.UNARY, Kind.BINARY, Kind.CAST)
     for given in inputs:
-        if given.dtype.kind == "f":
+        if is_floating(given.dtype):
             made = made & ~xp.isnan(given) if by_number else made & (not bool(xp.isnan(given).any()))
     if not bool(made.any()):
         return

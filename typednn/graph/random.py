@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.arrays import is_floating, is_integer, refuse_beyond_memory
+from typednn.arrays import is_floating, is_integer, is_number, refuse_beyond_memory
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import Shape
 from typednn.graph.tensor import AnyTensor, sizes_of, tensor
@@ -52,7 +52,7 @@ def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = Fa
     Weights are from 0 on and need no sum. A place is drawn once, unless ``replacement``. PyTorch's ``multinomial``.
     """
     kinds: np.ndarray[Any, Any] = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights)
-    if kinds.ndim not in (1, 2) or kinds.dtype.kind not in "iuf" or not kinds.shape[-1]:
+    if kinds.ndim not in (1, 2) or not is_number(kinds.dtype) or not kinds.shape[-1]:
         rule = "weights are numbers, one row or several"
         raise ArgumentError(explain("multinomial", rule, f"{kinds.dtype} of shape {kinds.shape}"), "weights")
     shares = kinds.astype(np.float64)

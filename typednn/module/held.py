@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, cast, get_origin, get_type_hints
 
 import numpy as np
 
-from typednn.arrays import device_of, is_array, is_floating
+from typednn.arrays import device_of, is_array, is_floating, is_number
 from typednn.backends import to_device, to_numpy
 from typednn.errors import DefinitionError, LocatedError, StateDictError, StateError, explain, listed
 from typednn.module.fields import StoredField, declared_fields
@@ -51,7 +51,7 @@ class Held:
 
     def _search(self, path: Path, value: Any, arrays: bool) -> Iterator[Path]:
         if is_array(value):
-            if arrays and value.dtype.kind in "biuf":
+            if arrays and (is_number(value.dtype) or value.dtype.kind == "b"):
                 yield path
         elif isinstance(value, list | tuple | dict):
             inside = cast("Mapping[Any, Any]", value).items() if isinstance(value, dict) else enumerate(cast("list[Any]", value))
