@@ -142,6 +142,15 @@ def disagreements(work: Work, everyone: Mapping[str, Contestant]) -> list[str]:
     return messages
 
 
+def measured(work: Work, everyone: Mapping[str, Contestant], seconds: float) -> tuple[str, bool]:
+    """A row of the table, and whether the engines agree; prints what each of them runs, which is a step more."""
+    differences = disagreements(work, everyone)
+    text = f"  {work.title:46} {'; '.join(differences)}" if differences else line(work, timed(everyone, seconds))
+    for contestant in everyone.values():
+        print(f"  {work.title}: {contestant.described()}")
+    return text, not differences
+
+
 def timed(everyone: Mapping[str, Contestant], seconds: float) -> dict[str, list[float]]:
     """Seconds of one run: a few samples of each engine, alternating, of about ``seconds`` in total."""
     times: dict[str, int] = {}
@@ -192,13 +201,9 @@ def main(arguments: Sequence[str]) -> int:
     table: list[str] = []
     agreed = True
     for row in options.rows:
-        work = works.WORKS[row]
-        everyone = contestants(work, "cuda", peer)
-        for contestant in everyone.values():
-            print(f"  {work.title}: {contestant.described()}")
-        differences = disagreements(work, everyone)
-        agreed &= not differences
-        table.append(f"  {work.title:46} {'; '.join(differences)}" if differences else line(work, timed(everyone, options.seconds)))
+        text, same = measured(works.WORKS[row], contestants(works.WORKS[row], "cuda", peer), options.seconds)
+        agreed &= same
+        table.append(text)
     print(f"\n  {'work':46}{'typednn':>12}{'PyTorch':>12}  {'layout':20}{'ratio':>7}{'least':>7}")
     print("\n".join(table))
     return 0 if agreed else 1

@@ -65,6 +65,22 @@ def test_who_differs_is_named() -> None:
     assert complaint.endswith(" times as much as is allowed (gradient w)")
 
 
+class Counter(Fake):
+    """Each run changes its results, and to describe itself it runs once, as `gpu.Ours` does."""
+
+    def results(self) -> dict[str, Any]:
+        return {"gradient w": np.array([1.0 + sum(self.runs)])}
+
+    def described(self) -> str:
+        self.run(1)
+        return ""
+
+
+def test_results_are_compared_before_anything_runs() -> None:
+    text, same = gpu.measured(SMALL, {"typednn": Counter(), "torch": Fake(1.0)}, 1e-9)
+    assert same, text
+
+
 def test_all_take_turns() -> None:
     everyone = {"typednn": Fake(), "torch": Fake()}
     samples = gpu.timed(everyone, 1e-9)
