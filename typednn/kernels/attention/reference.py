@@ -29,7 +29,8 @@ from typednn.arrays import AnyBoolArray, Array3, Array4, namespace
 from typednn.kernels.dropout.reference import bits_of_rows, least_kept
 
 Drawn: TypeAlias = tuple[float, int, int]  # the probability of a weight to become 0, a key, and how many masks were drawn before
-SCORES = 1 << 18  # that are held at a time, about
+# Scores that are held at a time, about: as many as fit into a cache; on a GPU 256 MiB of float32, as each block starts a dozen kernels.
+SCORES, SCORES_ON_GPU = 1 << 18, 1 << 26
 
 
 def forward(
@@ -134,7 +135,7 @@ def _scores(
 ) -> Iterator[tuple[slice, Any]]:
     """Some queries at a time, and their scores (batch, heads, rows, memory): -∞ where a query does not attend."""
     xp, (batch, time, heads, features), memory = namespace(q), q.shape, k.shape[1]
-    some = max(1, SCORES // (batch * heads * memory))
+    some = max(1, (SCORES if xp is np else SCORES_ON_GPU) // (batch * heads * memory))
     for start in range(0, time, some):
         rows = slice(start, min(start + some, time))
         scores = by_heads(q[:, rows]) @ k.transpose(0, 2, 3, 1) * features**-0.5
