@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +40,32 @@ def statement(kernel: Any) -> str:
 
 
 def refuse_nan(each: Instruction, inputs: Sequence[Any], value: Any) -> None:
-    """A `StateError` where an instruction makes NaN of numbers. NaN that comes from its inputs is no fault of its own."""
-    if isinstance(value, tuple) or not is_floating(value.dtype):
-        return
-    xp: Any = namespace(value)
-    made = xp.isnan(value)
+    """A `StateError` where an instruction makes NaN of numbers. NaN that comes from its inputs is no fault of its own.
+
+    What a whole op gives together is several arrays, each looked at by itself; those that it only keeps may be None.
+    """
+    given = list(_arrays(inputs))
     by_number = each.kind in (Kind.UNARY, Kind.BINARY, Kind.CAST)
-    for given in inputs:
-        if is_floating(given.dtype):
-            made = made & ~xp.isnan(given) if by_number else made & (not bool(xp.isnan(given).any()))
-    if not bool(made.any()):
-        return
-    place = tuple(int(axis[0]) for axis in xp.nonzero(made)) if value.ndim else ()
-    of = " and ".join(str(given[place].item()) for given in inputs) if by_number else " and ".join(str(given.shape) for given in inputs)
-    got = f"{name_of(each)} of {of}, the first at {place} of {int(made.sum())} in {value.shape}"
-    cure = "keep its inputs where it is defined, as in log(maximum(x, 1e-30))"
-    raise StateError(explain("realize", "no operation makes NaN of numbers, as TYPEDNN_DEBUG 128 asks", got, cure))
+    for result in _arrays((value,)):
+        if not is_floating(result.dtype):
+            continue
+        xp: Any = namespace(result)
+        made = xp.isnan(result)
+        for array in (array for array in given if is_floating(array.dtype)):
+            made = made & ~xp.isnan(array) if by_number else made & (not bool(xp.isnan(array).any()))
+        if not bool(made.any()):
+            continue
+        place = tuple(int(axis[0]) for axis in xp.nonzero(made)) if result.ndim else ()
+        of = " and ".join(str(array[place].item()) if by_number else str(array.shape) for array in given)
+        got = f"{name_of(each)} of {of}, the first at {place} of {int(made.sum())} in {result.shape}"
+        cure = "keep its inputs where it is defined, as in log(maximum(x, 1e-30))"
+        raise StateError(explain("realize", "no operation makes NaN of numbers, as TYPEDNN_DEBUG 128 asks", got, cure))
+
+
+def _arrays(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, tuple):
+            several: tuple[Any, ...] = value
+            yield from _arrays(several)
+        elif value is not None:
+            yield value
