@@ -63,7 +63,7 @@ parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
 	@$(ONE_THREAD) $(PY) -m pytest $(SHARED) -m parity
 
-torture: $(VENV)/.torture-installed ## every property with 500 new examples, 62 or 125 where each compiles kernels; 200 kills; fuzz every reader; 105,000 programs of the graph, 20,000 for the mypy plugin; the paper's result on MNIST
+torture: $(VENV)/.torture-installed $(VENV)/.parity-installed ## every property with 500 new examples, 62 or 125 where each compiles kernels; 200 kills; fuzz every reader; 105,000 programs of the graph, 20,000 for the mypy plugin; the paper's result on MNIST
 	$(call headline,500 examples of every property)
 	@$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(PY) -m pytest $(SHARED) -m "not parity and not gpu"
 	$(call headline,200 kills)
@@ -76,6 +76,8 @@ torture: $(VENV)/.torture-installed ## every property with 500 new examples, 62 
 	@$(ONE_THREAD) $(PY) -m tests.typing.random_bodies --programs 20000
 	$(call headline,recipes on MNIST)
 	@$(ONE_THREAD) TYPEDNN_LONG=1 $(PY) -m pytest tests/recipes/test_mnist.py
+	$(call headline,a fault for each row of the specification)
+	@$(ONE_THREAD) TYPEDNN_LONG=1 $(PY) -m pytest $(SHARED) -m "not gpu" tests/repo/test_mutants.py
 
 gpu: $(VENV)/.dev-installed ## the same laws on a GPU (needs CuPy in $(VENV))
 	$(call headline,laws on a GPU)

@@ -101,26 +101,24 @@ def saved(folder: Path) -> bool:
 
 def digits(steps: int = 200) -> float:
     """The share of the test images that are told right: SGD, learning rate 0.01, momentum 0.9."""
-    data = load("digits" if find_mnist() is None else "mnist").standardised()
-    model = (Input(28, 28, 1) >> Flatten() >> Linear(784, 128) >> ReLU() >> Linear(128, 10)).init(PCG32(0))
-    optimizer, loss, order = SGD(lr=0.01, momentum=0.9), SoftmaxCrossEntropy(), PCG32(1)
-    done = 0
-    while done < steps:
-        for rows in list(batches(len(data.train_images), 128, order))[: steps - done]:
-            step(model, optimizer, loss, data.train_images[rows], data.train_labels[rows])
-            done += 1
-    return share_right(model, data.test_images, data.test_labels)
+    layers = Input(28, 28, 1) >> Flatten() >> Linear(784, 128) >> ReLU() >> Linear(128, 10)
+    return trained(layers, SGD(lr=0.01, momentum=0.9), 128, steps)
 
 
 def deep(steps: int = 300) -> float:
     """The share of the test images that a network of seven hidden layers tells right."""
-    data = load("digits" if find_mnist() is None else "mnist").standardised()
     hidden = [layer for _ in range(6) for layer in (Linear(100, 100), GELU())]
-    model = (Input(28, 28, 1) >> Sequential([Flatten(), Linear(784, 100), GELU(), *hidden, Linear(100, 10)])).init(PCG32(0))
-    optimizer, loss, order = AdamW(lr=0.001), SoftmaxCrossEntropy(), PCG32(1)
-    done = 0
+    layers = Input(28, 28, 1) >> Sequential([Flatten(), Linear(784, 100), GELU(), *hidden, Linear(100, 10)])
+    return trained(layers, AdamW(lr=0.001), 100, steps)
+
+
+def trained(model: Any, optimizer: Any, size: int, steps: int) -> float:
+    """The share of the test images that ``model`` tells right after ``steps`` batches of ``size``."""
+    data = load("digits" if find_mnist() is None else "mnist").standardised()
+    model.init(PCG32(0))
+    loss, order, done = SoftmaxCrossEntropy(), PCG32(1), 0
     while done < steps:
-        for rows in list(batches(len(data.train_images), 100, order))[: steps - done]:
+        for rows in list(batches(len(data.train_images), size, order))[: steps - done]:
             step(model, optimizer, loss, data.train_images[rows], data.train_labels[rows])
             done += 1
     return share_right(model, data.test_images, data.test_labels)

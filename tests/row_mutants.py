@@ -733,6 +733,30 @@ ROW_MUTANTS = [
         "graph/test_tape.py::test_gradient_uses_the_tape_up",
     ),
     fault(
+        "Z-T1", "graph/tensor.py",
+        "    return constant(1, x.dtype, x.shape)",
+        "    return constant(1, np.float32, x.shape)",
+        "graph/test_tensor.py::test_dtypes",
+    ),
+    fault(
+        "Z-T6", "kernels/linear/reference.py",
+        "    return dz @ weight if wants_input else None, dz.T @ x, sums.over(dz, 0)",
+        "    return next_grad @ weight if wants_input else None, dz.T @ x, sums.over(dz, 0)",
+        "kernels/test_linear.py::test_backward_is_the_slope",
+    ),
+    fault(
+        "X-A9", "graph/program.py",
+        "            if inputs[1].kind == Kind.CONST and inputs[1].extra == one:\n                return each.inputs[0]\n",
+        "            if inputs[1].kind == Kind.CONST and inputs[1].extra == one:\n                return each.inputs[1]\n",
+        "graph/test_program.py::test_constants_are_folded",
+    ),
+    fault(
+        "X-H1", "graph/program.py",
+        "        return each if place == len(new) else place",
+        "        return each if place >= 0 else place",
+        "graph/test_program.py::test_equal_instructions_are_one",
+    ),
+    fault(
         "X-A2", "graph/derivatives.py",
         "    Unary.EXP: lambda g, x, y: g * y,\n",
         "    Unary.EXP: lambda g, x, y: g * x,\n",

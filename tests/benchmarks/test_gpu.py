@@ -17,12 +17,11 @@ SMALL = works.Work("small", (8, 8, 1), (("pad", (1,)), works.conv(1, 2, 3), work
                    works.linear(32, 3)), 4, "SGD", "labels", works.BOTH)  # fmt: skip
 
 
-def test_without_a_gpu_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("module", ["benchmarks.gpu", "benchmarks.gpu_gpt2"])
+def test_without_a_gpu_nothing_is_measured(module: str) -> None:
     if "cuda" in available():
         pytest.skip("there is a GPU")
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.gpu"], cwd=REPOSITORY, env=dict(os.environ), capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", module], cwd=REPOSITORY, env=dict(os.environ), capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout.startswith('nothing measured: device "cuda": needs ')
     assert done.stderr == ""

@@ -43,7 +43,7 @@ _NEVER = re.compile(r"\bmark\.(?:skip\b(?!if)|xfail\b|gpu\b)|\bskipif\(.*\benvir
 _ASSERTION = re.compile(r"assert_\w+|raises|warns|gradcheck|(?:LAYER_LAWS|refusals\.METHODS)\[.*\]|check_(?:layer|loss|optimizer)")
 
 # These speak about citations without making any.
-_NO_EVIDENCE = {"tests/repo/coverage_doc.py", "tests/repo/exercised.py", "tests/repo/test_coverage_doc.py"}
+_NO_EVIDENCE = {"tests/repo/test_coverage_doc.py"}
 
 
 @dataclass(frozen=True)
