@@ -168,9 +168,9 @@ def out_of_memory(where: str, what: str, needed: int | None, owner: object) -> O
     return OutOfMemory(explain(where, "its arrays must fit into memory", f"{what}{needs}", cure), owner)
 
 
-def widened(array: Any) -> Any:
-    """``array`` at least in float32: one of float16 is converted. None stays None."""
-    return array if array is None or array.dtype != np.float16 else array.astype(np.float32)
+def at_least_float32(array: Any) -> Any:
+    """``array`` in float32 where its own dtype has fewer digits. None stays None."""
+    return None if array is None else array.astype(np.result_type(array.dtype, np.float32), copy=False)
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from typednn import Input
+from typednn.engines import using
 from typednn.errors import StateDictError, StateError
 from typednn.layers import Linear, Tanh
 from typednn.losses import MSE
@@ -41,6 +42,30 @@ def test_by_hand(ema: Any) -> None:
     assert bits(tuple(model.parameters())) == bits(tuple(other.parameters()))
     assert EMA(0.75, warmup=True)(0) == 0.1
     assert EMA(0.75, warmup=True)(1000) == 0.75
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_an_average_of_float16_moves(engine: str) -> None:
+    """As in float64, though a thousandth of each way is less than float16 can hold; the model gets it in its own dtype."""
+    model = net().astype(np.float16)
+    optimizer = SGD(0.05, ema=0.999).bind(model)
+    expected: dict[str, Any] = {}
+    with using(engine):
+        for step in range(50):
+            x, t = values((5, 3), step, np.float16), values((5, 2), step + 50, np.float16)
+            model.update(optimizer, model.backward(MSE().loss_grad(model.forward(x), t)))
+            for name, array in model.named_parameters().items():
+                weights = array.astype(np.float64)
+                expected[name] = weights if step == 0 else 0.999 * expected[name] + 0.001 * weights
+    for name, array in optimizer.averages().items():
+        assert array.dtype == np.float32
+        np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-6)
+    other = net()
+    other.load_state_dict(optimizer.averages())
+    other.astype(np.float16)
+    with optimizer.averaged():
+        assert bits(tuple(model.parameters())) == bits(tuple(other.parameters()))
+        assert model.dtype == other.dtype == np.float16
 
 
 def test_the_model_has_the_average_within_a_block() -> None:

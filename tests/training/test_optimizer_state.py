@@ -121,21 +121,24 @@ def test_the_average_is_what_is_measured_and_what_is_left() -> None:
     assert history.steps == 28
 
 
-def test_checkpoints_have_both_and_models_get_the_average(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_checkpoints_have_both_and_models_get_the_average(dtype: Any, tmp_path: Path) -> None:
     """To train on, the weights; to predict, the average: of the last step, and of the best."""
-    model, optimizer = net(), Adam(0.3, ema=0.8)
+    model, optimizer = net().astype(dtype), Adam(0.3, ema=0.8)
+    loader = Loader(X[:50].astype(dtype), Y[:50], batch_size=8, rng=PCG32(1))
     with Run.create(tmp_path / "run", "", model) as run:
-        fitted(model, optimizer, run=run, epochs=6, keep=10)
-        latest, best = net(), net()
+        validation = Evaluation(X[50:].astype(dtype), Y[50:])
+        fit(model, SoftmaxCrossEntropy(), optimizer, loader, epochs=6, progress=False, validation=validation, run=run, keep=10)
+        latest, best = net().astype(dtype), net().astype(dtype)
         checkpoint = run.load_weights(latest, "latest")
         assert checkpoint.state.best is not None
         run.load_weights(best, "best")
         at_best = run.checkpoint("best").optimizer
     for name, array in model.named_parameters().items():
         np.testing.assert_array_equal(latest.named_parameters()[name], array)
-        np.testing.assert_array_equal(checkpoint.optimizer[f"{name}.ema"], array)
+        np.testing.assert_array_equal(checkpoint.optimizer[f"{name}.ema"].astype(dtype), array)
         assert not np.array_equal(checkpoint.weights[name], array)
-        np.testing.assert_array_equal(best.named_parameters()[name], at_best[f"{name}.ema"])
+        np.testing.assert_array_equal(best.named_parameters()[name], at_best[f"{name}.ema"].astype(dtype))
 
 
 @pytest.mark.parametrize("in_a_run", [False, True])

@@ -35,7 +35,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from typednn.arrays import AnyArray, namespace, widened
+from typednn.arrays import AnyArray, at_least_float32, namespace
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan
 from typednn.kernels.in_place import in_place
 from typednn.kernels.lerp import lerp, lerp_of_expressions
@@ -91,7 +91,7 @@ class Rule:
 
     def reference(self, *arguments: Any) -> tuple[Any, ...]:
         """The rule on arrays of any dtype, computed at least in float32."""
-        arrays, numbers = [*map(widened, arguments[: len(self.arrays)])], arguments[len(self.arrays) :]
+        arrays, numbers = [*map(at_least_float32, arguments[: len(self.arrays)])], arguments[len(self.arrays) :]
         return self.after(namespace(arrays[0]), arrays, numbers, *self._decay(numbers))
 
     def run(self, *arguments: Any) -> None:

@@ -4,7 +4,7 @@ average ← weights at the first step, then average + (1 - decay)·(weights - av
 decay   with warmup at most (1 + t)/(10 + t), t the steps before: so the first weights are soon forgotten
 
 An optimizer keeps the average as the array ``ema`` of each parameter: it is saved, loaded and moved with the rest of its state. Buffers
-are not averaged; the model has the newest. One pass over memory for each step.
+are not averaged; the model has the newest. It is at least in float32. One pass over memory for each step.
 
 Source: Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992; torch.optim.swa_utils.get_ema_multi_avg_fn;
 the warm-up is tf.train.ExponentialMovingAverage's.
@@ -13,6 +13,8 @@ the warm-up is tf.train.ExponentialMovingAverage's.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray
@@ -49,7 +51,7 @@ def average(arrays: dict[str, Any], weights: AnyArray, decay: float) -> None:
     if "ema" in arrays:
         update_rules.ema.step(arrays["ema"], weights, 1.0 - decay)
     else:
-        arrays["ema"] = weights.copy()
+        arrays["ema"] = weights.astype(np.result_type(weights.dtype, np.float32))  # a copy; in float16 small moves would be rounded away
 
 
 def put(model: Module, arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,8 +42,6 @@ from typednn.optim.ema import EMA, average, averaging, put
 from typednn.optim.schedule import ConstantLR, Schedule, Watching, schedule
 from typednn.optim.settings import Group, Settings
 
-_FLOAT32 = np.dtype(np.float32)
-
 
 @dataclass(slots=True)
 class ParameterState:
@@ -62,13 +60,9 @@ class ParameterState:
     def array(self, name: str, start: float = 0.0) -> Any:
         """The optimizer's array of this name; at the first step one like the weights, filled with ``start``, at least in float32."""
         if name not in self.arrays:
-            self.arrays[name] = namespace(self.weights).full_like(self.weights, start, dtype=kept_dtype(self.weights.dtype))
+            dtype = np.result_type(self.weights.dtype, np.float32)  # in float16 squares of gradients, and eps, become 0
+            self.arrays[name] = namespace(self.weights).full_like(self.weights, start, dtype=dtype)
         return self.arrays[name]
-
-
-def kept_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What an optimizer's arrays are of weights of ``dtype``: at least float32. In float16 squares of gradients, and eps, become 0."""
-    return dtype if dtype.itemsize > 2 else _FLOAT32
 
 
 class GradientOptimizer(Optimizer):
@@ -369,10 +363,8 @@ class GradientOptimizer(Optimizer):
                 raise StateError(explain(type(self).__name__, rule, got, cure))
         for name, state in moved.items():
             now = weights[name]
-            own = kept_dtype(now.dtype)
-            state.arrays = {
-                key: to_device(array, device_of(now)).astype(now.dtype if key == "ema" else own) for key, array in state.arrays.items()
-            }
+            own = np.result_type(now.dtype, np.float32)
+            state.arrays = {key: to_device(array, device_of(now)).astype(own) for key, array in state.arrays.items()}
             state.weights = now  # last: after an error, the next call moves the rest
         self._states = {id(state.weights): state for state in self._named.values() if state.weights is not None}
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from typednn.arguments import number
-from typednn.arrays import AnyArray, namespace
+from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import sgd
 from typednn.optim.ema import EMA
@@ -69,12 +69,10 @@ class SGD(GradientOptimizer):
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         first = "velocity" not in state.arrays
-        if self.momentum and first:
-            state.arrays["velocity"] = namespace(state.weights).zeros_like(state.weights)
         sgd.step(
             state.weights,
             grad,
-            state.arrays.get("velocity"),
+            state.array("velocity") if self.momentum else None,
             lr,
             self.momentum,
             self.dampening,

@@ -450,7 +450,8 @@ def load_weights(checkpoint: Checkpoint, model: Module, *, averaged: bool = True
     Where the optimizer averaged the weights, these are the averages, which were evaluated; to train on, ``averaged=False``.
     """
     check_model(checkpoint, model)
-    averages = {name: checkpoint.optimizer[f"{name}.ema"] for name in checkpoint.weights if f"{name}.ema" in checkpoint.optimizer}
+    kept = {name: (array, checkpoint.optimizer.get(f"{name}.ema")) for name, array in checkpoint.weights.items()}
+    averages = {name: average.astype(array.dtype) for name, (array, average) in kept.items() if average is not None}
     try:
         model.load_state_dict(checkpoint.weights | averages if averaged else checkpoint.weights)
     except StateDictError as error:

@@ -13,7 +13,7 @@ import math
 
 from jaxtyping import Float
 
-from typednn.arrays import AnyArray, namespace, widened
+from typednn.arrays import AnyArray, at_least_float32, namespace
 from typednn.kernels.lerp import lerp
 
 
@@ -31,7 +31,7 @@ def step(
     shrink: float = 1.0,
 ) -> tuple[Float[AnyArray, "*shape"], Float[AnyArray, "*shape"], Float[AnyArray, "*shape"]]:
     """(weights, m, v) after the ``step``-th step, counted from 1; ``coupled`` and ``shrink`` are weight decay. At least in float32."""
-    weights, grad, m, v = map(widened, (weights, grad, m, v))
+    weights, grad, m, v = map(at_least_float32, (weights, grad, m, v))
     if coupled:
         grad = grad + coupled * weights
     if shrink != 1:

@@ -12,7 +12,7 @@ initialization and momentum in deep learning", 2013.
 
 from jaxtyping import Float
 
-from typednn.arrays import AnyArray
+from typednn.arrays import AnyArray, at_least_float32
 from typednn.errors import ArgumentError, explain
 
 
@@ -28,11 +28,15 @@ def step(
     coupled: float = 0.0,
     shrink: float = 1.0,
 ) -> tuple[Float[AnyArray, "*shape"], Float[AnyArray, "*shape"] | None]:
-    """(weights, velocity) after a step; ``velocity`` may be None where momentum is 0. ``coupled`` and ``shrink`` are weight decay."""
+    """(weights, velocity) after a step, at least in float32; ``velocity`` may be None where momentum is 0.
+
+    ``coupled`` and ``shrink`` are weight decay.
+    """
     if momentum and velocity is None:
         raise ArgumentError(
             explain("sgd", f"momentum {momentum} keeps a velocity", "None", "hand in an array like the weights"), "velocity"
         )
+    weights, grad, velocity = map(at_least_float32, (weights, grad, velocity))
     if coupled:
         grad = grad + coupled * weights
     if shrink != 1:
