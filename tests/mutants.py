@@ -233,7 +233,7 @@ MUTANTS = [
     mutant(
         "Structural implementers are accepted and enforced where they are consumed",
         "typednn/module/foreign.py",
-        "    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, rows=rows)\n",
+        "    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, rows=rows, seen=seen)\n",
         "    return part\n",
         "tests/module/test_foreign.py::test_one_operand_is_typednns",
     ),

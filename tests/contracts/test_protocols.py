@@ -4,7 +4,7 @@ import copy
 import gc
 import types
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 
 import numpy as np
 import pytest
@@ -187,6 +187,21 @@ def test_what_agrees_is_defined() -> None:
     defined(Backward[Array2, Array2], backward=(ROWS, RowGrad))
     defined(Loss[Array2, IntArray1 | Array2], loss_grad=(ROWS, labels | ROWS, ROWS))
     defined(DynLayer, forward=(ROWS, ROWS), backward=(ROWS, RowGrad), update=(Optimizer, RowGrad, None))
+
+
+def test_a_protocol_of_ones_own_has_names_of_its_own() -> None:
+    """Beside `DynLayer`, whose gradient may be Any: what a Protocol says of the gradient counts, not what it calls it."""
+
+    class Steps(Protocol):
+        def update(self, optimizer: Any, derivatives: Any) -> None: ...
+
+    class Says(Protocol):
+        def update(self, optimizer: Any, derivatives: RowGrad) -> None: ...
+
+    rest: Any = {"forward": (ROWS, ROWS), "backward": (ROWS, RowGrad), "update": (Optimizer, Any, None)}
+    defined(DynLayer, Steps, **rest)
+    with pytest.raises(DefinitionError, match=r"Own.update: grad must be what backward returns, a gradient dataclass"):
+        defined(DynLayer, Says, **rest)
 
 
 def test_the_gradient_names_the_derivative_by_the_input() -> None:

@@ -571,6 +571,83 @@ class Slots(Times):
     __slots__ = ("factor",)
 
 
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Twice(Times):
+    """Its array and its layer stand in several places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steady = np.full(1, 3.0, np.float32)
+        self.params = [self.factor]
+        self.pair = Pair(self.factor, 7)
+        self.linear = Linear(3, 3, rng=rng())
+        self.layers = {"linear": self.linear, "times": Times()}
+        self.times = self.layers["times"]
+
+    def forward(self, numbers: Any) -> Any:
+        return super().forward(self.linear.forward(self.layers["times"].forward(numbers))) * self.steady
+
+    def backward(self, dy: Any) -> "TwiceGrad":
+        own = super().backward(dy * self.steady)
+        linear = self.linear.backward(own.input)
+        times = self.times.backward(linear.input)
+        return TwiceGrad(times.input, [own.factor], linear, times)
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        optimizer.step(self.params[0], grad.params[0])
+        self.linear.update(optimizer, grad.linear)
+        self.times.update(optimizer, grad.times)
+
+
+@dataclass(frozen=True)
+class TwiceGrad:
+    input: Any
+    params: Any
+    linear: Any
+    times: Any
+
+
+class Knows(Times):
+    """A part that knows what it is a part of, and all other parts of it."""
+
+    def __init__(self, parent: Any, parts: Any) -> None:
+        super().__init__()
+        self.parent, self.me, self.parts = parent, self, parts
+
+
+class Family(Times):
+    """Its parts refer back to it; a list contains itself."""
+
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
+        self.around: list[Any] = [self.parts]
+        self.around.append(self.around)
+        self.times = Knows(self, self.around)
+        self.parts += [self.times, Linear(3, 3, rng=rng())]
+
+    def forward(self, numbers: Any) -> Any:
+        return self.parts[1].forward(self.times.forward(numbers))
+
+    def backward(self, dy: Any) -> Any:
+        linear = self.parts[1].backward(dy)
+        times = self.times.backward(linear.input)
+        return FamilyGrad(times.input, [times, linear])
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        self.times.update(optimizer, grad.parts[0])
+        self.parts[1].update(optimizer, grad.parts[1])
+
+
+@dataclass(frozen=True)
+class FamilyGrad:
+    input: Any
+    parts: Any
+
+
 @pytest.mark.parametrize(
     ("kind", "learnt", "saved", "count"),
     [
@@ -580,6 +657,8 @@ class Slots(Times):
         (OfParts, ["times.factor", "_linear.weight", "_linear.bias"], [], 13),
         (Declared, ["_factor"], ["shift"], 1),
         (Said, ["factor"], ["mask", "count"], 1),
+        (Twice, ["factor", "linear.weight", "linear.bias", "layers.times.factor"], ["steady"], 14),
+        (Family, ["parts.0.factor", "parts.1.weight", "parts.1.bias"], [], 13),
     ],
 )
 def test_its_arrays_are_found(kind: Any, learnt: list[str], saved: list[str], count: int) -> None:
@@ -608,6 +687,26 @@ def test_its_arrays_are_found(kind: Any, learnt: list[str], saved: list[str], co
     model.to("cpu").astype(np.float64)
     assert {array.dtype for array in model.parameters()} == {np.dtype(np.float64)}
     assert model.forward(x.astype(np.float64)).dtype == np.float64
+
+
+def test_an_array_in_two_places_stays_one() -> None:
+    """As converted, and as put back after an optimizer that replaced its memory."""
+    twice = Twice()
+    model = between(twice).astype(np.float64)
+    model.forward(array(5, 4, dtype=np.float64))
+    assert twice.factor is twice.params[0] is twice.pair.first
+    assert (twice.factor.dtype, twice.pair.second) == (np.float64, 7)
+    assert twice.layers["times"] is twice.times
+
+    class Resizes:
+        def step(self, weights: Any, grad: Any) -> None:
+            if weights.size == 1:
+                weights.resize((2, 2), refcheck=False)
+
+    with pytest.raises(ShapeError, match=r"Resizes.step of "):
+        model.update(Resizes(), model.backward(model.forward(array(5, 4, dtype=np.float64))))
+    assert twice.factor is twice.params[0] is twice.pair.first
+    assert twice.factor.shape == (1,)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typednn import AnyArray, Array2, Gradient, Layer, Optimizer, checking
 from typednn.errors import CheckError, ShapeError, StateError
 from typednn.layer import Elementwise, Input, Sequential
 from typednn.layers import Linear, LinearGrad, PerPosition, PReLU, ReLU, Residual, Tanh
+from typednn.module.held import Held
 from typednn.optim import SGD, Adam, AdamW, Group
 from typednn.stack import Dyn, Stack
 
@@ -573,7 +574,14 @@ class ByHand(Layer[Array2, Array2, ByHandGrad]):
 
 
 @pytest.mark.parametrize(
-    "build", [lambda: Linear(3, 2, bias=False), lambda: Input(3) >> Linear(3, 2, bias=False), lambda: Input(3) >> FromNothing(), ByHand]
+    "build",
+    [
+        lambda: Linear(3, 2, bias=False),
+        lambda: Input(3) >> Linear(3, 2, bias=False),
+        lambda: Input(3) >> FromNothing(),
+        lambda: Input(3) >> AroundLinear(),
+        ByHand,
+    ],
 )
 @pytest.mark.parametrize(("does", "got"), CARELESS)
 def test_an_optimizer_leaves_the_array_as_it_is(build: Callable[[], Any], does: Callable[[Any], object], got: str) -> None:
@@ -614,6 +622,51 @@ def test_an_array_of_other_memory_is_replaced(shape: tuple[int, int]) -> None:
     left = (np.array([1, 2, 3, 4, 5, 6], np.float32) - np.float32(0.1) * derivative.ravel())[: shape[0] * shape[1]]
     np.testing.assert_allclose(layer.weight, np.pad(left, (0, 6 - left.size)).reshape(2, 3), rtol=1e-6)
     model.update(SGD(0.1), model.backward(model.forward(x)))
+
+
+class AroundLinear:
+    """A part that derives from nothing, around a layer of typednn."""
+
+    def __init__(self) -> None:
+        self.linear = Linear(3, 2, bias=False)
+
+    def forward(self, x: Any) -> Any:
+        return self.linear.forward(x)
+
+    def backward(self, next_grad: Any) -> Any:
+        linear = self.linear.backward(next_grad)
+        return AroundLinearGrad(linear.input, linear)
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        self.linear.update(optimizer, grad.linear)
+
+
+@dataclass(frozen=True)
+class AroundLinearGrad:
+    input: Any
+    linear: Any
+
+
+def test_arrays_are_listed_for_a_foreign_optimizer_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of typednn's own, or one without checks, does not search the fields."""
+    model: Any = Input(3) >> FromNothing()
+    x = np.ones((4, 3), np.float32)
+    model.update(SGD(0.1), model.backward(model.forward(x)))  # the first looks for what is stepped
+    searched: list[object] = []
+    leaves = Held.leaves
+
+    def noted(self: Held) -> Any:
+        for leaf in leaves(self):
+            searched.append(leaf)
+            yield leaf
+
+    monkeypatch.setattr(Held, "leaves", noted)
+    model.update(SGD(0.1), model.backward(model.forward(x)))
+    with checking("off"):
+        model.update(Careless(lambda _: None), model.backward(model.forward(x)))
+    assert not searched
+    model.update(Careless(lambda _: None), model.backward(model.forward(x)))
+    assert searched
 
 
 def test_a_class_on_typednns_own_is_looked_at_too() -> None:

@@ -199,7 +199,7 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
         raise DefinitionError(explain(contract.where, "takes an optimizer and a gradient", ", ".join(contract.names)))
     returned: GradientType | None = getattr(getattr(cls, "backward", None), "__typednn_gradient__", None)
     promises = [vars(base)["update"] for base in cls.__mro__ if getattr(base, "_is_protocol", False) and "update" in vars(base)]
-    if contract.hints[1] is Any and all(get_type_hints(each)["grad"] is Any for each in promises):  # as in `DynLayer`
+    if contract.hints[1] is Any and all(_second(each) is Any for each in promises):  # as in `DynLayer`
         promise = returned or GradientType(TypeVar("G"), contract.where)
     else:
         promise = GradientType(contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass")
@@ -230,6 +230,12 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
         return function(self, *args)
 
     return contracted(update, contract)
+
+
+def _second(update: Callable[..., Any]) -> Any:
+    """What an ``update`` says of its gradient, whatever it calls it."""
+    hints = get_type_hints(update)
+    return next((hints.get(name, Any) for name in [*inspect.signature(update).parameters][2:3]), Any)
 
 
 # ------------------------------------------------------------------ gradients that derive from InputGrad

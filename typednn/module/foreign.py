@@ -10,7 +10,6 @@ exist.
 import inspect
 import typing
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any, Self, final
 
 from jaxtyping import Shaped
@@ -20,9 +19,9 @@ from typednn.contracts.checks import attribute_lookup, is_array_hint
 from typednn.contracts.promises import METHODS
 from typednn.contracts.protocols import InputGrad, Optimizer
 from typednn.errors import DefinitionError, StackError, explain
-from typednn.module.held import Held
+from typednn.module.held import Held, Seen
 from typednn.module.module import Module
-from typednn.module.updates import Layouts
+from typednn.module.updates import layouts_kept
 from typednn.shapes import Flow
 
 # An object with one of these answers for its own state.
@@ -35,7 +34,7 @@ class Foreign(Module):
 
     foreign = True
 
-    def __init__(self, inner: Any, *, rows: bool = False) -> None:
+    def __init__(self, inner: Any, *, rows: bool = False, seen: Seen | None = None) -> None:
         self.inner: Any = inner
         self.rows = rows
         for name in ("out_features", "in_features")[: 2 if rows and hasattr(inner, "in_features") else rows]:
@@ -45,7 +44,7 @@ class Foreign(Module):
                 rule = f"a part of a Stack declares {name}, how many numbers of a sample it {'gives' if name[0] == 'o' else 'reads'}"
                 raise StackError(explain(kind, rule, got, f"set self.{name} to a positive integer"))
         answers = any(callable(getattr(inner, name, None)) for name in ANSWERS)
-        self.held: Held | None = None if answers else Held(inner, adopted)
+        self.held: Held | None = None if answers else Held(inner, adopted, {} if seen is None else seen)
         self.updated: bool = False
         self.saved: bool = False  # whether a run saves it: then the first update says at once what cannot be saved
 
@@ -59,9 +58,11 @@ class Foreign(Module):
 
     def update(self, optimizer: Optimizer, grad: InputGrad[Any]) -> None:
         held = self.held
-        layouts = None if held is None else Layouts.of(optimizer, held.arrays_now())
-        with nullcontext() if layouts is None or held is None else layouts.held(self, held.put):
-            if self.updated or held is None:
+        if held is None:
+            self.inner.update(optimizer, grad)
+            return
+        with layouts_kept(optimizer, self, held.arrays_now(), held.put):
+            if self.updated:
                 self.inner.update(optimizer, grad)
             else:
                 held.update(optimizer, grad, self.saved)
@@ -143,9 +144,9 @@ def _array_hints(forward: Any) -> tuple[Any, Any] | None:
     return pair if all(map(is_array_hint, pair)) else None
 
 
-def adopted(part: Any, *, rows: bool = False) -> Any:
+def adopted(part: Any, *, rows: bool = False, seen: Seen | None = None) -> Any:
     """``part`` itself, or, where it is no module and has the three methods, wrapped so that it can be a part of a model."""
-    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, rows=rows)
+    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, rows=rows, seen=seen)
 
 
 def missing_methods(part: object) -> list[str]:

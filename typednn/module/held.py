@@ -6,9 +6,10 @@ What its constructor left is what a model counts, saves, moves and converts, und
   in a field whose name does not begin with ``_``;
 - layers in any field, of typednn or with the three methods.
 
-Both may stand in lists, tuples and dicts. What ``forward`` assigns later is not among them. A declared `Buffer` is not learnt, and
-neither is an integer; where nothing is declared and ``backward`` names its gradient's class, an array is learnt if that has a field of
-its name.
+Both may stand in lists, tuples and dicts. One that stands in several places counts once, under the name of the first, and all these
+places change together. What ``forward`` assigns later is not among them. A declared `Buffer` is not learnt, and neither is an integer;
+where nothing is declared, and ``backward`` names a gradient's class whose fields but ``input`` are all arrays or layers here, the arrays
+that it names are learnt and no others.
 """
 
 from __future__ import annotations
@@ -24,16 +25,19 @@ from typednn.backends import to_device, to_numpy
 from typednn.errors import DefinitionError, LocatedError, StateDictError, StateError, explain, listed
 from typednn.module.fields import StoredField, declared_fields
 from typednn.module.module import Module
+from typednn.module.updates import Around
 
 Path: TypeAlias = tuple[Any, ...]  # the name of a field, then the places in lists and dicts
+Seen: TypeAlias = dict[int, tuple[Any, Any]]  # by id: of what a search has met, the `Held` that has it, and the part that was made of it
 
 
 class Held:
     """What ``owner`` held when this was made; ``adopt`` makes a part of a model of what has the three methods, and leaves the rest."""
 
-    def __init__(self, owner: Any, adopt: Callable[[Any], Any]) -> None:
+    def __init__(self, owner: Any, adopt: Callable[..., Any], seen: Seen) -> None:
         self.owner: Any = owner
-        self.adopt: Callable[[Any], Any] = adopt
+        self.adopt: Callable[..., Any] = adopt
+        seen.setdefault(id(owner), (None, None))
         kind: Any = owner.__class__
         try:
             fields = declared_fields(kind)
@@ -43,95 +47,93 @@ class Held:
         self.derivatives: frozenset[str] | None = _derivatives(kind)
         plain = {name for name in attributes(owner) if not name.startswith("_")} - fields.keys() if not self.declared else set[str]()
         self.paths: list[Path] = [(name,) for name in self.declared]
-        for name, value in attributes(owner).items():
-            if name not in self.declared and not name.startswith("__"):
-                self.paths += self._search((name,), value, name in plain)
-        self.parts: dict[str, Any] = {}  # the parts that were made of objects, so that each is made once
+        self.parts: dict[Path, Any] = {}  # the layers, and the parts that were made of objects, so that each is made once
         self.unknown: str = ""  # what an update stepped that is not among these
-
-    def _search(self, path: Path, value: Any, arrays: bool) -> Iterator[Path]:
-        if is_array(value):
-            if arrays and (is_number(value.dtype) or value.dtype.kind == "b"):
-                yield path
-        elif isinstance(value, list | tuple | dict):
-            inside = cast("Mapping[Any, Any]", value).items() if isinstance(value, dict) else enumerate(cast("list[Any]", value))
-            for key, part in inside:
-                yield from self._search((*path, key), part, arrays)
-        elif isinstance(self.adopt(value), Module):
-            yield path
+        found = [
+            place
+            for name, value in attributes(owner).items()
+            if name not in self.declared and not name.startswith("__")
+            for place in _inside((name,), value)
+        ]
+        for _, value in found:
+            seen.setdefault(id(value), (self, None))  # before any part is made: what these parts refer to is no part of theirs
+        for path, value in found:
+            if is_array(value):
+                if path[0] in plain and (is_number(value.dtype) or value.dtype.kind == "b"):
+                    self.paths.append(path)
+                continue
+            holder, part = seen[id(value)]
+            if holder is self and part is None:
+                part = adopt(value, seen=seen)
+                seen[id(value)] = self, part
+            if holder is self and isinstance(part, Module):
+                self.parts[path] = part
+                self.paths.append(path)
 
     # ------------------------------------------------------------------ what is there
 
-    def leaves(self) -> Iterator[tuple[str, Path, Any]]:
-        """Each array and each layer by its dotted name."""
+    def leaves(self) -> Iterator[tuple[str, list[Path], Any]]:
+        """Each array and each layer once: the dotted name of the first place where it stands, all these places, and itself."""
+        places: dict[int, tuple[Any, list[Path]]] = {}
+        fields = attributes(self.owner)
         for path in self.paths:
-            value = self._at(path)
-            if value is None and path[0] in self.declared:
-                continue
-            name = ".".join(map(str, path))
-            if not is_array(value):
-                value = self._part(name, value)
-            yield name, path, value
+            value: Any = fields.get(path[0], ...)  # an ellipsis where it was never assigned
+            for key in path[1:]:
+                value = value[key]
+            if value is not None or path[0] not in self.declared:
+                places.setdefault(id(value), (value, []))[1].append(path)
+        for value, paths in places.values():
+            name = _dotted(paths[0])
+            yield name, paths, value if is_array(value) else self._part(paths[0], value)
 
-    def _at(self, path: Path) -> Any:
-        """What stands there; an ellipsis where the field was never assigned."""
-        inside: Any = {path[0]: ..., **attributes(self.owner)}
-        for key in path:
-            inside = inside[key]
-        return inside
-
-    def _part(self, name: str, value: Any) -> Any:
-        known = self.parts.get(name)
+    def _part(self, path: Path, value: Any) -> Any:
+        known = self.parts.get(path)
         if known is not None and getattr(known, "inner", known) is value:
             return known
-        part = self.adopt(value)
+        part = self.adopt(value, seen={id(self.owner): (None, None)})
         if not isinstance(part, Module):
+            name = _dotted(path)
             rule, cure = "the constructor assigns an array or a layer, and it stays one", f"write self.{name} = … there"
             got = "nothing" if value is ... else type(value).__name__
             raise DefinitionError(explain(f"{type(self.owner).__qualname__}.{name}", rule, got, cure))
-        self.parts[name] = part
+        self.parts[path] = part
         return part
 
-    def _arrays(self) -> dict[str, tuple[Path, Any]]:
-        return {name: (path, value) for name, path, value in self.leaves() if is_array(value)}
+    def _arrays(self) -> dict[str, tuple[list[Path], Any]]:
+        return {name: (paths, value) for name, paths, value in self.leaves() if is_array(value)}
 
     def _modules(self) -> dict[str, Any]:
         return {name: value for name, _, value in self.leaves() if not is_array(value)}
 
-    def _is_learnt(self, path: Path, array: Any) -> bool:
+    def _is_learnt(self, paths: Sequence[Path], array: Any) -> bool:
         if not is_floating(array.dtype):
             return False
         if self.declared:
-            return self.declared[path[0]] == "parameter"
+            return any(self.declared[first] == "parameter" for first, *_ in paths)
         known = self.derivatives is not None and self.derivatives <= {first for first, *_ in self.paths}
-        return path[0] in (self.derivatives or ()) if known else True
+        return not known or any(first in (self.derivatives or ()) for first, *_ in paths)
 
     def named_parameters(self) -> dict[str, Any]:
         self.stop()
-        own = {name: array for name, (path, array) in self._arrays().items() if self._is_learnt(path, array)}
+        own = {name: array for name, (paths, array) in self._arrays().items() if self._is_learnt(paths, array)}
         return own | _joined({name: module.named_parameters() for name, module in self._modules().items()})
 
     def num_parameters(self) -> int:
         self.stop()
-        own = sum(int(array.size) for path, array in self._arrays().values() if self._is_learnt(path, array))
+        own = sum(int(array.size) for paths, array in self._arrays().values() if self._is_learnt(paths, array))
         return own + sum(int(module.num_parameters()) for module in self._modules().values())
 
     def shapes(self) -> list[str]:
         """Each array as it is printed."""
         learnt = self._arrays().items()
-        return [f"{'' if self._is_learnt(path, array) else 'buffer '}{name} {tuple(array.shape)}" for name, (path, array) in learnt]
+        return [f"{'' if self._is_learnt(paths, array) else 'buffer '}{name} {tuple(array.shape)}" for name, (paths, array) in learnt]
 
     def derivatives_in(self, grad: Any) -> dict[str, Any]:
         """The derivatives by the arrays in lists, and by the layers' parameters, as far as ``grad`` has the same fields."""
         found: dict[str, Any] = {}
-        for name, path, value in self.leaves():
-            try:
-                derivative = grad
-                for key in path:
-                    derivative = derivative[key] if derivative is not grad else getattr(grad, key)
-            except (AttributeError, LookupError, TypeError):
-                continue
-            if not is_array(value):
+        for name, paths, value in self.leaves():
+            derivative = next((each for each in (_beside(grad, path) for path in paths) if each is not None), None)
+            if derivative is not None and not is_array(value):
                 found |= {f"{name}.{below}": array for below, array in value.named_gradients(derivative).items()}
             elif is_array(derivative):
                 found[name] = derivative
@@ -145,7 +147,10 @@ class Held:
         return own | _joined({name: module.state_dict() for name, module in self._modules().items()})
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Copy saved arrays in; a `StateDictError` before anything is changed where they do not belong here."""
+        """Copy saved arrays in; a `StateDictError` where they do not belong here: then layers may be filled, and nothing else is.
+
+        A model whose ``load_state_dict`` calls this puts back what was there (`typednn.module.delegation.load`).
+        """
         self.stop()
         own, arrays, modules = dict(state), self._arrays(), self._modules()
         below = {
@@ -192,14 +197,14 @@ class Held:
             module.astype(dtype)
         self._replace(lambda array: array.astype(dtype) if is_floating(array.dtype) and array.dtype != dtype else array)
 
-    def arrays_now(self) -> list[tuple[str, Any]]:
+    def arrays_now(self) -> Iterator[tuple[str, Any]]:
         """The arrays by name, also where some are unknown."""
-        return [(name, array) for name, (_, array) in self._arrays().items()]
+        return ((name, value) for name, _, value in self.leaves() if is_array(value))
 
     def put(self, name: str, array: Any) -> None:
-        """Another array in the place of the one of this name."""
-        path = self._arrays()[name][0]
-        setattr(self.owner, path[0], _with(attributes(self.owner)[path[0]], path[1:], array))
+        """Another array in every place of the one of this name."""
+        for path in self._arrays()[name][0]:
+            setattr(self.owner, path[0], _with(attributes(self.owner)[path[0]], path[1:], array))
 
     def _replace(self, change: Callable[[Any], Any]) -> None:
         for name, (_, array) in self._arrays().items():
@@ -241,24 +246,22 @@ class Held:
             raise DefinitionError(explain(kind, rule, self.unknown, cure))
 
 
-class _Noting:
+class _Noting(Around):
     """The optimizer in the first update of an object: it says what is stepped."""
 
     def __init__(self, held: Held, optimizer: Any, known: Sequence[Any], saved: bool) -> None:
-        self._held, self._optimizer, self._known, self._saved = held, optimizer, known, saved
+        super().__init__(optimizer)
+        self._held, self._known, self._saved = held, known, saved
 
     def step(self, weights: Any, grad: Any) -> None:
         self._held.stepped(weights, self._known)
         if self._saved:
             self._held.stop()
         try:
-            self._optimizer.step(weights, grad)
+            self.optimizer.step(weights, grad)
         except StateError:  # of an optimizer that is bound to the parameters that are known
             self._held.stop()
             raise
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._optimizer, name)
 
 
 def attributes(owner: Any) -> dict[str, Any]:
@@ -288,6 +291,31 @@ def _joined(below: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {f"{name}.{path}": value for name, values in below.items() for path, value in values.items()}
 
 
+def _inside(path: Path, value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Path, Any]]:
+    """What stands in a field: itself, or each thing in lists, tuples and dicts."""
+    if not isinstance(value, list | tuple | dict):
+        yield path, value
+    elif not any(value is each for each in around):
+        inside = cast("Mapping[Any, Any]", value).items() if isinstance(value, dict) else enumerate(cast("Sequence[Any]", value))
+        for key, part in inside:
+            yield from _inside((*path, key), part, (*around, value))
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(map(str, path))
+
+
+def _beside(grad: Any, path: Path) -> Any:
+    """What ``grad`` has where the object has an array or a layer; None where it has nothing."""
+    try:
+        derivative = getattr(grad, path[0])
+        for key in path[1:]:
+            derivative = derivative[key]
+    except (AttributeError, LookupError, TypeError):
+        return None
+    return derivative
+
+
 def _root(array: Any) -> Any:
     """The array that owns the memory of a view."""
     while getattr(array, "base", None) is not None:
@@ -303,6 +331,6 @@ def _with(value: Any, path: Path, new: Any) -> Any:
     if isinstance(value, tuple):
         parts: list[Any] = [*value]
         parts[key] = _with(parts[key], tuple(rest), new)
-        return tuple(parts)
+        return cast("Any", value)._make(parts) if hasattr(value, "_make") else tuple(parts)
     value[key] = _with(value[key], tuple(rest), new)
     return value

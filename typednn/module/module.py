@@ -273,7 +273,8 @@ class Module(Node, Enforced):
         """Release the arrays, here and below: what forward kept, parameters and buffers; again does no harm.
 
         A model's memory goes with the model itself; close it where something else still refers to it. A shared parameter goes for all
-        layers that have it. Afterwards forward raises `NotInitialised`, until `init` or `load_state_dict`.
+        layers that have it. Afterwards forward raises `NotInitialised`, until `init` or `load_state_dict`. A part that derives from nothing
+        keeps its arrays.
         """
         self.free_cache()
         for _, _, _, cell in self.named_fields("parameter", "buffer"):

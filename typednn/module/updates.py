@@ -10,7 +10,7 @@ parameter is left out; whatever else it does is done.
 `update_if` asks about the derivatives first: they are gathered here anyway, and nothing is written yet.
 
 After the update of an optimizer that is not typednn's, every parameter must have the shape, the dtype and the memory that it had
-(`Layouts`).
+(`layouts_kept`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
@@ -103,11 +103,7 @@ def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
         _step(module, optimizer, grad)
         return
     uses, by_hand = checked_uses(module, optimizer, grad)
-    layouts = Layouts.of(optimizer, ((path, cell.array) for path, cell, _, _ in uses))
-    if layouts is not None:
-        with layouts.held(module, lambda path, array: _put(uses, path, array)):
-            _update(module, optimizer, grad, uses, by_hand)
-    else:
+    with _layouts_of_uses(optimizer, module, uses):
         _update(module, optimizer, grad, uses, by_hand)
 
 
@@ -159,11 +155,21 @@ def _sharing(module: Node, uses: Sequence[Use]) -> Generator[None]:
         _running.ties, _running.members = before
 
 
-class _OncePerShared:
+class Around:
+    """What a hand-written ``update`` gets in the place of its optimizer, which it passes on."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.optimizer = optimizer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.optimizer, name)
+
+
+class _OncePerShared(Around):
     """The optimizer that a hand-written ``update`` gets in a model with shared parameters: see the top of this file."""
 
     def __init__(self, optimizer: Any, module: Node, ties: Mapping[int, _Tie]) -> None:
-        self.optimizer = optimizer
+        super().__init__(optimizer)
         parts = [part for _, part in module.named_modules()]
         self._parts = set(map(id, parts))
         self._ties = {
@@ -177,9 +183,6 @@ class _OncePerShared:
         elif id(tie.holder) in self._parts and tie.state == "waiting":
             tie.step(self.optimizer, weights, grad)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.optimizer, name)
-
 
 def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable[..., Any]:
     """A hand-written ``update``: the gradient is checked first, shared parameters are stepped once."""
@@ -189,8 +192,7 @@ def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable
         try:
             optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
             uses, _ = checked_uses(self, optimizer, grad)
-            layouts = Layouts.of(optimizer, ((path, cell.array) for path, cell, _, _ in uses))
-            with nullcontext() if layouts is None else layouts.held(self, lambda path, array: _put(uses, path, array)):
+            with _layouts_of_uses(optimizer, self, uses):
                 if id(self) in _running.members:
                     _by_hand(self, function, optimizer, grad)
                 else:
@@ -221,34 +223,38 @@ def _replaced(grad: Any, path: str, derivative: Any) -> Any:
     return with_fields(grad, {first: _replaced(getattr(grad, first), rest, derivative) if rest else derivative})
 
 
-class Layouts:
-    """The parameters before an update, and how each lies in memory: shape, dtype, strides, and whether it can be written."""
+@contextmanager
+def layouts_kept(optimizer: Any, module: Any, parameters: Iterable[tuple[str, Any]], put: Callable[[str, Any], object]) -> Generator[None]:
+    """After the block each parameter has the shape, dtype and strides that it had, and can be written; a `ShapeError` if it had not.
 
-    def __init__(self, optimizer: Any, parameters: Iterable[tuple[str, Any]]) -> None:
-        self.optimizer: str = type(optimizer).__qualname__
-        self.before: list[tuple[str, Any, tuple[Any, ...]]] = [(path, array, _layout(array)) for path, array in parameters]
+    It is in the same array, or in another that ``put`` gets. typednn's own optimizers are known to keep them: of these, and where nothing
+    is checked, ``parameters`` are not looked at.
+    """
+    while isinstance(optimizer, Around):
+        optimizer = optimizer.optimizer
+    if switch.mode == "off" or optimizer.__class__.__module__.startswith("typednn."):
+        yield
+        return
+    held = [(path, array, _layout(array)) for path, array in parameters]
+    try:
+        yield
+    finally:
+        changed = [(path, array, before, _layout(array)) for path, array, before in held if _layout(array) != before]
+        for path, array, before, _ in changed:
+            restored = _restored(array, before)
+            if restored is not array:
+                put(path, restored)
+    for path, _, before, now in changed:
+        rule = f"an optimizer writes numbers in place, weights[...] = ..., and leaves the array as it is, {_told(before)}"
+        cure = "that was undone; the layer can be used"
+        raise ShapeError(explain(f"{type(optimizer).__qualname__}.step of {path!r} of {module.label()}", rule, _told(now), cure), module)
 
-    @classmethod
-    def of(cls, optimizer: Any, parameters: Iterable[tuple[str, Any]]) -> Layouts | None:
-        """None for typednn's own optimizers, which are known to keep them, and where nothing is checked."""
-        own = optimizer.__class__.__module__.startswith("typednn.")
-        return None if own or switch.mode == "off" else cls(optimizer, parameters)
 
-    @contextmanager
-    def held(self, module: Any, put: Callable[[str, Any], object]) -> Generator[None]:
-        """After the block each parameter lies as it did, in an array that ``put`` gets where it is another one; a `ShapeError` if not."""
-        try:
-            yield
-        finally:
-            changed = [(path, array, before, _layout(array)) for path, array, before in self.before if _layout(array) != before]
-            for path, array, before, _ in changed:
-                restored = _restored(array, before)
-                if restored is not array:
-                    put(path, restored)
-        for path, _, before, now in changed:
-            rule = f"an optimizer writes numbers in place, weights[...] = ..., and leaves the array as it is, {_told(before)}"
-            cure = "that was undone; the layer can be used"
-            raise ShapeError(explain(f"{self.optimizer}.step of {path!r} of {module.label()}", rule, _told(now), cure), module)
+def _layouts_of_uses(optimizer: Any, module: Node, uses: Sequence[Use]) -> AbstractContextManager[None]:
+    def put(path: str, array: Any) -> None:
+        next(cell for name, cell, _, _ in uses if name == path).put(array)
+
+    return layouts_kept(optimizer, module, ((path, cell.array) for path, cell, _, _ in uses), put)
 
 
 def _layout(array: Any) -> tuple[Any, ...]:
@@ -276,10 +282,6 @@ def _restored(array: Any, layout: tuple[Any, ...]) -> Any:
     xp, size = namespace(array), math.prod(shape)
     numbers = array.reshape(-1)[:size].astype(dtype)
     return xp.concatenate([numbers, xp.zeros(size - numbers.size, dtype)]).reshape(shape)
-
-
-def _put(uses: Sequence[Use], path: str, array: Any) -> None:
-    next(cell for name, cell, _, _ in uses if name == path).put(array)
 
 
 # Classes of optimizers whose instances can step: each class is checked once.
