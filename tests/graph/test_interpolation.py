@@ -11,7 +11,14 @@ from graph_rows import check_gradient
 from typednn.errors import ArgumentError, ShapeError, TypednnError
 from typednn.graph import interpolate, tensor
 
-SIZES = [((5,), (8,)), ((5,), (3,)), ((4, 3), (7, 5)), ((4, 3), (1, 3)), ((2, 3, 2), (3, 2, 5))]
+SIZES = [
+    ((5,), (8,)),
+    ((5,), (3,)),
+    ((4, 3), (7, 5)),
+    ((4, 3), (1, 3)),
+    ((2, 3, 2), (3, 2, 5)),
+    *(((2,), (2 * times,)) for times in (49, 98, 103, 107)),
+]
 
 
 def along(x: Any, axis: int, new: int, mode: str, align: bool) -> Any:
@@ -19,7 +26,7 @@ def along(x: Any, axis: int, new: int, mode: str, align: bool) -> Any:
     places = []
     for i in range(new):
         if mode == "nearest":
-            places.append(np.take(x, min(math.floor(i * old / new), old - 1), axis))
+            places.append(np.take(x, i * old // new, axis))
             continue
         at = i * (old - 1) / max(new - 1, 1) if align else max((i + 0.5) * old / new - 0.5, 0)
         j = min(math.floor(at), old - 1)
@@ -46,6 +53,8 @@ def test_a_factor_is_the_step() -> None:
     got = interpolate(tensor(x), scale_factor=1.5, mode="linear").numpy().ravel()
     np.testing.assert_allclose(got, [max((i + 0.5) / 1.5 - 0.5, 0) for i in range(7)], rtol=1e-14)
     np.testing.assert_array_equal(interpolate(tensor(x), scale_factor=2).numpy().ravel(), np.repeat(np.arange(5.0), 2))
+    for times in (49, 98.0, 103, 107):
+        np.testing.assert_array_equal(interpolate(tensor(x), scale_factor=times).numpy().ravel(), np.repeat(np.arange(5.0), int(times)))
 
 
 x = tensor(np.ones((1, 4, 4, 2), np.float32))

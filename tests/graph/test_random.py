@@ -1,6 +1,7 @@
 """Random leaves: moments, ranges, the same numbers of the same generator, and no generator but the one that is given."""
 
 import inspect
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -98,6 +99,31 @@ def test_places_without_replacement() -> None:
             got = (drawn == [first, second]).all(1).mean()
             assert abs(got - want) < 5 * np.sqrt(want / 20_000)
     assert sorted(ops.multinomial(G(0), ops.tensor(weights), 3).numpy()) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1e308])
+def test_places_of_weights_of_any_size(scale: float, replacement: bool) -> None:
+    """X-A15: the size of weights is nothing, only their shares: no place without a weight, even where sums or quotients leave float64."""
+    weights = np.array([0.0, 1.0, 0.0, 1.0, 0.0]) * scale
+    drawn = ops.multinomial(G(0), np.tile(weights, (4000, 1)), 2, replacement).numpy()
+    assert set(drawn.ravel()) == {1, 3}
+    assert abs((drawn[:, 0] == 1).mean() - 0.5) < 5 * 0.5 / np.sqrt(4000)
+    small, large = ops.multinomial(G(0), np.tile([1e-310, 0.0, 1e308], (100, 1)), 2, replacement).numpy().T
+    np.testing.assert_array_equal(small, 2)
+    np.testing.assert_array_equal(large, 2 if replacement else 0)
+
+
+def test_many_draws_of_many_places_fit_into_memory() -> None:
+    """X-A15: with replacement the draws alone are held: of 10,000 places 100,000 draws, whose product would be gigabytes."""
+    tracemalloc.start()
+    drawn = ops.multinomial(G(0), np.ones(10_000), 100_000, replacement=True).numpy()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert abs(drawn.mean() - 4999.5) < 5 * 10_000 / np.sqrt(12 * 100_000)
+    assert most < 2**24
+    with pytest.raises(OutOfMemory, match="multinomial"):
+        ops.multinomial(G(0), np.ones(3), 2**50, replacement=True)
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,10 @@ def interpolate(
     if size is not None:
         given = sizes_of("interpolate", size)
         new = given * len(old) if isinstance(size, int | np.integer) else given
-        steps = [before / max(after, 1) for before, after in zip(old, new, strict=False)]
+        steps = list[tuple[int, float]](zip(old, new, strict=False))
     else:
         factors = _factors(scale_factor, len(old))
-        new, steps = tuple(int(before * factor) for before, factor in zip(old, factors, strict=False)), [1 / factor for factor in factors]
+        new, steps = tuple(int(before * factor) for before, factor in zip(old, factors, strict=False)), [(1, factor) for factor in factors]
     if len(new) != len(old) or min(new) < 1 or min(old) < 1:
         got = f"{new} of {old}: {GRAPH.expression(x.id)}"
         raise ShapeError(explain("interpolate", f"has a new size from 1 on for each of {len(old)} inner axes", got))
@@ -69,8 +69,9 @@ def _factors(given: Any, axes: int) -> list[float]:
     return [float(each) for each in several]
 
 
-def _along(x: AnyTensor, axis: int, old: int, new: int, step: float, mode: str, align_corners: bool) -> AnyTensor:
-    if old == new and step == 1:
+def _along(x: AnyTensor, axis: int, old: int, new: int, step: tuple[int, float], mode: str, align_corners: bool) -> AnyTensor:
+    """``step`` is (over, by), of which the quotient is the step: a place times a step that is rounded could fall below the next number."""
+    if old == new and step[0] == step[1]:
         return x
     if mode == "nearest":
         return take(x, tensor(_nearest(old, new, step)), axis)
@@ -84,15 +85,16 @@ def _along(x: AnyTensor, axis: int, old: int, new: int, step: float, mode: str, 
 
 
 @lru_cache
-def _nearest(old: int, new: int, step: float) -> Any:
-    return _fixed(np.minimum(np.floor(np.arange(new) * step), old - 1).astype(np.int64))
+def _nearest(old: int, new: int, step: tuple[int, float]) -> Any:
+    over, by = step
+    return _fixed(np.minimum(np.floor(np.arange(new) * over / by), old - 1).astype(np.int64))
 
 
 @lru_cache
-def _linear(old: int, new: int, step: float, align_corners: bool) -> Any:
+def _linear(old: int, new: int, step: tuple[int, float], align_corners: bool) -> Any:
     """Of each new place the two old ones that it lies between, and the share of the second."""
-    at = np.arange(new)
-    where = at * ((old - 1) / max(new - 1, 1)) if align_corners else np.maximum((at + 0.5) * step - 0.5, 0)
+    at, (over, by) = np.arange(new), step
+    where = at * (old - 1) / max(new - 1, 1) if align_corners else np.maximum((at + 0.5) * over / by - 0.5, 0)
     first = np.minimum(np.floor(where), old - 1).astype(np.int64)
     return _fixed(first), _fixed(np.minimum(first + 1, old - 1)), _fixed(where - first)
 

@@ -57,7 +57,7 @@ def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = Fa
         raise ArgumentError(explain("multinomial", rule, f"{kinds.dtype} of shape {kinds.shape}"), "weights")
     shares = kinds.astype(np.float64)
     _asked("multinomial", generator, shares.shape, np.float64)
-    if not (np.isfinite(shares).all() and (shares >= 0).all() and (shares.sum(-1) > 0).all()):
+    if not (np.isfinite(shares).all() and (shares >= 0).all() and (shares > 0).any(-1).all()):
         raise ArgumentError(explain("multinomial", "weights are finite, from 0 on, and not all 0", "others"), "weights")
     least = shares.shape[-1] if replacement else int((shares > 0).sum(-1).min(initial=shares.shape[-1]))
     written: object = count
@@ -65,15 +65,18 @@ def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = Fa
         rule = "count is an integer from 1 on" if replacement else f"count is from 1 to {least}, the places with a weight"
         raise ArgumentError(explain("multinomial", rule, repr(count), "draw with replacement"), "count")
     if replacement:
-        edges = np.cumsum(shares, -1)
-        drawn = np.asarray(generator.random((*shares.shape[:-1], int(count)))) * edges[..., -1:]
-        found = (drawn[..., None] >= edges[..., None, :]).sum(-1)
+        size = (*shares.shape[:-1], int(count))
+        refuse_beyond_memory("multinomial", size, np.dtype(np.float64), "cpu", None)
+        edges = np.cumsum(shares / shares.max(-1, keepdims=True), -1)  # a sum of very large or very small weights has no digits
+        drawn, found = np.asarray(generator.random(size)) * edges[..., -1:], np.empty(size, np.int64)
+        for row in np.ndindex(size[:-1]):
+            found[row] = np.searchsorted(edges[row], drawn[row], side="right")
         # Rounding may reach the last edge: the last place with a weight is below it.
         last = shares.shape[-1] - 1 - np.argmax(shares[..., ::-1] > 0, axis=-1)
-        return tensor(np.minimum(found, last[..., None]).astype(np.int64))
-    # The first of several clocks that ring at random, each as often as its weight says.
-    with np.errstate(divide="ignore"):
-        times = -np.log1p(-np.asarray(generator.random(shares.shape))) / shares
+        return tensor(np.minimum(found, last[..., None]))
+    # The first of several clocks that ring at random, each as often as its weight says. Logarithms of times of any size are numbers.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        times = np.log(-np.log1p(-np.asarray(generator.random(shares.shape)))) - np.log(shares)
     times[shares == 0] = np.inf
     return tensor(np.ascontiguousarray(np.argsort(times, axis=-1, kind="stable")[..., : int(count)]).astype(np.int64))
 
