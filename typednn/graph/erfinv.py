@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, final
 
@@ -98,16 +99,11 @@ def _quotient(factors: tuple[Sequence[float], Sequence[float]], r: Any) -> Any:
 
 
 @final
+@dataclass(frozen=True)
 class _ErfInv(Function):
     @property
     def name(self) -> str:
         return "erfinv"
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _ErfInv
-
-    def __hash__(self) -> int:
-        return hash(_ErfInv)
 
     def forward(self, *arrays: Any) -> Any:
         (given,) = arrays

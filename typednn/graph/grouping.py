@@ -39,7 +39,7 @@ UNBOUNDED: Final = -1
 _HERE: Final[Coordinate] = (NO_AXIS, 0, UNBOUNDED)
 _MOST_OUTPUTS: Final = 8
 _MOST_INPUTS: Final = 24
-_MOST_PLACES: Final = 2048  # of the values that one is computed from: with more it is too much for one kernel, whatever they are
+_MOST_PLACES: Final = 2048  # values that the search for rows visits at most; what needs more is cut into several kernels anyway
 MOST_WORK: Final = 256  # of one kernel, as `work` counts it: the compiler takes seconds for that, and minutes for ten times as much
 LONG: Final = 1 << 16  # columns from which a row is reduced by several threads, where there are few rows
 _FEW_ROWS: Final = 8
@@ -50,10 +50,11 @@ _BINARY: Final = (
 _NAMES: Final = tuple(dtype.name for dtype in DTYPES)
 _VIEWS: Final = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE})
 _SLOW: Final = frozenset({Unary.SIN, Unary.COS})
-# Functions that are many operations each.
+# Functions that are many operations each, and how many.
 COSTLY: Final = frozenset(
     {Unary.EXP, Unary.EXP2, Unary.LOG, Unary.LOG2, Unary.SIN, Unary.COS, Unary.TANH, Unary.ERF, Unary.LOG1P, Unary.EXPM1}
 )
+_COST: Final = 4
 
 
 class Description(NamedTuple):
@@ -205,7 +206,7 @@ def _cut(program: Program, stored: frozenset[int]) -> frozenset[int]:
             for given in inputs:
                 mask |= seen(given)
             left = [given for given in inputs if given not in found]
-            if not left or mask.bit_count() + 3 * (mask & costly).bit_count() <= MOST_WORK:
+            if not left or mask.bit_count() + (_COST - 1) * (mask & costly).bit_count() <= MOST_WORK:
                 break
             found.add(max(left, key=lambda given: needs[given].bit_count()))
         needs.append(mask | (0 if each.kind in (Kind.CONST, *_VIEWS) else 1 << place))
@@ -803,7 +804,7 @@ def work(node: Node) -> int:
     """What a node costs the compiler, in additions. A number that may lie outside an array is read alone, not with its neighbours."""
     if node[0] == "read":
         return 12 if any(bound != UNBOUNDED for _, _, bound in node[2]) else 1
-    return 4 if node[0] == "unary" and node[1] in COSTLY else 1
+    return _COST if node[0] == "unary" and node[1] in COSTLY else 1
 
 
 def operands(node: Any) -> list[int]:

@@ -42,10 +42,10 @@ class _Order(Function):
         (x,) = arrays
         xp: Any = namespace(x)
         if not self.descending:
-            return xp.argsort(x, axis=self.axis, kind="stable").astype(np.int64)
+            return xp.argsort(x, axis=self.axis, kind="stable").astype(np.int64, copy=False)
         # The last of equal numbers comes first in the line turned round, and so last in the result turned round.
         turned = xp.argsort(xp.flip(x, self.axis), axis=self.axis, kind="stable")
-        return xp.ascontiguousarray(xp.flip(x.shape[self.axis] - 1 - turned, self.axis)).astype(np.int64)
+        return xp.ascontiguousarray(xp.flip(x.shape[self.axis] - 1 - turned, self.axis)).astype(np.int64, copy=False)
 
     def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
         return None

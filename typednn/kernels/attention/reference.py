@@ -29,7 +29,8 @@ from typednn.arrays import AnyBoolArray, Array3, Array4, namespace
 from typednn.kernels.dropout.reference import bits_of_rows, least_kept
 
 Drawn: TypeAlias = tuple[float, int, int]  # the probability of a weight to become 0, a key, and how many masks were drawn before
-# Scores that are held at a time, about: as many as fit into a cache; on a GPU 256 MiB of float32, as each block starts a dozen kernels.
+# Scores in each of the arrays that are held at a time, about: as many as fit into a cache; on a GPU 256 MiB of float32 for each of several
+# arrays, as each block starts a dozen kernels.
 SCORES, SCORES_ON_GPU = 1 << 18, 1 << 26
 
 
