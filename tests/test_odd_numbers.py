@@ -1,8 +1,8 @@
 """Odd numbers: what people's data, weights and gradients hold, each with the right answer, worked out by hand. A new one is a row.
 
-Odd files have a table of their own in tests/data/test_odd_files.py, wrong turns in tests/test_habits.py and tests/cli/test_cures.py. Columns
-that float32 can't tell apart (dates, Unix seconds) are in tests/recipes/test_large_numbers.py; what is ignored or masked, whatever its
-number, in tests/losses/test_what_does_not_count.py.
+Odd files have a table of their own in tests/data/test_odd_files.py, wrong turns in tests/test_habits.py and tests/cli/test_cures.py.
+Columns that float32 can't tell apart (dates, Unix seconds) are in tests/recipes/test_large_numbers.py; what is ignored or masked, whatever
+its number, in tests/losses/test_what_does_not_count.py.
 """
 
 from collections.abc import Callable
@@ -86,8 +86,8 @@ def stepped(optimizer: Any, *gradients: float) -> Callable[[], Any]:
         layer: Module = Linear(1, 1, bias=False).init(np.random.default_rng(0))
         layer.weight[...] = 0  # type: ignore[attr-defined]
         for gradient in gradients:
-            layer.forward(row(1.0))  # type: ignore[attr-defined]
-            layer.update(optimizer, layer.backward(row(gradient)))  # type: ignore[attr-defined]
+            layer.forward(row(1.0))
+            layer.update(optimizer, layer.backward(row(gradient)))
         return layer.weight  # type: ignore[attr-defined]
 
     return compute
