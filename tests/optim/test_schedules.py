@@ -68,6 +68,10 @@ FAR: list[Schedule] = [
     ExponentialLR(1e-300, 1.0001),
     StepLR(0.3, 1, 10.0),
     StepLR(0.3, 10**6, 2.0),
+    StepLR(1, 1, 10),
+    ExponentialLR(1, 2),
+    LinearLR(10**300, 1, 10**300, 7),
+    CosineLR(10**308, 100, 50),
     LinearLR(1e308, 1.0, 1e308),
     PolynomialLR(0.3, 5, 0.0),
     PolynomialLR(0.3, 5, 1e300),
@@ -95,6 +99,7 @@ def test_far_steps_have_a_rate_or_an_error_of_the_schedule(rate: Schedule) -> No
         if isinstance(given, str):
             assert given.startswith(f"{type(rate).__name__}, step {step}: the learning rate must be a finite number")
         else:
+            assert isinstance(given, float)
             assert 0.0 <= given < math.inf
     with pytest.raises(ArgumentError, match=r"ExponentialLR, step 2000: the learning rate must be a finite number"):
         ExponentialLR(0.3, 2.0)(2000)

@@ -164,6 +164,7 @@ def checked_rate(where: str, step: int, rate: float) -> float:
 
 def _decayed(lr: float, gamma: float, times: int) -> float:
     """lr·gamma^times, also where the power alone is beyond floats; infinity where the product is."""
+    lr, gamma = float(lr), float(gamma)  # integers have no end
     try:
         return lr * gamma**times
     except OverflowError:
