@@ -96,6 +96,17 @@ settings_of = st.fixed_dictionaries(
 leading = st.sampled_from([(3,), (2, 3), (2, 1, 3)])
 
 
+@pytest.mark.parametrize("make", [NLL, SoftmaxCrossEntropy])
+@pytest.mark.parametrize("ignore_index", [None, -100, 1])
+def test_weighted_labels_that_are_no_class_count_nothing(make: Any, ignore_index: int | None) -> None:
+    """Where labels are not checked, the divisor that is told is the one of the loss: here the weights of the labels 0 and 2."""
+    loss, target = make(weight=[1.0, 3.0, 2.0], ignore_index=ignore_index), np.array([0, 3, -1, 2, -4])
+    scores = np.tile(log_softmax(SCORES[0]), (5, 1))
+    assert loss.divisor(scores, target) == 3.0
+    total = -1.0 * scores[0, 0] - 2.0 * scores[3, 2]
+    assert float(loss.loss_array(scores, target)) == pytest.approx(total / 3.0)
+
+
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @given(axes=leading, settings=settings_of, seed=st.integers(0, 99))
@@ -113,6 +124,8 @@ def test_values_by_hand(engine: str, dtype: Any, axes: tuple[int, ...], settings
             loss: Any = SoftmaxCrossEntropy(reduction, **settings)  # type: ignore[call-overload]
             assert loss.loss(scores, target) == pytest.approx(total / divisor, **close)
             assert float(loss.loss_array(scores, target)) == pytest.approx(total / divisor, **close)
+            counted = {"sum": None, "batchmean": count, "mean": 4 * count}[reduction]
+            assert loss.divisor(scores, target) == (None if counted is None else pytest.approx(counted, rel=1e-6))
             value, gradient = loss.loss_and_grad(scores, target)
             assert value == loss.loss(scores, target)
             assert gradient.shape == scores.shape

@@ -60,20 +60,24 @@ def _counts(labels: Integer[IntArray1, " rows"], classes: int, ignore_index: int
     return counts
 
 
+def count(labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"] | None, ignore_index: int) -> Float[Array0, ""]:
+    """counted, in float64, as float16 ends at 65,504 labels. Without weights every label but ``ignore_index`` counts 1."""
+    if weight is None:
+        number: Array0 = (labels.astype(np.int64) != ignore_index).sum(dtype=np.float64)
+        return number
+    counts = _counts(labels, len(weight), ignore_index)
+    total: Array0 = (weight[namespace(labels).where(counts, labels, 0)] * counts).sum(dtype=np.float64)
+    return total
+
+
 def _counted(
     labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"] | None, ignore_index: int, times: int, dtype: np.dtype[Any]
 ) -> tuple[Float[Array0, ""], Float[Array0, ""]]:
-    """``times``·counted in float64, as float16 ends at 65,504 labels, and its reciprocal in ``dtype``; both of rank 0.
+    """``times``·`count` in float64 and its reciprocal in ``dtype``; both of rank 0.
 
-    Without weights every label but ``ignore_index`` counts 1. Where nothing is counted both are 1: a mean of nothing is then 0, and so is
-    its derivative.
+    Where nothing is counted both are 1: a mean of nothing is then 0, and so is its derivative.
     """
-    xp = namespace(labels)
-    if weight is None:
-        total = (labels.astype(np.int64) != ignore_index).sum(dtype=np.float64)
-    else:
-        counts = _counts(labels, len(weight), ignore_index)
-        total = (weight[xp.where(counts, labels, 0)] * counts).sum(dtype=np.float64)
+    xp, total = namespace(labels), count(labels, weight, ignore_index)
     divisor = xp.where(total == 0, 1.0, total * times)
     return xp.asarray(divisor, dtype=np.float64), xp.asarray(1.0 / divisor, dtype=dtype)
 

@@ -62,7 +62,10 @@ class CosineSimilarity(Loss[AnyArray, AnyArray], Generic[Value]):
         return value, gradient
 
     def divisor(self, prediction: Any, target: Any) -> float | None:
-        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        """How much this batch counts in a mean over several: what ``loss`` divides the sum of its losses by.
+
+        None where ``loss`` does not divide by the batch.
+        """
         return mean_divisor(prediction.shape[:-1], self.reduction)
 
     def __repr__(self) -> str:

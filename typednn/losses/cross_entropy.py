@@ -48,7 +48,10 @@ class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
         return cross_entropy.backward(prediction, target, self.eps, 1.0 / alpha(prediction.shape, self.reduction))
 
     def divisor(self, prediction: Any, target: Any) -> float | None:
-        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
+        """How much this batch counts in a mean over several: what ``loss`` divides the sum of its losses by.
+
+        None where ``loss`` does not divide by the batch.
+        """
         return mean_divisor(prediction.shape, self.reduction)
 
     def __repr__(self) -> str:

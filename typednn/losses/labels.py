@@ -23,10 +23,9 @@ from typednn.arrays import AnyArray, Array1, Array2
 from typednn.backends import to_numpy
 from typednn.contracts.ranges import first_outside, within
 from typednn.errors import ArgumentError, explain
-from typednn.kernels.class_targets import NONE, counted
+from typednn.kernels.class_targets import NONE, count, counted
 from typednn.kernels.reshape import reshape
-from typednn.losses.reduction import Reduction, alpha
-from typednn.losses.reduction import mean_divisor as reduction_divisor
+from typednn.losses.reduction import Reduction, alpha, mean_divisor
 
 
 def checked_ignore_index(where: str, ignore_index: int | None) -> int | None:
@@ -96,7 +95,7 @@ def divisors(
     return rows, 1.0 / rows
 
 
-def mean_divisor(
+def labels_divisor(
     target: Any,
     weight: tuple[float, ...] | None,
     ignore_index: int | None,
@@ -106,10 +105,9 @@ def mean_divisor(
     """Alpha of a mean, on the host; 0 where no label counts, and None where batches are added up or joined."""
     shape = prediction.shape
     if reduction not in ("mean", "batchmean") or len(target.shape) == len(shape):
-        return reduction_divisor(shape, reduction)
-    labels, each = to_numpy(target), shape[-1] if reduction == "mean" else 1
-    if weight is None:
-        return float(each * (labels.size if ignore_index is None else np.count_nonzero(labels != ignore_index)))
-    if ignore_index is not None:
-        labels = labels[labels != ignore_index]
-    return each * float(np.asarray(weight, prediction.dtype)[labels].sum(dtype=np.float64))
+        return mean_divisor(shape, reduction)
+    labels, each = to_numpy(target).reshape(-1), shape[-1] if reduction == "mean" else 1
+    if weight is None and ignore_index is None:
+        return float(each * labels.size)
+    weights = None if weight is None else np.asarray(weight, prediction.dtype)
+    return each * float(count(labels, weights, index_of(ignore_index)))

@@ -21,7 +21,7 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray, AnyIntArray, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
 from typednn.contracts.protocols import Loss
 from typednn.kernels import softmax_cross_entropy
-from typednn.losses.labels import as_rows, as_shaped, as_shown, check_labels, checked_ignore_index, divisors, index_of, mean_divisor
+from typednn.losses.labels import as_rows, as_shaped, as_shown, check_labels, checked_ignore_index, divisors, index_of, labels_divisor
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, checked_reduction, is_number, reduced, reduced_array
 from typednn.losses.weights import Weight, checked_weight, weights_for
 
@@ -136,8 +136,11 @@ class SoftmaxCrossEntropy(Loss[AnyArray, AnyIntArray | AnyArray], Generic[Value]
         check_labels(NAME, target, classes, self.ignore_index)
 
     def divisor(self, prediction: Any, target: Any) -> float | None:
-        """What ``loss`` divides the sum of a batch's losses by: what the batch counts in a mean over batches. None: a sum."""
-        return mean_divisor(target, self.weight, self.ignore_index, self.reduction, prediction)
+        """How much this batch counts in a mean over several: what ``loss`` divides the sum of its losses by, 0 if no label counts.
+
+        None where ``loss`` does not divide by the batch.
+        """
+        return labels_divisor(target, self.weight, self.ignore_index, self.reduction, prediction)
 
     def _alpha(self, prediction: Any, target: Any, may_ignore: bool) -> tuple[Any, Any, Any]:
         """The weights of the classes, alpha and its reciprocal."""
