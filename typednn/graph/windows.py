@@ -313,22 +313,6 @@ def _transposed(
     if min(sizes) < 1 or not fits:
         got = f"{sizes} of {x.shape[1:-1]}, output_padding {output_padding}: {GRAPH.expression(x.id)}"
         raise ShapeError(explain(where, "y has a size, and output_padding is less than stride or dilation", got))
-    beyond = (0,) * axes
-    if sliding.counts(sizes) != x.shape[1:-1]:  # conv would make more windows than x has: the last rows are no window's, or less is cut off
-        beyond = tuple(max(extra - after, 0) for (extra, _), (_, after) in zip(more, sliding.padding, strict=True))
-        sizes = tuple(size - extra for size, extra in zip(sizes, beyond, strict=True))
-        ends = zip(more, sliding.padding, strict=True)
-        sliding = sliding._replace(padding=tuple((before, max(after - extra, 0)) for (extra, _), (before, after) in ends))
-    if any(beyond):
-        y = pad(_enlarged(axes, x, weight, None, sliding, sizes, groups, out), [(0, 0), *((0, extra) for extra in beyond), (0, 0)])
-        return y if bias is None else y + bias
-    return _enlarged(axes, x, weight, bias, sliding, sizes, groups, out)
-
-
-def _enlarged(
-    axes: int, x: AnyTensor, weight: AnyTensor, bias: AnyTensor | None, sliding: Sliding, sizes: tuple[int, ...], groups: int, out: int
-) -> AnyTensor:
-    """The transposed convolution of which `_conv` makes x's sizes exactly."""
     biases = () if bias is None else (bias,)
     if takes_whole(x, weight, *biases):
         image = (*sizes, out) if axes == 2 else (1, *sizes, out)
@@ -340,7 +324,13 @@ def _enlarged(
     columns = (reshape(x, (pixels, groups, 1, reads)) * banks).sum(axis=-1)
     columns = permute(reshape(columns, (pixels, groups, places, weight.shape[-1])), (0, 2, 1, 3))
     columns = reshape(columns, (*x.shape[:-1], *sliding.window, out))
-    y = _movement((x.shape[0], *sizes, out), sliding).back(columns)
+    beyond = (0,) * axes
+    if sliding.counts(sizes) != x.shape[1:-1]:  # conv would make more windows than x has: the last rows are no window's, or less is cut off
+        beyond = tuple(max(extra - after, 0) for (extra, _), (_, after) in zip(more, sliding.padding, strict=True))
+        sizes = tuple(size - extra for size, extra in zip(sizes, beyond, strict=True))
+        ends = zip(more, sliding.padding, strict=True)
+        sliding = sliding._replace(padding=tuple((before, max(after - extra, 0)) for (extra, _), (before, after) in ends))
+    y = pad(_movement((x.shape[0], *sizes, out), sliding).back(columns), [(0, 0), *((0, extra) for extra in beyond), (0, 0)])
     return y if bias is None else y + bias
 
 
