@@ -120,3 +120,5 @@ def test_rope_turns_pairs_by_their_place() -> None:
         rope(tensor(x[..., :7]))
     with pytest.raises(ArgumentError, match=r"rope.*base"):
         rope(tensor(x), base=0.0)
+    with pytest.raises(ArgumentError, match=r"rope.*first must be an integer of at least 0, got -1"):
+        rope(tensor(x), first=-1)

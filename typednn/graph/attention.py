@@ -18,7 +18,7 @@ from typing import Any, final
 
 import numpy as np
 
-from typednn.arguments import divisor, number
+from typednn.arguments import divisor, integer, number
 from typednn.errors import DTypeError, ShapeError, explain
 from typednn.graph.dropout import dropout as dropped
 from typednn.graph.elementwise import checked
@@ -136,10 +136,11 @@ def rope(x: Tensor[Any, Any], base: float = 10000.0, first: int = 0) -> AnyTenso
         rule = "x is (batch, time, heads, features), an even number of features"
         raise ShapeError(explain("rope", rule, f"{x.shape}: {GRAPH.expression(x.id)}"))
     number("rope", "base", base, least=1.0)
+    start = integer("rope", "first", first, least=0)
     batch, time, heads, features = x.shape
     pairs = reshape(x, (batch, time, heads, features // 2, 2))
     even, odd = pairs[..., 0], pairs[..., 1]
-    cos, sin = (cast_to(tensor(each), x.dtype) for each in _turns(first, time, features, float(base)))
+    cos, sin = (cast_to(tensor(each), x.dtype) for each in _turns(start, time, features, float(base)))
     return reshape(stack([even * cos - odd * sin, even * sin + odd * cos], axis=4), x.shape)
 
 
