@@ -1,5 +1,7 @@
 """ONNX files as models: graphs by ONNX's helpers, and files of our own export."""
 
+import gc
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from typednn import Input
 from typednn.arrays import is_array
 from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, MissingExtra
-from typednn.exchange import export_onnx, import_onnx, onnx_export, onnx_import, onnx_operators
+from typednn.exchange import export_onnx, import_onnx, onnx_export, onnx_formula, onnx_import, onnx_operators
 from typednn.gradient_check import gradcheck
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
 from typednn.models import GPT2, LeNet5, lenet5, unet
@@ -325,7 +327,10 @@ def test_every_layer_is_one_where_there_is_one(tmp_path: Path) -> None:
 def test_the_docs_list_what_is_read() -> None:
     """docs/exchange.md: operators of layers, then those of formulas; and what float64 has in float32 alone."""
     text = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text()
-    for heading, table in (("Operators that may become layers:", onnx_import.ROWS), ("Operators of formulas", onnx_operators.OPERATORS)):
+    for heading, table in (
+        ("Operators that may become layers:", onnx_import.ROWS),
+        (f"Operators that a formula can compute, {len(onnx_operators.OPERATORS)} in all,", onnx_operators.OPERATORS),
+    ):
         listed = text.partition(heading)[2].partition("```text\n")[2].partition("```")[0].split()
         assert listed == sorted(table)
     assert text.partition("ONNX Runtime has `")[2].partition("`")[0].split() == sorted(onnx_export.SINGLE)
@@ -335,13 +340,81 @@ def test_a_file_of_one_batch(tmp_path: Path) -> None:
     """Where the batch is a number in the file, the model has any."""
     nodes = chain(("a", "Reshape", ["x", "s"]), ("b", "Tanh", "a"), ("c", "Add", ["b", "o"]), ("y", "Reshape", ["c", "t"]))
     weights = {"s": np.array([6, 4], I64), "t": np.array([2, 12], I64), "o": numbers(4)}
-    path = write(tmp_path / "m.onnx", nodes, (3, 4), **weights)
+    path = of_two(write(tmp_path / "m.onnx", nodes, (3, 4), **weights))
     whole = onnx.load(str(path))
-    whole.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
     whole.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 12]))
     onnx.save(whole, str(path))
     x = numbers(5, 3, 4)
     assert np.allclose(import_onnx(path).eval().forward(x), (np.tanh(x) + weights["o"]).reshape(5, 12), atol=1e-6)
+
+
+def of_two(path: Path) -> Path:
+    """The same file with a batch of two."""
+    whole = onnx.load(str(path))
+    whole.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+    onnx.save(whole, str(path))
+    return path
+
+
+@pytest.mark.parametrize(("kind", "gates", "options"), [("GRU", 3, {"linear_before_reset": 1}), ("LSTM", 4, {}), ("RNN", 1, {})])
+def test_states_of_zeros_in_a_formula(kind: str, gates: int, options: dict[str, Any], tmp_path: Path) -> None:
+    """Initial states that are arrays of the file, where the last state is read, which no layer gives."""
+    zeros = ["h", "c"] if kind == "LSTM" else ["h"]
+    nodes = [
+        *chain(("t", "Transpose", ["x"], {"perm": [1, 0, 2]})),
+        helper.make_node(kind, ["t", "w", "r", "", "", *zeros], ["", "last"], "cells", hidden_size=3, **options),
+        *chain(("y", "Squeeze", ["last", "axes"])),
+    ]
+    weights = {"w": numbers(1, 3 * gates, 4), "r": numbers(1, 3 * gates, 3), "axes": np.array([0], I64)}
+    path = of_two(write(tmp_path / "m.onnx", nodes, (5, 4), **weights, **{name: np.zeros((1, 2, 3), np.float32) for name in zeros}))
+    model, x = import_onnx(path).eval(), numbers(2, 5, 4)
+    assert np.allclose(model.forward(x), ReferenceEvaluator(str(path)).run(None, {"x": x})[0], atol=1e-5)
+    assert sorted(model.named_parameters()) == ["0.r", "0.w"]
+
+
+def test_work_grows_as_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators without a layer: each is computed a few times, however many there are, and all become one class."""
+    counts = dict.fromkeys(("evaluate", "formula_of"), 0)
+
+    def counted(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def count(*arguments: Any) -> Any:
+            counts[name] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(owner, name, count)
+
+    counted(onnx_formula, "evaluate")
+    counted(onnx_import, "formula_of")
+    found: list[int] = []
+    for count in (20, 40):
+        names = ["x", *(f"t{place}" for place in range(count - 1)), "y"]
+        counts.update(evaluate=0, formula_of=0)
+        nodes = chain(*((after, "Abs", [before]) for before, after in itertools.pairwise(names)))
+        model = import_onnx(write(tmp_path / "m.onnx", nodes, (4,)))
+        assert (len(model), counts["formula_of"]) == (1, 1)
+        found.append(counts["evaluate"])
+    assert found[1] == 2 * found[0]
+
+
+def test_a_name_for_the_same_value(tmp_path: Path) -> None:
+    """What does nothing between operators of one formula."""
+    nodes = chain(("a", "Abs", ["x"]), ("b", "Identity", ["a"]), ("c", "Cast", ["b"], {"to": 1}), ("y", "Exp", ["c"]))
+    compare(write(tmp_path / "m.onnx", nodes, (4,)), 4)
+
+
+def test_a_model_keeps_what_it_reads(tmp_path: Path) -> None:
+    """Neither the file, nor arrays of it that no operator of a formula reads."""
+    nodes = chain(("a", "Mul", ["x", "w"]), ("b", "Erf", ["a"]), ("y", "Mul", ["b", "half"]))
+    path = write(tmp_path / "m.onnx", nodes, (4,), w=numbers(4), half=np.float32(0.5), unread=numbers(3, 3))
+    model = import_onnx(path).eval()
+    model.forward(numbers(2, 4))
+    gc.collect()
+    alive = [each for each in gc.get_objects() if type(each) in (onnx_import._Reader, onnx_formula.Formula)]
+    assert {type(each) for each in alive} == {onnx_formula.Formula}
+    assert any(set(each.constants) == {"half"} for each in alive)
+    assert not any(each.known or "unread" in each.constants for each in alive)
 
 
 def test_weights_of_a_formula_learn(tmp_path: Path) -> None:
@@ -502,6 +575,34 @@ REFUSED: dict[str, tuple[list[Any], tuple[int, ...], dict[str, Any], str]] = {
     ),
     "sizes to expand to": ([node("Expand", "x", "s")], (4,), {"s": np.array([1, 3], I64)}, "node 'expand': .*, got Expand: "),
     "a shape of other numbers": ([node("Reshape", "x", "s")], (4,), {"s": np.array([0, 3], I64)}, r"got Reshape of \(4,\) to \[\d+, 3\]"),
+    "the cell of an LSTM": (
+        [
+            *chain(("t", "Transpose", ["x"], {"perm": [1, 0, 2]})),
+            helper.make_node("LSTM", ["t", "w", "r"], ["", "", "c"], "cells", hidden_size=1),
+            *chain(("y", "Squeeze", ["c", "a"])),
+        ],
+        (5, 3),
+        {"w": numbers(1, 4, 3), "r": numbers(1, 4, 1), "a": np.array([0], I64)},
+        "node 'cells': .*, got LSTM whose output 'c' is read",
+    ),
+    "the mean of a normalisation": (
+        [helper.make_node("LayerNormalization", ["x", "w"], ["z", "m"], "norm"), *chain(("y", "Sub", ["z", "m"]))],
+        (5, 3),
+        {"w": numbers(3)},
+        "node 'norm': .*, got LayerNormalization whose output 'm' is read",
+    ),
+    "the mask of a dropout": (
+        [helper.make_node("Dropout", ["x"], ["d", "k"], "drop"), *chain(("y", "Where", ["k", "d", "x"]))],
+        (4,),
+        {},
+        "node 'drop': .*, got Dropout whose output 'k' is read",
+    ),
+    "a mean as the output": (
+        [helper.make_node("LayerNormalization", ["x", "w"], ["z", "y"], "norm")],
+        (5, 3),
+        {"w": numbers(3)},
+        "node 'norm': .*, got LayerNormalization whose output 'y' is read",
+    ),
     "a result without a batch": (
         [node("ReduceSum", "x")],
         (4,),

@@ -13,8 +13,8 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import new_class
 from typing import Any, Final, NoReturn, TypeAlias, cast, final
 
@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float, Integer
 
 from typednn import graph
 from typednn.arrays import AnyArray
-from typednn.errors import TypednnError
+from typednn.errors import ArgumentError, TypednnError, explain
 from typednn.exchange.onnx_operators import Array, Call, Operation, evaluate
 from typednn.graph.tensor import AnyTensor, Tensor, lazily, tensor
 from typednn.graph_layer import GraphLayer, GraphMultiInput
@@ -34,16 +34,16 @@ BATCH: Final = 1009  # a prime: a size that is a multiple of it is taken for the
 Order: TypeAlias = "tuple[int, ...]"
 
 # From this input on, an operator reads numbers that it must know before.
-_SETTINGS: Final = {"Dropout": 1, "Pad": 1, "Resize": 1, "Upsample": 1}
+_SETTINGS: Final = {"Dropout": 1, "GRU": 5, "LSTM": 5, "Pad": 1, "RNN": 5, "Resize": 1, "Upsample": 1}
 _STATISTICS: Final = {"BatchNormalization": (3, 4)}
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """A value of a file that a formula reads: its names there, and its layout here."""
+    """A value of a file that a formula reads: its name there, and its layout here."""
 
-    names: frozenset[str]
+    name: str
     sizes: tuple[int, ...]  # of a sample here
     order: Order  # the axes here of each axis there; -1 is an axis of size 1 that is not here
     features: Array | None  # of a row, the places here of the numbers there, where they differ
@@ -54,49 +54,97 @@ class Source:
         return f"batch {' '.join(map(str, self.sizes))}"
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Formula:
-    """Operations from one value of a file, or from all of its inputs, to another, and what they need to know of the rest of it."""
+def refuse(place: str, node: Operation, got: str) -> NoReturn:
+    """The error for a node that cannot be read, of the file at ``place``."""
+    rule, cure = "each operator is one that is known, of what it can read", "docs/exchange.md lists them; build the model by hand"
+    raise ArgumentError(explain(f"{place}, node {node.label()!r}", rule, got, cure), "path") from None
 
-    nodes: tuple[Operation, ...]
-    starts: Any  # the reader's values
+
+@final
+@dataclass(slots=True, eq=False)
+class Formula:
+    """Operations from one value of a file, or from all of its inputs, to another, and what they need to know of the rest of it.
+
+    It grows node by node: what each of them computes of a batch of `BATCH` is ``known`` then, and is not computed again.
+    """
+
     sources: tuple[Source, ...]
-    result: str
     constants: Mapping[str, Array]
     learnt: set[str]
     late: Mapping[str, Operation]
-    shapes: Mapping[str, tuple[int, ...]]
+    shapes: dict[str, tuple[int, ...]]  # there, of a batch of `BATCH`
     opset: int
     fixed: int
     dtype: Any
-    refuse: Callable[[Operation, str], NoReturn]
+    place: str
+    nodes: list[Operation] = field(default_factory=list[Operation])
+    result: str = ""
+    kinds: dict[str, str] = field(default_factory=dict[str, str])  # of the arrays that become fields of the layer, the kind of field
+    behind: dict[int, Operation] = field(default_factory=dict[int, Operation])  # what is computed of sizes, as far as it is read
+    known: dict[str, Any] = field(default_factory=dict[str, Any])
     own: dict[Any, Array] = field(default_factory=dict[Any, Array])
-    seen: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])  # shapes there, of a batch of `BATCH`
 
-    def weights(self) -> dict[str, str]:
-        """The names of the arrays that become fields of the layer, each with the kind of field."""
-        kinds: dict[str, str] = {}
-        waiting, done = [*self.nodes], set[int]()
-        while waiting:
-            node = waiting.pop(0)
-            done.add(id(node))
+    def begin(self) -> None:
+        """Know what is read, without its numbers."""
+        for source in self.sources:
+            x = lazily(_unknown, (BATCH, *source.sizes), source.dtype or self.dtype)
+            self.known[source.name] = self.there(source, x)
+            self.result = source.name
+
+    def grow(self, nodes: Iterable[Operation], result: str) -> None:
+        """Compute ``nodes`` too, of which ``result`` is wanted."""
+        added = [*nodes]
+        self.nodes += added
+        for node in self.reached(added):
             for place, name in enumerate(node.inputs):
                 if name in self.learnt and place < _SETTINGS.get(node.kind, place + 1):
-                    kinds[name] = "buffer" if place in _STATISTICS.get(node.kind, ()) else "parameter"
+                    self.kinds[name] = "buffer" if place in _STATISTICS.get(node.kind, ()) else "parameter"
+                    if name not in self.known:
+                        self.known[name] = lazily(_unknown, self.constants[name].shape, self.dtype)
+        for node in added:
+            self.compute(node, self.known, BATCH, self.dtype)
+            self.shapes.update((name, tuple(self.known[name].shape)) for name in node.outputs if name in self.known)
+        if result not in self.known:
+            self.missing(result, added[-1])
+        self.result = result
+
+    def reached(self, nodes: Iterable[Operation]) -> list[Operation]:
+        """These nodes, and what they read that is computed of sizes and was not read before."""
+        found = [*nodes]
+        for node in found:  # which becomes longer
+            for name in node.inputs:
                 later = self.late.get(name)
-                if later is not None and id(later) not in done:
-                    waiting.append(later)
-        return kinds
+                if later is not None and id(later) not in self.behind:
+                    self.behind[id(later)] = later
+                    found.append(later)
+        return found
+
+    def alone(self) -> Formula:
+        """The same without what only the reader of the file needs, which may be all that it has read."""
+        names = {name for node in (*self.nodes, *self.behind.values()) for name in node.inputs}
+        return replace(
+            self,
+            constants={name: array for name, array in self.constants.items() if name in names and name not in self.kinds},
+            learnt=set[str](),
+            late={name: node for node in self.behind.values() for name in node.outputs},
+            shapes={name: shape for name, shape in self.shapes.items() if name in names},
+            known={},
+            own={},
+        )
 
     def run(self, inputs: Sequence[AnyTensor], weights: Mapping[str, Any], dtype: Any) -> Any:
         """The result there, of ``inputs`` here."""
         known: dict[str, Any] = dict(weights)
         for source, x in zip(self.sources, inputs, strict=True):
-            known |= dict.fromkeys(source.names, self.there(source, x))
+            known[source.name] = self.there(source, x)
         for node in self.nodes:
             self.compute(node, known, inputs[0].shape[0], dtype)
         return known[self.result]
+
+    def missing(self, name: str, reader: Operation) -> NoReturn:
+        """The error for an output that an operator has, and that is not computed here."""
+        node = next((each for each in self.nodes if name in each.outputs), reader)
+        refuse(self.place, node, f"{node.kind} whose output {name!r} is read")
 
     def compute(self, node: Operation, known: dict[str, Any], batch: int, dtype: Any) -> None:
         """Put the results of an operation beside what is ``known``, and what it needs that is computed of sizes."""
@@ -106,7 +154,7 @@ class Formula:
             of_shape = now.kind in ("Shape", "Size") and now.inputs[0] not in known and now.inputs[0] in self.shapes
             missing = [] if of_shape else [name for name in now.inputs if name and name not in known and name not in self.constants]
             if missing:
-                waiting += [self.late[name] for name in missing]
+                waiting += [self.late[name] if name in self.late else self.missing(name, now) for name in missing]
                 continue
             waiting.pop()
             if of_shape:
@@ -118,10 +166,8 @@ class Formula:
                 found = evaluate(Call(now, self.opset, dtype, batch, self.fixed, self.own), inputs)
             except (TypednnError, ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError) as error:
                 got = str(error).partition("\n")[0][:200]
-                self.refuse(now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
+                refuse(self.place, now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
             known |= zip(now.outputs, found, strict=False)
-            if batch == BATCH:
-                self.seen.update((name, tuple(each.shape)) for name, each in zip(now.outputs, found, strict=False))
 
     def there(self, source: Source, x: AnyTensor) -> AnyTensor:
         """What is read, in the file's layout."""
@@ -138,33 +184,25 @@ class Formula:
         kept.flags.writeable = False
         return tensor(kept)
 
-    def result_of(self, wanted: Callable[[int], Order]) -> tuple[tuple[int, ...], Order, Any] | None:
-        """The sizes of a sample of the result here, the axes here of each axis there, and its dtype; None where it has no batch."""
-        inputs = [lazily(_unknown, (BATCH, *each.sizes), each.dtype or self.dtype) for each in self.sources]
-        weights = {name: lazily(_unknown, self.constants[name].shape, self.dtype) for name in self.weights()}
-        y = self.run(inputs, weights, self.dtype)
+    def result_of(self, wanted: Callable[[int], Order]) -> tuple[tuple[int, ...], Order] | None:
+        """The sizes of a sample of the result here, and the axes here of each axis there; None where it has no batch."""
+        y = self.known[self.result]
         if not isinstance(y, Tensor) or y.shape.count(BATCH) != 1 or any(size % BATCH == 0 and size != BATCH for size in y.shape):
             return None
         axis = y.shape.index(BATCH)
         axes = [axis, *(each for each in range(y.ndim) if each != axis)]
         order = wanted(y.ndim) if axis == 0 else tuple(axes.index(each) for each in range(y.ndim))
-        return tuple(y.shape[order.index(each)] for each in range(1, y.ndim)), order, y.dtype
+        return tuple(y.shape[order.index(each)] for each in range(1, y.ndim)), order
 
 
 def _unknown() -> NoReturn:
     raise AssertionError("no number is asked for")
 
 
-def known_batch(formula: Formula, name: str, batch: int) -> Any:
-    """What a file computes of sizes, for a batch of this size."""
-    known: dict[str, Any] = {}
-    formula.compute(formula.late[name], known, batch, formula.dtype)
-    return known[name]
-
-
-def formula_of(formula: Formula, sizes: Sequence[int], order: Order, dtype: Any) -> tuple[Any, dict[str, Array]]:
+def formula_of(grown: Formula, sizes: Sequence[int], order: Order) -> tuple[Any, dict[str, Array]]:
     """The layer, whose result has these ``sizes`` here, and the arrays of its fields."""
-    kinds, sources = formula.weights(), formula.sources
+    kinds, sources, dtype, constants = grown.kinds, grown.sources, grown.known[grown.result].dtype, grown.constants
+    formula = grown.alone()
     names = _fields(kinds)
     back = tuple(np.argsort(order).tolist())
     inputs = ["x"] if len(sources) == 1 else [f"x{place}" for place in range(len(sources))]
@@ -174,7 +212,7 @@ def formula_of(formula: Formula, sizes: Sequence[int], order: Order, dtype: Any)
         for name, source in zip(inputs, sources, strict=True)
     }
     for name, field_kind in kinds.items():
-        hint: Any = Float[AnyArray, " ".join(map(str, formula.constants[name].shape))]
+        hint: Any = Float[AnyArray, " ".join(map(str, constants[name].shape))]
         stored: Any = Parameter if field_kind == "parameter" else Buffer
         fields[names[name]] = stored[hint]
         if field_kind == "parameter":
@@ -202,7 +240,7 @@ def formula_of(formula: Formula, sizes: Sequence[int], order: Order, dtype: Any)
     kind: Any = new_class("Operators", (base,), {}, lambda filled: filled.update(body))
     shown = [node.kind for node in formula.nodes]
     layer = kind(" ".join([*shown[:8], *(["…"] if len(shown) > 8 else [])]))
-    return layer, {names[name]: formula.constants[name] for name in kinds}
+    return layer, {names[name]: constants[name] for name in kinds}
 
 
 _POSITIONAL: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD

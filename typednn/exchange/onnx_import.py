@@ -33,7 +33,7 @@ from typednn import layers
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DataError, StackError, TypednnError, explain, optional
 from typednn.exchange.onnx_export import EXTRA, TOLERANCE, difference, opened_onnx
-from typednn.exchange.onnx_formula import BATCH, Formula, Source, formula_of, known_batch
+from typednn.exchange.onnx_formula import BATCH, Formula, Source, formula_of, refuse
 from typednn.exchange.onnx_operators import FLOATS, HARMLESS, OPERATORS, Call, Operation, blocks, cell_of, constant_of, evaluate, padding
 from typednn.files import opened, path_of
 from typednn.layer import Input, MultiInput, Sequential
@@ -61,8 +61,8 @@ class _Value:
 
     ``shape`` is a sample's here.
     ``order``: the axes here of each axis there, so that the file's array is ours, transposed so; -1 is an axis of size 1 that is not
-    here. Of a row, ``features`` are the places here of the numbers there, where they differ. ``formula``: what ``layer`` computes, where
-    it is one.
+    here. Of a row, ``features`` are the places here of the numbers there, where they differ. ``formula``: what makes it of ``before``, in
+    the place of a layer; it grows while operators without one follow, and then becomes one. With no ``order``, it has no axis for the batch.
     """
 
     shape: tuple[int, ...]
@@ -171,8 +171,12 @@ class _Reader:
     values: dict[str, _Value] = field(default_factory=dict[str, _Value])
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])  # there, of a batch of `BATCH`
     arrays: dict[int, dict[str, Array]] = field(default_factory=dict[int, dict[str, Array]])  # of each layer, its parameters and buffers
-    names: set[str] = field(default_factory=set[str])
-    used: set[int] = field(default_factory=set[int])  # values that became part of a branch
+    names: dict[str, None] = field(default_factory=dict[str, None])
+    used: dict[int, None] = field(default_factory=dict[int, None])  # values that became part of a branch
+    wanted: set[str] = field(default_factory=set[str])  # what a node reads, or is the output
+    start: Any = None  # the value through which all goes to the operators that are read now
+    sizing: Formula | None = None  # what was computed of sizes
+    firsts: dict[int, dict[str, tuple[int, bool]]] = field(default_factory=dict[int, dict[str, tuple[int, bool]]])  # `told_of`
     inputs: list[Any] = field(default_factory=list[Any])
     dtype: Any = None
     fixed: int = 0  # samples, where the file has a batch of one size
@@ -187,6 +191,7 @@ class _Reader:
         self.constants = {each.name: numpy.to_array(each) for each in graph.initializer}
         self.learnt = {name for name, array in self.constants.items() if array.ndim and is_floating(array.dtype)}
         self.operations = [self.operation(node) for node in graph.node]
+        self.wanted = {*(each.name for each in graph.output), *(name for node in self.operations for name in node.inputs)}
         self.inputs = [each for each in graph.input if each.name not in self.constants]
         if not self.inputs or len(graph.output) != 1:
             got = f"{len(self.inputs)} and {len(graph.output)}"
@@ -197,13 +202,11 @@ class _Reader:
             self.shapes[each.name] = self.values[each.name].there
         output = graph.output[0].name
         starts = [self.values[each.name] for each in self.inputs]
-        end = self.read(starts, output)
+        end = self.read({each.name: self.values[each.name] for each in self.inputs}, output)
         if not self.is_usual(end, starts):
-            found = self.by_formula([end], [], output, plain=True)
-            assert found is not None
-            end = self.values[output] = found
+            end = self.values[output] = self.by_formula({output: end}, [], output, plain=True)
         if len(starts) > 1:
-            return self.filled(end.layer)
+            return self.filled(self.layer_of(end))
         parts = self.branch(starts[0], end) or [layers.Identity()]
         reads: Any = int if starts[0].dtype else float
         sample: Input[Any] = Input(*starts[0].shape, dtype=reads)
@@ -267,35 +270,44 @@ class _Reader:
         """Whether the channels of a value are axis 1: what reads it, or what follows number by number, tells."""
         if rank <= 2:
             return False
-        names = {name}
-        for node in self.operations:
-            if node.inputs and node.inputs[0] in names:
-                if node.kind in _CHANNELS_FIRST:
-                    return True
-                perm = node.options.get("perm")
-                if node.kind == "Transpose" and perm is not None and len(perm) == rank:
-                    return perm[0] == 0 and tuple(perm) != _first(rank)
-                if node.kind in ROWS and node.kind not in ("Flatten", "Reshape", "Gemm", "MatMul"):
-                    names.add(node.outputs[0])
-        return rank == 4 and self.whole.producer_name != "typednn"
+        if rank not in self.firsts:
+            self.firsts[rank] = self.told_of(rank)
+        return self.firsts[rank].get(name, (0, rank == 4 and self.whole.producer_name != "typednn"))[1]
 
-    def read(self, starts: Sequence[_Value], output: str) -> _Value:
+    def told_of(self, rank: int) -> dict[str, tuple[int, bool]]:
+        """For each name of which a node tells where the channels are, the place of the first such node, and what it tells."""
+        told: dict[str, tuple[int, bool]] = {}
+        for place in range(len(self.operations) - 1, -1, -1):
+            node = self.operations[place]
+            if not node.inputs:
+                continue
+            name, perm = node.inputs[0], node.options.get("perm")
+            if node.kind in _CHANNELS_FIRST:
+                told[name] = place, True
+            elif node.kind == "Transpose" and perm is not None and len(perm) == rank:
+                told[name] = place, perm[0] == 0 and tuple(perm) != _first(rank)
+            elif node.kind in ROWS and node.kind not in ("Flatten", "Reshape", "Gemm", "MatMul") and node.outputs[0] in told:
+                told[name] = min(told[node.outputs[0]], told.get(name, told[node.outputs[0]]))
+        return told
+
+    def read(self, starts: Mapping[str, _Value], output: str) -> _Value:
         """The value of the output, layer by layer."""
         steps = self.steps()
-        last = {name: place for place, node in enumerate(steps) for name in node.inputs}
+        last = {name: place for place, node in enumerate(steps) for name in node.inputs if name}
         last[output] = len(steps)
-        alive, pending, value = {each.name for each in self.inputs}, list[Operation](), starts
+        alive, pending, before = {*starts}, list[Operation](), starts
         for place, node in enumerate(steps):
             pending.append(node)
             alive = {name for name in (*alive, *node.outputs) if last.get(name, -1) > place}
             if len(alive) == 1 and (len(starts) == 1 or place == len(steps) - 1):
                 (name,) = alive
-                found = self.between(value, pending, name)
-                if found is not None:
-                    self.values[name], self.shapes[name] = found, found.there
-                    value, pending = [found], []
-        if output not in self.values or pending:
-            got = "a constant" if output in self.constants else "a result without an axis for the batch" if pending else "nothing"
+                found = self.values[name] = self.between(before, pending, name)
+                if found.order:
+                    self.shapes[name] = found.there
+                before, pending = {name: found}, []
+        if pending or output not in self.values or not self.values[output].order:
+            lost = bool(pending) or output in self.values
+            got = "a constant" if output in self.constants else "a result without an axis for the batch" if lost else "nothing"
             raise ArgumentError(explain(str(self.place), "the output depends on the input, and has its batch", got), "path")
         return self.values[output]
 
@@ -326,20 +338,24 @@ class _Reader:
                 known |= set(filter(None, node.outputs))
         return steps
 
-    def between(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str) -> _Value | None:
-        """What ``nodes`` make of a value: layers, or else a formula; None where the result has no batch yet."""
-        behind = starts[0].formula is not None and _MOVEMENT.issuperset(node.kind for node in nodes)
-        before = dict(self.values), dict(self.arrays), set(self.names), set(self.used)
+    def between(self, starts: Mapping[str, _Value], nodes: Sequence[Operation], name: str) -> _Value:
+        """What ``nodes`` make of a value: layers, or else a formula."""
+        self.start = next(iter(starts.values()))
+        behind = self.start.formula is not None and _MOVEMENT.issuperset(node.kind for node in nodes)
+        grown: list[Any] = [self.values, self.arrays, self.names, self.used]
+        before = [*map(len, grown)]
         try:
-            if len(starts) > 1 or behind:
+            if len(starts) > 1 or behind or not self.start.order:
                 raise ArgumentError("a formula", "path")
             for node in nodes:
                 self.node = node
                 self.values[node.outputs[0]] = self.by_row(node)
-            self.shapes |= {each: self.values[each].there for node in nodes for each in node.outputs[:1]}
+            self.shapes.update((each, self.values[each].there) for node in nodes for each in node.outputs[:1])
             return self.values[name]
         except ArgumentError:
-            self.values, self.arrays, self.names, self.used = before
+            for known, size in zip(grown, before, strict=True):
+                while len(known) > size:
+                    known.popitem()
         return self.by_formula(starts, nodes, name)
 
     def by_row(self, node: Operation) -> _Value:
@@ -348,36 +364,32 @@ class _Reader:
         while inputs and inputs[-1] is None:
             inputs.pop()
         row = ROWS.get(node.kind)
-        if row is None or any(name and any(name in each.inputs for each in self.operations) for name in node.outputs[1:]):
+        if row is None or not self.wanted.isdisjoint(filter(None, node.outputs[1:])):
             self.refuse(node.kind)
         try:
             return row(self, *inputs)
         except (StackError, IndexError, ValueError, TypeError, KeyError) as error:
             self.refuse(f"{node.kind}: {str(error).partition(chr(10))[0]}")
 
-    def by_formula(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str, *, plain: bool = False) -> _Value | None:
-        """A formula of ``nodes``, together with the formula before them; None where the result has no batch."""
-        start = starts[0]
-        if start.formula is not None and start.before is not None:
-            nodes, starts = (*start.formula.nodes, *nodes), start.formula.starts
-        formula = self.formula(starts, nodes, name)
+    def by_formula(self, starts: Mapping[str, _Value], nodes: Sequence[Operation], name: str, *, plain: bool = False) -> _Value:
+        """A formula of ``nodes``, or the one before them, which grows by these."""
+        read, start = next(iter(starts.items()))
+        formula, before = start.formula, start.before
+        if formula is None:
+            sources = [Source(each, value.shape, value.order, value.features, value.dtype) for each, value in starts.items()]
+            formula, before = self.formula(sources), start
+            formula.begin()
+        elif formula.result != read:  # under another name, which an operator gave it that does nothing
+            nodes = [Operation("Identity", "", (formula.result,), (read,), {}), *nodes]
+        formula.grow(nodes, name)
         found = formula.result_of(lambda rank: _first(rank) if not plain and self.starts_first(name, rank) else _plain(rank))
-        if found is None:
-            return None
-        layer, arrays = formula_of(formula, *found)
-        self.arrays[id(layer)] = arrays
-        self.shapes |= formula.seen
-        return _Value(found[0], found[1], layer, starts[0], formula=formula)
+        return _Value(*(found or ((), ())), before=before, formula=formula)
 
-    def formula(self, starts: Sequence[_Value], nodes: Sequence[Operation], name: str) -> Formula:
-        sources = [
-            Source(frozenset(key for key, value in self.values.items() if value is each), each.shape, each.order, each.features, each.dtype)
-            for each in starts
-        ]
+    def formula(self, sources: Sequence[Source]) -> Formula:
+        """One that has no operations yet."""
         return Formula(
-            nodes=tuple(nodes), starts=starts, sources=tuple(sources), result=name, constants=self.constants, learnt=self.learnt,
-            late=self.late, shapes=self.shapes, opset=self.opset, fixed=self.fixed, dtype=self.dtype, refuse=self.refuse_at,
-        )  # fmt: skip
+            tuple(sources), self.constants, self.learnt, self.late, self.shapes, self.opset, self.fixed, self.dtype, str(self.place)
+        )
 
     def folded(self, node: Operation) -> bool:
         """Compute a node of constants, such as the sizes for a Reshape; whether that gave arrays."""
@@ -402,12 +414,7 @@ class _Reader:
 
     def refuse(self, got: str) -> NoReturn:
         """The error for what cannot be read."""
-        self.refuse_at(self.node, got)
-
-    def refuse_at(self, node: Operation, got: str) -> NoReturn:
-        """The same for another node."""
-        rule, cure = "each operator is one that is known, of what it can read", "docs/exchange.md lists them; build the model by hand"
-        raise ArgumentError(explain(f"{self.place}, node {node.label()!r}", rule, got, cure), "path") from None
+        refuse(str(self.place), self.node, got)
 
     # -------------------------------------------------------------- what rows use
 
@@ -442,8 +449,10 @@ class _Reader:
             return [int(each) for each in self.constants[name].reshape(-1)]
         if name not in self.late:
             self.refuse(f"{self.node.kind} with {name!r}, which is computed")
-        found = known_batch(self.formula([], [], name), name, BATCH)
-        return [int(each) for each in found.reshape(-1)]
+        formula = self.sizing = self.sizing or self.formula([])
+        if name not in formula.known:
+            formula.compute(self.late[name], formula.known, BATCH, self.dtype)
+        return [int(each) for each in formula.known[name].reshape(-1)]
 
     def channels_first(self, name: str) -> _Value:
         """A value whose channels are axis 1."""
@@ -470,7 +479,7 @@ class _Reader:
         """``layer`` under the name that its weight has in the file, where it can be one."""
         name, _, kind = weight.rpartition(".")
         if kind == "weight" and name.isidentifier() and name not in self.names:
-            self.names.add(name)
+            self.names[name] = None
             layer.named(name)
         return layer
 
@@ -481,23 +490,32 @@ class _Reader:
         while value is not start:
             if id(value) in self.used:
                 self.refuse(f"{self.node.kind} of a value that another branch has too")
-            self.used.add(id(value))
-            if value.layer is not None:
-                found.append(value.layer)
+            self.used[id(value)] = None
+            layer = self.layer_of(value)
+            if layer is not None:
+                found.append(layer)
             assert value.before is not None
             value = value.before
         return found[::-1]
+
+    def layer_of(self, value: _Value) -> Module | None:
+        """What makes a value of the one before it; a formula has become a layer then."""
+        if value.formula is None:
+            return value.layer
+        layer, self.arrays[id(layer)] = formula_of(value.formula, value.shape, value.order)
+        return layer
 
     def common(self, ends: Sequence[_Value]) -> _Value:
         """The last value on the way to all of these."""
         ways: list[list[_Value]] = []
         for end in ends:
             way, value = [end], end
-            while value.before is not None:
+            while value.before is not None and value is not self.start:
                 value = value.before
                 way.append(value)
             ways.append(way)
-        return next(value for value in ways[0] if all(any(value is other for other in way) for way in ways))
+        shared = set[int].intersection(*({id(value) for value in way} for way in ways))
+        return next(value for value in ways[0] if id(value) in shared)
 
     # -------------------------------------------------------------- the model
 
@@ -826,7 +844,7 @@ def _cast(file: _Reader, name: str) -> _Value:
 def _gather(file: _Reader, weight: str, tokens: str) -> _Value:
     """The rows of a matrix that the tokens of the input name are an Embedding."""
     x, array = file.values.get(tokens), file.constant(weight)
-    if x is None or x.layer is not None or not x.dtype or len(x.shape) != 1 or array.ndim != 2 or file.options(axis=0)["axis"]:
+    if x is None or x.before is not None or not x.dtype or len(x.shape) != 1 or array.ndim != 2 or file.options(axis=0)["axis"]:
         file.refuse("Gather of what are not tokens")
     assert x is not None
     made: Any = layers.Embedding(*array.shape)
