@@ -429,6 +429,10 @@ def test_literals(shape: Any, values: Any) -> None:
         ),
         ((2, 2), [[1, 2], [3]], ArgumentError, "literal: values are numbers, in nested lists whose rows are of equal length"),
         ((2,), ["one", "two"], ArgumentError, "literal: values are numbers"),
+        ((2,), ["1.5", 2], ArgumentError, "literal: values are numbers"),
+        ((2,), [1.5, None], ArgumentError, "literal: values are numbers, .*, got values that make no array of float32"),
+        ((2,), np.array(["1.5", "2"]), ArgumentError, "literal: values are numbers"),
+        ((2,), [1, 2j], ArgumentError, "literal: values are numbers"),
         ((2, 0), [], ArgumentError, "literal: shape must be an integer of at least 1, got 0"),
         ((2.0,), [1, 2], ArgumentError, "literal: shape must be an integer of at least 1, got 2.0"),
     ],
@@ -437,6 +441,19 @@ def test_literals_that_are_refused(shape: Any, values: Any, error: type[Exceptio
     """P-T11: the error says what the shape holds."""
     with pytest.raises(error, match=message):
         literal(shape, values)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [([1.7], np.int64), ([300], np.uint8), ([-1], np.uint8), ([1 << 70], np.int64), ([np.nan], np.int64), (np.array([300]), np.uint8)],
+)
+def test_literals_of_integers_are_whole_and_fit(values: Any, dtype: Any) -> None:
+    """P-T11: nothing is cut off; what an integer can hold is taken, also where it is written as a float."""
+    with pytest.raises(ArgumentError, match=f"literal: values are numbers, .*, got values that make no array of {np.dtype(dtype)}"):
+        literal((1,), values, dtype)
+    assert literal((2,), [2.0, 255], dtype).tolist() == [2, 255]
+    assert literal((1,), [1 << 70]).tolist() == [2.0**70]
+    assert np.isnan(literal((2,), [np.nan, 1.0])[0])
 
 
 def test_matrices_that_cannot_be_correlated() -> None:

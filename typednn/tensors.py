@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from jaxtyping import Float
 
 from typednn.arguments import integer, number, pair
-from typednn.arrays import AnyArray, AnyBoolArray, AnyIntArray, Array1, Array2, Array3, Array4, is_floating, namespace
+from typednn.arrays import AnyArray, AnyBoolArray, AnyIntArray, Array1, Array2, Array3, Array4, is_floating, is_number, namespace
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.kernels import conv2d
 from typednn.kernels.conv2d import Window
@@ -183,13 +184,17 @@ def literal(shape: Any, values: Any, dtype: Any = np.float32) -> Any:
 
     Flat values are in row-major order, last axis fastest. To type checkers the rank is the length of ``shape``. `ShapeError` if their
     number is not that of the shape, or if they are nested in another shape; `ArgumentError` if rows differ in length, or hold what is no
-    number.
+    number, or what an integer ``dtype`` can't hold.
     """
     listed = cast("Sequence[int]", shape if isinstance(shape, list | tuple) else (shape,))
     sizes = tuple(integer("literal", "shape", size) for size in listed)
+    plain = values if isinstance(values, np.ndarray) else np.array(values, object)
     try:
-        given = np.asarray(values, dtype)
-    except (TypeError, ValueError):
+        given = plain.astype(dtype)
+    except (TypeError, ValueError, OverflowError):
+        given = None
+    numbers = is_number(plain.dtype) or plain.dtype.kind == "b" or all(isinstance(each, Real) for each in plain.ravel())
+    if given is None or not numbers or not (is_floating(given.dtype) or (given == plain).all()):
         rule = "values are numbers, in nested lists whose rows are of equal length, or in one flat list"
         raise ArgumentError(explain("literal", rule, f"values that make no array of {np.dtype(dtype)}"), "values") from None
     if given.size != math.prod(sizes):

@@ -259,6 +259,18 @@ def test_what_cannot_be_traced_is_named(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("names", [["a", "b", "c"], ["a"], "ab", ["a", 2], {"a": 0, "b": 1}])
+def test_names_are_those_of_the_outputs(names: Any, tmp_path: Path) -> None:
+    """One text each; nothing is written else."""
+    model = (Input(4) >> Linear(4, 2)).init(RNG(0))
+    with pytest.raises(ArgumentError, match="export_onnx: names are a list of texts, one for each of the 2 outputs, got ") as caught:
+        export_onnx(model, tmp_path / "m.onnx", names=names)
+    assert caught.value.argument == "names"
+    assert not list(tmp_path.iterdir())
+    written = onnx.load(str(export_onnx(model, tmp_path / "m.onnx", names=("a", "b"))))
+    assert {each.key: each.value for each in written.metadata_props} == {"names": '["a", "b"]'}
+
+
 def test_the_layer_that_cannot_be_traced_is_named_with_its_place(tmp_path: Path) -> None:
     model = (Input(4) >> Linear(4, 4) >> Net(np.cumsum).named("own")).init(RNG(0))
     with pytest.raises(ArgumentError, match=r'^Net\(.*\)\.forward, layer "own": must be made of'):

@@ -12,9 +12,10 @@ from effort import expensive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from jaxtyping import Float
 
 from tests.layer_cases import CASES, LayerCase
-from typednn import Input, Module
+from typednn import Array1, Buffer, Input, Module, Parameter
 from typednn.errors import ArgumentError, DataError, NotInitialised, StateDictError
 from typednn.exchange import export_bin, export_json, load_bin, load_json
 from typednn.layers import BatchNorm1d, Dropout, Linear
@@ -109,6 +110,44 @@ def test_numbers_as_they_are_written(tmp_path: Path) -> None:
     np.testing.assert_array_equal(numbers, np.concatenate([array.ravel() for array in net.parameters()]))
 
 
+class Shift:
+    """Derives from nothing: an array that is learnt, and one that is not."""
+
+    weight: Parameter[Float[Array1, "2"]]
+    mean: Buffer[Float[Array1, "2"]]
+
+    def __init__(self) -> None:
+        self.weight, self.mean = np.float32([1, 2]), np.float32([3, 4])
+
+    def forward(self, x: Any) -> Any:
+        return x + self.weight - self.mean
+
+    def backward(self, next_grad: Any) -> Any: ...
+
+    def update(self, optimizer: Any, grad: Any) -> None: ...
+
+
+class Silent(Shift):
+    """Doesn't say which it learns."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"weight": self.weight, "mean": self.mean}
+
+    def load_state_dict(self, state: Any) -> None:
+        self.weight, self.mean = state["weight"], state["mean"]
+
+
+@pytest.mark.parametrize(("kind", "mean"), [(Shift, "buffer.mean"), (Silent, "param.mean")])
+@formats
+def test_parts_that_derive_from_nothing(form: str, kind: type, mean: str, tmp_path: Path) -> None:
+    model, fresh = Input(2) >> Linear(2, 2, rng=RNG(0)) >> kind(), Input(2) >> Linear(2, 2, rng=RNG(1)) >> kind()
+    model[1].inner.mean[...] = 7.0
+    if form == "json":
+        tables = json.loads(export_json(model, tmp_path / "m.json").read_text())
+        assert tables["layer.1"] == {"param.weight": [1.0, 2.0], mean: [7.0, 7.0]}
+    there_and_back(form, model, fresh, tmp_path)
+
+
 def changed(path: Path, change: Callable[[Any], Any]) -> Path:
     tables = json.loads(path.read_text())
     change(tables)
@@ -133,6 +172,9 @@ def changed(path: Path, change: Callable[[Any], Any]) -> Path:
         (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, "2", 3.0]}), r"must be lists of numbers of shape \(3,\)"),
         (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, None, 3.0]}), r"must be lists of numbers of shape \(3,\)"),
         (lambda tables: tables["layer.fc"].update({"param.bias": [True, False, True]}), r"must be lists of numbers of shape \(3,\)"),
+        (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, True, 3.0]}), r"must be lists of numbers of shape \(3,\)"),
+        (lambda tables: tables["layer.1"].update({"buffer.num_batches_tracked": True}), "must be lists of whole numbers in "),
+        (lambda tables: tables["layer.2"].update({"buffer.seed": [1, True]}), "must be lists of whole numbers in "),
         (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, 1e39, 3.0]}), r"of shape \(3,\), which float32 can hold"),
         (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, 10**400, 3.0]}), r"lists of numbers of shape \(3,\)"),
         (lambda tables: tables["layer.2"].update({"buffer.seed": [0.5, 1]}), "must be lists of whole numbers in "),

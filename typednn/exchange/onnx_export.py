@@ -91,6 +91,11 @@ def export_onnx(
         file.add(node)
     whole = file.finish(found.output)
     if names:
+        outputs = found.output.shape[-1] if found.output.ndim > 1 else 1
+        given = [*names] if isinstance(cast("object", names), list | tuple) else []
+        if len(given) != outputs or not all(isinstance(cast("object", each), str) for each in given):
+            rule, got = f"names are a list of texts, one for each of the {outputs} outputs", repr(names)[:80]
+            raise ArgumentError(explain("export_onnx", rule, got), "names")
         onnx.helper.set_model_props(whole, {"names": json.dumps(list(names))})
     if file.bytes <= INLINE:
         content = whole.SerializeToString()

@@ -62,7 +62,7 @@ class _Value:
     ``shape`` is a sample's here.
     ``order``: the axes here of each axis there, so that the file's array is ours, transposed so; -1 is an axis of size 1 that is not
     here. Of a row, ``features`` are the places here of the numbers there, where they differ. ``formula``: what makes it of ``before``, in
-    the place of a layer; it grows while operators without one follow, and then becomes one. With no ``order``, it has no axis for the batch.
+    the place of a layer; it grows while operators without one follow, and then becomes one. No ``order``: it has no batch.
     """
 
     shape: tuple[int, ...]

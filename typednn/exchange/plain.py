@@ -19,7 +19,7 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
-from typednn.errors import ArgumentError, DataError, StateDictError, explain, listed
+from typednn.errors import ArgumentError, DataError, DefinitionError, StateDictError, explain, listed
 from typednn.exchange.checked import check_model
 from typednn.files import opened, path_of, write_whole
 from typednn.module import delegation
@@ -146,9 +146,15 @@ def _fields(model: Module) -> dict[str, _Field]:
     for name, module, field, cell in model.named_fields("parameter", "buffer"):
         dtype = field.dtype(module) if cell.array is None else cell.array.dtype
         fields[name] = _Field(_keys(name, _KINDS[field.kind]), field.shape(module), np.dtype(dtype))
-    for name, array in delegation.ask_names(model, "state_dict").items():
-        host = np.asarray(to_numpy(array))
-        fields[name] = _Field(_keys(name, "param"), host.shape, host.dtype)
+    for path, part in delegation.foreign_parts(model):
+        state: Mapping[str, Any] = part.require("state_dict")()
+        try:
+            learnt: Iterable[str] = part.require("named_parameters")()
+        except DefinitionError:  # it doesn't say which of them it learns
+            learnt = state
+        for name, array in state.items():
+            host, whole = np.asarray(to_numpy(array)), f"{path}.{name}" if path else name
+            fields[whole] = _Field(_keys(whole, _KINDS["parameter" if name in learnt else "buffer"]), host.shape, host.dtype)
     return fields
 
 
@@ -204,6 +210,8 @@ def _numbers(value: Any, field: _Field) -> Any:
         return rule
     fits = array.dtype.kind == "b" if field.dtype == np.bool_ else array.dtype.kind in ("iuf" if is_floating(field.dtype) else "iu")
     if array.shape != field.shape or (array.size and not fits):
+        return rule
+    if field.dtype != np.bool_ and bool in map(type, np.array(value, object).ravel()):  # NumPy reads true beside numbers as 1
         return rule
     with np.errstate(over="ignore"):
         cast_to: Any = array.astype(field.dtype)
