@@ -72,7 +72,7 @@ def test_predict_json(at_once: Command, trained: tuple[Path, Any], tmp_path: Pat
         ("short.csv", b"1,2,3\n", ["short.csv: must hold rows of 4 numbers", "(1, 3)", "leave the label out"]),
         ("words.csv", b"1,2,3,4\na,b,c,d\n", ["line 2, column 1 must be a finite number, got 'a'"]),
         ("bad.npy", b"\x93NUMPY rubbish", ["bad.npy"]),
-        ("picture.jpg", b"\xff\xd8\xff", ["reads NPY, CSV, Parquet and Arrow", "'.jpg'"]),
+        ("picture.jpg", b"\xff\xd8\xff", ["reads NPY, CSV, TSV, Parquet and Arrow", "'.jpg'"]),
     ],
 )
 def test_bad_inputs(

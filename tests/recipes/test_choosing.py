@@ -143,6 +143,18 @@ def test_photos_for_a_model_of_its_own_size(tmp_path: Path) -> None:
         evaluate_run(tmp_path / "run", str(tmp_path / "others"))
 
 
+@pytest.mark.parametrize(("name", "labels"), [("lenet5", (0, 9)), ("lenet5-paper", (3, 4)), ("mlp", (0, 1)), ("mlp", (10115, 90210))])
+def test_rows_of_pixels(tmp_path: Path, name: str, labels: tuple[int, int]) -> None:
+    """MNIST as a table. lenet5 has its ten outputs, of which labels up to 9 are its own; mlp has as many as there are classes."""
+    rows = [[labels[row % 2], *([250 * (row % 2)] * 784)] for row in range(40)]
+    np.savetxt(tmp_path / "t.csv", rows, "%d", ",")
+    one, samples = choose(str(tmp_path / "t.csv"), recipe(name), task="classification")
+    assert samples.x.shape == (32, 784)
+    assert set(samples.y.tolist()) == set(labels if name != "mlp" else (0, 1))
+    result = train(one.changed({"max_steps": 1, "batch_size": 8}), samples, progress=False)
+    assert [*result.model.parameter_shapes().values()][-1] == (2 if name == "mlp" else 10,)
+
+
 @pytest.mark.parametrize(("data", "name"), [("digits", "lenet5"), ("spiral", "mlp")])
 def test_sets_of_a_name(data: str, name: str) -> None:
     pytest.importorskip("sklearn")

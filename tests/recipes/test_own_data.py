@@ -194,6 +194,31 @@ def test_numbers_to_learn(flowers: Path, tmp_path: Path) -> None:
     assert train(mine, loaded, source={"train": str(numbers), "target": "y"}, progress=False).test.headline == result.test.headline
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow"])
+def test_every_table_that_is_learned_is_read_for_predictions(ending: str, tmp_path: Path) -> None:
+    """Without a target's name too: the first column is it, the others are the inputs."""
+    x = np.arange(20.0)
+    write_columns(tmp_path / f"t.{ending}", {"y": 3 * x + 1, "x": x})
+    write_columns(tmp_path / f"new.{ending}", {"x": np.array([2.0, 7.0])})
+    mine = model(tmp_path, [1], 1).changed({"task": "regression", "epochs": 12, "checkpoint_every": 99})
+    mine = mine.changed({"optimizer": {"type": "SGD", "lr": 0.3}})
+    train(mine, load_tables(tmp_path / f"t.{ending}", task=Regression()), run=tmp_path / "run", progress=False)
+    answers: Any = predict(tmp_path / "run", [tmp_path / f"new.{ending}"])
+    assert [answer.values[0] for answer in answers] == pytest.approx([7.0, 22.0], abs=0.1)
+
+
+def write_columns(path: Path, columns: dict[str, Any]) -> None:
+    if path.suffix in (".csv", ".tsv"):
+        mark = "," if path.suffix == ".csv" else "\t"
+        np.savetxt(path, np.column_stack([*columns.values()]), "%g", mark, header=mark.join(columns), comments="")
+        return
+    arrow: Any = pytest.importorskip("pyarrow")
+    if path.suffix == ".parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.table(columns), path)
+    else:
+        pytest.importorskip("pyarrow.feather").write_feather(arrow.table(columns), path)
+
+
 def test_settings_that_are_refused() -> None:
     for settings, message in (
         ({"augment": "Flip"}, "augment: must be one of RandomHorizontalFlip, "),

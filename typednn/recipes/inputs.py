@@ -1,8 +1,8 @@
 """Inputs for a trained model: images and rows from files, in the form of the training data.
 
 For a model of images `typednn.data.read_inputs` reads images (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows NPY,
-CSV, Parquet and Arrow hold an input per row, in named columns where the training data had names; for one of tokens a ``.txt`` file holds a
-text. Numbers have the range of the training data: 0 to 255 for images.
+CSV, TSV, Parquet and Arrow hold an input per row, in named columns where the training data had names; for one of tokens a ``.txt`` file
+holds a text. Numbers have the range of the training data: 0 to 255 for images.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,15 +61,14 @@ def _images(path: Path, shape: tuple[int, ...], invert: bool, resize: Resize, na
 
 def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str], layout: Mapping[str, Any]) -> tuple[Any, str]:
     told, kind = "", path.suffix.lower()
-    if kind in ENDINGS and (columns or kind == ".csv"):
+    if kind in ENDINGS:
         rows: npt.NDArray[Any]
         rows, told = columns_of(path, columns or None, dtype="float64", **(layout if kind in (".csv", ".tsv") else {}))
     elif kind == ".npy":
         rows = read_npy(path)
     else:
-        raise DataError(
-            explain(str(path), "a model of rows reads NPY, CSV, Parquet and Arrow, told by the file's name", repr(path.suffix or path.name))
-        )
+        rule = "a model of rows reads NPY, CSV, TSV, Parquet and Arrow, told by the file's name"
+        raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
     if rows.shape == shape:
         rows = rows.reshape(1, *shape)
     if rows.shape[1:] != shape or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):

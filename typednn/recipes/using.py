@@ -83,7 +83,7 @@ def predict(
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
 ) -> list[Answer | Estimate]:
-    """The predictions of the run's model for all inputs in the files: images, NPY, CSV, Parquet and Arrow without labels, IDX.
+    """The predictions of the run's model for all inputs in the files: images, IDX, NPY, CSV, TSV, Parquet and Arrow, without labels.
 
     ``header``, ``delimiter`` and ``decimal`` say how CSV files are written, as in `evaluate_run`.
     """
