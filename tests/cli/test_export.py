@@ -157,6 +157,24 @@ def test_a_gpt2_for_gpt_c(at_once: Command, tmp_path: Path) -> None:
     _refused(at_once("export", "hf", "--to", "gpt.c", "--weights", "best"), "--weights: chooses between the weights of a run, got hf")
 
 
+def test_a_gpt2_of_the_hub(at_once: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As generate reads it; without --output the file is called as the repository."""
+    pytest.importorskip("huggingface_hub")
+    model = GPT2(258, 6, 8, 1, 2, rng=np.random.default_rng(0))
+    snapshot = tmp_path / "cache" / "0123456789abcdef"
+    save_gpt2(model, snapshot)
+    train_tokenizer(["the the"], 258).save(snapshot)
+    asked: list[tuple[str, str | None]] = []
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, *, revision, **_: asked.append((name, revision)) or str(snapshot))
+    done = at_once("export", "hf://ann/small@v1.5", "--to", "gpt.c")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "small.bin\nsmall.tokenizer.bin\n", "")
+    read, _ = read_gpt_c(tmp_path / "small.bin")
+    assert all(np.array_equal(array, read.named_parameters()[name]) for name, array in model.named_parameters().items())
+    done = at_once("export", "hf://ann/small", "--to", "npz", "--output", "w.npz")
+    assert (done.returncode, done.stdout) == (0, "w.npz\n"), done.stderr
+    assert asked == [("ann/small", "v1.5"), ("ann/small", None)]
+
+
 def test_json_and_raw_numbers(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
     """Z-Y3: of a run; read back they are its numbers."""
     _, model = opened(trained[0])

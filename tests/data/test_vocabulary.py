@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from typednn.data import Characters, Vocabulary, read_vocabulary, train_tokenizer
+from typednn.data import Characters, TokenTable, Vocabulary, read_vocabulary, train_tokenizer
 from typednn.data.vocabulary import token_of
 from typednn.errors import ArgumentError, DataError
 
@@ -74,6 +74,10 @@ def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, text: str
         (lambda: Characters("ab").decode([0, 2]), "Characters: tokens are 0 to 1, got 2"),
         (lambda: Characters("ab").decode([-1]), "tokens are 0 to 1, got -1"),
         (lambda: Characters("ab").bytes_of(2), "tokens are 0 to 1, got 2"),
+        (lambda: TokenTable([b"a"], 2**40), "^TokenTable: end is one of the 1 tokens, got 1099511627776$"),
+        (lambda: TokenTable([b"a"], -1), "^TokenTable: end must be an integer of at least 0, got -1"),
+        (lambda: TokenTable([b"a", b"b" * 256], 0), "^TokenTable: tokens are 1 to 255 bytes, got 256 bytes$"),
+        (lambda: TokenTable([b""], 0), "^TokenTable: tokens are 1 to 255 bytes, got 0 bytes$"),
     ],
 )
 def test_mistakes_are_told(call: Any, says: str) -> None:

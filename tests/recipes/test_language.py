@@ -315,6 +315,11 @@ def test_tiny_stories(tmp_path: Path) -> None:
         ({0: ["a"]}, "merges", "must hold data00.json, .*, got data00.json"),
         ({0: ["a"], 1: []}, "merges", r"data01.json: must be a list of stories in JSON, of one at least, got something else"),
         ({0: ["a"], 1: ["a", 3]}, "merges", r'data01.json, story 1: must be an object with a text under "story", got none'),
+        (
+            {0: ["a"], 1: ["a", "b\ud83d"]},
+            "merges",
+            r"data01.json, story 1: must be whole Unicode characters, got half of a surrogate pair at 1",
+        ),
         ({0: ["a"], 1: ["a"]}, "letters", r"stories begin with <\|endoftext\|>, got a vocabulary without it; --set vocabulary=gpt2"),
         ({0: ["a"], 1: ["a"]}, "characters", r"vocabulary: stories begin with <\|endoftext\|>, .* got 'characters'; --set vocabulary=gpt2"),
     ],
@@ -374,6 +379,19 @@ def test_fine_tuning_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     save_gpt2(GPT2(len(coder), **TINY, rng=np.random.default_rng(3)), tmp_path)
     monkeypatch.setattr(catalogue, "local_folder", lambda where, name: tmp_path if (where, name) == ("--from", "hf://ann/small") else None)
     assert starting_from("hf://ann/small", tiny()).weights == str(tmp_path)
+
+
+def test_a_setting_names_weights_of_the_hub(monkeypatch: pytest.MonkeyPatch, text: str, tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    model = GPT2(len(Characters(TEXT)), **TINY, rng=np.random.default_rng(3))
+    save_gpt2(model, tmp_path / "weights")
+    asked: list[str] = []
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: asked.append(name) or str(tmp_path / "weights"))
+    start = tiny(weights="hf://ann/small", max_steps=1)
+    result = train(replace(start, optimizer={"type": "SGD", "lr": 1e-30}), text, run=tmp_path / "run", progress=False)
+    assert asked == ["ann/small"]
+    for name, array in model.named_parameters().items():
+        np.testing.assert_allclose(array, weights(result)[f"0.{name}"], rtol=0, atol=1e-30, err_msg=name)
 
 
 def test_the_size_that_the_docs_tell() -> None:

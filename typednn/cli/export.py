@@ -19,6 +19,7 @@ from typednn.layer import Input
 from typednn.models import write_gpt_c
 from typednn.models.gpt2_weights import CONFIG
 from typednn.models.gpt_c import is_gpt_c
+from typednn.models.hub import SCHEME, local_folder
 from typednn.recipes.plan import FILE, VOCABULARY
 from typednn.recipes.running import outputs_of
 from typednn.recipes.samples import Scaling
@@ -41,9 +42,11 @@ FORMATS: Final[Mapping[str, tuple[str, Callable[[Any, Path], object]]]] = {
 
 def export(options: Namespace) -> int:
     """Write the model of a run, of a file of ``model.save``, or a GPT-2 that `generate` reads; print the path."""
-    source = path_of("export", options.source)
+    source = local_folder("export", options.source)
+    of_hub = options.source.startswith(SCHEME)
+    name = (Path(options.source.partition("@")[0]) if of_hub else source.resolve()).name
     suffix, write = FORMATS.get(options.to, (".bin", None))
-    output = path_of("export", options.output) if options.output is not None else Path(f"{source.resolve().name.partition('.')[0]}{suffix}")
+    output = path_of("export", options.output) if options.output is not None else Path(f"{name.partition('.')[0]}{suffix}")
     if os.path.exists(output) and os.path.exists(source) and output.samefile(source):
         raise ArgumentError(explain("--output", "must be another file than the model's own", str(output)))
     if options.channels_first and options.to != "onnx":
@@ -84,7 +87,7 @@ def _to_gpt_c(source: Path, options: Namespace, output: Path) -> int:
         hint(f"no table of tokens was written: it needs the model's vocabulary, got {got}")
         return 0
     table = output.with_suffix(".tokenizer.bin")
-    write_whole(table, packed([*map(vocabulary.bytes_of, range(len(vocabulary)))], end))
+    write_whole(table, packed("--to gpt.c", "vocabulary", [*map(vocabulary.bytes_of, range(len(vocabulary)))], end))
     say(str(table))
     return 0
 

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from typednn.arrays import IntArray1
+from typednn.data.tokenizer import half_at
 from typednn.data.vocabulary import END, Vocabulary, token_of
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import as_object, opened, path_of
@@ -74,5 +75,9 @@ def _stories(path: Path, limit: int | None) -> list[str]:
         story: object = None if table is None else table.get("story")
         if not isinstance(story, str):
             raise DataError(explain(f"{path}, story {place}", 'must be an object with a text under "story"', "none"))
+        half = half_at(story)
+        if half is not None:
+            got = f"half of a surrogate pair at {half}"
+            raise DataError(explain(f"{path}, story {place}", "must be whole Unicode characters", got))
         stories.append(story)
     return stories

@@ -99,14 +99,15 @@ def write_token_table(tokenizer: Tokenizer, path: str | Path, *, end: str = "<|e
     """Write gpt.c's ``tokenizer.bin``; ``end`` is the token that ends a text."""
     if end not in tokenizer.vocab:
         raise ArgumentError(explain("write_token_table", "end is a token of the vocabulary", repr(end)), "end")
-    write_whole(path_of("write_token_table", path), packed([*map(tokenizer.bytes_of, range(len(tokenizer)))], tokenizer.vocab[end]))
+    names = [*map(tokenizer.bytes_of, range(len(tokenizer)))]
+    write_whole(path_of("write_token_table", path), packed("write_token_table", "tokenizer", names, tokenizer.vocab[end]))
 
 
-def packed(table: Sequence[bytes], end: int) -> bytes:
-    """The content of ``tokenizer.bin``."""
+def packed(where: str, argument: str, table: Sequence[bytes], end: int) -> bytes:
+    """The content of ``tokenizer.bin``; ``argument`` of ``where`` is told of a token that it can't hold."""
     header = np.zeros(_HEADER // 4, "<u4")
     header[:3] = [MAGIC, len(table), end]
     long = next((name for name in table if not 1 <= len(name) <= 255), None)
     if long is not None:
-        raise ArgumentError(explain("write_token_table", "tokens are 1 to 255 bytes", f"{len(long)} bytes"), "tokenizer")
+        raise ArgumentError(explain(where, "tokens are 1 to 255 bytes", f"{len(long)} bytes"), argument)
     return b"".join([header.tobytes(), *(bytes([len(name)]) + name for name in table)])

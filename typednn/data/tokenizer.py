@@ -43,7 +43,7 @@ class Tokenizer:
         self._names = sorted(self.vocab, key=self.vocab.__getitem__)
         if [self.vocab[name] for name in self._names] != list(range(len(self._names))):
             raise ArgumentError(explain("Tokenizer", "vocab must number its tokens 0, 1, 2, … without a gap", "other numbers"), "vocab")
-        broken = next((name for name in self._names if _half(name) is not None), None)
+        broken = next((name for name in self._names if half_at(name) is not None), None)
         if broken is not None:
             raise ArgumentError(explain("Tokenizer", "vocab's tokens are whole Unicode characters", ascii(broken)[:60]), "vocab")
         missing = next((byte for byte in BYTES.values() if byte not in self.vocab), None)
@@ -75,7 +75,7 @@ class Tokenizer:
         if unknown is not None:
             rule = "allowed_special names tokens of the vocabulary"
             raise ArgumentError(explain("Tokenizer.encode", rule, repr(unknown)), "allowed_special")
-        half = _half(text)
+        half = half_at(text)
         if half is not None:
             got = f"half of a surrogate pair at {half}"
             raise ArgumentError(explain("Tokenizer.encode", "text is whole Unicode characters", got), "text")
@@ -193,12 +193,12 @@ def _bytes_of(name: str) -> bytes:
 def _check_special(special: Sequence[str]) -> None:
     for name in [special] if isinstance(special, str) else special:
         whole: object = name
-        if isinstance(special, str) or not isinstance(whole, str) or not name or _half(name) is not None:
+        if isinstance(special, str) or not isinstance(whole, str) or not name or half_at(name) is not None:
             rule, got = "special are texts, each of one character at least, of whole Unicode characters", ascii(whole)[:60]
             raise ArgumentError(explain("train_tokenizer", rule, got, "such as special=['<|endoftext|>']"), "special")
 
 
-def _half(text: str) -> int | None:
+def half_at(text: str) -> int | None:
     """Where in ``text`` half of a surrogate pair stands, which no UTF-8 can hold."""
     try:
         text.encode()

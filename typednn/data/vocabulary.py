@@ -17,7 +17,7 @@ import numpy as np
 from typednn.arguments import integer
 from typednn.arrays import IntArray1
 from typednn.data.token_files import packed, read_token_table
-from typednn.data.tokenizer import VOCAB, Tokenizer, checked_tokens, read_tokenizer
+from typednn.data.tokenizer import VOCAB, Tokenizer, checked_tokens, half_at, read_tokenizer
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import opened, parsed, path_of, write_whole
 
@@ -46,9 +46,9 @@ class Characters:
             raise ArgumentError(explain("Characters", "text is a str of one character at least", got), "text")
         self.characters: str = "".join(sorted(set(text)))
         self._points = _points(self.characters)
-        half = next((character for character in self.characters if "\ud800" <= character <= "\udfff"), None)
+        half = half_at(text)
         if half is not None:
-            got = f"half of a surrogate pair at {text.index(half)}"
+            got = f"half of a surrogate pair at {half}"
             raise ArgumentError(explain("Characters", "text is whole Unicode characters", got), "text")
 
     def __len__(self) -> int:
@@ -91,9 +91,9 @@ class TokenTable:
     def __init__(self, table: Sequence[bytes], end: int) -> None:
         self.table: tuple[bytes, ...] = tuple(table)
         self.end: int = integer("TokenTable", "end", end, least=0)
-        self._content = packed(self.table, self.end)
         if self.end >= len(self.table):
             raise ArgumentError(explain("TokenTable", f"end is one of the {len(self.table)} tokens", f"{end}"), "end")
+        self._content = packed("TokenTable", "table", self.table, self.end)
 
     def __len__(self) -> int:
         return len(self.table)

@@ -24,6 +24,7 @@ from typednn.errors import ArgumentError, explain
 from typednn.files import write_whole
 from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
+from typednn.models.hub import local_folder
 from typednn.module.foreign import Foreign
 from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
@@ -244,7 +245,7 @@ def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
     path, names = plan.recipe.weights, model.parameter_shapes()
     if not path:
         return {}
-    weights = weights_at(Path(path))
+    weights = weights_at(local_folder("weights", path))
     own = {f"0.{name}": array for name, array in weights.named_parameters().items()}
     if {name: array.shape for name, array in own.items()} != names:
         got = f"{weights.vocab_size:,} tokens of {weights.n_embd} features at {weights.n_positions} positions, in {weights.n_layer} blocks"
@@ -269,7 +270,7 @@ def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
 def outputs_of(model: AnyModel) -> int:
     """How many numbers the model gives for a sample, or for each position of one."""
     sample: Any = model.sample
-    return (model.trace(sample.flow).sizes() or (1,))[-1] if isinstance(model, FirstChain) else model.out_features
+    return model.out_features if isinstance(model, Stack) else (model.trace(sample.flow).sizes() or (1,))[-1]
 
 
 def _restore_config(run: Run, plan: Plan) -> None:
