@@ -548,8 +548,8 @@ ROW_MUTANTS = [
     # ------------------------------------------------------------------ Tomo, Tomorin, Nina
     fault(
         "Z-N4", "data/token_windows.py",
-        "        y = np.append(tokens[1:], np.full(missing + 1, ignore_index, tokens.dtype))\n",
-        "        y = np.append(tokens[1:], np.full(missing + 1, filler, tokens.dtype))\n",
+        "np.full(missing + 1, ignore_index, signed))",
+        "np.full(missing + 1, filler, signed))",
         "data/test_token_windows.py::test_the_definition",
     ),
     fault(

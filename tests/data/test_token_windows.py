@@ -32,8 +32,11 @@ def test_the_definition(count: int, length: int, stride: int, padded: bool) -> N
     assert y.tolist() == [[targets.get(start + place, -100) for place in range(length)] for start in starts]
 
 
-def test_a_padded_text_is_read_to_its_end() -> None:
-    x, y = windows(np.arange(10), 4, pad=99)
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_a_padded_text_is_read_to_its_end(dtype: str) -> None:
+    """Of every dtype of integers, also where it has no number below 0."""
+    x, y = windows(np.arange(10, dtype=dtype), 4, pad=99)
+    assert x.dtype == dtype
     assert x.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 99, 99]]
     assert y.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8], [9, -100, -100, -100]]
 

@@ -4,6 +4,7 @@ What only the writer of the file knows is not guessed: a `DataError` names the a
 """
 
 import csv
+import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,8 +12,6 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import final
-
-import numpy as np
 
 from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.files import opened
@@ -75,7 +74,7 @@ def number_of(field: str, decimal: str = ".") -> float | None:
         return None
     with suppress(ValueError):
         number = float(field if decimal == "." else field.replace(",", "."))
-        return number if np.isfinite(number) else None
+        return number if math.isfinite(number) else None
     return None
 
 

@@ -11,6 +11,7 @@ or as two is the same. What a CSV file's first lines say of it (`typednn.data.di
 pyarrow, the extra ``typednn[arrow]``.
 """
 
+import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -374,7 +375,7 @@ class _Targets:
         """A text or a number; None where there is none."""
         if value is None or (isinstance(value, str) and is_missing(value)):
             raise not_a_number(self._where, row, *self.column, "", unit=self.unit)
-        number = number_of(value, self.decimal) if isinstance(value, str) else float(value) if np.isfinite(value) else None
+        number = number_of(value, self.decimal) if isinstance(value, str) else float(value) if math.isfinite(value) else None
         if number is None and (self._labels is False or (self._numbers and not self._labels)):
             cure = "the first row has a number there; if all are classes, pass labels=True (--task classification)"
             cure = other_mark(str(value), self.decimal) or (cure if self._numbers and self._labels is None else "targets are numbers")

@@ -21,7 +21,7 @@ def windows(
     """Inputs and targets, each (windows, ``length``).
 
     Tokens that fill no window are left out, unless ``pad`` is a token: then a last window is filled up with it, and its targets beyond
-    the text are ``ignore_index``. The tokens are copied then. An `ArgumentError` where there is no window.
+    the text are ``ignore_index``, in a signed dtype. The tokens are copied then. An `ArgumentError` where there is no window.
     """
     size = integer("windows", "length", length)
     step = size if stride is None else integer("windows", "stride", stride)
@@ -32,7 +32,8 @@ def windows(
         filler = integer("windows", "pad", pad, least=0)
         missing = size - len(tokens) if len(tokens) <= size else -(len(tokens) - size) % step
         x = np.append(tokens, np.full(missing, filler, tokens.dtype))
-        y = np.append(tokens[1:], np.full(missing + 1, ignore_index, tokens.dtype))
+        signed = np.int64 if tokens.dtype == np.uint64 else np.result_type(tokens.dtype, np.int32)
+        y = np.append(tokens[1:].astype(signed), np.full(missing + 1, ignore_index, signed))
     if len(x) < size or not len(tokens):
         got = f"{len(tokens):,}"
         raise ArgumentError(explain("windows", f"a window needs {size + 1:,} tokens", got, "shorter windows, or a longer text"), "tokens")
