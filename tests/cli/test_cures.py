@@ -1,5 +1,6 @@
 """Wrong turns on the command line, each with the right call: what people type who come from other tools."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from typednn.cli.cures import COMMANDS_ELSEWHERE, OPTIONS_ELSEWHERE, for_command, for_option
-from typednn.cli.parser import _SETTINGS, COMMANDS, MODELS
+from typednn.cli.parser import COMMANDS, MODELS, SETTINGS
 from typednn.recipes import RECIPES
 from typednn.recipes.recipe import CHANGEABLE
 
@@ -96,9 +97,11 @@ def test_no_cure_names_what_there_is_not() -> None:
 def test_what_the_parser_knows_of_recipes() -> None:
     """It imports none of these, which would import NumPy."""
     assert set(MODELS) == set(RECIPES)
-    assert set(_SETTINGS) <= set(CHANGEABLE)
+    assert set(SETTINGS.split()) <= set(CHANGEABLE)
     options = {name.removeprefix("--").replace("-", "_") for names, _ in COMMANDS["train"].arguments for name in names}
-    assert set(CHANGEABLE) - set(_SETTINGS) <= options
+    assert set(CHANGEABLE) - set(SETTINGS.split()) <= options
+    words = re.split(r"[\s;]+", COMMANDS["train"].examples.partition("settings for --set:")[2])
+    assert set(CHANGEABLE) - {"data", "task"} <= set(words), "the help names those that are no option of another meaning"
 
 
 def test_cures_alone() -> None:

@@ -103,6 +103,21 @@ def test_stories(at_once: Command, small: Path, tmp_path: Path) -> None:
     assert "tokens file: takes TinyStories' folder, TRAIN.bin and VAL.bin, got 2 files" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ("--val 3", "--val"),
+        ("--eot-between", "--eot-between"),
+        ("--encoding latin-1", "--encoding"),
+        ("--encoding latin-1 --eot-between --val 3", "--val, --eot-between, --encoding"),
+    ],
+)
+def test_options_of_a_text_are_not_for_stories(at_once: Command, small: Path, tmp_path: Path, options: str, names: str) -> None:
+    done = at_once("tokens", "file", "--tokenizer", small, tmp_path, "train.bin", "val.bin", *options.split())
+    said = f"typednn tokens: {names}: of a text, got the folder {tmp_path}; leave out what is of a text\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
 def test_a_file_of_characters(at_once: Command, letters: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_bytes(b"cab\nc")
     assert at_once("tokens", "file", "--tokenizer", letters, "text.txt", "out.bin").stdout == "out.bin: 5 tokens\n"

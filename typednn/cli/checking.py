@@ -5,7 +5,8 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from typednn.cli.output import hint, say
@@ -37,8 +38,6 @@ def _checked(options: Namespace, mypy: KeptMypy | None = None) -> int:
     targets = {target: python_files(target) for target in options.targets}
     refused = [_refusal(target, options) for target, files in targets.items() if files is None]
     files = list(dict.fromkeys(os.path.normpath(file) for files in targets.values() for file in files or ()))
-    if mypy is not None and (installed := next(filter(is_installed, files), None)) is not None:
-        raise ArgumentError(explain("--watch", "watches files that you write", f"{installed}, of an installed package", "check it once"))
     mistakes: list[Finding] = []
     facts: dict[str, Any] = {}
     if files and options.coverage:
@@ -83,10 +82,16 @@ def _counted(number: int, thing: str) -> str:
 
 
 def _watch(options: Namespace) -> int:
-    """Check whenever a file changes, also one that the targets import. A mistake in the settings is told, and may be mended."""
+    """Check whenever a file changes, also one that the targets import. A mistake in the settings is told, and may be mended.
+
+    Of an installed package mypy is silent once it has changed: that is refused.
+    """
     mypy = KeptMypy()
     try:
         while True:
+            if (installed := next(filter(is_installed, _files(options.targets)), None)) is not None:
+                got = f"{installed}, of an installed package"
+                raise ArgumentError(explain("--watch", "watches files that you write", got, "check it once"))
             before = _stamps(_watched(options.targets, mypy))
             try:
                 _checked(options, mypy)
@@ -108,13 +113,14 @@ def _watch(options: Namespace) -> int:
 
 def _watched(targets: Iterable[str], mypy: KeptMypy) -> set[str]:
     """The files of the targets, and those that they import."""
-    files = {*mypy.paths(), *targets}
+    return {os.path.abspath(file) for file in (*mypy.paths(), *targets, *_files(targets))}
+
+
+def _files(targets: Iterable[str]) -> Iterator[str]:
+    """The Python files of the targets."""
     for target in targets:
-        try:
-            files.update(python_files(target) or ())
-        except TypednnError:  # nothing there yet, or settings that cannot be read: the check says so
-            continue
-    return {os.path.abspath(file) for file in files}
+        with suppress(TypednnError):  # nothing there yet, or settings that cannot be read: the check says so
+            yield from python_files(target) or ()
 
 
 def _stamps(files: Iterable[str]) -> dict[str, tuple[int, int] | None]:

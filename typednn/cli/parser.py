@@ -62,6 +62,10 @@ MODELS: Final = (
     "gpt2",
 )  # as in `typednn.recipes.RECIPES`, which imports NumPy
 _MODELS = f"{', '.join(MODELS)}, or a config file"
+# Settings of --set that have no option of their own; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
+SETTINGS: Final = """
+  least_steps max_steps loss smoothing standardise generator stream clip_grad_norm accumulate patience validation evaluate_every
+  checkpoint_every fuse image augment balance drop_last workers vocabulary tokens stride weights"""
 
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
 _IMPORT = _argument(
@@ -137,7 +141,7 @@ examples:
             *_TRAINING,
             _IMPORT,
         ),
-        """\
+        f"""\
 examples:
   typednn train lenet5
   typednn train lenet5 --data mnist --run runs/mine --epochs 8
@@ -159,8 +163,7 @@ tinyshakespeare, a text, a folder of texts, a file of tokens (.bin), a folder wi
 TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIST is taken where it is found, else the digits.
 
 settings for --set: optimizer.* as in a config's [optimizer], and
-  epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse max_steps image augment balance workers vocabulary stride tokens;
+  epochs batch_size seed{SETTINGS};
   model.* as in model.n_layer=6, where the recipe has such sizes
 """,
     ),
@@ -200,7 +203,7 @@ examples:
         "the label and probabilities of images or rows",
         (
             _RUN,
-            _argument("files", metavar="FILE", nargs="+", help="PNG, NPY, CSV or IDX"),
+            _argument("files", metavar="FILE", nargs="+", help="images, IDX, NPY, CSV, TSV, Parquet or Arrow"),
             _argument("--json", action="store_true", help="a JSON object per input, with every probability"),
             _argument("--invert", action="store_true", help="for images that are dark on light"),
             *_LAYOUT,
@@ -471,25 +474,6 @@ typednn trains neural networks whose shapes are proven to fit. To begin:
   typednn --help              every command, with examples
 """
 _CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
-# Settings of --set that are options of other tools; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
-_SETTINGS: Final = frozenset(
-    {"accumulate", "augment", "balance", "checkpoint_every", "clip_grad_norm", "drop_last", "evaluate_every", "fuse", "generator", "image"}
-    | {
-        "least_steps",
-        "loss",
-        "max_steps",
-        "patience",
-        "smoothing",
-        "standardise",
-        "stream",
-        "stride",
-        "tokens",
-        "validation",
-        "vocabulary",
-        "weights",
-        "workers",
-    }
-)
 
 
 @final
@@ -518,7 +502,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         options.files = [*options.files, *left]
     elif left:
         options_here = [name for names, _ in COMMANDS[options.command].arguments for name in names if name.startswith("--")]
-        settings = _SETTINGS if options.command == "train" else ()
+        settings = SETTINGS.split() if options.command == "train" else ()
         cure = "" if unknown is None else for_option(unknown, [*options_here, "--debug", "--help"], settings)
         if options.command == "resume" and unknown in [name for names, _ in COMMANDS["train"].arguments for name in names]:
             cure = "a run keeps the settings that it began with; typednn train begins another"

@@ -9,7 +9,7 @@ from typednn.arrays import IntArray1
 from typednn.cli.output import say
 from typednn.data import Vocabulary, read_tiny_stories, read_tokenizer, read_vocabulary, write_token_table, write_tokens
 from typednn.data.vocabulary import END, token_of, tokens_in
-from typednn.errors import ArgumentError, DataError, explain
+from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.files import opened, path_of, read_utf8
 
 
@@ -53,6 +53,10 @@ def _file(options: Namespace) -> None:
     rule = "takes TEXT.txt OUT.bin, or with --val N TEXT.txt TRAIN.bin VAL.bin"
     if stories:
         rule = "takes TinyStories' folder, TRAIN.bin and VAL.bin"
+        given = {"--val": options.val is not None, "--eot-between": options.eot_between, "--encoding": options.encoding != "utf-8"}
+        if any(given.values()):
+            wrong = listed([name for name, is_given in given.items() if is_given])
+            raise ArgumentError(explain(wrong, "of a text", f"the folder {options.values[0]}", "leave out what is of a text"))
     source, *outputs = _files(options, "tokens file", rule, 2 if options.val is None and not stories else 3)
     vocabulary = read_vocabulary(path_of("--tokenizer", options.tokenizer))
     if stories:
