@@ -22,6 +22,7 @@ from typednn.module.module import Module
 from typednn.module.rehearsal import copied, is_known
 from typednn.module.updates import update_if
 from typednn.optim import clip_grad_norm
+from typednn.optim.clipping import Summed
 from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.environment import differences
@@ -47,10 +48,9 @@ class _Pending:
 
     loss: Any = 0.0
     divisor: float = 0.0  # Σ divisor of its batches, 0 where they are added up
-    unit: float = 0.0  # the first that is not 0: gradients are added in its multiples, which are near 1
     rows: int = 0
     batches: int = 0
-    grad: Any = None  # the sum over the batches: any number of them needs the memory of two gradients
+    summed: Summed[Any] = field(default_factory=Summed[Any])
     finite: list[Any] = field(default_factory=list[Any])  # whether each row of each batch is finite, then the loss and each derivative
     derivatives: list[str] = field(default_factory=list[str])  # the names of the last
     step: int = 0
@@ -178,21 +178,10 @@ class Session:
             if both is None:
                 derivative = self.loss.loss_grad(prediction, y)
         grad = self.model.backward(derivative)
-        if self.accumulate > 1:
-            if not isinstance(grad, Gradient):
-                raise ArgumentError(
-                    explain(
-                        "fit",
-                        "accumulate adds up gradients",
-                        type(grad).__qualname__,
-                        "derive it from Gradient, or leave accumulate out",
-                    ),
-                    "accumulate",
-                )
-            self.part.unit = self.part.unit or divisor or 0.0
-            if divisor is not None and divisor != self.part.unit:
-                grad = grad * (divisor / self.part.unit)
-        self.part.grad = grad if self.part.grad is None else self.part.grad + grad
+        if self.accumulate > 1 and not isinstance(grad, Gradient):
+            cure = "derive it from Gradient, or leave accumulate out"
+            raise ArgumentError(explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate")
+        self.part.summed.add(grad, divisor)
         self.part.batches += 1
         self.part.rows += len(x)
         self.part.loss += value * (1.0 if divisor is None else divisor)
@@ -200,9 +189,7 @@ class Session:
 
     def _update(self) -> None:
         part, self.part = self.part, _Pending()
-        grad, part.grad = part.grad, None
-        if self.accumulate > 1 and part.divisor != part.unit:
-            grad = grad * (part.unit / part.divisor)
+        grad, part.summed = part.summed.mean(), Summed()
         if (self.state.step + 1) % 50 == 0 or self.state.step == 0:
             part.norms = gradient_norms(self.model, grad)
         for transform in self.transforms:
