@@ -389,6 +389,13 @@ MUTANTS = [
         "tests/test_sklearn.py::test_a_pickle_holds_arrays_and_parameters_only",
     ),
     mutant(
+        "Such a column of `X` or of a regressor's `y` is centred and scaled in float64 first",
+        "typednn/sklearn.py",
+        "FAR: Final = 1e4",
+        "FAR: Final = 1e20",
+        "tests/test_sklearn.py::test_numbers_that_float32_cannot_tell_apart",
+    ),
+    mutant(
         "every text is escaped",
         "typednn/html.py",
         "return value if isinstance(value, Html) else escaped(str(value))",

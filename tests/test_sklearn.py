@@ -148,6 +148,44 @@ def test_a_straight_line_is_the_peers() -> None:
     assert ours.score(x, y) == pytest.approx(peer.score(x, y), abs=1e-5)
 
 
+FAR: dict[str, Any] = {
+    "dates": np.arange(20261101.0, 20261131.0),
+    "Unix seconds": 1.79e9 + 10.0 * np.arange(60),
+    "near a million": 1e6 + 0.01 * np.random.default_rng(0).standard_normal(200),
+}
+
+
+@pytest.mark.parametrize("numbers", FAR.values(), ids=FAR)
+def test_numbers_that_float32_cannot_tell_apart(numbers: Any) -> None:
+    """As inputs and as targets: a line through them has an R² of 1; also in copies and after later passes. Another column stays."""
+    scaled = (numbers - numbers.mean()) / numbers.std()
+    other = np.random.default_rng(1).standard_normal(len(numbers))
+    x, y = np.column_stack([numbers, other]), 2 * scaled - other + 1
+    line = Regressor((), optimizer="SGD", learning_rate=0.1, epochs=100, batch_size=10, random_state=0)
+    trained = clone(line).fit(x, y)
+    assert trained.score(x, y) > 0.9999
+    assert len(np.unique(trained.predict(x[:, :1] * [1, 0]))) == len(numbers)
+    weight, bias = (np.asarray(array, np.float64) for array in trained.model_.parameters())
+    np.testing.assert_allclose(trained.predict(x), (np.column_stack([scaled, other]) @ weight.T + bias)[:, 0], rtol=1e-5, atol=1e-5)
+    copied = _through_pickle(trained)
+    np.testing.assert_array_equal(copied.predict(x), trained.predict(x))
+    assert trained.partial_fit(x[:10], y[:10]).score(x, y) > 0.9999, "moved as at the first"
+    both = np.column_stack([numbers, other])
+    told = clone(line).fit(np.column_stack([scaled, other]), both).predict(np.column_stack([scaled, other]))
+    np.testing.assert_allclose(told, both, atol=0.01 * numbers.std(), rtol=0)
+    late = numbers > np.median(numbers)
+    assert Classifier((), learning_rate=0.05, epochs=100, random_state=0).fit(numbers[:, None], late).score(numbers[:, None], late) > 0.97
+
+
+@pytest.mark.parametrize("column", [np.full(30, 7e6), np.arange(1990.0, 2020.0), np.arange(30.0) / 30])
+def test_other_columns_are_as_they_are(column: Any) -> None:
+    """Of equal numbers, of years, of fractions: what predicts is the model alone."""
+    x = np.column_stack([column, np.random.default_rng(0).standard_normal(30)])
+    trained = Regressor((), optimizer="SGD", learning_rate=0.0, epochs=1, random_state=0).fit(x, x[:, 1])
+    weight, bias = (np.asarray(array, np.float64) for array in trained.model_.parameters())
+    np.testing.assert_allclose(trained.predict(x), (x @ weight.T + bias)[:, 0], rtol=1e-6)
+
+
 def test_targets_keep_their_shape() -> None:
     x = np.random.default_rng(0).standard_normal((30, 2))
     for y in (x[:, 0], x[:, :1], x):

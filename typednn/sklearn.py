@@ -7,8 +7,9 @@
     pipeline = make_pipeline(StandardScaler(), Classifier((64,), epochs=20, random_state=0)).fit(X, y)
 
 ``X`` is a table (samples, features) of any numbers: an array, a list of rows, a data frame. It is converted here, and nowhere else, to
-float32. A model that reads images gets each row in the shape that its `Input` declares. Training computes in float32; predictions are
-computed in float64, with the same weights, so that those of a row do not depend on the rows beside it.
+float32. A column that is far from 0 for what it varies (`FAR`), such as a date, is centred and scaled in float64 first, and so are such
+targets; all others are as they are. A model that reads images gets each row in the shape that its `Input` declares. Training computes in
+float32; predictions are computed in float64, with the same weights, so that those of a row do not depend on the rows beside it.
 
 A pickled or copied estimator holds its parameters, and arrays of weights and of the optimizer; the model is built anew from ``model``.
 A function that builds a model is pickled by its name, as Python's functions are.
@@ -18,7 +19,7 @@ import copy
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,7 @@ from typednn.training import EarlyStopping, Evaluation, evaluate, fit
 
 if TYPE_CHECKING:  # scikit-learn ships no types; these are what a type checker sees, here and where typednn is used
     from sklearn.model_selection import train_test_split
-    from sklearn.utils import check_array, check_random_state
+    from sklearn.utils import assert_all_finite, check_array, check_random_state
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -72,7 +73,7 @@ else:
     try:
         from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
         from sklearn.model_selection import train_test_split
-        from sklearn.utils import Tags, check_array, check_random_state
+        from sklearn.utils import Tags, assert_all_finite, check_array, check_random_state
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_is_fitted, validate_data
     except ImportError as failed:
@@ -81,8 +82,13 @@ else:
 
 Numbers: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]
+Moves: TypeAlias = tuple[Floats, Floats]
 AnyModel: TypeAlias = Layer[Any, Any, Any, Any]
 Described: TypeAlias = "str | Sequence[int] | AnyModel | Callable[[int, int], AnyModel]"
+
+
+FAR: Final = 1e4
+"""A column is far from 0 where its mean is more than this many deviations: float32 keeps at most three digits of what differs."""
 
 
 class _Estimator(BaseEstimator):
@@ -226,10 +232,14 @@ class _Estimator(BaseEstimator):
     def _samples(self, x: Numbers) -> Numbers:
         return x.reshape(len(x), *self._shape)
 
-    def _table(self, *arrays: npt.ArrayLike, **checks: Any) -> Any:
+    def _table(self, *arrays: npt.ArrayLike, reset: bool = True, **checks: Any) -> Any:
         """``X``, or X and y, as scikit-learn checks them, X in float32; what is too large for that is refused."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return validate_data(self, *arrays, dtype=np.float32, **checks)
+            checked: Any = validate_data(self, *arrays, dtype=(np.float64, np.float32), reset=reset, **checks)
+        x, *y = [checked] if len(arrays) == 1 else checked
+        if reset:
+            self._columns: Moves = _moves(x)
+        return (_near(x, self._columns, "X"), *y) if y else _near(x, self._columns, "X")
 
     def _outputs(self, X: npt.ArrayLike) -> Floats:
         x = self._fitted()._table(X, reset=False)
@@ -340,13 +350,17 @@ class Regressor(RegressorMixin, _Estimator):
     def _rows(self, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool) -> tuple[Numbers, Numbers]:
         x, y = self._table(X, y, multi_output=True, y_numeric=True, reset=reset)
         with np.errstate(over="ignore", invalid="ignore"):
-            targets = check_array(y, dtype=np.float32, ensure_2d=False, input_name="y")
+            targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         self._flat: bool = targets.ndim == 1
-        return x, targets.reshape(len(x), -1)
+        targets = targets.reshape(len(x), -1)
+        if reset:
+            self._targets: Moves = _moves(targets)
+        return x, _near(targets, self._targets, "y")
 
     def predict(self, X: npt.ArrayLike) -> Floats:
         """The numbers of each row, in the shape of ``y``."""
-        outputs = self._outputs(X)
+        mean, deviation = self._fitted()._targets
+        outputs = self._outputs(X) * deviation + mean
         return outputs[:, 0] if self._flat else outputs
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
@@ -387,6 +401,22 @@ def _perceptron(where: str, features: int, hidden: Sequence[int], outputs: int) 
         model = model >> Linear(features, integer(where, "a size in model", size)) >> ReLU()
         features = size
     return model >> Linear(features, outputs)
+
+
+def _moves(numbers: Numbers) -> Moves:
+    """What is taken off each column, and what it is divided by then: mean and deviation of one that is `FAR` from 0, else 0 and 1."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = numbers.mean(axis=0, dtype=np.float64), numbers.std(axis=0, dtype=np.float64)
+        far = (np.abs(mean) > FAR * deviation) & (deviation > 1e-12 * np.abs(mean))  # and it varies
+    return np.where(far, mean, 0.0), np.where(far, deviation, 1.0)
+
+
+def _near(numbers: Numbers, moves: Moves, name: str) -> Numbers:
+    """``numbers`` moved in float64, then in float32; a `ValueError` where that cannot hold them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.asarray((numbers - moves[0]) / moves[1] if moves[0].any() else numbers, np.float32)
+        assert_all_finite(near, input_name=name)
+    return near
 
 
 def _plain(value: Any) -> Any:
