@@ -56,7 +56,7 @@ def run(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str
 
 
 def drawn() -> list[Mutant]:
-    """A dozen of the sentences' faults, and of the rows' that are not among these. The commit decides which: every process draws the same."""
+    """A dozen of the sentences' faults, and of the rows' others. The commit decides which: every process of a run draws the same."""
     known = {(mutant.file, mutant.before, mutant.after) for mutant in MUTANTS}
     others = [mutant for mutant in ROW_MUTANTS if (mutant.file, mutant.before, mutant.after) not in known]
     if "TYPEDNN_LONG" in os.environ:
