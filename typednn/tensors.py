@@ -188,7 +188,8 @@ def literal(shape: Any, values: Any, dtype: Any = np.float32) -> Any:
     """
     listed = cast("Sequence[int]", shape if isinstance(shape, list | tuple) else (shape,))
     sizes = tuple(integer("literal", "shape", size) for size in listed)
-    plain = values if isinstance(values, np.ndarray) else np.array(values, object)
+    plain: np.ndarray[Any, Any] = cast("Any", values) if isinstance(values, np.ndarray) else np.array(values, object)
+    given: np.ndarray[Any, Any] | None
     try:
         given = plain.astype(dtype)
     except (TypeError, ValueError, OverflowError):

@@ -272,7 +272,7 @@ class _Reader:
             return False
         if rank not in self.firsts:
             self.firsts[rank] = self.told_of(rank)
-        return self.firsts[rank].get(name, (0, rank == 4 and self.whole.producer_name != "typednn"))[1]
+        return self.firsts[rank].get(name, (0, rank == 4 and bool(self.whole.producer_name != "typednn")))[1]
 
     def told_of(self, rank: int) -> dict[str, tuple[int, bool]]:
         """For each name of which a node tells where the channels are, the place of the first such node, and what it tells."""
@@ -502,7 +502,9 @@ class _Reader:
         """What makes a value of the one before it; a formula has become a layer then."""
         if value.formula is None:
             return value.layer
-        layer, self.arrays[id(layer)] = formula_of(value.formula, value.shape, value.order)
+        made, arrays = formula_of(value.formula, value.shape, value.order)
+        layer: Module = made
+        self.arrays[id(layer)] = arrays
         return layer
 
     def common(self, ends: Sequence[_Value]) -> _Value:

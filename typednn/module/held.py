@@ -298,7 +298,7 @@ def _inside(path: Path, value: Any, around: tuple[Any, ...] = ()) -> Iterator[tu
     elif not any(value is each for each in around):
         inside = cast("Mapping[Any, Any]", value).items() if isinstance(value, dict) else enumerate(cast("Sequence[Any]", value))
         for key, part in inside:
-            yield from _inside((*path, key), part, (*around, value))
+            yield from _inside((*path, key), part, (*around, cast("Any", value)))
 
 
 def _dotted(path: Path) -> str:
@@ -331,6 +331,7 @@ def _with(value: Any, path: Path, new: Any) -> Any:
     if isinstance(value, tuple):
         parts: list[Any] = [*value]
         parts[key] = _with(parts[key], tuple(rest), new)
-        return cast("Any", value)._make(parts) if hasattr(value, "_make") else tuple(parts)
+        make: Callable[[list[Any]], Any] = getattr(cast("Any", value), "_make", tuple)  # a NamedTuple's own
+        return make(parts)
     value[key] = _with(value[key], tuple(rest), new)
     return value
