@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import very_expensive
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.fused_twin import fused_twin
 from typednn import Input, Sequential
-from typednn.engines import available, counting
+from typednn.engines import available, counting, using
 from typednn.layers import Conv2d, Flatten, LeakyReLU, Linear, MaxPool2d, Pad2d, ReLU, Sigmoid, Tanh
 
 # What follows a Pad2d and a Conv2d, and which ops compute it all.
@@ -84,3 +87,47 @@ def test_convolutions_by_twos() -> None:
     for name, wanted in grad.leaves().items():
         assert_same(other.leaves()[name], wanted)
     assert_same(other.input, grad.input)
+
+
+ACTIVATIONS: dict[str, Callable[[], Any]] = {"tanh": Tanh, "sigmoid": Sigmoid, "relu": ReLU, "leaky_relu": lambda: LeakyReLU(0.1)}
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+@pytest.mark.parametrize("pooling", [0, 2])
+@very_expensive
+@given(
+    activation=st.sampled_from(list(ACTIVATIONS)),
+    image=st.tuples(st.integers(5, 12), st.integers(5, 12), st.sampled_from([1, 2, 8])),
+    batch=st.integers(1, 5),
+    channels=st.sampled_from([1, 3, 8, 16]),
+    kernel=st.sampled_from([1, 3, 5]),
+    values=st.lists(st.sampled_from([np.inf, -np.inf, np.nan]), min_size=1, max_size=4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_special_values_go_where_the_chain_sends_them(
+    pooling: int, activation: str, image: tuple[int, int, int], batch: int, channels: int, kernel: int, values: list[float], seed: int
+) -> None:
+    """Infinities and NaN in the input: kernels against the reference, the fused one and that of one layer after another.
+
+    What no window won counts as 0·slope and 0·x in some derivatives of the references, NaN where these are no numbers. Kernels may leave
+    it out: so there numbers alone are compared.
+    """
+    parts: list[Any] = [Pad2d(kernel // 2), Conv2d(image[2], channels, kernel, bias=True), ACTIVATIONS[activation]()]
+    model: Any = Sequential([*parts, *([MaxPool2d(pooling)] if pooling else [])], input=Input(*image)).init(np.random.default_rng(seed))
+    fused, rng, x = fused_twin(model), np.random.default_rng(seed), normal(seed, (batch, *image))
+    for value in values:
+        x[tuple(rng.integers(0, size) for size in x.shape)] = value
+
+    def results(model: Any) -> list[Any]:
+        y = model.forward(x)
+        grad = model.backward(normal(seed + 1, y.shape))
+        return [y, grad.input, grad.parts[1].bias, grad.parts[1].weight]
+
+    ours = results(fused)
+    with using("reference"):
+        reference, chained = results(fused), results(model)
+    for each, *wanted in zip(ours, reference, chained, strict=True):
+        for place, its in enumerate(wanted):
+            close = 2e-5 * max(1.0, float(np.abs(its[np.isfinite(its)]).max(initial=0)))
+            known = ~np.isnan(its) if each is ours[3] or (place == 1 and each is not ours[0]) else np.full(its.shape, True)
+            np.testing.assert_allclose(each[known], its[known], rtol=0, atol=close)
