@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from typednn.arrays import is_floating, namespace
 from typednn.debugging import Debug, is_on, on_change
@@ -65,7 +65,6 @@ def refuse_nan(each: Instruction, inputs: Sequence[Any], value: Any) -> None:
 def _arrays(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         if isinstance(value, tuple):
-            several: tuple[Any, ...] = value
-            yield from _arrays(several)
+            yield from _arrays(cast("Any", value))
         elif value is not None:
             yield value
