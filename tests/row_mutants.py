@@ -986,7 +986,7 @@ ROW_MUTANTS = [
         "        self._engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)\n",
         "        self._engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False, "
         "use_regex=False)\n",
-        "data/test_tokenizer.py::test_published_ids",
+        "data/test_tokenizer.py::test_tokens_of_any_text",
     ),
     fault(
         "C-D5", "data/tokenizer.py",

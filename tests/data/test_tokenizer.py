@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from typednn.data import Tokenizer, read_tokenizer, train_tokenizer
 from typednn.data.tokenizer import BYTES
 from typednn.errors import ArgumentError, DataError, MissingExtra
+from typednn.recipes.texts import SPECIAL
 
 pytest.importorskip("tokenizers", reason="needs tokenizers")
 
@@ -115,7 +116,7 @@ def settled(character: str) -> bool:
     )
 )
 def test_tokens_of_any_text(gpt2: Tokenizer, text: str) -> None:
-    """C-D1: GPT-2's, by the definition of its pattern and of merging, and back."""
+    """C-D1, C-D3: GPT-2's, by the definition of its pattern and of merging, and back."""
     tokens = gpt2.encode(text)
     ranks = _ranks(gpt2)
     expected = [token for chunk in chunks_by_definition(text) for token in by_definition(gpt2, chunk, ranks)]
@@ -170,6 +171,7 @@ def test_ninas_vocabulary() -> None:
     assert hashlib.sha256(text.encode()).hexdigest() == "54d56f660b76d10f46d854a0925d2b9b3a9ee67d3003189214a51f124d337bfe"
     named = ("user", "bot", "action", "emotion", "thought", "narration", "location", "info")
     special = ["<|endoftext|>", "<pad>", "<unk>", *(f"<{end}{name}>" for name in named for end in ("", "/"))]
+    assert tuple(special) == SPECIAL
     nina = train_tokenizer(text.splitlines(keepends=True), 30_000, special=special)
     assert (len(nina), len(nina.merges), [nina.vocab[name] for name in special]) == (12_729, 12_454, list(range(19)))
     lines = "\n".join(map(" ".join, nina.merges))

@@ -12,6 +12,7 @@ from typednn.engines import available, using
 COMPILED = {"test_debugging", "test_graph_layer", "test_grouping", "test_kernels", "test_random_programs", "test_running", "test_whole"}
 # Tests of nodes, which compute nothing, or of the interpreter itself.
 INTERPRETED = {"test_graph_package", "test_interpreter", "test_leaks", "test_plot", "test_slab"}
+ORACLES = "test_the_oracle_sees"
 EXAMPLES = 25 if LONG else 2  # of a property, by compiled kernels
 
 
@@ -20,8 +21,9 @@ def _module(name: str) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test on both engines, but for the modules above."""
-    if _module(metafunc.module.__name__) not in COMPILED | INTERPRETED and "computed_by" in metafunc.fixturenames:
+    """Every test on both engines, but for the modules above, and for tests of an oracle that is to see a fault."""
+    both = _module(metafunc.module.__name__) not in COMPILED | INTERPRETED and not metafunc.function.__name__.startswith(ORACLES)
+    if both and "computed_by" in metafunc.fixturenames:
         metafunc.parametrize("computed_by", ["reference", "fast"], indirect=True, scope="module")
 
 
