@@ -135,10 +135,10 @@ def by_reference(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def judged_targets() -> dict[str, Target]:
-    """All of them where much is wanted. Else without SSE 4.1, whose schedules are those before it, and without AVX-512 on a machine
-    that has it: all other tests run its schedules.
+    """All of them where much is wanted. Else without ARM, whose objects nothing here can run; without SSE 4.1, whose schedules are those
+    before it; and without AVX-512 on a machine that has it, as all other tests run its schedules.
     """
-    left_out = {"sse4.1", *(["avx512"] if TARGETS["avx512"].cpu == processor.for_schedules(processor.host()) else [])}
+    left_out = {"arm64", "sse4.1", *(["avx512"] if TARGETS["avx512"].cpu == processor.for_schedules(processor.host()) else [])}
     return {name: target for name, target in TARGETS.items() if LONG or name not in left_out}
 
 
