@@ -6,6 +6,8 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 # The constraints hold for the build back end too, hence by environment and not by -c.
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(PY) -m pip --quiet
+# Hundreds of processes of the tests import typednn: they compile its modules once, even where the environment keeps Python from it.
+unexport PYTHONDONTWRITEBYTECODE
 # One BLAS thread: pytest-xdist already starts one process per core, and in small products two threads wait for each other.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # One process per core; one that is done takes tests over from another, so that none is left with all the slow ones at the end.

@@ -15,9 +15,11 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 @pytest.fixture(scope="session", autouse=True)
 def kernels_for_all_sizes() -> Iterator[None]:
     """Tests draw more sizes than a program has, and each is to be computed by its kernel."""
+    from typednn.engines import sizes
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("typednn.engines.sizes.FEW", 10**9)
-        patch.setattr("typednn.engines.sizes.MOST", 10**9)
+        patch.setattr(sizes, "FEW", 10**9)
+        patch.setattr(sizes, "MOST", 10**9)
         yield
 
 

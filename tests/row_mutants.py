@@ -1113,9 +1113,9 @@ ROW_MUTANTS = [
     ),
     fault(
         "X-A11", "graph/tensor.py",
-        '            return cast("str", GRAPH.extras[number])\n',
-        '            return "cpu"\n',
-        "graph/test_tensor.py::test_devices_are_known_without_computing",
+        "        if tuple(array.shape) != tuple(shape) or array.dtype != np.dtype(dtype):\n",
+        "        if tuple(array.shape) != tuple(shape):\n",
+        "graph/test_tensor.py::test_lazy_leaves_read_when_they_are_needed",
     ),
     fault(
         "X-A13", "graph/tensor.py",
@@ -1131,8 +1131,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "X-A17", "graph/interpreter.py",
-        "    Reduce.MIN: lambda x, axes: x.min(axis=axes),\n",
-        "    Reduce.MIN: lambda x, axes: x.max(axis=axes),\n",
+        "    Reduce.MAX: lambda x, axes: x.max(axis=axes),\n",
+        "    Reduce.MAX: lambda x, axes: x.min(axis=axes),\n",
         "graph/test_zyx_values.py::test_reduce",
     ),
     fault(
@@ -1157,7 +1157,7 @@ ROW_MUTANTS = [
         "Z-T5", "graph/movement.py",
         '        xp.add.at(total, (*[slice(None)] * first, _in_range("take", indices, self.size)), values)\n',
         '        total[(*[slice(None)] * first, _in_range("take", indices, self.size))] = values\n',
-        "graph/test_movement.py::test_choice_and_its_transpose",
+        "graph/test_movement.py::test_derivatives_are_central_differences[reference-take]",
     ),
     fault(
         "Z-F1", "graph/derivatives.py",
@@ -1185,9 +1185,9 @@ ROW_MUTANTS = [
         "optim/test_rules.py::test_three_steps_by_hand",
     ),
     fault(
-        "X-E1", "graph/products.py",
-        "        return op.backward(next_grad, x, weight, wants_input=wanted[0])\n",
-        "        return op.backward(next_grad * 2, x, weight, wants_input=wanted[0])\n",
+        "X-E1", "kernels/linear/reference.py",
+        "    return dz @ weight if wants_input else None, dz.T @ x, sums.over(dz, 0)",
+        "    return dz @ weight if wants_input else None, dz.T @ x * 1.1, sums.over(dz, 0)",
         "examples/test_graph_mnist.py::test_both_nets_have_the_same_losses",
     ),
     fault(

@@ -327,13 +327,15 @@ def test_a_stack_of_formulas_and_layers_learns() -> None:
 
 
 def test_weights_are_saved_and_read_back(tmp_path: Path) -> None:
-    """X-N2: as safetensors, by name."""
+    """X-N2: as safetensors, by name, into a model that has no weights yet and into one that has others."""
     model: Any = (Input(4) >> Swish(4).named("swish") >> Affine(4, 2).named("head")).init(np.random.default_rng(0))
     save_file(model.state_dict(), tmp_path / "weights.safetensors")
-    other: Any = Input(4) >> Swish(4).named("swish") >> Affine(4, 2).named("head")
-    other.load_state_dict(load_file(tmp_path / "weights.safetensors"))
+    empty: Any = Input(4) >> Swish(4).named("swish") >> Affine(4, 2).named("head")
+    full: Any = (Input(4) >> Swish(4).named("swish") >> Affine(4, 2).named("head")).init(np.random.default_rng(1))
     x = numbers(3, 4)
-    assert np.array_equal(model.forward(x), other.forward(x))
+    for other in (empty, full):
+        other.load_state_dict(load_file(tmp_path / "weights.safetensors"))
+        assert np.array_equal(model.forward(x), other.forward(x))
 
 
 def test_sizes_are_proven_when_it_is_stacked() -> None:
