@@ -1223,9 +1223,9 @@ ROW_MUTANTS = [
         "kernels/test_conv2d.py::test_dilate2d_fixture",
     ),
     fault(
-        "P-E13", "kernels/max_pool2d/reference.py",
-        "        dx[:, rows, columns] += xp.where(index == tap, next_grad, 0)\n",
-        "        dx[:, rows, columns] = xp.where(index == tap, next_grad, 0)\n",
+        "P-E13", "layers/pad2d.py",
+        "Pad2dGrad(pad2d.backward(next_grad, ",
+        "Pad2dGrad(pad2d.backward(-next_grad, ",
         "test_paper_fixtures.py",
     ),
     fault(
@@ -1249,7 +1249,7 @@ ROW_MUTANTS = [
     fault(
         "Z-D1", "kernels/reshape.py",
         "from typednn.kernels.op import op\n",
-        "from typednn.kernels.op import op\nfrom typednn.layers import ReLU as ReLU\n",
+        "from typednn.kernels.op import op\n\n\ndef later() -> None:\n    import typednn.layers\n\n\n",
         "repo/test_floors.py::test_every_contract_is_kept",
     ),
     fault(

@@ -48,6 +48,8 @@ def test_sums_combine_and_nothing_is_the_default(capsys: pytest.CaptureFixture[s
     """X-A5, X-A6: sums of bits print all of their parts; without a bit, and after the block, nothing is printed."""
     text = printed(capsys, Debug.TIMES + Debug.PROGRAM)
     assert [bit for bit, word in SAYS.items() if word in text] == [Debug.TIMES, Debug.PROGRAM]
+    (tensor(np.ones(3, np.float32)) * 2.0).realize()
+    assert capsys.readouterr().err == ""
     assert printed(capsys, 0) == ""
     (tensor(np.ones(3, np.float32)) * 3.0).realize()
     assert capsys.readouterr().err == ""
