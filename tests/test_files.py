@@ -25,7 +25,7 @@ from typednn import config, data
 from typednn.data.download import fetch
 from typednn.data.tokenizer import BYTES
 from typednn.errors import ArgumentError, ConfigError, DataError, TypednnError
-from typednn.files import LIMIT, limit_of, opened
+from typednn.files import LIMIT, limit_of, opened, replace_file
 from typednn.reports.html import write_report
 
 GIB = 1 << 30
@@ -357,3 +357,49 @@ def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1")
     with pytest.raises(DataError, match="a: must fit into memory, got more than this process may take"), opened("here", tmp_path / "a"):
         raise MemoryError
+
+
+# ------------------------------------------------------------------ writing
+
+WRITER = """
+import sys
+from pathlib import Path
+from typednn.files import replace_file
+for turn in range(60):
+    replace_file(Path(sys.argv[1]), (sys.argv[2] * 70_000).encode())
+"""
+
+
+def test_many_writers_of_one_name(tmp_path: Path) -> None:
+    """None fails, a reader meets a whole version at any moment, and nothing else is left."""
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"0" * 70_000)
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), digit], stderr=subprocess.PIPE) for digit in "1234"]
+    while any(writer.poll() is None for writer in writers):
+        content = path.read_bytes()
+        assert len(content) == 70_000
+        assert len(set(content)) == 1
+    assert [writer.communicate()[1] for writer in writers] == [b""] * 4
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_what_a_crash_left_is_removed_by_the_next_writer(tmp_path: Path) -> None:
+    """Of processes that no longer run; what others have begun, and a user's own files, stay."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    digits = "0123456789abcdef"
+    left = f".new-a.txt-{ended.pid}-{digits}"
+    others = f".new-a.txt-{os.getpid()}-{digits}", f".new-b.txt-{ended.pid}-{digits}"
+    kept = [*others, ".new-a.txt", ".new-a.txt-notes", f".new-a.txt-{ended.pid}-1"]
+    for name in (left, *kept):
+        (tmp_path / name).write_text("half")
+    replace_file(tmp_path / "a.txt", b"whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", *kept}
+
+
+def test_a_long_name_can_be_written(tmp_path: Path) -> None:
+    for name in ("a" * 255, "\u00e9" * 127):
+        replace_file(tmp_path / name, b"whole")
+        assert (tmp_path / name).read_bytes() == b"whole"
+        assert len([*tmp_path.iterdir()]) == 1
+        (tmp_path / name).unlink()

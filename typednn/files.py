@@ -10,6 +10,7 @@ file takes on the disk, whichever is more; but never more than half of the memor
 import json
 import os
 import re
+import secrets
 import stat
 import sys
 from collections.abc import Generator
@@ -23,6 +24,11 @@ from typednn.errors import ArgumentError, DataError, explain
 
 LIMIT: Final = 2 << 30
 VARIABLE: Final = "TYPEDNN_DATA_LIMIT"
+
+# The temporary file of a writer: the first letters of the name, the process, and digits at random.
+_WRITER = re.compile(r"(\.new-.*-)([0-9]{1,10})-[0-9a-f]{16}", re.DOTALL)
+_LETTERS = 100
+_TRIES = 3
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _KINDS = {
@@ -179,17 +185,53 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace the file's content, or leave it unchanged; on the disk when this returns."""
-    new = path.with_name(f".new-{path.name}")
-    new.unlink(missing_ok=True)
-    try:
-        write_file(new, content)
-        os.rename(new, path)
-    except OSError:
-        with suppress(OSError):  # the next start removes it
-            new.unlink(missing_ok=True)
-        raise
+    """Replace the file's content, or leave it unchanged; on the disk when this returns.
+
+    Each writer first writes a file with a name of its own beside it, ``.new-NAME-PROCESS-…``. So several may write at once: the file is
+    always a whole version, in the end the last one. What a crash left there is removed by the next writer of the same name.
+    """
+    begin = f".new-{path.name[:_LETTERS]}-"
+    for left in _left_over(path.parent, begin):
+        with suppress(OSError):
+            left.unlink()
+    for tries in range(_TRIES):
+        new = path.with_name(f"{begin}{os.getpid()}-{secrets.token_hex(8)}")
+        try:
+            write_file(new, content)
+            os.rename(new, path)
+            break
+        except FileNotFoundError:  # taken for left over, by a writer on another machine
+            if tries == _TRIES - 1 or not path.parent.is_dir():
+                raise
+        except OSError:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            raise
     sync_folder(path.parent)
+
+
+def _left_over(folder: Path, begin: str) -> list[Path]:
+    """The files that writers which no longer run have begun."""
+    found: list[Path] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            match = _WRITER.fullmatch(entry.name)
+            if match is not None and match[1] == begin and not _runs(int(match[2])):
+                found.append(folder / entry.name)
+    return found
+
+
+def _runs(process: int) -> bool:
+    """Whether this process runs here, as far as the system tells."""
+    if os.name != "posix":  # elsewhere signal 0 ends a process
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -176,6 +176,7 @@ def without(name: str) -> Callable[[dict[str, Any], dict[str, str]], None]:
 MISTAKES: dict[str, tuple[Callable[[dict[str, Any], dict[str, str]], Any], type[TypednnError], str]] = {
     "no format": (without("format"), DataError, r"must say format 'typednn model', got a safetensors file of something else; hand in"),
     "newer": (lambda _, about: about.update(version="2"), DataError, "this typednn reads version 1, got '2'; update typednn"),
+    "digits that are not ASCII's": (lambda _, about: about.update(version="\uff11"), DataError, "this typednn reads version 1, got '"),
     "no version": (without("version"), DataError, "this typednn reads version 1, got ''"),
     "no config": (without("config"), DataError, r"needs the model's config, got none \(no reason is given\); build the model"),
     "dtype": (lambda _, about: about.update(dtype="int8"), DataError, "its dtype must be float16, float32, float64, got 'int8'"),

@@ -269,7 +269,7 @@ def test_a_config_that_could_not_be_written_is_made_up_for(samples: Samples, tmp
     real, run = os.fsync, tmp_path / "run"
 
     def fsync(handle: int) -> None:
-        if (run / ".new-config.toml").exists():
+        if any(run.glob(".new-config.toml-*")):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         real(handle)
 

@@ -56,6 +56,35 @@ def test_the_commit_and_whether_it_was_changed(repository: Path) -> None:
     assert git_state(repository) == {"commit": git(repository, "rev-parse", "HEAD"), "changed": False}
 
 
+# Programs that a repository's own settings name, which git may run to compare a file. The folder may be a stranger's.
+SETTINGS = {
+    "a clean filter": ["filter.own.clean", "sh ran.sh"],
+    "a process filter": ["filter.own.process", "sh ran.sh"],
+    "a filter whose name has a dot": ["filter.own.part.clean", "sh ran.sh"],
+    "a required filter": ["filter.own.clean", "sh ran.sh", "filter.own.required", "true"],
+    "a monitor of files": ["core.fsmonitor", "sh ran.sh"],
+    "a folder of hooks": ["core.hooksPath", "hooks"],
+}
+
+
+@needs_git
+@pytest.mark.parametrize("name", SETTINGS)
+def test_nothing_of_the_repository_is_run(repository: Path, name: str) -> None:
+    (repository / "ran.sh").write_text("touch ran\ncat\n")
+    (repository / "hooks").mkdir()
+    for hook in ("post-index-change", "fsmonitor-watchman"):
+        (repository / "hooks" / hook).write_text("#!/bin/sh\ntouch ran\n")
+        (repository / "hooks" / hook).chmod(0o755)
+    (repository / ".gitattributes").write_text(f"*.py filter={'own.part' if 'dot' in name else 'own'}\n")
+    for key, value in zip(SETTINGS[name][::2], SETTINGS[name][1::2], strict=True):
+        git(repository, "config", key, value)
+    (repository / "model.py").write_text("layers = 5\n")  # as long as before: git must read it to compare
+    found = git_state(repository)
+    assert found is not None
+    assert found["changed"] is True
+    assert not (repository / "ran").exists()
+
+
 @needs_git
 def test_nothing_is_said_without_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))

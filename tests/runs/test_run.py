@@ -107,6 +107,18 @@ def test_the_folder(tmp_path: Path) -> None:
     assert set(lines[7]) == {"kind", "step", "epoch", "split", "loss", "accuracy"}
 
 
+def test_the_best_is_not_another_one(tmp_path: Path) -> None:
+    """Where its folder is gone the newest is not taken for it."""
+    run = _trained(tmp_path / "run", epochs=12, keep=1)
+    with Run.open(run) as opened:
+        newest, best = opened.checkpoint("latest"), opened.checkpoint("best")
+        assert best.folder != newest.folder
+        shutil.rmtree(best.folder)
+        with pytest.raises(CheckpointError, match=rf"must hold the best checkpoint, {best.folder.name}, got none .*--weights latest"):
+            opened.checkpoint("best")
+        assert opened.checkpoint("latest").folder == newest.folder
+
+
 def test_best_is_kept_and_named(tmp_path: Path) -> None:
     run = _trained(tmp_path / "run", epochs=12, keep=1)
     best = json.loads((run / "checkpoints" / "best.json").read_text())
@@ -605,7 +617,7 @@ def test_best_that_could_not_be_written_is_made_up_for(tmp_path: Path, monkeypat
     run = tmp_path / "run"
 
     def fails(*arguments: Any) -> Any:
-        written = call == "rename" or (run / "checkpoints" / ".new-best.json").exists()
+        written = call == "rename" or any((run / "checkpoints").glob(".new-best.json-*"))
         if written and (run / "checkpoints" / "step-00000021").is_dir():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(*arguments)

@@ -121,7 +121,7 @@ def _built(file: TensorFile) -> Configured:
         got, cure = "a safetensors file of something else", "hand in the model that its arrays belong to: load(path, model=...)"
         raise DataError(explain(where, f"must say format {FORMAT!r}", got, cure))
     version = about.get("version", "")
-    if not version.isdecimal() or not 1 <= int(version[:9]) <= VERSION:
+    if not (version.isascii() and version.isdecimal()) or not 1 <= int(version[:9]) <= VERSION:
         raise DataError(explain(where, f"this typednn reads version {VERSION}", repr(version[:80]), "update typednn"))
     if "config" not in about:
         got = f"none ({about.get('no config', 'no reason is given')[:300]})"

@@ -65,17 +65,31 @@ def command_line(arguments: Sequence[str]) -> str:
 
 def git_state(folder: Path) -> Json | None:
     """The commit that ``folder`` has checked out, and whether tracked files differ from it; None without a repository, a commit or git."""
-    command = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
-    variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # nothing in the repository is written
+    # Nothing in the repository is written, and no program is run that its settings name: no monitor, no filter, no module's settings.
+    variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, check=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
+        names = _git(["config", "--list", "--name-only", "-z"], folder, variables).split("\0")
+        off = {"core.fsmonitor": "false"}
+        for name in names:
+            driver, _, key = name.rpartition(".")
+            if driver.startswith("filter.") and key in ("clean", "smudge", "process", "required"):
+                off[name] = "false" if key == "required" else ""
+        for place, (name, value) in enumerate(off.items()):
+            variables |= {f"GIT_CONFIG_KEY_{place}": name, f"GIT_CONFIG_VALUE_{place}": value}
+        variables["GIT_CONFIG_COUNT"] = str(len(off))
+        status = ["status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=all"]
+        lines = _git(status, folder, variables).splitlines()
+    except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    lines = done.stdout.decode(errors="replace").splitlines()
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
     return (
         {"commit": commit, "changed": any(not line.startswith("#") for line in lines)} if re.fullmatch("[0-9a-f]{40,64}", commit) else None
     )
+
+
+def _git(command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> str:
+    done = subprocess.run(["git", *command], cwd=folder, env=variables, capture_output=True, check=True, timeout=10)
+    return done.stdout.decode(errors="surrogateescape")
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = "float32") -> list[str]:

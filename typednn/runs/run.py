@@ -396,7 +396,7 @@ class Run(AbstractContextManager["Run"]):
             os.rename(folder, next(aside for aside in map(folder.with_name, names) if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
-        """The newest checkpoint, or the best by validation (the newest where none was measured); an error where there is none."""
+        """The newest checkpoint, or the best by validation (the newest where none was measured); an error where it is not there."""
         newest = self.latest()
         if newest is None:
             raise CheckpointError(
@@ -404,7 +404,12 @@ class Run(AbstractContextManager["Run"]):
             )
         best = newest.state.best
         folder = self.folder_of(best.step) if best is not None else newest.folder
-        return self._read(folder) if which == "best" and folder != newest.folder and folder.is_dir() else newest
+        if which == "latest" or folder == newest.folder:
+            return newest
+        if not folder.is_dir():
+            rule, cure = f"must hold the best checkpoint, {folder.name}", f"use the newest, {newest.folder.name}: --weights latest"
+            raise CheckpointError(explain(str(self.folder), rule, "none of that name", cure))
+        return self._read(folder)
 
     def load_weights(self, model: Module, which: Which = "best") -> Checkpoint:
         """Fill ``model`` from a checkpoint, which is returned; one of another model is a `CheckpointError`."""
