@@ -1,6 +1,7 @@
 """What errors carry besides their words: programs ask these fields, and never read a message."""
 
 import copy
+import json
 import pickle  # noqa: TID251  # processes hand errors to each other by it
 import re
 import tomllib
@@ -18,7 +19,8 @@ from typednn import Array2, ElementwiseGrad, Input, layers, losses
 from typednn.config.arguments import constructor, hints_of, layers_expected
 from typednn.config.registry import INITIALISERS, LAYERS, OPTIMIZERS, SCHEDULES
 from typednn.data import batches, one_hot
-from typednn.errors import ArgumentError, ConfigError, DataError, MissingExtra, ShapeError, StackError, installing
+from typednn.errors import ArgumentError, ConfigError, DataError, MissingExtra, ShapeError, StackError, explain, installing, printable
+from typednn.html import escaped
 from typednn.layer import Layer, Sequential
 from typednn.layers import Conv2d, Linear, MaxPool2d, ReLU, Residual
 from typednn.module.printing import constructor_arguments
@@ -236,3 +238,24 @@ def test_every_hint_names_an_extra_in_quotes() -> None:
         quoted = re.fullmatch(r"'(?:typednn|\.)\[([\w,]+)\]'", hint)
         assert quoted, hint
         assert set(quoted[1].split(",")) <= extras, hint
+
+
+# ------------------------------------------------------------------ what is shown
+
+# What moves the cursor or commands a terminal, turns the direction of text around, ends a line, or is no character at all.
+CONTROLS = map(chr, (*range(9), *range(11, 32), *range(127, 160)))
+HOSTILE = [*CONTROLS, *"\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\ufff9", "\udcff"]
+
+
+@pytest.mark.parametrize("character", HOSTILE, ids=ascii)
+def test_what_is_written_as_an_escape(character: str) -> None:
+    shown = printable(f"a{character}b")
+    assert shown == f"a\\u{ord(character):04x}b"
+    assert json.loads(f'"{shown}"') == f"a{character}b"
+    assert character not in str(ArgumentError(explain(f"load {character}", character, character, character)))
+    assert character not in escaped(f"a{character}b")
+
+
+def test_text_of_people_is_shown_as_it_is() -> None:
+    for text in ("größe\tπ\n中文 עברית", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "e\u0301 \u00a0\u3000", "C:\\new"):
+        assert printable(text) == text

@@ -33,7 +33,7 @@ import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 
 class TypednnError(Exception):
@@ -259,5 +259,14 @@ def counted(number: int, noun: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""``text`` with lone surrogates, which names that are not UTF-8 contain, written as ``\udcff``: every terminal and file takes it."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    r"""``text`` as every terminal, page and file can show it. All that is shown to people goes through this.
+
+    Written as escapes, such as ``\u001b``, which JSON reads too: controls but tabs and line feeds, which move the cursor or command a
+    terminal; marks that turn the direction of text around, which can make one name look like another; lone surrogates, which names that
+    are not UTF-8 contain.
+    """
+    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text.encode("utf-8", "backslashreplace").decode())
+
+
+UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb]")
+"""The characters that `printable` escapes."""

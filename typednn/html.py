@@ -7,7 +7,6 @@ dark. Data, too, that are not finite, empty or very long are shown: a notebook i
 
 import base64
 import math
-import re
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,6 +15,8 @@ from typing import Any, TypeAlias, cast, final
 
 import numpy as np
 import numpy.typing as npt
+
+from typednn.errors import UNSEEN
 
 Points: TypeAlias = Sequence[tuple[float, float]]
 
@@ -38,7 +39,7 @@ class Html(str):
 def escaped(text: str) -> str:
     """``text`` for HTML, without control characters, which have no meaning there; a lone surrogate, which no file can hold, becomes "?"."""
     plain = text.replace("\r\n", "\n").encode("utf-8", "replace").decode()
-    return escape(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", plain))
+    return escape(UNSEEN.sub("\N{REPLACEMENT CHARACTER}", plain))
 
 
 def shown(title: str, *parts: str) -> Html:

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from typednn.cli import main
 from typednn.data import Characters
+from typednn.errors import UNSEEN
 from typednn.models import GPT2, save_gpt2
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -133,6 +135,36 @@ def test_paths_that_are_no_utf8(place: Path) -> None:
     done = run([f"tr{ODD}in"], place)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+# Names of files may hold all but a slash and a NUL: these clear a screen, ring, turn the line around, and end it.
+HOSTILE = "a\x1b[2J\x07\u202eb\x9bc\rd"
+
+
+def test_names_command_no_terminal(place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """What a name holds is shown as escapes by every verb, on both streams; the file is used all the same."""
+    named: dict[str, str] = {}
+    for name in ("model.toml", "train.csv", "test.csv", "rows.csv", "faulty.py"):
+        named[name] = name.replace(".", f"{HOSTILE}.")
+        (place / name).rename(place / named[name])
+    new, none = f"new{HOSTILE}", f"none{HOSTILE}"
+    monkeypatch.chdir(place)
+    written = ""
+    for code, arguments in (
+        (0, ["train", named["model.toml"], named["train.csv"], named["test.csv"], "--run", new, "--epochs", "1"]),
+        *((0, [verb, new]) for verb in ("resume", "eval", "report", "summary")),
+        (0, ["predict", new, named["rows.csv"]]),
+        (0, ["predict", new, named["rows.csv"], "--json"]),
+        (0, ["check", named["model.toml"]]),
+        (0, ["check", named["faulty.py"]]),
+        (1, ["summary", none]),
+        (1, ["predict", none, named["rows.csv"]]),
+        (1, ["train", named["model.toml"], "--set", HOSTILE]),
+    ):
+        assert main(arguments) == code, arguments
+        written += "".join(capfd.readouterr())
+    assert r"\u001b[2J\u0007\u202eb\u009bc\u000dd" in written
+    assert not UNSEEN.search(written)
 
 
 @pytest.mark.parametrize("during", ["argparse", "numpy", "typednn.recipes", "signal"])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from typednn.cli.interrupts import deferred
+from typednn.cli.output import hint
 from typednn.cli.parser import COMMANDS, WELCOME, parsed
 from typednn.errors import TypednnError
 
@@ -42,10 +43,10 @@ def run(arguments: Sequence[str] | None) -> int:
         message = str(error)
         if isinstance(error, OSError):
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
-        sys.stderr.write(f"{where}: {message}\n")
+        hint(f"{where}: {message}")
         return 1
 
 
 def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     """Print a warning without the place in our code."""
-    sys.stderr.write(f"warning: {message}\n")
+    hint(f"warning: {message}")

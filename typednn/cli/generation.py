@@ -14,7 +14,7 @@ from typednn.arrays import IntArray1
 from typednn.cli.output import hint, say
 from typednn.data import Vocabulary, read_vocabulary
 from typednn.data.vocabulary import END, token_of, tokens_in
-from typednn.errors import ArgumentError, DataError, explain
+from typednn.errors import ArgumentError, DataError, explain, printable
 from typednn.files import path_of
 from typednn.models import GPT2, compact, next_scores, probabilities, stream
 from typednn.models.hub import local_folder
@@ -182,7 +182,7 @@ class _Text:
             _print(prompt.text)
 
     def tokens(self, tokens: list[int]) -> None:
-        """Print ``tokens``, but no unprintable ones."""
+        """Print ``tokens``, but no single bytes that are no text."""
         pieces = map(self._vocabulary.bytes_of, tokens)
         _print(self._decoder.decode(b"".join(piece for piece in pieces if piece not in _UNPRINTABLE)))
 
@@ -192,7 +192,7 @@ class _Text:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(text)
+    sys.stdout.write(printable(text.replace("\r\n", "\n")))
     sys.stdout.flush()
 
 

@@ -7,16 +7,18 @@ from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO, final
 
+from typednn.errors import printable
+
 
 def say(text: str = "") -> None:
     """Print a line of the result."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{printable(text)}\n")
 
 
 def hint(text: str) -> None:
     """Print a line that is not part of the result."""
     sys.stdout.flush()
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{printable(text)}\n")
     sys.stderr.flush()
 
 

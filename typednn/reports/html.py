@@ -10,7 +10,6 @@ wider than a phone scrolls in a box of its own.
 import base64
 import os
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -201,19 +200,19 @@ def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: di
         ("config", "Config", config),
         ("environment", "Environment", environment),
     ]
-    links = "".join(f'<a href="#{name}">{escape(words)}</a>' for name, words, _ in sections)
-    items = "".join(f"<li>{escape(remark)}</li>" for remark in dict.fromkeys(remarks))
+    links = "".join(f'<a href="#{name}">{escaped(words)}</a>' for name, words, _ in sections)
+    items = "".join(f"<li>{escaped(remark)}</li>" for remark in dict.fromkeys(remarks))
     omitted = f"<aside><h2>Left out</h2><ul>{items}</ul></aside>" if items else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
-        f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)} · typednn</title>\n'
+        f'<meta name="color-scheme" content="light dark">\n<title>{escaped(title)} · typednn</title>\n'
         f"<style>{page_style()}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escape(title)}</h1>{_origin(starts, count)}{_tiles(metrics, scores)}"
+        f"<header><h1>{escaped(title)}</h1>{_origin(starts, count)}{_tiles(metrics, scores)}"
         f'<nav aria-label="Sections">{links}</nav></header>\n<main>\n{omitted}\n'
         + "\n".join(
-            f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{escape(words)}</h2>\n{content}</section>'
+            f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{escaped(words)}</h2>\n{content}</section>'
             for name, words, content in sections
         )
         + "\n</main>\n</body>\n</html>\n"
@@ -234,7 +233,7 @@ def _tiles(metrics: Metrics, scores: AnyScores | None) -> str:
             f"{unit} per second": f"{np.median(speeds) * each:,.0f}" if len(speeds) else "",
             "time": _duration(float(seconds[-1])) if len(seconds) else "",
         }
-    tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in numbers.items() if value)
+    tiles = "".join(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in numbers.items() if value)
     return f"<dl>{tiles}</dl>" if tiles else ""
 
 
@@ -448,22 +447,22 @@ def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
         remarks.append(f"plots/{name} is not a PNG picture")
         return note(f"{words}: plots/{name} is not a PNG picture.")
     kind = "photo" if name in ("worst.png", "filters.png") else "chart"  # a chart is inverted in the dark
-    return _figure(f'<img class="{kind}" src="{_data(content, "png")}" alt="{escape(words)}: {escape(meaning)}">', meaning, name)
+    return _figure(f'<img class="{kind}" src="{_data(content, "png")}" alt="{escaped(words)}: {escaped(meaning)}">', meaning, name)
 
 
 def _svg(name: str, wide: bytes, narrow: bytes | None, facts: str) -> str:
     """A picture for wide and for narrow screens; one without a narrow form scrolls."""
     words, meaning = _PICTURES[name]
-    alt = escape(f"{words}: {meaning}. {facts}".strip())
+    alt = escaped(f"{words}: {meaning}. {facts}".strip())
     if narrow is None:
         image = f'<img class="large" src="{_data(wide, "svg+xml")}" alt="{alt}">'
-        return _figure(f'<div class="wide" tabindex="0" role="region" aria-label="{escape(words)}">{image}</div>', meaning, name)
+        return _figure(f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(words)}">{image}</div>', meaning, name)
     source = f'<source media="(max-width:36rem)" srcset="{_data(narrow, "svg+xml")}">'
     return _figure(f'<picture>{source}<img src="{_data(wide, "svg+xml")}" alt="{alt}"></picture>', meaning, name)
 
 
 def _figure(content: str, meaning: str, name: str) -> str:
-    return f'<figure id="{name.partition(".")[0]}-figure">{content}<figcaption>{escape(meaning)}</figcaption></figure>'
+    return f'<figure id="{name.partition(".")[0]}-figure">{content}<figcaption>{escaped(meaning)}</figcaption></figure>'
 
 
 def _data(content: bytes, kind: str) -> str:

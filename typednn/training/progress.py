@@ -6,6 +6,7 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, final
 
+from typednn.errors import printable
 from typednn.runs.history import Epoch, Measured
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Display:
         if self._cell is not None:
             self._cell.line(text, epoch=epoch)
         elif self._console is not None:
-            self._console.print(text, soft_wrap=True, markup=False)
+            self._console.print(printable(text), soft_wrap=True, markup=False)
 
 
 def summary(measured: Measured) -> str:
