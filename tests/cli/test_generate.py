@@ -269,6 +269,17 @@ def test_what_is_not_printed(at_once: Command, merged: Path, monkeypatch: pytest
     assert done.stdout == "béa \t\n~\ufffd\n"
 
 
+def test_tokens_that_hold_commands_of_a_terminal(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within longer tokens, and over several: written as escapes; the ends of lines are line feeds."""
+    stdout, pieces = io.StringIO(), [b"a\x1b[2J", b"\xe2\x80", b"\xae", b"b\r\n", b"\rc", b"\xc2\x9b", b"d"]
+    tokenizer = read_tokenizer(merged)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    monkeypatch.setattr(type(tokenizer), "bytes_of", lambda _, token: pieces[token - 10])
+    scripted(monkeypatch, [*range(10, 17)])
+    assert main(["generate", str(merged), "--prompt-tokens", "[16]", "-q"]) == 0
+    assert stdout.getvalue() == r"da\u001b[2J\u202eb" + "\n" + r"\u000dc\u009bd" + "\n"
+
+
 def test_the_likeliest_next_tokens(at_once: Command, letters: Path) -> None:
     """C-R5: token, text, probability and logit, by forward and softmax; with the options of drawing."""
     scores = model_of(len(LETTERS)).eval().forward(Characters(LETTERS).encode("the")[None])[0, -1].astype(float)

@@ -1,5 +1,8 @@
 """What PyTorch's exporters write, and what ONNX Runtime makes of our own files."""
 
+import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -124,3 +127,18 @@ def test_the_golden_file_tells_nothing_of_a_machine() -> None:
     with np.load(GOLDEN) as stored:
         content = b"".join(stored[key].tobytes() for key in stored if key.endswith("/file"))
     assert not any(word in content for word in (b"/home", b"/tmp", b"/work", b".py"))
+
+
+def test_nothing_is_written_at_home(tmp_path: Path) -> None:
+    """ONNX Runtime would keep an id of the device and a database of events there: the comparison of an export switches that off."""
+    lines = "import sys", "import numpy as np", "from typednn import Input", "from typednn.layers import Linear"
+    export = "from typednn.exchange import export_onnx", "export_onnx((Input(3) >> Linear(3, 2)).init(np.random.default_rng(0)), 'm.onnx')"
+    code = "\n".join([*lines, *export, "assert 'onnxruntime' in sys.modules"])
+    home, place = tmp_path / "home", tmp_path / "place"
+    home.mkdir()
+    place.mkdir()
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
+    folder = Path(__file__).resolve().parents[2]
+    variables |= {"HOME": str(home), "PYTHONPATH": str(folder), "TYPEDNN_ENGINE": "reference"}
+    subprocess.run([sys.executable, "-c", code], cwd=place, env=variables, check=True)
+    assert [*home.rglob("*")] == []

@@ -728,6 +728,8 @@ def opened_onnx(content: bytes | str, *, strict: bool = False) -> Callable[[Mapp
 
     So does one that ONNX Runtime cannot run, such as an operator without a kernel, unless ``strict``.
     """
+    # Otherwise the import writes an id of the device and a database of events into the user's home folder.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         runtime: Any = import_module("onnxruntime")
     except ImportError:
