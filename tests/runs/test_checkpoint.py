@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,22 @@ def test_any_flipped_bit_is_noticed(tmp_path: Path, name: str) -> None:
         assert refused.startswith(str(path.parent))
     path.write_bytes(content)
     assert read_checkpoint(path.parent).state == _state()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_of_holes_is_refused_before_it_is_read(tmp_path: Path, name: str) -> None:
+    """20 GB that take nothing on the disk."""
+    path = _write(tmp_path) / name
+    os.truncate(path, 20 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            CheckpointError, match=rf"{name}: (may take at most [0-9,]+|must have [0-9]+) bytes( of memory)?, got 21,?474,?836,?480"
+        ):
+            read_checkpoint(path.parent)
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", NAMES)

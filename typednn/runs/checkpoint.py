@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from typednn.errors import CheckpointError, explain
-from typednn.files import parsed, reason, sync_folder, write_file
+from typednn.files import limit_of, parsed, reason, sync_folder, write_file
 from typednn.runs.state import Json, TrainingState, count, inner, items, word
 from typednn.tensor_files import packed, unpacked
 
@@ -225,11 +225,18 @@ def _structure(where: str, state: Json) -> list[list[str]] | str:
     ]
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, size: object = None) -> bytes:
+    """The file's bytes, ``size`` of them where that is known; nothing is read of a file that is larger than it may be."""
     try:
-        kind = stat.S_IFMT(path.lstat().st_mode)
+        about = path.lstat()
+        kind = stat.S_IFMT(about.st_mode)
         if kind != stat.S_IFREG:  # opening a pipe may wait for ever, and a device may be endless
             raise _damaged(str(path), "must be a plain file of its own", _KINDS.get(kind, "a device"))
+        if size is not None and about.st_size != size:
+            raise _damaged(str(path), f"must have {size} bytes", str(about.st_size))
+        most = limit_of("Run", None, getattr(about, "st_blocks", 0) * 512)  # a file with holes is longer than that
+        if about.st_size > most:
+            raise CheckpointError(explain(str(path), f"may take at most {most:,} bytes of memory", f"{about.st_size:,}"))
         return path.read_bytes()
     except FileNotFoundError:
         raise _damaged(str(path), "must be there", "no such file") from None
@@ -238,9 +245,7 @@ def _content(path: Path) -> bytes:
 
 
 def _arrays(path: Path, expected: Json) -> dict[str, Any]:
-    content = _content(path)
-    if len(content) != expected.get("bytes"):
-        raise _damaged(str(path), f"must have {expected.get('bytes')} bytes", str(len(content)))
+    content = _content(path, expected.get("bytes", "some"))
     if hashlib.sha256(content).hexdigest() != expected.get("sha256"):
         raise _damaged(str(path), f"its SHA-256 must be {str(expected.get('sha256'))[:12]}…", "another: a bit or more has changed")
     try:
