@@ -1,6 +1,8 @@
 """State dictionaries of PyTorch: models of PyTorch's own give the same outputs here with their weights, and ours there."""
 
 import pickle  # noqa: TID251  # to write what must be refused
+import re
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import safetensors.numpy
 from tests.layer_cases import CASES, LayerCase
 from typednn import Input, Sequential
 from typednn.engines import using
-from typednn.errors import ArgumentError, DataError, MissingExtra, StateDictError
+from typednn.errors import ArgumentError, DataError, MissingExtra, StateDictError, TypednnError
 from typednn.exchange import export_torch, load, load_torch
 from typednn.layers import (
     GRU,
@@ -335,3 +337,43 @@ def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
             DataError, match=f"must be a dictionary of tensors by name, got {got}; save model.state_dict\\(\\), and nothing"
         ):
             load_torch(path, model)
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, of its kinds of tensors that are on trial
+@pytest.mark.parametrize("kind", ["sparse", "sparse rows", "quantised", "meta", "float8", "complex", "expanded bfloat16", "expanded float"])
+def test_odd_tensors_are_refused(tmp_path: Path, kind: str) -> None:
+    """In our words, and in the memory of the file."""
+    import torch
+
+    ones = torch.ones(3, 3)
+    odd = {
+        "sparse": lambda: ones.to_sparse(),
+        "sparse rows": lambda: ones.to_sparse_csr(),
+        "quantised": lambda: torch.quantize_per_tensor(ones, 0.1, 0, torch.qint8),
+        "meta": lambda: torch.empty(3, 3, device="meta"),
+        "float8": lambda: ones.to(torch.float8_e4m3fn),
+        "complex": lambda: ones.to(torch.complex64),
+        "expanded bfloat16": lambda: torch.ones(1).bfloat16().expand(1 << 36),
+        "expanded float": lambda: torch.ones(1).expand(1 << 36),
+    }[kind]()
+    torch.save({"weight": odd}, tmp_path / "m.pt")
+    with pytest.raises(TypednnError) as raised:
+        load_torch(tmp_path / "m.pt", Linear(3, 3, bias=False))
+    words = {"expanded": "may take at most", "complex": "is complex64, the model float32"}.get(kind.split()[0], "which NumPy has not|must be a state dictionary")
+    assert re.search(words, str(raised.value))
+
+
+@pytest.mark.parity
+def test_packed_numbers_are_refused(tmp_path: Path) -> None:
+    """A file of 1 MB would unpack to a gigabyte; PyTorch stores its numbers as they are."""
+    import torch
+
+    plain, packed = tmp_path / "plain.pt", tmp_path / "packed.pt"
+    torch.save({"weight": torch.zeros(1 << 20)}, plain)
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target:
+        for entry in source.infolist():
+            target.writestr(entry.filename, source.read(entry))
+    assert packed.stat().st_size < 1 << 16
+    with pytest.raises(DataError, match=r"packed\.pt: holds its numbers as they are, got .*, which is compressed; save it with"):
+        load_torch(packed, Linear(3, 3, bias=False))

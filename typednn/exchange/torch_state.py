@@ -26,6 +26,8 @@ import copy
 import io
 import math
 import os
+import struct
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -267,29 +269,44 @@ def _pickled(place: Path) -> tuple[Mapping[str, TensorHeader], Callable[[str], A
     torch = _torch("load_torch")
     with opened("load_torch", place) as file:
         file.take(file.size)
+        _refuse_packed(place, file.stream, file.size)
         try:
             table: object = torch.load(place, map_location="cpu", weights_only=True)
         except Exception as error:  # of pickle, zip files and of PyTorch itself, for whatever a file may hold
             got = str(error).strip().partition("\n")[0][:120] or type(error).__name__
             cure = "save the weights alone: torch.save(model.state_dict(), path)"
             raise DataError(explain(str(place), "must be a state dictionary that torch.load(weights_only=True) reads", got, cure)) from None
-    rule, cure = "must be a dictionary of tensors by name", "save model.state_dict(), and nothing around it"
-    if not isinstance(table, dict):
-        raise DataError(explain(str(place), rule, type(table).__name__, cure))
-    tensors: dict[str, Any] = {}
-    for name, value in cast("dict[object, Any]", table).items():
-        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
-            raise DataError(explain(str(place), rule, f"{name!r}, a {type(value).__name__}"[:120], cure))
-        tensors[name] = value.float() if value.dtype == torch.bfloat16 else value
-    headers: dict[str, TensorHeader] = {}
-    arrays: dict[str, Array] = {}
-    for name, value in tensors.items():
-        try:
-            arrays[name] = value.detach().resolve_conj().resolve_neg().numpy()
-            headers[name] = TensorHeader(arrays[name].shape, arrays[name].dtype)
-        except (TypeError, RuntimeError):  # numbers that NumPy has not, and quantised or sparse tensors
-            headers[name] = TensorHeader(tuple(value.shape), f"{value.dtype}, {value.layout}".removesuffix(", torch.strided"))
+        rule, cure = "must be a dictionary of tensors by name", "save model.state_dict(), and nothing around it"
+        if not isinstance(table, dict):
+            raise DataError(explain(str(place), rule, type(table).__name__, cure))
+        headers: dict[str, TensorHeader] = {}
+        arrays: dict[str, Array] = {}
+        for name, value in cast("dict[object, Any]", table).items():
+            if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+                raise DataError(explain(str(place), rule, f"{name!r}, a {type(value).__name__}"[:120], cure))
+            shape = tuple(map(int, value.shape))
+            file.take(math.prod(shape) * 4)  # a view may repeat what is stored, and is written out below
+            try:
+                strided = value.float() if value.dtype == torch.bfloat16 and value.layout == torch.strided else value
+                arrays[name] = strided.detach().resolve_conj().resolve_neg().numpy()
+                headers[name] = TensorHeader(arrays[name].shape, arrays[name].dtype)
+            except (TypeError, RuntimeError):  # numbers that NumPy has not, tensors without numbers, quantised or sparse ones
+                kind = "meta" if value.is_meta else str(value.layout)
+                headers[name] = TensorHeader(shape, f"{value.dtype}, {kind}".removesuffix(", torch.strided"))
     return headers, arrays.__getitem__
+
+
+def _refuse_packed(place: Path, stream: Any, size: int) -> None:
+    """A `DataError` for a zip file with entries that unpack to more than the file: ``torch.save`` stores them as they are."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, struct.error):
+        return  # of an older PyTorch, or nothing that it reads
+    packed = next((entry.filename for entry in entries if entry.compress_type != zipfile.ZIP_STORED), None)
+    if packed is not None or sum(entry.file_size for entry in entries) > size:
+        got = "more than the file holds" if packed is None else f"{packed[:80]!r}, which is compressed"
+        raise DataError(explain(str(place), "holds its numbers as they are", got, "save it with torch.save"))
 
 
 def _torch(where: str) -> Any:
