@@ -17,7 +17,7 @@ from typednn.mypy_plugin.array_functions import TABLE, Misfit, Row
 from typednn.mypy_plugin.array_functions.rows import ONE, Operands, made
 from typednn.mypy_plugin.values import UNKNOWN, Array, Pack, Value
 
-CALLS = cheap.max_examples // 8
+CALLS = max(50, cheap.max_examples // 8)  # fewer would not meet all that a row may say
 SYMBOLS = ({3: "a", 5: "b"}, {2: "a", 3: "b", 4: "c", 5: "d"})
 
 VALUES = "the result's size depends on the elements"
