@@ -57,6 +57,7 @@ FOLDERS: dict[str, Callable[[Any], object]] = {
     "open_image_folder": data.open_image_folder,
     "read_image_folder": data.read_image_folder,
     "read_text_folder": data.read_text_folder,
+    "read_tiny_stories": lambda path: data.read_tiny_stories(path, data.Characters("a")),
     "read_tokenizer": data.read_tokenizer,
     "read_vocabulary": data.read_vocabulary,
     "write_report": write_report,

@@ -8,8 +8,7 @@ b_k, b_v. Keeps x, m and mask by reference, q, k, v and a, and one number for ea
 8·batch·time·embed_dim² + 4·batch·time·memory·embed_dim flops forward, half of the second part where causal; up to 2.5 times that backward.
 With ``dropout`` p, in training, a weight of the softmax is 0 with probability p, else divided by 1 - p, by a mask that is a function of
 ``seed`` alone, as a `Dropout`'s: key and number of masks so far. Backward draws it again. Nothing of time·memory is kept.
-What no query attends to changes neither y nor another derivative by x and m, even where it is NaN or infinite (on NumPy); derivatives by
-W_k and W_v are products with all of m, and NaN then.
+A masked NaN or infinity in m changes neither y nor other derivatives by x and m (on NumPy); those by W_k and W_v are NaN then.
 The fast kernels take heads whose features are a multiple of 8, and 16 positions or more; all else, dropout too, runs on the reference.
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2; initial values as torch.nn.MultiheadAttention.
 """
