@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from effort import PROFILE, SAME_EACH_TIME
+from effort import PROFILE, SAME_EACH_TIME, SHARE
+from hypothesis import is_hypothesis_test, settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -30,6 +31,19 @@ def on_the_reference() -> Iterator[None]:
 
     with using("reference"):
         yield
+
+
+_counted: set[int] = set()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A property has its share of examples."""
+    function = getattr(item, "function", None)
+    if SHARE < 1 and is_hypothesis_test(function) and id(function) not in _counted:
+        _counted.add(id(function))
+        own = "_hypothesis_internal_use_settings"  # no public name: a decorator comes too late here
+        said: settings = getattr(function, own)
+        setattr(function, own, settings(said, max_examples=max(1, round(SHARE * said.max_examples))))
 
 
 def pytest_collection_finish() -> None:

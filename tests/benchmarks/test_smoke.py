@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import LONG
 
 from benchmarks import calls, checks, lenet5, machine, mypy_plugin
 
@@ -173,6 +174,7 @@ def test_sizes() -> None:
     assert re.search(r"kernels (\d+) \1$", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.skipif(not LONG, reason="a dozen runs of mypy; the long tests do it")
 def test_mypy_plugin() -> None:
     done = run("benchmarks.mypy_plugin", "--quick")
     assert done.returncode == 0, done.stdout + done.stderr

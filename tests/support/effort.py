@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 # "default" gives the same verdict each time; "ci" draws fewer, but others in each run, "long" many. Both print the seed that repeats them.
 settings.register_profile("default", deadline=None, max_examples=25, derandomize=True, print_blob=True)
-settings.register_profile("ci", deadline=None, max_examples=10, derandomize=False, print_blob=True, database=None)
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True, database=None)
 settings.register_profile("mutants", settings.get_profile("default"), phases=[Phase.explicit, Phase.generate])  # no smallest example
 settings.register_profile("long", settings.get_profile("ci"), max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
@@ -16,9 +16,12 @@ SAME_EACH_TIME = settings().derandomize
 # Whether what takes minutes is wanted too: `make torture` asks for it.
 LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
 
-# For a test each of whose examples compiles kernels, trains a model or starts a process: 6 of them, 2 in "ci", and 125 in "long".
+# The share of its examples that each property has, whatever its own settings say: "ci" draws others in each run.
+SHARE = 0.4 if PROFILE == "ci" else 1.0
+
+# For a test each of whose examples compiles kernels, trains a model or starts a process: 6 of them, and 125 in "long".
 expensive = settings(deadline=None, max_examples=settings().max_examples // 4)
-# For a test each of whose examples compiles the dozens of kernels of a whole model: 3, 1 in "ci", and 62 in "long".
+# For a test each of whose examples compiles the dozens of kernels of a whole model: 3, and 62 in "long".
 very_expensive = settings(deadline=None, max_examples=settings().max_examples // 8)
-# For a test whose examples take microseconds: 400, 160 in "ci", and 8,000 in "long".
+# For a test whose examples take microseconds: 400, and 8,000 in "long".
 cheap = settings(deadline=None, max_examples=16 * settings().max_examples)

@@ -7,6 +7,7 @@ raises, or the one that breaks the promise of an annotation. Plain mypy, strict,
 A faulty program raises when it runs. If its docstring says "runs all the same", it computes something of a wrong shape or precision.
 """
 
+from collections.abc import Callable
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -34,12 +35,12 @@ def outcomes() -> dict[str, dict[str, Failure | None]]:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[str, int], str]]:
+def found(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], Path]) -> dict[str, dict[tuple[str, int], str]]:
     """What mypy with the plugin reports of each kind, in one run each."""
     folder = tmp_path_factory.mktemp("bodies")
     config = folder / "plugin.ini"
     config.write_text(PLUGIN)
-    results = {kind: mypy(kind, config, folder / "cache", BODIES) for kind in KINDS}
+    results = {kind: mypy(kind, config, mypy_cache("plugin"), BODIES) for kind in KINDS}
     assert {kind: result.stderr for kind, result in results.items()} == dict.fromkeys(KINDS, "")
     return {kind: reported(result.stdout) for kind, result in results.items()}
 
@@ -93,10 +94,10 @@ def test_faulty_fails(program: Program, outcomes: dict[str, dict[str, Failure | 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_plain_mypy_sees_none(kind: str, tmp_path: Path) -> None:
+def test_plain_mypy_sees_none(kind: str, tmp_path: Path, mypy_cache: Callable[[str], Path]) -> None:
     config = tmp_path / "plain.ini"
     config.write_text("[mypy]\nstrict = True\n")
-    result = mypy(kind, config, tmp_path / "cache", BODIES)
+    result = mypy(kind, config, mypy_cache("plain"), BODIES)
     assert (result.returncode, result.stderr) == (0, ""), result.stdout
 
 

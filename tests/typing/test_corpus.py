@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -210,10 +211,10 @@ def reported(output: str) -> dict[tuple[str, int], str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_plain_mypy_sees_ranks_alone(kind: str, tmp_path: Path) -> None:
+def test_plain_mypy_sees_ranks_alone(kind: str, tmp_path: Path, mypy_cache: Callable[[str], Path]) -> None:
     config = tmp_path / "plain.ini"
     config.write_text("[mypy]\nstrict = True\n")
-    found = reported(mypy(kind, config, tmp_path / "cache").stdout)
+    found = reported(mypy(kind, config, mypy_cache("plain")).stdout)
     expected = {place: code for program in programs(kind) for place, code in program.expected_of_plain_mypy.items()}
     assert found.keys() == expected.keys(), found
     assert all(f"[{code}]" in found[place] for place, code in expected.items())

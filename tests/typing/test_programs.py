@@ -10,6 +10,7 @@ sizes meet. `programs/idioms.json` says for each program which idioms it uses.
 import json
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,11 +61,11 @@ def test_faulty_fails(program: Program, faulty_outcomes: dict[str, Failure | Non
         assert any(list(place) in failure.lines for place in program.expected | program.meets), failure
 
 
-def test_plain_mypy_finds_nothing(tmp_path: Path) -> None:
+def test_plain_mypy_finds_nothing(tmp_path: Path, mypy_cache: Callable[[str], Path]) -> None:
     config = tmp_path / "plain.ini"
     config.write_text("[mypy]\nstrict = True\n")
     for kind in KINDS:
-        found = reported(mypy(kind, config, tmp_path / "cache", PROGRAMS).stdout)
+        found = reported(mypy(kind, config, mypy_cache("plain"), PROGRAMS).stdout)
         assert found == {}
 
 
@@ -90,11 +91,11 @@ UNFOUND = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple[str, int], str]]:
+def found(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], Path]) -> dict[str, dict[tuple[str, int], str]]:
     """What mypy with the plugin reports of each kind."""
     folder = tmp_path_factory.mktemp("programs")
     (folder / "plugin.ini").write_text(PLUGIN)
-    results = {kind: mypy(kind, folder / "plugin.ini", folder / "cache", PROGRAMS) for kind in KINDS}
+    results = {kind: mypy(kind, folder / "plugin.ini", mypy_cache("plugin"), PROGRAMS) for kind in KINDS}
     return {kind: reported(result.stdout) for kind, result in results.items()}
 
 
