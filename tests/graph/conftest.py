@@ -13,7 +13,7 @@ COMPILED = {"test_debugging", "test_graph_layer", "test_grouping", "test_kernels
 # Tests of nodes, which compute nothing, or of the interpreter itself.
 INTERPRETED = {"test_graph_package", "test_interpreter", "test_leaks", "test_plot", "test_slab"}
 ORACLES = "test_the_oracle_sees"
-EXAMPLES = 25 if LONG else 2  # of a property, by compiled kernels
+EXAMPLES = 25 if LONG else 1  # of a property, by compiled kernels: most draw shapes, and each shape is compiled
 
 
 def _module(name: str) -> str:
