@@ -145,18 +145,20 @@ ROWS = [
     Odd("Lion, a small gradient", stepped(optim.Lion(0.5), 1e-30), [[-0.5]]),
     Odd("SGD with momentum of 0", stepped(optim.SGD(0.5, momentum=0.0), 1e-30, 1e30), [[-5e29]]),
     # labels and ids
-    Odd("a label beyond the classes", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [2]), Refused("got 2")),
-    Odd("a label below 0", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [-1]), Refused("got -1")),
-    Odd("a label beyond int64", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], np.array([2**63], np.uint64)), Refused("got")),
-    Odd("labels that are floats", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [1.0]), Refused("got")),
+    Odd("a label beyond the classes", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [2]), Refused("labels are 0 to 1, got 2")),
+    Odd("a label below 0", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [-1]), Refused("labels are 0 to 1, got -1")),
+    Odd("a label beyond int64",
+        loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], np.array([2**63], np.uint64)), Refused("got 9223372036854775808")),
+    Odd("labels that are floats", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [1.0]), Refused("target must be integer")),
     Odd("all labels ignored", loss(losses.SoftmaxCrossEntropy(), [[1.0, 2.0]], [-100]), 0),
-    Odd("an id beyond the table", lambda: Embedding(3, 2).init(np.random.default_rng(0)).forward(np.array([[2**40]])), Refused("got")),
+    Odd("an id beyond the table",
+        lambda: Embedding(3, 2).init(np.random.default_rng(0)).forward(np.array([[2**40]])), Refused("0 to 2, got")),
     # measures
     # As scikit-learn has it: 1 if all is right, 0 otherwise.
     Odd("R² of one number, all right", lambda: metrics.RegressionReport.from_batches([(np.ones((3, 1)), np.ones((3, 1)))]).r2, 1),
     Odd("R² of one number, all wrong", lambda: metrics.RegressionReport.from_batches([(np.zeros((3, 1)), np.ones((3, 1)))]).r2, 0),
     Odd("the error of large numbers", loss(losses.MSE(), [[1e15]], np.array([[0.0]], np.float32)), 1e30),
-    Odd("the share of nobody", lambda: metrics.accuracy(np.zeros((0, 2), np.float32), np.zeros(0, np.int64)), Refused("got")),
+    Odd("the share of nobody", lambda: metrics.accuracy(np.zeros((0, 2), np.float32), np.zeros(0, np.int64)), Refused("one, got 0")),
 ]  # fmt: skip
 
 
@@ -167,7 +169,7 @@ def test_an_odd_number(odd: Odd, engine: str) -> None:
         pytest.skip("needs Halide")
     with using(engine):
         if isinstance(odd.answer, Refused):
-            with pytest.raises((TypednnError, IndexError)) as raised:
+            with pytest.raises(TypednnError) as raised:
                 odd.compute()
             assert odd.answer in str(raised.value)
         else:

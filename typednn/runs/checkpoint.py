@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from typednn.errors import CheckpointError, explain
-from typednn.files import limit_of, parsed, reason, sync_folder, write_file
+from typednn.files import VARIABLE, limit_of, parsed, reason, sync_folder, write_file
 from typednn.runs.state import Json, TrainingState, count, inner, items, word
 from typednn.tensor_files import packed, unpacked
 
@@ -234,9 +234,11 @@ def _content(path: Path, size: object = None) -> bytes:
             raise _damaged(str(path), "must be a plain file of its own", _KINDS.get(kind, "a device"))
         if size is not None and about.st_size != size:
             raise _damaged(str(path), f"must have {size} bytes", str(about.st_size))
-        most = limit_of("Run", None, getattr(about, "st_blocks", 0) * 512)  # a file with holes is longer than that
+        # What lies on the disk may be read, as it was written by a training; a file with holes is longer.
+        most = max(limit_of("Run", None), getattr(about, "st_blocks", 0) * 512)
         if about.st_size > most:
-            raise CheckpointError(explain(str(path), f"may take at most {most:,} bytes of memory", f"{about.st_size:,}"))
+            cure = f"if that much is free, set {VARIABLE}={about.st_size}"
+            raise CheckpointError(explain(str(path), f"may take at most {most:,} bytes of memory", f"{about.st_size:,}", cure))
         return path.read_bytes()
     except FileNotFoundError:
         raise _damaged(str(path), "must be there", "no such file") from None
@@ -245,7 +247,7 @@ def _content(path: Path, size: object = None) -> bytes:
 
 
 def _arrays(path: Path, expected: Json) -> dict[str, Any]:
-    content = _content(path, expected.get("bytes", "some"))
+    content = _content(path, expected.get("bytes"))
     if hashlib.sha256(content).hexdigest() != expected.get("sha256"):
         raise _damaged(str(path), f"its SHA-256 must be {str(expected.get('sha256'))[:12]}…", "another: a bit or more has changed")
     try:

@@ -455,10 +455,10 @@ def load_weights(checkpoint: Checkpoint, model: Module, *, averaged: bool = True
     Where the optimizer averaged the weights, these are the averages, which were evaluated; to train on, ``averaged=False``.
     """
     check_model(checkpoint, model)
-    kept = {name: (array, checkpoint.optimizer.get(f"{name}.ema")) for name, array in checkpoint.weights.items()}
-    averages = {name: average.astype(array.dtype) for name, (array, average) in kept.items() if average is not None}
+    optimizer, weights = checkpoint.optimizer, checkpoint.weights
+    averages = {name: optimizer[f"{name}.ema"].astype(array.dtype) for name, array in weights.items() if f"{name}.ema" in optimizer}
     try:
-        model.load_state_dict(checkpoint.weights | averages if averaged else checkpoint.weights)
+        model.load_state_dict(weights | averages if averaged else weights)
     except StateDictError as error:
         raise CheckpointError(f"{checkpoint.folder}: of another model: {error}") from None
 
