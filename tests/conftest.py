@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from effort import PROFILE, SAME_EACH_TIME, SHARE
-from hypothesis import is_hypothesis_test, settings
+from effort import OWN, PROFILE, SAME_EACH_TIME, SHARE, with_examples
+from hypothesis import is_hypothesis_test
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -41,9 +41,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     function = getattr(item, "function", None)
     if SHARE < 1 and is_hypothesis_test(function) and id(function) not in _counted:
         _counted.add(id(function))
-        own = "_hypothesis_internal_use_settings"  # no public name: a decorator comes too late here
-        said: settings = getattr(function, own)
-        setattr(function, own, settings(said, max_examples=max(1, round(SHARE * said.max_examples))))
+        setattr(function, OWN, with_examples(function, lambda count: max(1, round(SHARE * count))))
 
 
 def pytest_collection_finish() -> None:

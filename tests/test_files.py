@@ -398,6 +398,25 @@ def test_what_a_crash_left_is_removed_by_the_next_writer(tmp_path: Path) -> None
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", *kept}
 
 
+def test_a_file_that_another_machine_took_for_left_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a shared disk the process is not seen to run: what it had begun may be gone before it gets its name."""
+    rename, gone = os.rename, [1, 2]
+
+    def stolen(new: Path, path: Path) -> None:
+        if gone:
+            gone.pop()
+            os.unlink(new)
+        rename(new, path)
+
+    monkeypatch.setattr(os, "rename", stolen)
+    replace_file(tmp_path / "a.txt", b"whole")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.txt", b"whole")]
+    gone.extend([1, 2, 3])
+    with pytest.raises(FileNotFoundError):
+        replace_file(tmp_path / "a.txt", b"other")
+    assert (tmp_path / "a.txt").read_bytes() == b"whole"
+
+
 def test_a_long_name_can_be_written(tmp_path: Path) -> None:
     for name in ("a" * 255, "\u00e9" * 127):
         replace_file(tmp_path / name, b"whole")

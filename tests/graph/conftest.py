@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from effort import LONG
-from hypothesis import is_hypothesis_test, settings
+from effort import LONG, OWN, with_examples
+from hypothesis import is_hypothesis_test
 
 from typednn.engines import available, using
 
@@ -47,6 +47,5 @@ def few_examples(computed_by: str, request: pytest.FixtureRequest, monkeypatch: 
         and "computed_by" in request.node.callspec.params
         and is_hypothesis_test(function)
     ):
-        own = "_hypothesis_internal_use_settings"  # no public name: a decorator would change it for the other engine too
-        said: settings = getattr(function, own)
-        monkeypatch.setattr(function, own, settings(said, max_examples=min(said.max_examples, EXAMPLES)))
+        # Not by a decorator: the other engine has the same function.
+        monkeypatch.setattr(function, OWN, with_examples(function, lambda count: min(count, EXAMPLES)))

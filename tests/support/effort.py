@@ -1,6 +1,8 @@
 """How hard tests search: Hypothesis's profiles, and the smaller number of examples where each of them is expensive."""
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -18,6 +20,15 @@ LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
 
 # The share of its examples that each property has, whatever its own settings say: "ci" draws others in each run.
 SHARE = 0.4 if PROFILE == "ci" else 1.0
+
+
+def with_examples(function: Any, count: Callable[[int], int]) -> settings:
+    """The settings of a property with ``count`` of the examples that it has; `OWN` is where Hypothesis reads them."""
+    said: settings = getattr(function, OWN)
+    return settings(said, max_examples=count(said.max_examples))
+
+
+OWN = "_hypothesis_internal_use_settings"  # no public name: a decorator comes too late once the tests are collected
 
 # For a test each of whose examples compiles kernels, trains a model or starts a process: 6 of them, and 125 in "long".
 expensive = settings(deadline=None, max_examples=settings().max_examples // 4)
