@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from effort import OWN, PROFILE, SAME_EACH_TIME, SHARE, with_examples
-from hypothesis import is_hypothesis_test
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -37,9 +36,9 @@ _counted: set[int] = set()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """A property has its share of examples."""
+    """A property has its share of examples; a state machine, whose settings are its class's, has all of its own."""
     function = getattr(item, "function", None)
-    if SHARE < 1 and is_hypothesis_test(function) and id(function) not in _counted:
+    if SHARE < 1 and hasattr(function, OWN) and id(function) not in _counted:
         _counted.add(id(function))
         setattr(function, OWN, with_examples(function, lambda count: max(1, round(SHARE * count))))
 
