@@ -230,6 +230,33 @@ def test_damaged_files(arrow: Any) -> None:
         read_table(path, delimiter=";")
 
 
+def test_small_files_of_much(tmp_path: Path) -> None:
+    """What a file unpacks to counts, whether it states that or not: a long word once, for many rows; a number very often."""
+    pa: Any = pytest.importorskip("pyarrow")
+    word, words = tmp_path / "word.parquet", 3000
+    table = pa.table({"y": ["a" * 100_000] * words, "x": np.zeros(words)})
+    pytest.importorskip("pyarrow.parquet").write_table(table, word)
+    number = tmp_path / "number.arrow"
+    table = pa.table({"y": np.zeros(10_000_000), "x": np.zeros(10_000_000)})
+    with pa.ipc.new_file(number, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    del table
+    for path in (word, number):
+        assert path.stat().st_size < 100_000
+        with pytest.raises(DataError, match=rf"{path.name}: may take at most 100,000,000 bytes of memory, got "):
+            read_table(path, limit=100_000_000)
+
+
+def test_a_file_that_ends_pyarrow(arrow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It ends a process of its own."""
+    path = arrow({"a": [1.0], "b": [1.0]})
+    for place, (do, told) in enumerate({"os.abort()": "SIGABRT", "os._exit(3)": "exit code 3"}.items()):
+        child = write(tmp_path / f"child{place}.py", f"import os\n{do}\n")
+        monkeypatch.setattr("typednn.data.arrow._CHILD", child)
+        with pytest.raises(DataError, match=f"must be a whole Parquet or Arrow file, got pyarrow was ended by {told} as it read this"):
+            read_table(path)
+
+
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"read_table: needs pyarrow to read Parquet and Arrow, .*; pip install 'typednn\[arrow\]'"):

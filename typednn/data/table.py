@@ -13,7 +13,7 @@ pyarrow, the extra ``typednn[arrow]``.
 
 import math
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -24,16 +24,16 @@ import numpy.typing as npt
 
 from typednn.arguments import choice, flag
 from typednn.arrays import Array2, IntArray1
+from typednn.data.arrow import Column, columns_stored
 from typednn.data.csv import check_length, not_a_number, numbers_of, rows_of
 from typednn.data.dialect import beginning, decimal_of, is_missing, number_of, other_mark
 from typednn.data.labels import normalised
-from typednn.errors import ArgumentError, DataError, TypednnError, explain, listed, optional
-from typednn.files import File, opened, path_of
+from typednn.errors import ArgumentError, DataError, explain, listed
+from typednn.files import opened, path_of
 
 ARROW: Final = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 ENDINGS: Final = (".csv", ".tsv", *ARROW)
 _MOST = float(np.finfo(np.float32).max)
-_ROWS = 1 << 16  # of a Parquet file, at a time
 
 
 @final
@@ -242,42 +242,37 @@ def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Rea
     for name in ("delimiter", "decimal", "header"):
         if getattr(wanted, name) is not None:
             raise ArgumentError(explain("read_table", f"{name} is for CSV files", path.name, "leave it out"), name)
-    with opened("read_table", path, wanted.limit) as file:
-        arrow = optional("pyarrow", "read_table", "needs pyarrow to read Parquet and Arrow", "pip install 'typednn[arrow]'")
-        try:
-            own, batches = _batches(arrow, file)
-            header = list(map(normalised, own))
-            about = [(place + 1, header[place]) for place in _places(file.where, header, wanted, first)]
-            _check_width(file.where, len(about) - first)
+    with opened("read_table", path, wanted.limit) as file, columns_stored("read_table", file) as own:
+        header = list(map(normalised, own.names))
+        chosen = _places(file.where, header, wanted, first)
+        about = [(place + 1, header[place]) for place in chosen]
+        _check_width(file.where, len(about) - first)
+        for place in chosen[first:]:
+            if own.kinds[place] not in ("number", "boolean"):
+                rule = f"column {place + 1} ({header[place]!r}) must hold numbers"
+                raise DataError(explain(file.where, rule, own.types[place], "name those that do in columns=[...]"))
+        if targets is not None:
+            targets.column = about[0]
+            if not own.kinds[chosen[0]]:
+                rule = f"column {about[0][0]} ({about[0][1]!r}) must hold numbers or words"
+                raise DataError(explain(file.where, rule, own.types[chosen[0]]))
+        size = wanted.dtype.itemsize * len(about) + 72
+        for columns in own.batches(chosen, size):
+            values = [] if targets is None else _values(columns[0], own.kinds[chosen[0]])
+            letters = sum(len(value) for value in values if isinstance(value, str))
+            file.take(len(columns[-1]) * size + letters)
+            if None in values and not drop:
+                raise not_a_number(file.where, row + values.index(None), *about[0], "", unit="row")
+            numbers = zip(columns[first:], about[first:], strict=True)
+            x = np.stack([_floats(file.where, column, row, *each, drop) for column, each in numbers], axis=1).astype(wanted.dtype)
+            missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
+            keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
+            pieces.append(x[keep])
+            kept.append(keep + row)
             if targets is not None:
-                targets.column = about[0]
-            stored = [own[number - 1] for number, _ in about]
-            for batch in batches(stored):
-                file.take(len(batch) * (wanted.dtype.itemsize * len(about) + 72))
-                columns = [batch.column(name) for name in stored]
-                values = [] if targets is None else _values(arrow, file.where, columns[0], *about[0])
-                if None in values and not drop:
-                    raise not_a_number(file.where, row + values.index(None), *about[0], "", unit="row")
-                x = np.stack(
-                    [
-                        _floats(arrow, file.where, column, row, *each, drop)
-                        for column, each in zip(columns[first:], about[first:], strict=True)
-                    ],
-                    axis=1,
-                ).astype(wanted.dtype)
-                missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
-                keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
-                pieces.append(x[keep])
-                kept.append(keep + row)
-                if targets is not None:
-                    for place in keep.tolist():
-                        targets.add(values[place], row + place)
-                row += len(batch)
-        except (TypednnError, MemoryError):
-            raise
-        except Exception as error:  # pyarrow raises many kinds of errors for damaged files
-            got = (str(error) or type(error).__name__).splitlines()[0][:200]
-            raise DataError(explain(file.where, "must be a whole Parquet or Arrow file", got, "write it anew")) from None
+                for place in keep.tolist():
+                    targets.add(values[place], row + place)
+            row += len(x)
     x = np.concatenate(pieces) if pieces else np.empty((0, 1), wanted.dtype)
     rows = np.concatenate(kept) if kept else np.empty(0, np.int64)
     dropped = row - 1 - len(x)
@@ -285,73 +280,22 @@ def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Rea
     return _Read(x, [name for _, name in about], rows, dropped)
 
 
-def _batches(arrow: Any, file: File) -> tuple[list[str], Callable[[list[str]], Iterator[Any]]]:
-    """The columns' names, and a function that gives the rows of some columns, some rows at a time."""
-    start = file.stream.read(6)
-    file.stream.seek(0)
-    source = arrow.PythonFile(_Bounded(file), mode="r")
-    if start[:4] == b"PAR1":
-        stored = optional("pyarrow.parquet", "read_table", "needs pyarrow to read Parquet", "pip install 'typednn[arrow]'").ParquetFile(
-            source
-        )
-        header = [str(name) for name in stored.schema_arrow.names]
-        sizes = [stored.metadata.row_group(group).total_byte_size for group in range(stored.metadata.num_row_groups)]
-        file.take(max(sizes, default=0))  # a group is unpacked at once
-        return header, lambda names: stored.iter_batches(_ROWS, columns=names)
-    if start == b"ARROW1":
-        reader = arrow.ipc.open_file(source)
-        return list(map(str, reader.schema.names)), lambda names: (reader.get_batch(batch) for batch in range(reader.num_record_batches))
-    stream = arrow.ipc.open_stream(source)
-    return list(map(str, stream.schema.names)), lambda names: iter(stream)
-
-
-class _Bounded:
-    """The file for pyarrow, which asks for as many bytes as the file states: there is no memory for more than there are."""
-
-    closed = False
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-        self.seek, self.tell, self.readable, self.seekable = file.stream.seek, file.stream.tell, file.stream.readable, file.stream.seekable
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._file.size - self._file.stream.tell())
-        return self._file.stream.read(left if size < 0 else min(size, left))
-
-    def close(self) -> None:
-        """Nothing: `typednn.files.opened` closes it."""
-
-
-def _values(arrow: Any, where: str, column: Any, number: int, name: str) -> list[Any]:
+def _values(column: Column, kind: str) -> list[Any]:
     """A target's values: numbers, words, or None where there is none."""
-    kinds = arrow.types
-    kind = column.type.value_type if kinds.is_dictionary(column.type) else column.type
-    if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_boolean(kind):
-        return [None if value is None else str(value) for value in column.to_pylist()]
-    if not _is_numeric(kinds, kind):
-        raise DataError(explain(where, f"column {number} ({name!r}) must hold numbers or words", str(column.type)))
-    numbers: list[float | None] = column.cast(arrow.float64(), safe=False).to_pylist()
-    return [None if value is None or value != value else value for value in numbers]
+    if isinstance(column, list):
+        return column
+    numbers: list[float] = column.tolist()
+    return [None if value != value else str(bool(value)) if kind == "boolean" else value for value in numbers]
 
 
-def _floats(arrow: Any, where: str, column: Any, row: int, number: int, name: str, drop: bool) -> npt.NDArray[np.float64]:
+def _floats(where: str, column: Column, row: int, number: int, name: str, drop: bool) -> npt.NDArray[np.float64]:
     """An input's numbers; NaN where there is none, if such rows are dropped."""
-    if not _is_numeric(arrow.types, column.type) and not arrow.types.is_boolean(column.type):
-        raise DataError(
-            explain(where, f"column {number} ({name!r}) must hold numbers", str(column.type), "name those that do in columns=[...]")
-        )
-    if arrow.types.is_boolean(column.type):
-        column = column.cast(arrow.uint8())
-    exact = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+    exact = np.asarray(column, np.float64)
     wrong = ~(np.abs(exact) <= _MOST) & ~(np.isnan(exact) & drop)
     if wrong.any():
         place = int(wrong.argmax())
         raise not_a_number(where, row + place, number, name, "" if np.isnan(exact[place]) else str(exact[place]), unit="row")
     return exact
-
-
-def _is_numeric(kinds: Any, kind: Any) -> bool:
-    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
 
 
 # --- both -----------------------------------------------------------------------------------------------------------
