@@ -29,6 +29,7 @@ from typednn.files import LIMIT, limit_of, opened, replace_file
 from typednn.reports.html import write_report
 
 GIB = 1 << 30
+BYTES_ONLY = data.Tokenizer({name: number for number, name in enumerate([*BYTES.values(), "<|endoftext|>"])}, [])
 
 # Every reader of the library that is handed a path.
 FILES: dict[str, Callable[[Any], object]] = {
@@ -57,13 +58,12 @@ FOLDERS: dict[str, Callable[[Any], object]] = {
     "open_image_folder": data.open_image_folder,
     "read_image_folder": data.read_image_folder,
     "read_text_folder": data.read_text_folder,
-    "read_tiny_stories": lambda path: data.read_tiny_stories(path, data.Characters("a")),
+    "read_tiny_stories": lambda path: data.read_tiny_stories(path, BYTES_ONLY),
     "read_tokenizer": data.read_tokenizer,
     "read_vocabulary": data.read_vocabulary,
     "write_report": write_report,
     "fetch": lambda path: fetch("http://localhost:9/a", path, checksum=f"md5:{'0' * 32}"),
 }
-BYTES_ONLY = data.Tokenizer({name: number for number, name in enumerate([*BYTES.values(), "<|endoftext|>"])}, [])
 WRITERS: dict[str, Callable[[Any], object]] = {
     "write_token_table": lambda path: data.write_token_table(BYTES_ONLY, path),
     "write_tokens": lambda path: data.write_tokens(path, np.array([1])),

@@ -59,8 +59,12 @@ class File:
 
     def take(self, size: int) -> None:
         """Count ``size`` bytes of memory that are about to be needed; a `DataError` where that makes more than the limit."""
+        self.room(size)
         self.taken += size
-        allow(self.where, self.taken, self.limit)
+
+    def room(self, size: int) -> None:
+        """A `DataError` where ``size`` bytes more would be more than the limit."""
+        allow(self.where, self.taken + size, self.limit)
 
     def exactly(self, stream: Readable, size: int) -> bytearray:
         """The next ``size`` bytes of ``stream``, or as many as there are; read in pieces, so that a false size takes no memory."""

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -647,6 +648,95 @@ def test_inputs_that_are_not_known(tmp_path: Path) -> None:
             import_onnx(path)
 
 
+def sized(*sizes: int) -> Any:
+    return np.array(sizes, I64)
+
+
+SUMMED: list[tuple[Any, ...]] = [("r", "ReduceSum", "c"), ("y", "Add", ["x", "r"])]  # of a constant c, beside the input
+ALONG: tuple[Any, ...] = ("y", "ReduceSum", ["c", "a"])  # of a value c, along the axes a
+# What a few bytes describe: constants, and values of a sample.
+BOMBS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "ConstantOfShape": (chain(("c", "ConstantOfShape", "s"), *SUMMED), {"s": sized(1 << 30)}),
+    "Expand": (chain(("c", "Expand", ["o", "s"]), *SUMMED), {"o": numbers(1), "s": sized(1 << 30)}),
+    "Tile": (chain(("c", "Tile", ["o", "s"]), *SUMMED), {"o": numbers(1), "s": sized(1 << 30)}),
+    "Range": (chain(("c", "Range", ["o", "s", "t"]), *SUMMED), {"o": np.float32(0), "s": np.float32(1e9), "t": np.float32(1)}),
+    "Pad": (chain(("c", "Pad", ["o", "s"]), *SUMMED), {"o": numbers(1), "s": sized(0, 1 << 30)}),
+    "Pad by the edge": (chain(("c", "Pad", ["o", "s"], {"mode": "edge"}), *SUMMED), {"o": numbers(1), "s": sized(0, 1 << 30)}),
+    "Concat": (
+        chain(*((f"c{each + 1}", "Concat", [f"c{each}"] * 2, {"axis": 0}) for each in range(40)), ("c", "Identity", ["c40"]), *SUMMED),
+        {"c0": numbers(1)},
+    ),
+    "MatMul": (chain(("c", "MatMul", ["o", "s"]), *SUMMED), {"o": numbers(20000, 1), "s": numbers(1, 20000)}),
+    "Gather": (
+        chain(("c0", "ConstantOfShape", "s", {"value": numpy_helper.from_array(sized(0))}), ("c", "Gather", ["o", "c0"]), *SUMMED),
+        {"o": numbers(1, 1000), "s": sized(1 << 20)},
+    ),
+    "Add": (chain(("c", "Add", ["o", "s"]), *SUMMED), {"o": numbers(20000, 1), "s": numbers(1, 20000)}),
+    "Resize": (chain(("c", "Resize", ["o", "", "s"]), *SUMMED), {"o": numbers(1, 1, 2, 2), "s": np.float32([1, 1, 3e4, 3e4])}),
+    "Expand the input": (
+        chain(("b", "Reshape", ["x", "q"]), ("c", "Expand", ["b", "s"]), ALONG),
+        {"q": sized(-1, 4, 1), "s": sized(1, 4, 1 << 28), "a": sized(2)},
+    ),
+    "Tile the input": (chain(("c", "Tile", ["x", "s"]), ALONG), {"s": sized(1, 1 << 28), "a": sized(1)}),
+    "Pad the input": (chain(("c", "Pad", ["x", "s"]), ALONG), {"s": sized(0, 0, 0, 1 << 30), "a": sized(1)}),
+    "Concat the input": (
+        chain(
+            ("c0", "Identity", "x"),
+            *((f"c{each + 1}", "Concat", [f"c{each}"] * 2, {"axis": 1}) for each in range(40)),
+            ("c", "Identity", ["c40"]),
+            ALONG,
+        ),
+        {"a": sized(1)},
+    ),
+    "Pad the image": (
+        chain(("b", "Reshape", ["x", "q"]), ("c", "Conv", ["b", "w"], {"pads": [30000] * 4}), ("y", "GlobalAveragePool", "c")),
+        {"q": sized(-1, 1, 2, 2), "w": numbers(1, 1, 1, 1)},
+    ),
+    "Resize the image": (
+        chain(("b", "Reshape", ["x", "q"]), ("c", "Resize", ["b", "", "s"]), ("y", "GlobalAveragePool", "c")),
+        {"q": sized(-1, 1, 2, 2), "s": np.float32([1, 1, 3e4, 3e4])},
+    ),
+    "ConvTranspose": (
+        chain(("b", "Reshape", ["x", "q"]), ("c", "ConvTranspose", ["b", "w"], {"strides": [40000] * 2}), ("y", "GlobalAveragePool", "c")),
+        {"q": sized(-1, 1, 2, 2), "w": numbers(1, 1, 1, 1)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_small_files_of_much(name: str, tmp_path: Path) -> None:
+    """The memory of what a file describes is known before it is taken."""
+    nodes, weights = BOMBS[name]
+    path = write(tmp_path / "m.onnx", nodes, (4,), **weights)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"m\.onnx: may take at most 50,000,000 bytes of memory, got [0-9,]{9,}; .* pass limit="):
+            import_onnx(path, limit=50_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 80_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("sizes", [(1 << 28,), (1 << 40,), (1 << 14, 1 << 14)])
+def test_inputs_of_much(sizes: tuple[int, ...], tmp_path: Path) -> None:
+    """None is drawn."""
+    path = write(tmp_path / "m.onnx", [node("Relu")], sizes)
+    with pytest.raises(DataError, match="may take at most 50,000,000 bytes of memory, got "):
+        import_onnx(path, limit=50_000_000)
+
+
+def test_many_operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the output does not need are left out, and of the others there is a largest number."""
+    monkeypatch.setattr(onnx_import, "NODES", 20)
+    names = [("y", "Relu", "x"), *((f"u{each}", "Relu", [f"u{each - 1}" if each else "x"]) for each in range(30))]
+    names += [(f"k{each}", "ConstantOfShape", "s") for each in range(30)]
+    assert len(import_onnx(write(tmp_path / "m.onnx", chain(*names), (4,), s=sized(1 << 30)))) == 1
+    line = ["x", *(f"t{place}" for place in range(20)), "y"]
+    nodes = chain(*((after, "Relu", [before]) for before, after in itertools.pairwise(line)))
+    with pytest.raises(DataError, match="a model has at most 20 operators, got 21; build the model by hand"):
+        import_onnx(write(tmp_path / "m.onnx", nodes, (4,)))
+
+
 def test_files_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     whole = export_onnx(lenet5(rng=RNG(0)), path).read_bytes()
@@ -684,7 +774,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         assert not said or str(path) in said
 
 
-@pytest.mark.parametrize("location", ["../weights", "/etc/passwd", "a/../../weights", "..\\weights", "C:\\weights", "link", ""])
+@pytest.mark.parametrize("location", ["../weights", "/etc/passwd", "a/../../weights", "..\\weights", "C:\\weights", "link", "", "a\0b"])
 def test_weights_elsewhere_are_refused(location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing outside the file's folder is read."""
     monkeypatch.setattr(onnx_export, "INLINE", 0)

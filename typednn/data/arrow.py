@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.errors import DataError, explain, optional
-from typednn.files import VARIABLE, File, allow
+from typednn.files import VARIABLE, File
 
 _CHILD: Final = Path(__file__).with_name("arrow_child.py")
 _LEAST: Final = 64 << 20  # bytes: pyarrow takes some memory of its own to read anything
@@ -41,7 +41,7 @@ class Columns:
         file = self.reader.file
         self.reader.say([*chosen])
         while rows := self.reader.hear().get("rows", 0):
-            allow(file.where, file.taken + rows * size, file.limit)
+            file.room(rows * size)
             before = file.taken
             columns = [self._column(number) for number in chosen]
             file.taken = before  # what is kept of these rows is counted by who keeps it

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,8 +24,9 @@ from jaxtyping import Bool, Float, Integer
 
 from typednn import graph
 from typednn.arrays import AnyArray
-from typednn.errors import ArgumentError, TypednnError, explain
+from typednn.errors import ArgumentError, DataError, TypednnError, explain
 from typednn.exchange.onnx_operators import Array, Call, Operation, evaluate
+from typednn.files import File
 from typednn.graph.tensor import AnyTensor, Tensor, lazily, tensor
 from typednn.graph_layer import GraphLayer, GraphMultiInput
 from typednn.module.fields import Buffer, Parameter
@@ -76,7 +78,7 @@ class Formula:
     opset: int
     fixed: int
     dtype: Any
-    place: str
+    file: File
     nodes: list[Operation] = field(default_factory=list[Operation])
     result: str = ""
     kinds: dict[str, str] = field(default_factory=dict[str, str])  # of the arrays that become fields of the layer, the kind of field
@@ -144,7 +146,7 @@ class Formula:
     def missing(self, name: str, reader: Operation) -> NoReturn:
         """The error for an output that an operator has, and that is not computed here."""
         node = next((each for each in self.nodes if name in each.outputs), reader)
-        refuse(self.place, node, f"{node.kind} whose output {name!r} is read")
+        refuse(self.file.where, node, f"{node.kind} whose output {name!r} is read")
 
     def compute(self, node: Operation, known: dict[str, Any], batch: int, dtype: Any) -> None:
         """Put the results of an operation beside what is ``known``, and what it needs that is computed of sizes."""
@@ -163,11 +165,21 @@ class Formula:
             else:
                 inputs = [(known[name] if name in known else self.constants[name]) if name else None for name in now.inputs]
             try:
-                found = evaluate(Call(now, self.opset, dtype, batch, self.fixed, self.own), inputs)
+                found = evaluate(Call(now, self.opset, dtype, batch, self.fixed, self.own, self.file), inputs)
+                if batch == BATCH:
+                    self.measure(found)
+            except DataError:  # there is no memory for it
+                raise
             except (TypednnError, ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError) as error:
                 got = str(error).partition("\n")[0][:200]
-                refuse(self.place, now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
+                refuse(self.file.where, now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
             known |= zip(now.outputs, found, strict=False)
+
+    def measure(self, found: Iterable[Any]) -> None:
+        """A `DataError` where a result is larger than what the reader may take, when the file is compared with the model."""
+        for each in found:
+            samples = 2 * (self.fixed or 2) if any(size % BATCH == 0 for size in each.shape) else BATCH
+            self.file.room(math.prod(each.shape) * samples // BATCH * each.dtype.itemsize)
 
     def there(self, source: Source, x: AnyTensor) -> AnyTensor:
         """What is read, in the file's layout."""

@@ -34,8 +34,20 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DataError, StackError, TypednnError, explain, optional
 from typednn.exchange.onnx_export import EXTRA, TOLERANCE, difference, opened_onnx
 from typednn.exchange.onnx_formula import BATCH, Formula, Source, formula_of, refuse
-from typednn.exchange.onnx_operators import FLOATS, HARMLESS, OPERATORS, Call, Operation, blocks, cell_of, constant_of, evaluate, padding
-from typednn.files import opened, path_of
+from typednn.exchange.onnx_operators import (
+    FEW,
+    FLOATS,
+    HARMLESS,
+    OPERATORS,
+    Call,
+    Operation,
+    blocks,
+    cell_of,
+    constant_of,
+    evaluate,
+    padding,
+)
+from typednn.files import File, opened, path_of
 from typednn.layer import Input, MultiInput, Sequential
 from typednn.module.module import DTYPES, Module
 from typednn.shapes import Flow
@@ -50,6 +62,10 @@ _CHANNELS_FIRST: Final = frozenset(
         "InstanceNormalization", "MaxPool", "Resize",
     }
 )  # fmt: skip
+
+NODES: Final = 10_000  # operators: each takes a millisecond or two, and the largest models that are exported have half of that
+
+READINGS: Final = 4  # times the memory that the reader may take: more is not read to compute constants
 
 _MOVEMENT: Final = frozenset({"Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})  # behind a formula, parts of it
 
@@ -94,17 +110,18 @@ def _plain(rank: int) -> Order:
     return tuple(range(rank))
 
 
-def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any] | MultiInput[Any, Any]:
+def import_onnx(path: str | os.PathLike[str], *, limit: int | None = None) -> Sequential[Any] | MultiInput[Any, Any]:
     """The model in an ONNX file, in training, its parameters filled: it gives the file's numbers to 1e-5, in eval.
 
-    A chain; of a file with several inputs a `MultiInput` that takes them in their order. Images are channels last.
+    A chain; of a file with several inputs a `MultiInput` that takes them in their order. Images are channels last. ``limit``: the bytes of
+    memory that the file, what is computed of its constants, and each value of the comparison may take; see `typednn.files`.
 
     An `ArgumentError` names the operator and the node that have no counterpart; a `DataError` tells what is no ONNX file, or leads out of
     its folder. `MissingExtra` without the package ``onnx``.
     """
     place = path_of("import_onnx", path)
     onnx: Any = optional("onnx", "import_onnx", "needs the package onnx", EXTRA)
-    reader = _Reader(onnx, place, _read(onnx, place))
+    reader = _Reader(onnx, place, *_read(onnx, place, limit))
     try:
         model: Any = reader.model()
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError, TypednnError) as error:
@@ -119,9 +136,9 @@ def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any] | MultiInput[An
     return made
 
 
-def _read(onnx: Any, place: Path) -> Any:
-    """The file, with the weights that lie in others of its folder."""
-    with opened("import_onnx", place) as file:
+def _read(onnx: Any, place: Path, limit: int | None) -> tuple[Any, File]:
+    """The file, with the weights that lie in others of its folder; and what is left of the memory that its reader may take."""
+    with opened("import_onnx", place, limit) as file:
         content = bytes(file.exactly(file.stream, file.size))
         whole: Any = None
         try:
@@ -131,28 +148,45 @@ def _read(onnx: Any, place: Path) -> Any:
             problem = str(error).strip().partition("\n")[0][:80] or type(error).__name__
         if problem:
             raise DataError(explain(str(place), "must be an ONNX file", problem))
+        _prune(place, whole.graph)
         for tensor in onnx.external_data_helper._get_all_tensors(whole):
             if onnx.external_data_helper.uses_external_data(tensor):
-                _check_location(place, next((entry.value for entry in tensor.external_data if entry.key == "location"), ""))
+                _check_location(place, file, next((entry.value for entry in tensor.external_data if entry.key == "location"), ""))
         try:
             onnx.external_data_helper.load_external_data_for_model(whole, str(place.parent))
             onnx.checker.check_model(whole)
         except Exception as error:  # a ValidationError, or what reading the other file met
             got = str(error).strip().partition("\n")[0][:160] or type(error).__name__
             raise DataError(explain(str(place), "must be valid ONNX", got)) from None
-    return whole
+    return whole, file
 
 
-def _check_location(place: Path, location: str) -> None:
+def _prune(place: Path, graph: Any) -> None:
+    """Leave out the nodes that the output does not need; more than `NODES` others are refused."""
+    needed, kept = {each.name for each in graph.output}, list[Any]()
+    for node in reversed(graph.node):
+        if not needed.isdisjoint(node.output):
+            kept.append(node)
+            needed.update(node.input)
+    if len(kept) > NODES:
+        got, cure = f"{len(kept):,}", "build the model by hand"
+        raise DataError(explain(str(place), f"a model has at most {NODES:,} operators", got, cure))
+    if len(kept) < len(graph.node):
+        nodes = kept[::-1]
+        del graph.node[:]
+        graph.node.extend(nodes)
+
+
+def _check_location(place: Path, file: File, location: str) -> None:
     """Raise unless a file of weights is a plain file of the folder."""
     parts = PurePosixPath(location.replace("\\", "/")).parts
-    inside = bool(parts) and ".." not in parts and not Path(location).is_absolute() and ":" not in parts[0]
+    inside = bool(parts) and ".." not in parts and not Path(location).is_absolute() and not {":", "\0"} & {*location}
     target = place.parent / location
-    if not inside or not target.resolve().is_relative_to(place.parent.resolve()):
+    if not inside or not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(place.parent)):
         rule = "weights in another file lie in the folder of the file, or below it"
         raise DataError(explain(str(place), rule, repr(location[:80]), "put both into one folder"))
-    with opened("import_onnx", target) as file:
-        file.take(file.size)
+    with opened("import_onnx", target) as other:
+        file.take(other.size)
 
 
 @final
@@ -163,6 +197,7 @@ class _Reader:
     onnx: Any
     place: Path
     whole: Any
+    file: File
     opset: int = 1
     operations: list[Operation] = field(default_factory=list[Operation])
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
@@ -174,6 +209,7 @@ class _Reader:
     names: dict[str, None] = field(default_factory=dict[str, None])
     used: dict[int, None] = field(default_factory=dict[int, None])  # values that became part of a branch
     wanted: set[str] = field(default_factory=set[str])  # what a node reads, or is the output
+    read_for_constants: int = 0  # bytes
     start: Any = None  # the value through which all goes to the operators that are read now
     sizing: Formula | None = None  # what was computed of sizes
     firsts: dict[int, dict[str, tuple[int, bool]]] = field(default_factory=dict[int, dict[str, tuple[int, bool]]])  # `told_of`
@@ -258,13 +294,24 @@ class _Reader:
         self.fixed, sizes = (sizes[0], sizes[1:]) if sizes else (0, [])
         kind, several = self.kind_of(source), len(self.inputs) > 1
         other = kind in (np.int64, np.int32) or (several and kind == np.bool_)
-        if (kind not in DTYPES and not other) or not (0 if several else 1) <= len(sizes) <= 3 or not all(sizes):
+        if (
+            (kind not in DTYPES and not other)
+            or not (0 if several else 1) <= len(sizes) <= 3
+            or min(sizes, default=1) < 1
+            or self.fixed < 0
+        ):
             got = f"{kind} {['batch', *(size or '?' for size in sizes)]}"
             rule = f"the input {source.name!r} has floats or integers, and known sizes but the batch's"
             raise ArgumentError(explain(str(self.place), rule, got, "export it with such sizes"), "path")
         rank = len(sizes) + 1
+        self.file.room(self.samples * math.prod(sizes) * 8)
         order = _first(rank) if not other and self.starts_first(source.name, rank) else _plain(rank)
         return _Value(tuple(sizes[order.index(axis) - 1] for axis in range(1, rank)), order, dtype=kind if other else None)
+
+    @property
+    def samples(self) -> int:
+        """How many of them are compared."""
+        return 2 * (self.fixed or 2)
 
     def starts_first(self, name: str, rank: int) -> bool:
         """Whether the channels of a value are axis 1: what reads it, or what follows number by number, tells."""
@@ -295,10 +342,11 @@ class _Reader:
         steps = self.steps()
         last = {name: place for place, node in enumerate(steps) for name in node.inputs if name}
         last[output] = len(steps)
-        alive, pending, before = {*starts}, list[Operation](), starts
+        alive, pending, before = {name for name in starts if name in last}, list[Operation](), starts
         for place, node in enumerate(steps):
             pending.append(node)
-            alive = {name for name in (*alive, *node.outputs) if last.get(name, -1) > place}
+            alive.update(name for name in node.outputs if last.get(name, -1) > place)
+            alive.difference_update(name for name in node.inputs if last.get(name, -1) == place)
             if len(alive) == 1 and (len(starts) == 1 or place == len(steps) - 1):
                 (name,) = alive
                 found = self.values[name] = self.between(before, pending, name)
@@ -387,18 +435,21 @@ class _Reader:
 
     def formula(self, sources: Sequence[Source]) -> Formula:
         """One that has no operations yet."""
-        return Formula(
-            tuple(sources), self.constants, self.learnt, self.late, self.shapes, self.opset, self.fixed, self.dtype, str(self.place)
-        )
+        return Formula(tuple(sources), self.constants, self.learnt, self.late, self.shapes, self.opset, self.fixed, self.dtype, self.file)
 
     def folded(self, node: Operation) -> bool:
         """Compute a node of constants, such as the sizes for a Reshape; whether that gave arrays."""
+        inputs = [self.constants[name] if name else None for name in node.inputs]
         try:
-            found = evaluate(Call(node, self.opset, np.dtype(np.float32)), [self.constants[name] if name else None for name in node.inputs])
+            found = evaluate(Call(node, self.opset, np.dtype(np.float32), file=self.file), inputs)
         except (ArgumentError, ValueError, TypeError, IndexError, ArithmeticError):
             return False  # a formula tells why, where one needs it
         if not all(isinstance(each, np.ndarray | np.generic) for each in found):
             return False
+        self.file.take(sum(each.nbytes for each in map(np.asarray, found) if each.base is None))
+        self.read_for_constants += sum(each.nbytes for each in inputs if each is not None)
+        if self.read_for_constants > READINGS * self.file.limit:
+            self.refuse("more computation of constants than the memory that the reader may take is worth")
         for name, array in zip(node.outputs, found, strict=False):
             self.constants[name] = np.asarray(array)
             if self.constants[name].ndim and is_floating(self.constants[name].dtype) and self.learnt.intersection(node.inputs):
@@ -443,10 +494,18 @@ class _Reader:
             self.refuse(f"{self.node.kind} with {name!r}, which is computed")
         return self.constants[name]
 
+    def integers(self, name: str | None) -> list[int]:
+        """A constant as a list of sizes, axes or places."""
+        array = self.constant(name).reshape(-1)
+        if array.size > FEW:
+            self.refuse(f"{self.node.kind} with {array.size:,} numbers in {name!r}")
+        found: list[int] = array.astype(np.int64).tolist()
+        return found
+
     def sizes(self, name: str) -> list[int]:
         """A shape that may be computed of the batch's size, which is `BATCH` there."""
         if name in self.constants:
-            return [int(each) for each in self.constants[name].reshape(-1)]
+            return self.integers(name)
         if name not in self.late:
             self.refuse(f"{self.node.kind} with {name!r}, which is computed")
         formula = self.sizing = self.sizing or self.formula([])
@@ -468,6 +527,7 @@ class _Reader:
         if sizes is None:
             self.refuse(f"{self.node.kind}, whose sizes are not known")
         shape = tuple(sizes)
+        self.file.room(math.prod(shape) * self.samples * np.dtype(self.dtype).itemsize)
         return _Value(shape, order or (x.order if len(shape) == len(x.shape) else _plain(len(shape) + 1)), layer, x, features)
 
     def affine(self, x: _Value, build: Callable[[bool], Any], name: str, weight: Array, bias: Array | None) -> _Value:
@@ -556,7 +616,7 @@ class _Reader:
 
     def numbers(self, value: _Value, rng: np.random.Generator) -> Any:
         """Two batches of what an input may read: tokens that tables have a row for, or else lengths that sequences have."""
-        shape = (2 * (self.fixed or 2), *value.shape)
+        shape = (self.samples, *value.shape)
         if value.dtype is None:
             return rng.standard_normal(shape).astype(self.dtype)
         if value.dtype == np.bool_:
@@ -762,7 +822,7 @@ def _global_average(file: _Reader, name: str) -> _Value:
 def _reduce_mean(file: _Reader, name: str, given: str | None = None) -> _Value:
     x = file.value(name)
     options = file.options(axes=None, keepdims=1, noop_with_empty_axes=0)
-    axes = options["axes"] if given is None else file.constant(given).tolist()
+    axes = options["axes"] if given is None else file.integers(given)
     if len(x.order) != 4 or axes is None or sorted(x.order[axis % 4] for axis in axes) != [1, 2]:
         file.refuse(f"ReduceMean over {axes}, which is not an image's height and width")
     return file.layer(x, layers.AdaptiveAvgPool2d(1) if options["keepdims"] else layers.GlobalAvgPool2d())
@@ -820,10 +880,10 @@ def _hard_sigmoid(file: _Reader, name: str) -> _Value:
 
 def _pad(file: _Reader, name: str, pads: str | None = None, value: str | None = None, axes: str | None = None) -> _Value:
     x, options = file.value(name), file.options(mode="constant", pads=None, value=0.0)
-    widths = options["pads"] if pads is None else file.constant(pads).tolist()
+    widths = options["pads"] if pads is None else file.integers(pads)
     number = options["value"] if value is None else float(file.constant(value).reshape(-1)[0])
     rank = len(x.order)
-    chosen = [axis % rank for axis in (range(rank) if axes is None else file.constant(axes).tolist())]
+    chosen = [axis % rank for axis in (range(rank) if axes is None else file.integers(axes))]
     before, after = ({x.order[axis]: width for axis, width in zip(chosen, side, strict=True)} for side in np.split(np.array(widths), 2))
     around: Any = [int(side.get(axis, 0)) for axis in (2, 1) for side in (before, after)]
     if rank != 4 or options["mode"] not in ("constant", "edge") or any(side.get(axis) for side in (before, after) for axis in (0, 3)):
@@ -923,7 +983,7 @@ def _reshape(file: _Reader, name: str, sizes: str) -> _Value:
 
 def _squeeze(file: _Reader, name: str, given: str | None = None) -> _Value:
     x, options = file.value(name, moved=True), file.options(axes=None)
-    axes = options["axes"] if given is None else file.constant(given).tolist()
+    axes = options["axes"] if given is None else file.integers(given)
     gone = [axis for axis, size in enumerate(x.there) if size == 1] if axes is None else [axis % len(x.order) for axis in axes]
     if x.features is None and all(x.order[axis] < 0 for axis in gone):
         return _Value(x.shape, tuple(each for axis, each in enumerate(x.order) if axis not in gone), None, x)

@@ -24,13 +24,15 @@ import numpy as np
 from typednn import graph
 from typednn.arrays import is_floating, is_number
 from typednn.errors import ArgumentError
+from typednn.files import File
 from typednn.graph.graph import Shape
 from typednn.graph.tensor import AnyTensor, Tensor, tensor
 from typednn.graph.whole import Whole
 from typednn.kernels import recurrent
 
 Array = np.ndarray[Any, Any]
-LARGEST: Final = 1 << 26  # numbers in a constant that is computed
+FEW: Final = 1 << 16  # numbers in a list of sizes, axes or places
+STEPS: Final = 1 << 36  # multiplications of constants by each other: some seconds of them
 
 # What an attribute may say without changing anything here.
 HARMLESS: Final = frozenset({
@@ -68,6 +70,7 @@ class Call:
     batch: int = 0  # samples, of the batch for which a formula is recorded
     fixed: int = 0  # samples, where the file has a batch of one size; constants of it mean the batch's
     own: dict[Any, Array] = field(default_factory=dict[Any, Array])  # constants that were computed: the same array each time
+    file: File | None = None  # whose reader may take so much memory
     read: set[str] = field(default_factory=set[str])
 
     def refuse(self, got: str) -> NoReturn:
@@ -95,7 +98,10 @@ class Call:
 
     def integers(self, value: Any, what: str) -> list[int]:
         """The same as a list of integers."""
-        found: list[int] = self.constant(value, what).reshape(-1).astype(np.int64).tolist()
+        array = self.constant(value, what).reshape(-1)
+        if array.size > FEW:
+            self.refuse(f"{self.operation.kind} whose {what} has {array.size:,} numbers")
+        found: list[int] = array.astype(np.int64).tolist()
         return found
 
     def given(self, name: str, value: Any, default: Any = None) -> Any:
@@ -125,9 +131,11 @@ class Call:
         return self.tensor(value)
 
     def bounded(self, shape: Sequence[int]) -> Shape:
-        """The shape of a constant, which is refused where it is larger than a weight would be."""
-        if math.prod(shape) > LARGEST or min(shape, default=0) < 0:
+        """The shape of an array that is made of constants; a `DataError` where that takes more memory than the reader may."""
+        if min(shape, default=0) < 0:
             self.refuse(f"{self.operation.kind} to the shape {tuple(shape)[:8]}")
+        if self.file is not None:
+            self.file.room(8 * math.prod(shape))
         return tuple(shape)
 
 
@@ -352,6 +360,7 @@ def _concat(call: Call, *values: Any) -> Any:
     axis = _axis(call.option("axis", 1), values[0].ndim)
     if computed(*values):
         return graph.concatenate([call.tensor(each) for each in values], axis)
+    call.bounded([sum(each.size for each in values)])
     return np.concatenate(values, axis)
 
 
@@ -385,6 +394,7 @@ def _slice(call: Call, x: Any, starts: Any = None, ends: Any = None, axes: Any =
 def _gather(call: Call, x: Any, indices: Any) -> Any:
     axis = _axis(call.option("axis", 0), x.ndim)
     if not computed(x, indices):
+        call.bounded([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]])
         return np.take(x, indices, axis)
     x = call.tensor(x)
     if computed(indices):
@@ -408,14 +418,17 @@ def _gather_nd(call: Call, x: Any, indices: Any) -> Any:
 def _gather_elements(call: Call, x: Any, indices: Any) -> Any:
     axis = _axis(call.option("axis", 0), x.ndim)
     if not computed(x, indices):
+        call.bounded(indices.shape)
         return np.take_along_axis(x, indices, axis)
     return graph.gather(call.tensor(x), axis, call.tensor(indices))
 
 
 def _tile(call: Call, x: Any, repeats: Any) -> Any:
     times = call.integers(repeats, "repeats")
-    call.bounded([size * each for size, each in zip(x.shape, times, strict=True)] if not computed(x) else times)
-    return graph.tile(x, times) if computed(x) else np.tile(x, times)
+    if computed(x):
+        return graph.tile(x, times)
+    call.bounded([size * each for size, each in zip(x.shape, times, strict=True)])
+    return np.tile(x, times)
 
 
 def _pad(call: Call, x: Any, pads: Any = None, value: Any = None, axes: Any = None) -> Any:
@@ -432,6 +445,7 @@ def _pad(call: Call, x: Any, pads: Any = None, value: Any = None, axes: Any = No
         size = x.shape[axis]
         if not before and not after:
             continue
+        call.bounded([before + size + after])
         places = np.arange(-before, size + after)
         if mode == "edge":
             places = places.clip(0, size - 1)
@@ -503,7 +517,9 @@ def _arg(of_tensors: Callable[..., Any]) -> Row:
 def _matmul(call: Call, x: Any, y: Any) -> Any:
     if not computed(x, y):
         if x.ndim and y.ndim:
-            call.bounded([*x.shape[:-1], y.shape[-1]])
+            shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), *x.shape[-2:-1], *(y.shape[-1:] if y.ndim > 1 else ()))
+            if math.prod(call.bounded(shape)) * x.shape[-1] > STEPS:
+                call.refuse(f"MatMul of constants of the shapes {x.shape} and {y.shape}")
         return np.matmul(x, y)
     return graph.matmul(call.tensor(x), call.tensor(y))
 
@@ -689,13 +705,15 @@ def _average_pool(call: Call, x: Any) -> Any:
         return _first(graph.avg_pool(_last(x), window, strides, [before for before, _ in pairs], counted))
     counts = np.ones((1,) * (len(window) + 2))
     for axis, (size, k, stride, (before, after), more) in enumerate(zip(x.shape[2:], window, strides, pairs, beyond, strict=True)):
-        real = np.zeros(before + size + after + more)
+        real = np.zeros(call.bounded([before + size + after + more]))
         real[: before + size + after] = counted
         real[before : before + size] = 1
-        starts = range(0, len(real) - k + 1, stride)
+        until = np.concatenate([[0], real.cumsum()])
+        inside = until[k::stride] - until[: max(0, len(until) - k) : stride]
         shape = [1] * (len(window) + 2)
-        shape[2 + axis] = len(starts)
-        counts = counts * np.array([real[start : start + k].sum() for start in starts]).reshape(shape)
+        shape[2 + axis] = len(inside)
+        call.bounded([counts.size, len(inside)])
+        counts = counts * inside.reshape(shape)
     widths = [(0, 0), *((before, after + more) for (before, after), more in zip(pairs, beyond, strict=True)), (0, 0)]
     means = _first(graph.avg_pool(graph.pad_with(_last(x), widths, 0.0), window, strides, 0))
     return means * call.tensor(math.prod(window) / counts)
