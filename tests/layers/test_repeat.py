@@ -114,3 +114,10 @@ def test_what_cannot_be_read_says_so() -> None:
 def test_checkpointing_is_a_flag() -> None:
     with pytest.raises(ArgumentError, match="Repeat: checkpointing"):
         Repeat(Tanh(), 2, checkpointing=2)  # type: ignore[arg-type]
+
+
+def test_a_number_of_copies_that_no_memory_holds() -> None:
+    """Refused at once, also where each of two numbers is small."""
+    for inner, times, got in ((Tanh(), 10**9, "1,000,000,000 times 1"), (Repeat(Tanh(), 100), 100, "100 times 101")):
+        with pytest.raises(ArgumentError, match=f"Repeat: times must make at most 10,000 layers, .*, got {got}"):
+            Repeat(inner, times)

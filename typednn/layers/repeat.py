@@ -14,15 +14,19 @@ import copy
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, final
+from typing import Any, Final, Generic, Literal, final
 
 from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.arguments import flag, integer
+from typednn.errors import ArgumentError, explain
 from typednn.layer import G, In, Layer, S, run, run_back
 from typednn.module.fields import Kept
 from typednn.module.gradients import Gradient, without_inner_inputs
+from typednn.module.tree import modules_in
+
+MOST: Final = 10_000  # layers, all in all: a number in a file would otherwise take all memory
 
 X = TypeVar("X", covariant=True)
 Inner = TypeVar("Inner", covariant=True)
@@ -41,6 +45,8 @@ class RepeatGrad(Gradient, Generic[X, Inner]):
 class Repeat(Layer[In, In, RepeatGrad[In, G], S], Generic[In, G, S]):
     """``times`` copies of ``inner``, which keeps the shape; `init` draws each by itself. ``shared()`` makes layers that share.
 
+    An `ArgumentError` for more than `MOST` layers all in all.
+
     ``checkpointing`` computes each copy a second time in backward, to keep only its input. Then a copy's state is in its buffers: what a
     part of no typednn class changes in itself is changed twice. Derivatives by what a copy's parts read are not kept: each copy's gradient
     has that by its own input, and those by its parameters.
@@ -51,7 +57,11 @@ class Repeat(Layer[In, In, RepeatGrad[In, G], S], Generic[In, G, S]):
 
     def __init__(self, inner: Layer[In, In, G], times: int, checkpointing: bool = False) -> None:
         self.checkpointing: bool = flag("Repeat", "checkpointing", checkpointing)
-        self.copies = tuple(copy.deepcopy(inner) for _ in range(integer("Repeat", "times", times)))
+        count, size = integer("Repeat", "times", times), sum(1 for _, node in modules_in("inner", inner) for _ in node.named_modules())
+        if count * size > MOST:
+            rule, got = f"times must make at most {MOST:,} layers, those within others counted", f"{count:,} times {size:,}"
+            raise ArgumentError(explain("Repeat", rule, got), "times")
+        self.copies = tuple(copy.deepcopy(inner) for _ in range(count))
 
     def forward(self, x: Shaped[In, "batch *shape"]) -> Shaped[In, "batch *shape"]:
         y: In = x
