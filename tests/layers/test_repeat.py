@@ -118,6 +118,8 @@ def test_checkpointing_is_a_flag() -> None:
 
 def test_a_number_of_copies_that_no_memory_holds() -> None:
     """Refused at once, also where each of two numbers is small."""
-    for inner, times, got in ((Tanh(), 10**9, "1,000,000,000 times 1"), (Repeat(Tanh(), 100), 100, "100 times 101")):
+    one: Any = Tanh()
+    wrong: list[tuple[Any, int, str]] = [(one, 10**9, "1,000,000,000 times 1"), (Repeat(one, 100), 100, "100 times 101")]
+    for inner, times, got in wrong:
         with pytest.raises(ArgumentError, match=f"Repeat: times must make at most 10,000 layers, .*, got {got}"):
             Repeat(inner, times)
