@@ -76,7 +76,10 @@ def test_it_is_trained_resumed_used_and_exported(typednn: Command, folder: Path)
     stopped = typednn(*train, "--run", "parts", "--time-limit", "0.000001")
     assert stopped.returncode == 0, stopped.stderr
     assert np.abs(_weight(folder / "parts") - _weight(folder / "whole")).max() > 0
-    resumed = typednn("resume", "parts", "-q")
+    refused = typednn("resume", "parts", "-q")
+    assert refused.returncode == 1
+    assert "parts/recipe.json: a run imports no code by itself, got layers of my_layers, not imported; if you trust" in refused.stderr
+    resumed = typednn("resume", "parts", "-q", "--import", "my_layers")
     assert resumed.returncode == 0, resumed.stderr
     assert np.array_equal(_weight(folder / "parts"), _weight(folder / "whole"))
     assert np.abs(_weight(folder / "whole") - 1.5).max() > 1e-3, "it learns"
@@ -84,18 +87,18 @@ def test_it_is_trained_resumed_used_and_exported(typednn: Command, folder: Path)
     report = json.loads((folder / "parts" / "report.json").read_text())
     assert report["accuracy"] > 0.9
 
-    measured = typednn("eval", "parts")
+    measured = typednn("eval", "parts", "--import", "my_layers")
     assert measured.returncode == 0, measured.stderr
     (folder / "rows.csv").write_text("2,0,0,1\n0,2,1,0\n-2,0,-1,-1\n")
-    predicted = typednn("predict", "parts", "rows.csv")
+    predicted = typednn("predict", "parts", "rows.csv", "--import", "my_layers")
     assert predicted.returncode == 0, predicted.stderr
     assert re.findall(r"^rows.csv\[\d\]  (\d)", predicted.stdout, re.MULTILINE) == ["0", "1", "2"]
 
-    exported = typednn("export", "parts", "--to", "npz", "--output", "w.npz")
+    exported = typednn("export", "parts", "--to", "npz", "--output", "w.npz", "--import", "my_layers")
     assert exported.returncode == 0, exported.stderr
     with np.load(folder / "w.npz") as arrays:
         assert np.array_equal(arrays["scale.weight"], _weight(folder / "parts"))
-    refused = typednn("export", "parts", "--to", "onnx")
+    refused = typednn("export", "parts", "--to", "onnx", "--import", "my_layers")
     assert refused.returncode == 1
     assert "Traceback" not in refused.stderr
     assert 'layer "scale": must be made of layers and operations that can be traced, got Scale' in refused.stderr

@@ -129,14 +129,16 @@ def test_the_examples_of_the_help_are_understood() -> None:
 
 
 def test_layers_of_a_user_lie_in_the_current_folder(place: Path) -> None:
-    """The run remembers which module registers them: all that is done with it imports that again."""
+    """The run remembers which module registers them, and is used where the user says so: its folder decides nothing that is executed."""
     told = ["--import", "my_layers"]
     trained = _script("train", "own.toml", *TABLES, *told, "--epochs", "2", "--run", "own", "-q", cwd=place)
     assert trained.returncode == 0, trained.stderr
     for arguments in (
-        ["predict", "own", "rows.csv"],
-        ["eval", "own"],
-        ["resume", "own", "-q"],
+        ["predict", "own", "rows.csv", *told],
+        ["eval", "own", *told],
+        ["resume", "own", "-q", *told],
+        ["export", "own", "--to", "npz", *told],
+        ["summary", "own", *told],
         ["report", "own"],
         ["summary", "own.toml", *told],
         ["check", "own.toml", *told],
@@ -144,14 +146,20 @@ def test_layers_of_a_user_lie_in_the_current_folder(place: Path) -> None:
     ):
         done = _script(*arguments, cwd=place)
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
+    (place / "my_layers.py").write_text("raise SystemExit('it was run')\n", encoding="utf-8")
+    cure = "if you trust that code, add --import my_layers; in Python, import it before"
+    for arguments in (["predict", "own", "rows.csv"], ["resume", "own"]):
+        rule = "own/recipe.json: a run imports no code by itself, got layers of my_layers, not imported"
+        _refused(_script(*arguments, cwd=place), f"{rule}; {cure}")
 
 
 def test_a_run_whose_layers_are_elsewhere(place: Path) -> None:
     done = _script("train", "own.toml", *TABLES, "--import", "my_layers", "--epochs", "1", "--run", "own", "-q", cwd=place)
     assert done.returncode == 0, done.stderr
     cure = "start in the folder that holds it, or name that folder in PYTHONPATH"
-    _refused(_script("predict", "../own", "../rows.csv", cwd=place / "empty"), f"import my_layers: No module named 'my_layers'; {cure}")
-    found = _script("predict", "../own", "../rows.csv", cwd=place / "empty", PYTHONPATH=f"{REPOSITORY}:{place}")
+    use = ("predict", "../own", "../rows.csv", "--import", "my_layers")
+    _refused(_script(*use, cwd=place / "empty"), f"import my_layers: No module named 'my_layers'; {cure}")
+    found = _script(*use, cwd=place / "empty", PYTHONPATH=f"{REPOSITORY}:{place}")
     assert found.returncode == 0, found.stderr
 
 

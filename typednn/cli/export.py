@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from typednn.cli.output import hint, say
+from typednn.config.model_config import import_layers
 from typednn.data import read_vocabulary
 from typednn.data.labels import names_of
 from typednn.data.token_files import packed
@@ -42,6 +43,7 @@ FORMATS: Final[Mapping[str, tuple[str, Callable[[Any, Path], object]]]] = {
 
 def export(options: Namespace) -> int:
     """Write the model of a run, of a file of ``model.save``, or a GPT-2 that `generate` reads; print the path."""
+    import_layers(options.modules)
     source = local_folder("export", options.source)
     of_hub = options.source.startswith(SCHEME)
     name = (Path(options.source.partition("@")[0]) if of_hub else source.resolve()).name

@@ -12,6 +12,7 @@ import numpy as np
 
 from typednn.arrays import IntArray1
 from typednn.cli.output import hint, say
+from typednn.config.model_config import import_layers
 from typednn.data import Vocabulary, read_vocabulary
 from typednn.data.vocabulary import END, token_of, tokens_in
 from typednn.errors import ArgumentError, DataError, explain, printable
@@ -39,6 +40,7 @@ class _Prompt(NamedTuple):
 
 def generate(options: Namespace) -> int:
     """Text behind each prompt, as it is drawn; or with ``--top`` the likeliest next tokens."""
+    import_layers(options.modules)
     writer = _Writer(options)
     given = [writer.prompt(text) for text in options.prompts]
     given += [writer.listed(text) for text in options.prompt_tokens]

@@ -13,6 +13,7 @@ import numpy as np
 
 from typednn.cli.output import say
 from typednn.config import loads
+from typednn.config.model_config import import_layers
 from typednn.config.registry import LAYERS
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
@@ -26,11 +27,12 @@ from typednn.recipes.plan import FILE, read_plan
 
 def summary(options: Namespace) -> int:
     """The model as a table, and the settings of the recipe or the run."""
+    import_layers(options.modules)
     if (Path(options.recipe) / FILE).is_file():
         plan = read_plan(Path(options.recipe))
         recipe, config = plan.recipe, plan.model_config()
     else:
-        recipe = find(options.recipe, options.modules)
+        recipe = find(options.recipe)
         config = recipe.checked()
     say("\n".join([recipe.about, "", table(config.built()), "", settings_of(recipe)]))
     return 0

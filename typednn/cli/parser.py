@@ -170,7 +170,7 @@ settings for --set: optimizer.* as in a config's [optimizer], and
     "resume": Command(
         "training",
         "continue a run that was stopped; the result is the same, bit for bit, as without the stop",
-        (_RUN, *_TRAINING),
+        (_RUN, *_TRAINING, _IMPORT),
         """\
 examples:
   typednn resume runs/lenet5-1                  from its last checkpoint; from the start where there is none
@@ -189,6 +189,7 @@ examples:
                 choices=("best", "latest"),
                 help="the weights to use; by default the latest, or the best if training could stop early",
             ),
+            _IMPORT,
         ),
         """\
 examples:
@@ -207,6 +208,7 @@ examples:
             _argument("--json", action="store_true", help="a JSON object per input, with every probability"),
             _argument("--invert", action="store_true", help="for images that are dark on light"),
             *_LAYOUT,
+            _IMPORT,
         ),
         """\
 examples:
@@ -286,6 +288,7 @@ MNIST's digits are light on dark: for ink on paper add --invert, which inverts P
             _argument("--interactive", action="store_true", help="continue each line of standard input"),
             _argument("--weights", type=_weights, choices=("best", "latest"), help="the weights of a run to use, as for `typednn eval`"),
             _argument("-q", "--quiet", action="store_true", help="the text only"),
+            _IMPORT,
         ),
         """\
 examples:
@@ -340,6 +343,7 @@ examples:
             _argument("--output", metavar="FILE", help="by default the source's name here, with the format's ending"),
             _argument("--weights", choices=("best", "latest"), help="of a run; as in eval"),
             _argument("--channels-first", action="store_true", help="of onnx: images are channels, height, width"),
+            _IMPORT,
         ),
         """\
 examples:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from typednn.cli.output import hint, say
+from typednn.config.model_config import import_layers
 from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
 from typednn.recipes import beside_published, find, parsed_settings
@@ -76,6 +77,7 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
 
 def resume(options: Namespace) -> int:
     """Continue from the last checkpoint."""
+    import_layers(options.modules)
     return _finished(Path(options.run), options, partial(resume_run, options.run))
 
 
@@ -90,13 +92,20 @@ def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) ->
     try:
         result = work(progress=False if options.quiet else "auto", time_limit=options.time_limit)
     except (KeyboardInterrupt, SystemExit) as stop:
-        hint(f"go on with: typednn resume {folder}" if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
+        then = f"go on with: typednn resume {folder}{_imports(options)}"
+        hint(then if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
         return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
     _report(result, options, time.perf_counter() - start)
     return 0
 
 
+def _imports(options: Namespace) -> str:
+    """What a command needs that uses a run of the user's own layers."""
+    return "".join(f" --import {module}" for module in options.modules)
+
+
 def _report(result: Trained, options: Namespace, seconds: float) -> None:
+    imports = _imports(options)
     if not options.quiet:
         published = beside_published(result.plan.recipe.name, result.train, result.test)
         test = "validation text" if result.plan.recipe.task == "language" else "test set"
@@ -108,14 +117,13 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
         hint(f"the run had ended after {result.history.steps:,} steps: nothing was trained; for more, start a new one with more --epochs")
     if result.folder is not None and not options.quiet:
         if result.history.stopped and result.steps:
-            hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")
+            hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}{imports}")
         if result.plan.recipe.task == "language":
-            hint(
-                f"everything is in {result.folder}; next: typednn generate {result.folder} --prompt TEXT, or typednn report {result.folder}"
-            )
+            use = f"typednn generate {result.folder} --prompt TEXT{imports}"
+            hint(f"everything is in {result.folder}; next: {use}, or typednn report {result.folder}")
             return
         file = "text.txt" if isinstance(result.model, FirstChain) else "image.png" if len(result.plan.shape) == 3 else "rows.csv"
-        hint(f"everything is in {result.folder}; next: typednn predict {result.folder} {file}, or typednn report {result.folder}")
+        hint(f"everything is in {result.folder}; next: typednn predict {result.folder} {file}{imports}, or typednn report {result.folder}")
     if result.folder is not None and options.report:
         from typednn.cli.report import write_page  # imports all that draws, which most trainings don't need
 

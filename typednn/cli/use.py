@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from typednn.cli.output import hint, say
+from typednn.config.model_config import import_layers
 from typednn.recipes.samples import LAYOUT
 from typednn.recipes.using import evaluate_run
 from typednn.recipes.using import predict as predict_files
@@ -13,6 +14,7 @@ from typednn.recipes.using import predict as predict_files
 
 def evaluate(options: Namespace) -> int:
     """What the report says: precision, recall, F1 and the confusion matrix, or the errors of a regression."""
+    import_layers(options.modules)
     tested, samples = evaluate_run(options.run, options.data, options.weights, **_layout(options))
     hint(f"data: {samples.where}; {len(samples.test_x):,} to test")
     if samples.told:
@@ -23,6 +25,7 @@ def evaluate(options: Namespace) -> int:
 
 def predict(options: Namespace) -> int:
     """A line per input."""
+    import_layers(options.modules)
     remarks: set[str] = set()
     for answer in predict_files(options.run, options.files, invert=options.invert, **_layout(options)):
         if answer.remark and answer.remark not in remarks:

@@ -106,7 +106,7 @@ def load(path: str | os.PathLike[str], imports: Sequence[str] = ()) -> ModelConf
     A file ``*.toml`` is TOML, a file ``*.json`` JSON with the same keys. The format of any other is recognised by its first line: one of
     these, or the paper's own format.
     """
-    _import(imports)
+    import_layers(imports)
     return _checked(read(path))
 
 
@@ -120,11 +120,12 @@ def loads(text: str, name: str = "<config>", imports: Sequence[str] = (), model:
     except UnicodeEncodeError as error:
         source = Source(name, text.encode(errors="replace").decode())
         raise source.error(source.place_of(error.start), f"character {text[error.start]!a} is not Unicode text") from None
-    _import(imports)
+    import_layers(imports)
     return _checked(decoded(name, data), model)
 
 
-def _import(modules: Sequence[str]) -> None:
+def import_layers(modules: Sequence[str]) -> None:
+    """Import modules that register layers; a `ConfigError` names one that cannot be."""
     for module in modules:
         try:
             importlib.import_module(module)

@@ -6,8 +6,9 @@ of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "
 """
 
 import json
+import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
@@ -21,7 +22,7 @@ from typednn.config.model_config import ModelConfig
 from typednn.data import ImageFiles, image_size
 from typednn.data.labels import normalised
 from typednn.data.text import TOKENS
-from typednn.errors import ArgumentError, ConfigError, DataError, explain
+from typednn.errors import ArgumentError, ConfigError, DataError, explain, listed
 from typednn.files import opened, parsed
 from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, layout_of, load_data, load_tables
@@ -219,6 +220,7 @@ def read_plan(folder: Path) -> Plan:
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
         before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
+        _refuse_unknown(where, [str(name) for name in saved["recipe"]["imports"]])
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
             recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))
@@ -237,6 +239,15 @@ def read_plan(folder: Path) -> Plan:
         if isinstance(error, ConfigError):
             raise
         raise _not_ours(where, f"no {error}" if isinstance(error, KeyError) else str(error)[:100]) from None
+
+
+def _refuse_unknown(where: str, imports: Sequence[str]) -> None:
+    """A `ConfigError` where a run names modules that nobody has imported: who made the run chose them, and their code would run."""
+    unknown = [name for name in imports if name not in sys.modules]
+    if unknown:
+        options = " ".join(f"--import {name}" for name in unknown)
+        rule, cure = "a run imports no code by itself", f"if you trust that code, add {options}; in Python, import it before"
+        raise ConfigError(explain(where, rule, f"layers of {listed(unknown)}, not imported", cure), where)
 
 
 def _scaling(saved: Any) -> Scaling:

@@ -309,9 +309,12 @@ CHANGEABLE: tuple[str, ...] = tuple(
 
 
 def from_json(saved: Mapping[str, Any], config: str) -> Recipe:
-    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; KeyError, TypeError or ValueError where the values are no recipe."""
+    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; KeyError, TypeError or ValueError where the values are no recipe.
+
+    Nothing is imported: what is saved names modules, whose code would run.
+    """
     imports = tuple(map(str, saved["imports"]))
-    described = loads(config, "config.toml", imports=imports)
+    described = loads(config, "config.toml")
     name, about = str(saved["name"]), str(saved["about"])
     recipe = Recipe(name, described.built, dict(saved["optimizer"]), about=about, imports=imports, described=described)
     return recipe.changed({name: saved[name] for name in CHANGEABLE})
