@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from effort import OWN, PROFILE, SAME_EACH_TIME, SHARE, with_examples
+from effort import OWN, PROFILE, SAME_EACH_TIME, SHARE, commit, has_turn, with_examples
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -41,6 +41,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if SHARE < 1 and hasattr(function, OWN) and id(function) not in _counted:
         _counted.add(id(function))
         setattr(function, OWN, with_examples(function, lambda count: max(1, round(SHARE * count))))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In CI slow tests take turns; `make test` elsewhere and `make torture` run all of them."""
+    left = [] if PROFILE != "ci" else [item for item in items if not has_turn(item.nodeid, commit())]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        waiting = set(left)
+        items[:] = [item for item in items if item not in waiting]
 
 
 def pytest_collection_finish() -> None:

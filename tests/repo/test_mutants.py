@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import commit
 
 from tests.mutants import MUTANTS, Mutant
 from tests.repo.coverage_doc import collect, read_rows
@@ -61,8 +62,7 @@ def drawn() -> list[Mutant]:
     others = [mutant for mutant in ROW_MUTANTS if (mutant.file, mutant.before, mutant.after) not in known]
     if "TYPEDNN_LONG" in os.environ:
         return [*MUTANTS, *others]
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout
-    choice = random.Random(commit)
+    choice = random.Random(commit())
     return [*choice.sample(MUTANTS, DRAWN), *choice.sample(others, DRAWN)]
 
 

@@ -1,7 +1,11 @@
 """How hard tests search: Hypothesis's profiles, and the smaller number of examples where each of them is expensive."""
 
 import os
+import subprocess
+import zlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
@@ -20,6 +24,23 @@ LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
 
 # The share of its examples that each property has, whatever its own settings say: "ci" draws others in each run.
 SHARE = 0.4 if PROFILE == "ci" else 1.0
+
+
+# The tests that take turns in "ci": those of 5 seconds or more, by name, without parameters.
+SLOW = frozenset(Path(__file__).parent.parent.joinpath("slow.txt").read_text(encoding="utf-8").split())
+TURNS = 3
+
+
+@cache
+def commit() -> str:
+    """What is checked out: whatever differs between runs of CI is drawn by this, so that all processes of a run draw the same."""
+    command = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def has_turn(test: str, at: str) -> bool:
+    """Whether a test runs in CI at the commit ``at``: a slow one, with its parameters, at a third of them."""
+    return test.partition("[")[0] not in SLOW or zlib.crc32(f"{at} {test}".encode()) % TURNS == 0
 
 
 def with_examples(function: Any, count: Callable[[int], int]) -> settings:
