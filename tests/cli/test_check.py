@@ -455,6 +455,17 @@ def test_what_stops_mypy_is_no_pass(check: Check, put: Put) -> None:
     assert "not-a-name" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["numpy.py", "typednn/__init__.py", "jaxtyping.pyi"])
+def test_what_hides_a_package_is_no_pass(check: Check, put: Put, name: str) -> None:
+    """mypy would read that file, and know no size. So does Python where the current folder is first on its path, which it is not here."""
+    put(name)
+    put("lenet.py", f"\n{WRONG}")
+    package = re.split(r"\W", name)[0]
+    done = check("lenet.py", PYTHONSAFEPATH="1")
+    said = f"no size can be checked: {name} hides the package {package}; rename it  [hidden]"
+    assert (done.returncode, done.stdout) == (1, f"lenet.py:2: error: {said}\n1 finding in 1 file\n")
+
+
 def test_a_warning_of_the_compiler_is_no_finding(check: Check, put: Put) -> None:
     put("fine.py", 'pattern = "\\d"\n')
     done = check("fine.py")

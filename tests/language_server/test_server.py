@@ -241,6 +241,22 @@ async def test_an_exception_does_not_end_it(client: LanguageClient, root: Path) 
     other.close()
 
 
+async def test_odd_documents_keep_the_others_checked(client: LanguageClient, root: Path) -> None:
+    """What mypy cannot read to its end, and what would hide a package if it were on the disk."""
+    odd = {
+        "a\0b.py": ("x = 1\n", "config", "cannot be checked: ValueError: embedded null byte"),
+        "deep.py": (f"x = {'(' * 5000}{')' * 5000}\n", "syntax", "too many nested parentheses"),
+        "numpy.py": ("x = 1\n", "hidden", "hides the package numpy: nothing here is checked; rename it"),
+    }
+    good = Document(client, root / "good.py", WRONG)
+    documents = {name: Document(client, root / name, text) for name, (text, _, _) in odd.items()}
+    assert [one.message for one in await good.told()] == [SAID]
+    for name, document in documents.items():
+        assert [(one.code, one.message) for one in client.diagnostics[document.uri]] == [odd[name][1:]]
+        document.close()
+    good.close()
+
+
 async def test_time_of_an_edit(client: LanguageClient, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a file of 500 lines; printed, as it says more about the machine."""
     block = RIGHT.removeprefix(HEAD) + "\ndef f(n: int) -> int:\n    return n + model.forward\n".replace("model.forward", "1")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from typednn.config.values import written
 from typednn.errors import ArgumentError, TypednnError, explain
+from typednn.static_checks.hidden import hidden_by, hiding, import_line
 from typednn.static_checks.running import KeptMypy, Mypy, OnceMypy, source_folders
 from typednn.static_checks.settings import user_settings
 from typednn.static_checks.targets import module_name
@@ -38,7 +39,7 @@ _OPTIONS: dict[str, object] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One complaint; ``line`` and ``column`` count from 1. ``code`` is ``shape``, ``syntax`` or ``config``."""
+    """One complaint; ``line`` and ``column`` count from 1. ``code`` is ``shape``, ``syntax``, ``config`` or ``hidden``."""
 
     path: str
     line: int
@@ -74,6 +75,14 @@ def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
     if isinstance(mypy, KeptMypy):
         options["mypy_path"] = [*settings.mypy_path, *(each for each in source_folders(files) if each != os.getcwd())]
     texts = {file: _content(file, mypy) for file in files}
+    hidden = hidden_by(files, settings.mypy_path)
+    if hidden:
+        message = f"no size can be checked: {', '.join(f'{place} hides the package {name}' for name, place in hidden.items())}; rename it"
+        return [Finding(file, import_line(text), 1, message, "hidden") for file, text in texts.items()]
+    aside = hiding(files)  # in an editor, not on the disk
+    told = [Finding(file, 1, 1, f"hides the package {name}: nothing here is checked; rename it", "hidden") for file, name in aside.items()]
+    texts = {file: text for file, text in texts.items() if file not in aside}
+    files = [*texts]
     faulty = [finding for file, text in texts.items() if (finding := _syntax_error(file, text)) is not None]
     unread = [finding.path for finding in faulty]
     if isinstance(mypy, KeptMypy):
@@ -81,8 +90,8 @@ def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
         unread = []
     names = sorted(set(map(module_name, unread)))
     batches = enumerate(_batches(files, unread))
-    found = {*faulty, *(finding for place, batch in batches for finding in _of_batch(mypy, place, batch, names, options))}
-    order = {os.path.abspath(file): place for place, file in enumerate(files)}
+    found = {*told, *faulty, *(finding for place, batch in batches for finding in _of_batch(mypy, place, batch, names, options))}
+    order = {os.path.abspath(file): place for place, file in enumerate([*files, *aside])}
     return sorted(found, key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
 
 

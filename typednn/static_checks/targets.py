@@ -90,6 +90,13 @@ def _from_here(path: str) -> str:
     return os.path.relpath(path) if Path(path).is_relative_to(os.getcwd()) else path
 
 
+def base_folder(file: str) -> str:
+    """Where mypy begins to count the file's module name: the folder above its packages."""
+    path = Path(os.path.abspath(file))
+    depth = module_name(file).count(".") + (path.stem == "__init__" and module_name(file) != "__init__")
+    return str(path.parents[depth])
+
+
 def module_name(file: str) -> str:
     """Under which mypy knows the file: the folders above it count as long as they hold an ``__init__``."""
     path = Path(os.path.abspath(file))
