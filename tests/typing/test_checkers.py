@@ -11,7 +11,7 @@ import pytest
 from checkers import ROOT, mypy, pyright
 
 FOLDER = Path(__file__).parent
-FILES = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("test_") and path.stem != "random_bodies")
+FILES = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("test_") and path.stem not in ("conftest", "random_bodies"))
 
 
 @pytest.fixture(scope="module")
