@@ -4,7 +4,7 @@ import hashlib
 import http.server
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,11 @@ from typednn.models import GPT2, load_gpt2, save_gpt2
 
 pytest.importorskip("huggingface_hub")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+# What a server that means harm, or a line that fails, makes of an answer: by the end of the path, the headers and the content.
+Spoiled = Callable[[str, dict[str, str], bytes], tuple[int, dict[str, str], bytes]]
+spoiled: list[Spoiled] = []
 
 
 @pytest.fixture
@@ -49,12 +54,15 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
             elif self.path.startswith(f"/ann/small/resolve/{COMMIT}/"):
                 content = (tmp_path / "repository" / self.path.rpartition("/")[2]).read_bytes()
                 headers = {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": COMMIT}
-            self.send_response(200 if content else 404)
+            code = 200 if content else 404
+            for spoil in spoiled:
+                code, headers, content = spoil(self.path, headers, content)
+            self.send_response(code)
             for name, value in headers.items():
                 self.send_header(name, value)
             if not content:
                 self.send_header("X-Error-Code", "RepoNotFound")
-            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Length", headers.get("Length", str(len(content))))
             self.end_headers()
             if self.command == "GET":
                 self.wfile.write(content)
@@ -66,6 +74,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     yield asked
+    spoiled.clear()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -94,3 +103,58 @@ def test_no_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     with pytest.raises(DataError, match="hf://ann/small: must be a repository of the hub that can be reached, got "):
         load_gpt2("hf://ann/small")
+
+
+def flipped(path: str, headers: dict[str, str], content: bytes) -> tuple[int, dict[str, str], bytes]:
+    return 200, headers, content[:-1] + bytes([content[-1] ^ 1]) if path.endswith(".safetensors") else content
+
+
+def truncated(path: str, headers: dict[str, str], content: bytes) -> tuple[int, dict[str, str], bytes]:
+    whole = path.endswith(".safetensors")
+    return 200, headers | ({"Length": str(len(content))} if whole else {}), content[: len(content) // 2] if whole else content
+
+
+def to_a_file(path: str, headers: dict[str, str], content: bytes) -> tuple[int, dict[str, str], bytes]:
+    return (302, {"Location": "file:///etc/passwd"}, b"") if "/resolve/" in path else (200, headers, content)
+
+
+def out_of_the_cache(path: str, headers: dict[str, str], content: bytes) -> tuple[int, dict[str, str], bytes]:
+    return 200, headers | ({"ETag": '"../../../../outside"'} if "ETag" in headers else {}), content
+
+
+def listed_elsewhere(path: str, headers: dict[str, str], content: bytes) -> tuple[int, dict[str, str], bytes]:
+    return 200, headers, content.replace(b"0" * 40, b"../outside") if "/tree/" in path else content
+
+
+def other_json(path: str, headers: dict[str, str], content: bytes) -> tuple[int, dict[str, str], bytes]:
+    return 200, headers, b'["a", 1]' if "/api/" in path else content
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (flipped, r"model\.safetensors must have the checksum [0-9a-f]{12}… that the hub states, got [0-9a-f]{12}…; it was removed"),
+        (truncated, "must be a repository of the hub that can be reached, got "),
+        (to_a_file, "must be a repository of the hub that can be reached, got a redirect to 'file:///etc/passwd'"),
+        (out_of_the_cache, "got a name of a file's content that is none, '../../../../outside'"),
+        (listed_elsewhere, "got a name of a file's content that is none, '../outside'"),
+        (other_json, "must be a repository of the hub that can be reached, got "),
+    ],
+)
+def test_a_server_that_means_harm(served: list[str], tmp_path: Path, spoil: Spoiled, said: str) -> None:
+    """One error, nothing outside of the cache; and the server that is right again is asked again."""
+    spoiled.append(spoil)
+    with pytest.raises(DataError, match=f"^hf://ann/small: .*{said}"):
+        load_gpt2("hf://ann/small")
+    assert not list(tmp_path.rglob("*outside*"))
+    spoiled.clear()
+    load_gpt2("hf://ann/small")
+
+
+def test_a_cache_that_was_damaged(served: list[str], tmp_path: Path) -> None:
+    load_gpt2("hf://ann/small")
+    (stored,) = (tmp_path / "cache").rglob("*.safetensors")
+    stored.write_bytes(stored.read_bytes()[:-1] + b"?")
+    with pytest.raises(DataError, match="it was removed from the cache: try again"):
+        load_gpt2("hf://ann/small")
+    load_gpt2("hf://ann/small")
