@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn.data import image_size, read_image, read_image_folder, read_inputs
+from typednn.data import image_size, open_image_folder, read_image, read_image_folder, read_inputs
 from typednn.errors import ArgumentError, DataError, MissingExtra
 
 Image: Any = pytest.importorskip("PIL.Image")
@@ -189,6 +189,26 @@ def test_folders_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "three" / "a.png").write_text("text")
     with pytest.raises(DataError, match=r"three.a\.png: must be a PNG, JPEG"):
         read_image_folder(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["two/link.png", "three", "up"])
+def test_links_out_of_a_folder_are_refused(tmp_path: Path, place: str) -> None:
+    """Of a file, of a class, and of a part of a data set; links within the folder are read."""
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    save(outside / "secret.png", np.zeros((3, 4), np.uint8))
+    folder_of(root / "train")
+    folder_of(root / "test")
+    (root / "train" / "two" / "again.png").symlink_to("a.png")
+    assert len(read_image_folder(root / "train").labels) == 4
+    assert len(np.asarray(open_image_folder(root).test_images)) == 3
+    link = root / "val" if place == "up" else root / "train" / place
+    link.symlink_to(outside / "secret.png" if place.endswith("png") else outside)
+    said = rf"{link.name}: must lie within .*, got a link to .*outside.*; copy what it leads to"
+    with pytest.raises(DataError, match=said):
+        open_image_folder(root)
+    if place != "up":
+        with pytest.raises(DataError, match=said):
+            read_image_folder(root / "train")
 
 
 PIXELS = np.arange(24.0).reshape(2, 3, 4)

@@ -1,5 +1,6 @@
 """A folder per class, a file per sample: what images and texts are read from."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -16,11 +17,12 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def class_folders(where: str, what: str) -> dict[str, list[Path]]:
     """The files of each class below the folder ``where``, in the order of their names; names that begin with a dot are skipped.
 
-    Names are compared in Unicode's form NFC; two folders of one name are a `DataError`. ``what`` names the files in errors, such as
-    "images".
+    Names are compared in Unicode's form NFC; two folders of one name are a `DataError`. So is a link that leads out of ``where``: otherwise
+    who packed the folder decides what else is read. ``what`` names the files in errors, such as "images".
     """
     folders: dict[str, list[Path]] = {}
     for place in inside(Path(where)):
+        _refuse_outside(where, place)
         if place.is_dir():
             folders.setdefault(normalised(place.name), []).append(place)
     twice = next((places for places in folders.values() if len(places) > 1), None)
@@ -33,7 +35,14 @@ def class_folders(where: str, what: str) -> dict[str, list[Path]]:
     for name, files in classes.items():
         if not files:
             raise DataError(explain(where, f"each class must have {what}", f"none in {name!r}"))
+        for file in files:
+            _refuse_outside(where, file)
     return classes
+
+
+def _refuse_outside(where: str, path: Path) -> None:
+    if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(where)):
+        raise DataError(explain(str(path), f"must lie within {where}", f"a link to {os.path.realpath(path)}", "copy what it leads to"))
 
 
 def part_folders(folder: Path) -> dict[str, Path]:
@@ -42,6 +51,8 @@ def part_folders(folder: Path) -> dict[str, Path]:
     Empty where there is no ``train``, or nothing beside it: then a folder ``train`` may be a class, of railways.
     """
     found = {part: folder / name for part, names in PARTS.items() for name in names if (folder / name).is_dir()}
+    for place in found.values():
+        _refuse_outside(str(folder), place)
     return found if "train" in found and len(found) > 1 else {}
 
 
