@@ -80,7 +80,7 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     sizes = {"model.n_positions": 8, "model.n_embd": 8, "model.n_layer": 1, "model.n_head": 2, "max_steps": 60, "evaluate_every": 20}
     more = [word for name, value in {**sizes, "fuse": "false"}.items() for word in ("--set", f"{name}={value}")]
     train = ("train", "gpt2", "--preset", "shakespeare-char", "--data", "text.txt", "--run", "here", *more)
-    done = typednn(*train)
+    done = typednn(*train, "--report")
     assert done.returncode == 0, done.stderr
     assert "2,064 tokens of 18 kinds to train on, 230 to test" in done.stderr
     small: GPT2 = GPT2(18, 8, 8, 1, 2)
@@ -92,6 +92,8 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     assert re.search(r"On the validation text:\n\ntokens      224\nloss        \d\.\d{4}\nperplexity  \d", done.stdout)
     assert re.search(r"^train perplexity \d\S+, test perplexity \d\S+, \d+ s$", done.stdout, re.MULTILINE)
     assert "next: typednn generate here --prompt TEXT" in done.stderr
+    assert done.stdout.endswith("here/report.html\n")
+    assert (tmp_path / "here" / "report.html").is_file()
     assert json.loads((tmp_path / "here" / "checkpoints" / "best.json").read_text())["metric"] == "loss"
     text = typednn("generate", "here", "--prompt", "12:", "--max-tokens", "20", "-q")
     assert (text.returncode, len(text.stdout)) == (0, 24)

@@ -23,6 +23,7 @@ from typednn.recipes.texts import cleaned, load_text
 from typednn.recipes.using import language_model
 from typednn.reports.html import write_report
 from typednn.runs.recorded import read_metrics
+from typednn.runs.run import RunWarning
 from typednn.tasks import Language
 from typednn.tasks.language import speaker_of
 from typednn.training import Callback
@@ -95,6 +96,13 @@ def test_the_report(text: str, tmp_path: Path) -> None:
     saved = json.loads((tmp_path / "run" / "report.json").read_text())
     assert (saved["task"], saved["loss"]) == ("language", report.loss)
     again, samples = evaluate_run(tmp_path / "run")
+    kept = tmp_path / "run" / "report.json"
+    kept.rename(tmp_path / "report.json")
+    kept.mkdir()  # so that it cannot be written, as where a run may only be read
+    with pytest.warns(RunWarning, match=r"run: the report is not kept: .*report\.json: must be writable, got "):
+        assert str(evaluate_run(tmp_path / "run")[0]) == str(again)
+    kept.rmdir()
+    (tmp_path / "report.json").rename(kept)
     assert (str(again), len(samples.test_x)) == (str(report), len(tokens))
     (tmp_path / "other.txt").write_text(TEXT[:500])
     other: Any = evaluate_run(tmp_path / "run", str(tmp_path / "other.txt"))[0]

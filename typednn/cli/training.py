@@ -118,12 +118,10 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
     if result.folder is not None and not options.quiet:
         if result.history.stopped and result.steps:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}{imports}")
-        if result.plan.recipe.task == "language":
-            use = f"typednn generate {result.folder} --prompt TEXT{imports}"
-            hint(f"everything is in {result.folder}; next: {use}, or typednn report {result.folder}")
-            return
         file = "text.txt" if isinstance(result.model, FirstChain) else "image.png" if len(result.plan.shape) == 3 else "rows.csv"
-        hint(f"everything is in {result.folder}; next: typednn predict {result.folder} {file}{imports}, or typednn report {result.folder}")
+        writes = result.plan.recipe.task == "language"
+        use = f"generate {result.folder} --prompt TEXT" if writes else f"predict {result.folder} {file}"
+        hint(f"everything is in {result.folder}; next: typednn {use}{imports}, or typednn report {result.folder}")
     if result.folder is not None and options.report:
         from typednn.cli.report import write_page  # imports all that draws, which most trainings don't need
 

@@ -70,7 +70,10 @@ def evaluate_run(
     scores, report = reported(plan, running, shaped.test_x, shaped.test_y)
     if data is None:
         _, learned = reported(plan, running, *learned_part(plan, shaped))
-        write_results(Path(run), plan, model, samples, scores, report, learned)
+        try:
+            write_results(Path(run), plan, model, samples, scores, report, learned)
+        except DataError as error:  # a folder that may only be read, or a full disk
+            Run.open(run, lock=False).warn(f"the report is not kept: {error}")
     return report, samples
 
 
