@@ -82,6 +82,12 @@ def test_data_that_changed(typednn: Command, files: Path, tmp_path: Path) -> Non
     mine = shutil.copytree(files, tmp_path / "mine")
     done = typednn("train", "mine/model.toml", "mine/train.csv", "mine/test.csv", "--epochs", "1", "--run", "run", "-q")
     assert done.returncode == 0, done.stderr
+    test = (mine / "test.csv").read_text(encoding="utf-8")
+    labels = [f"{(int(line[0]) + 1) % 3}{line[1:]}" for line in test.splitlines()]
+    (mine / "test.csv").write_text("\n".join(labels) + "\n", encoding="utf-8")
+    for command in ("eval", "resume"):
+        _refused(typednn(command, "run"), "must be what the run began with, got other test data")
+    (mine / "test.csv").write_text(test, encoding="utf-8")
     (mine / "train.csv").write_text((mine / "test.csv").read_text(encoding="utf-8"), encoding="utf-8")
     _refused(typednn("resume", "run"), "must be what the run began with, got other training data")
     (mine / "train.csv").unlink()

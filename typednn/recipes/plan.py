@@ -30,7 +30,9 @@ from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
 from typednn.tasks import Regression
 
-FORMAT = 6  # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6 ``drop_last``
+# 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6 ``drop_last``, 7 a checksum
+# of the test data.
+FORMAT = 7
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
@@ -51,6 +53,7 @@ class Plan:
     names: tuple[str, ...]
     columns: tuple[str, ...] = ()
     targets: Scaling = field(default_factory=Scaling)
+    test_checksum: int | None = None  # where a run of an earlier format has none
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
@@ -67,15 +70,11 @@ class Plan:
     def samples(self) -> Samples:
         """The data; `DataError` where they differ from those that the run began with."""
         samples = samples_of(self.recipe, self.data)
-        if checksum_of(samples) != self.checksum:
-            raise DataError(
-                explain(
-                    f"data {samples.name!r}",
-                    "must be what the run began with",
-                    "other training data",
-                    "bring the old files back, or start a new run",
-                )
-            )
+        expected = {"training": (self.checksum, checksum_of), "test": (self.test_checksum, test_checksum_of)}
+        other = next((part for part, (told, found) in expected.items() if told is not None and found(samples) != told), None)
+        if other is not None:
+            rule, cure = "must be what the run began with", "bring the old files back, or start a new run"
+            raise DataError(explain(f"data {samples.name!r}", rule, f"other {other} data", cure))
         return samples
 
     def to_text(self) -> str:
@@ -103,7 +102,7 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:
         settled = replace(settled, vocabulary=str(Path(recipe.vocabulary).resolve()))
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
-        checksum = beside.submit(checksum_of, samples)
+        checksum, test_checksum = beside.submit(checksum_of, samples), beside.submit(test_checksum_of, samples)
         scaling = targets = Scaling()
         if recipe.standardise and samples.vocabulary is None and samples.x.dtype != TOKENS:
             rows_read = isinstance(samples.x, np.ndarray) and samples.x.ndim == 2 and len(recipe.sample) == 1
@@ -120,6 +119,7 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         samples.names,
         samples.columns,
         targets,
+        test_checksum.result(),
     )
 
 
@@ -234,6 +234,7 @@ def read_plan(folder: Path) -> Plan:
             tuple(normalised(str(name)) for name in saved["names"]),
             tuple(normalised(str(name)) for name in (saved["columns"] if version >= 5 else ())),
             _scaling(saved["targets"]) if version >= 5 else Scaling(),
+            int(saved["test_checksum"]) if version >= 7 else None,
         )
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ConfigError):
@@ -262,15 +263,24 @@ def checksum_of(samples: Samples) -> int:
 
     Of images in files, that of the files' contents.
     """
+    return _checksum(samples.x, samples.y, samples.vocabulary is not None)
+
+
+def test_checksum_of(samples: Samples) -> int:
+    """As `checksum_of`, of the test data."""
+    return _checksum(samples.test_x, samples.test_y, samples.vocabulary is not None)
+
+
+def _checksum(x: Any, y: Any, a_text: bool) -> int:
     checksum = 0
-    if isinstance(samples.x, ImageFiles):
-        for path in samples.x.paths:
+    if isinstance(x, ImageFiles):
+        for path in x.paths:
             with opened("checksum", path) as file:
                 while content := file.stream.read(1 << 20):
                     checksum = zlib.crc32(content, checksum)
-        return zlib.crc32(np.ascontiguousarray(samples.y, np.int64).data, checksum)
-    parts: list[tuple[Any, Any]] = [(samples.x, np.float32), (samples.y, np.float32 if is_floating(samples.y.dtype) else np.int64)]
-    for array, dtype in parts if samples.vocabulary is None else [(samples.x, samples.x.dtype)]:
+        return zlib.crc32(np.ascontiguousarray(y, np.int64).data, checksum)
+    parts: list[tuple[Any, Any]] = [(x, np.float32), (y, np.float32 if is_floating(y.dtype) else np.int64)]
+    for array, dtype in [(x, x.dtype)] if a_text else parts:
         piece = 1000 if array.ndim > 1 else 1 << 20
         for start in range(0, len(array), piece):
             checksum = zlib.crc32(np.ascontiguousarray(array[start : start + piece], dtype).data, checksum)
