@@ -12,9 +12,8 @@ TESTS = Path(__file__).resolve().parent.parent
 @pytest.mark.parametrize("name", sorted(SLOW))
 def test_what_takes_turns_is_a_test(name: str) -> None:
     file, *_, function = name.split("::")
-    assert re.search(rf"^ *(async )?def {function}\(", (TESTS.parent / file).read_text(encoding="utf-8"), re.MULTILINE), (
-        "renamed or removed"
-    )
+    text = (TESTS.parent / file).read_text(encoding="utf-8")
+    assert re.search(rf"^ *(async )?def {function}\(", text, re.MULTILINE), "renamed or removed"
 
 
 def test_each_has_a_turn() -> None:
