@@ -24,7 +24,7 @@ from tests.row_mutants import ROW_MUTANTS
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = ("typednn", "tests", "stubs", "examples", "docs", "benchmarks")
 DRAWN = 12
-FILES = ("pyproject.toml", "README.md", "Makefile", "constraints.txt", "CHANGELOG.md", "CONTRIBUTING.md")
+FILES = ("pyproject.toml", "README.md", "Makefile", "constraints.txt", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, final
 
 from typednn.arguments import integer
-from typednn.errors import ArgumentError, StateError, explain, optional
+from typednn.errors import ArgumentError, StateError, explain, optional, printable
 from typednn.files import sync_folder, writing
 
 _PREFIX = "events.out.tfevents."
@@ -54,8 +54,7 @@ class EventWriter(AbstractContextManager["EventWriter"]):
         except (TypeError, ValueError, OverflowError):
             raise ArgumentError(explain("EventWriter.scalar", "value must be a number", repr(value)), "value") from None
         event = self._modules[0].Event(wall_time=time.time(), step=step)
-        # A tag read from elsewhere may hold half a surrogate pair, which no message can.
-        event.summary.value.add(tag=tag.encode("utf-8", errors="replace").decode("utf-8"), simple_value=number)
+        event.summary.value.add(tag=printable(tag), simple_value=number)  # it may come from elsewhere, and is shown
         self._append(event)
 
     def flush(self) -> None:
