@@ -83,6 +83,22 @@ def test_bad_inputs(
     _refused(at_once("predict", trained[0], name), *parts)
 
 
+def test_a_run_is_checked(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """And each file that is not what was written is told, as text and as JSON."""
+    run = shutil.copytree(trained[0], tmp_path / "run")
+    done = at_once("check", "run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"run: all of \d+ files are what was written\n", done.stdout)
+    (run / "model.txt").write_text("another model\n")
+    (run / "environment.json").unlink()
+    done = at_once("check", "run")
+    assert done.returncode == 1
+    assert re.search(r"^run/model\.txt: has 14 bytes, had \d+$", done.stdout, re.MULTILINE)
+    assert re.search(r"^run/environment\.json: is missing\nrun|^run: 2 problems in \d+ files$", done.stdout, re.MULTILINE)
+    found = [json.loads(line) for line in at_once("check", "run", "--json").stdout.splitlines()]
+    assert sorted((one["path"], one["code"]) for one in found) == [("run/environment.json", "damage"), ("run/model.txt", "damage")]
+
+
 def test_not_a_run(at_once: Command, tmp_path: Path) -> None:
     for command in (["eval", "nowhere"], ["predict", "nowhere", "x.png"], ["resume", "nowhere"]):
         _refused(at_once(*command), "nowhere: must be a run folder, with recipe.json", "`typednn train` makes one")

@@ -95,6 +95,7 @@ def test_the_folder(tmp_path: Path) -> None:
         "checkpoints",
         "lock",
         "starts.jsonl",
+        "checksums.json",
     }
     assert (run / "config.toml").read_text() == "seed = 0\n"
     assert (run / "model.txt").read_text() == f"{_model()}\n"

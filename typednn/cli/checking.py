@@ -7,18 +7,23 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from typednn.cli.output import hint, say
 from typednn.config import load
 from typednn.errors import ArgumentError, ConfigError, TypednnError, explain
+from typednn.runs.checksums import is_run, problems
 from typednn.static_checks import Finding, KeptMypy, coverage, findings, is_installed, known_facts, python_files, written_as
 
 _PAUSE = 0.3  # seconds between two looks at the files
 
 
 def check(options: Namespace) -> int:
-    """Check files. A config: its model, or a `ConfigError` with line, column and caret. Python: what the mypy plugin finds."""
+    """Check files. A config: its model, or a `ConfigError` with line, column and caret. Python: what the mypy plugin finds.
+
+    Of a run's folder: whether its files are what was written.
+    """
     if options.coverage and (options.watch or options.format in ("github", "sarif")):
         other = "--watch" if options.watch else f"--format {options.format}"
         raise ArgumentError(explain("--coverage", "writes text or JSON, once", other))
@@ -35,7 +40,9 @@ def lsp(options: Namespace) -> int:
 
 
 def _checked(options: Namespace, mypy: KeptMypy | None = None) -> int:
-    targets = {target: python_files(target) for target in options.targets}
+    runs = [target for target in options.targets if is_run(target)]
+    damages = [finding for run in runs for finding in _damages(run, options)]
+    targets = {target: python_files(target) for target in options.targets if target not in runs}
     refused = [_refusal(target, options) for target, files in targets.items() if files is None]
     files = list(dict.fromkeys(os.path.normpath(file) for files in targets.values() for file in files or ()))
     mistakes: list[Finding] = []
@@ -44,7 +51,7 @@ def _checked(options: Namespace, mypy: KeptMypy | None = None) -> int:
         mistakes, facts = known_facts(files)
     elif files:
         mistakes = findings(files, mypy)
-    shown = mistakes if options.format == "text" else [*(finding for finding in refused if finding is not None), *mistakes]
+    shown = mistakes if options.format == "text" else [*damages, *(finding for finding in refused if finding is not None), *mistakes]
     for line in written_as(options.format, shown):
         say(line)
     if options.coverage:
@@ -52,7 +59,21 @@ def _checked(options: Namespace, mypy: KeptMypy | None = None) -> int:
             say(line)
     elif files and options.format == "text":
         say(_verdict(mistakes, len(files)))
-    return 1 if mistakes or refused.count(None) < len(refused) else 0
+    return 1 if mistakes or damages or refused.count(None) < len(refused) else 0
+
+
+def _damages(run: str, options: Namespace) -> list[Finding]:
+    """The files of a run that are not what was written; in a text they are told here."""
+    count, found = problems(Path(run))
+    if options.format == "text":
+        for line in found:
+            say(os.path.join(run, line))
+        say(
+            f"{run}: {_counted(len(found), 'problem')} in {_counted(count, 'file')}"
+            if found
+            else f"{run}: all of {count} files are what was written"
+        )
+    return [Finding(os.path.join(run, line.partition(":")[0]), 1, 1, line.partition(": ")[2], "damage") for line in found]
 
 
 def _refusal(path: str, options: Namespace) -> Finding | None:

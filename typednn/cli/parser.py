@@ -371,7 +371,10 @@ examples:
         "check the sizes in configs and Python files: nothing is allocated, nothing is run",
         (
             _argument(
-                "targets", metavar="TARGET", nargs="+", help="a config, a Python file, a folder, or a module such as mypackage.models"
+                "targets",
+                metavar="TARGET",
+                nargs="+",
+                help="a config, a Python file, a folder, a module such as mypackage.models, or a run's folder",
             ),
             _argument(
                 "--format",
@@ -390,6 +393,7 @@ examples:
   typednn check model.toml --import my_layers
   typednn check model.py                        size mistakes in Python, found by the mypy plugin; nothing is run
   typednn check src/ mypackage.models           folders and modules
+  typednn check runs/lenet5-1                   whether each file of a run is what was written
   typednn check model.py --json                 an object per finding: path, line, column, message, code
   typednn check src/ --watch                    again whenever a file changes
   typednn check src/ --coverage                 how much is known of each function, and where knowledge was lost

@@ -32,6 +32,7 @@ from typednn.recipes.samples import Samples, found_by
 from typednn.recipes.weights import weights_at
 from typednn.runs import Run
 from typednn.runs.checkpoint import checkpoints
+from typednn.runs.checksums import OF_A_REPORT, renew_checksums
 from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
 from typednn.stack import Stack
@@ -291,6 +292,7 @@ def write_results(folder: Path, plan: Plan, model: Any, samples: Samples, scores
         plan.task.shown(inputs, samples.test_y, scores),
         next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None),
     )
+    renew_checksums(folder, OF_A_REPORT)
 
 
 def which(recipe: Recipe) -> Literal["best", "latest"]:

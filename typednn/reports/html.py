@@ -20,6 +20,7 @@ from typednn.files import as_object, write_whole
 from typednn.html import escaped
 from typednn.reports.canvas import CELL, DARK, HALF, INK, ON_STRONG, PAPER, STRONG, opacity
 from typednn.reports.plots import page_pictures, write_plots
+from typednn.runs.checksums import OF_A_PAGE, renew_checksums
 from typednn.runs.recorded import (
     AnyScores,
     Counts,
@@ -175,6 +176,7 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     }
     path = folder / "report.html"
     write_whole(path, _page(folder, metrics, scores, pictures, remarks).encode("utf-8", errors="replace"))
+    renew_checksums(folder, OF_A_PAGE)
     return path
 
 

@@ -24,6 +24,7 @@ from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, matplotlib
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, learning_rate_curve, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
 from typednn.reports.residuals import residual_picture
+from typednn.runs.checksums import OF_PICTURES, renew_checksums
 from typednn.runs.history import LearningRates
 from typednn.runs.recorded import AnyScores, Metrics, Scores, read_metrics, read_scores
 from typednn.runs.run_files import attempted, existing_run
@@ -63,6 +64,7 @@ def write_plots(
                 raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))
             write_whole(folder / "plots" / name, drawn)
             written.append(folder / "plots" / name)
+    renew_checksums(folder, OF_PICTURES)
     if damages:
         raise DataError(damages[0])
     return written

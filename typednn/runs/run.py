@@ -4,6 +4,7 @@
     RUN/environment.json versions, machine, threads, engine                       RUN/lock        pid of the process that writes
     RUN/metrics.jsonl    a line per step and per evaluation                       RUN/events/     TensorBoard
     RUN/checkpoints/     `typednn.runs.checkpoint`; best.json names the best       RUN/starts.jsonl  a line per process that trained
+    RUN/checksums.json   of all of these
 
 The config is written last, so a folder with a config is a complete run. One process writes: `Run.create` and `Run.open` take the lock, by
 ``flock``, which ends with the process (POSIX). A checkpoint contains the digests of its run's configs, and is refused with others.
@@ -31,6 +32,7 @@ from typednn.layer import Parts
 from typednn.module.module import Module
 from typednn.module.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
+from typednn.runs.checksums import AT_A_CHECKPOINT, OWN, write_checksums
 from typednn.runs.environment import environment, start
 from typednn.runs.history import Best
 from typednn.runs.recorded import read_metrics
@@ -40,21 +42,6 @@ from typednn.tracebacks import caller_level
 
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
-# What a run's folder holds: see docs/runs.md.
-_OWN = frozenset(
-    (
-        "checkpoints",
-        "environment.json",
-        "events",
-        "lock",
-        "metrics.jsonl",
-        "model.txt",
-        "pictures.safetensors",
-        "plots",
-        "report.html",
-        "starts.jsonl",
-    )
-) | {"report.json", "vocabulary", *CONFIGS}
 _LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
@@ -183,7 +170,7 @@ class Run(AbstractContextManager["Run"]):
         if self.config_path is None:
             return
         with storing(self.folder):
-            others = sorted(path.name for path in self.folder.iterdir() if path.name not in _OWN and not path.name.startswith(".new-"))
+            others = sorted(path.name for path in self.folder.iterdir() if path.name not in OWN and not path.name.startswith(".new-"))
         if others:
             rule, got = "overwrite=True removes a run and nothing else", f"a run, and {', '.join(others[:5])}"
             raise StateError(explain(str(self.folder), rule, got, "move that away, or choose another folder"))
@@ -333,7 +320,7 @@ class Run(AbstractContextManager["Run"]):
         return folder
 
     def settle(self, best: Best | None, *, keep: int = 3) -> None:
-        """After a checkpoint: write the best to `best.json`, and remove old ones. Resuming repeats this where it failed."""
+        """After a checkpoint: write the best to `best.json`, and the checksums; remove old ones. Resuming repeats this where it failed."""
         path = self.checkpoint_folder / "best.json"
         with storing(path, "the checkpoints are whole: resuming writes it"):
             if best is None or not self.folder_of(best.step).is_dir():
@@ -343,6 +330,8 @@ class Run(AbstractContextManager["Run"]):
                 if not path.is_file() or path.read_bytes() != content:
                     replace_file(path, content)
         rotate(self.checkpoint_folder, keep, None if best is None else best.step)
+        with storing(self.folder, "the checkpoints are whole: resuming writes the checksums"):
+            write_checksums(self.folder, AT_A_CHECKPOINT)
 
     def _configs(self) -> dict[str, str]:
         """SHA-256 of the configs that the run has, by name."""

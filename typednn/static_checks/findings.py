@@ -39,7 +39,7 @@ _OPTIONS: dict[str, object] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One complaint; ``line`` and ``column`` count from 1. ``code`` is ``shape``, ``syntax``, ``config`` or ``hidden``."""
+    """One complaint; ``line`` and ``column`` count from 1. ``code`` is ``shape``, ``syntax``, ``config``, ``hidden`` or ``damage``."""
 
     path: str
     line: int

@@ -15,6 +15,7 @@ from typednn.version import __version__
 _RULES = {
     "shape": "Sizes of arrays and layers that do not fit together.",
     "syntax": "Python that cannot be parsed.",
+    "damage": "A file of a run that is not what was written.",
     "hidden": "A file with the name of a package that sizes are known by, such as numpy.py: nothing can be checked.",
     "config": "A mistake in a model's config.",
 }

@@ -1,0 +1,125 @@
+"""checksums.json: the size and the SHA-256 of every file of a run but its checkpoints, which have their own.
+
+It is written behind each checkpoint, and behind each report, with new checksums of what was written there and of no other file: damage is
+not covered up. Of a file that grows, what was there then is covered. ``typednn check RUN`` compares. A checksum tells damage, and a file
+that was exchanged by mistake; it is no signature.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from typednn.errors import DataError, TypednnError
+from typednn.files import as_object, replace_file, writing
+from typednn.runs.checkpoint import checkpoints, read_checkpoint
+from typednn.runs.run_files import read_json
+
+FILE: Final = "checksums.json"
+# What a run's folder holds: see docs/runs.md.
+OWN: Final = frozenset(
+    {
+        *("checkpoints", "config.toml", "environment.json", "events", "lock", "metrics.jsonl", "model.txt", "pictures.safetensors"),
+        *("plots", "recipe.json", "report.html", "report.json", "starts.jsonl", "vocabulary", FILE),
+    }
+)
+_GROWING: Final = ("metrics.jsonl", "starts.jsonl", "events/")
+AT_A_CHECKPOINT: Final = (*_GROWING, "checkpoints/best.json")
+OF_A_REPORT: Final = ("report.json", "pictures.safetensors")
+OF_PICTURES: Final = ("plots/",)
+OF_A_PAGE: Final = ("report.html",)
+
+
+def is_run(folder: str | Path) -> bool:
+    """Whether a folder is that of a run which has been trained."""
+    place = Path(folder)
+    return (place / "checkpoints").is_dir() and any((place / name).is_file() for name in ("config.toml", "recipe.json"))
+
+
+def write_checksums(folder: Path, written: tuple[str, ...]) -> None:
+    """Write the checksums of the files whose names begin with one of ``written``, and of those that have none yet; others keep theirs.
+
+    An `OSError` where one cannot be read, or they cannot be written.
+    """
+    try:
+        before = as_object((read_json(folder, FILE) or {}).get("files")) or {}
+    except DataError:  # no JSON any more
+        before = {}
+    table: dict[str, Any] = {name: told for name, told in before.items() if not name.startswith(written)}
+    for name in _covered(folder):
+        if name not in table:
+            size = (folder / name).stat().st_size
+            table[name] = {"bytes": size, "sha256": _digest(folder / name, size)}
+    replace_file(folder / FILE, (json.dumps({"files": table, "sha256": _of_table(table)}, indent=1) + "\n").encode())
+
+
+def renew_checksums(folder: Path, written: tuple[str, ...]) -> None:
+    """As `write_checksums`, where there are any; a `DataError` for the `OSError`."""
+    if (folder / FILE).is_file():
+        with writing(folder / FILE):
+            write_checksums(folder, written)
+
+
+def problems(folder: Path) -> tuple[int, list[str]]:
+    """How many files the run has that have a checksum, and a line for each that is missing, differs, or has none."""
+    files, found = [*_covered(folder)], list[str]()
+    try:
+        saved = read_json(folder, FILE)
+    except DataError as error:
+        return len(files), [str(error)]
+    told = as_object((saved or {}).get("files")) or {}
+    if saved is None:
+        found.append(f"{FILE}: missing: the run was written by an earlier typednn, or has no checkpoint yet")
+    elif saved.get("sha256") != _of_table(told):
+        found.append(f"{FILE}: does not have the checksum that it states")
+    else:
+        found += [said for name, expected in told.items() if (said := _compared(folder, name, expected))]
+        found += [f"{name}: has no checksum: it was not there when they were written" for name in files if name not in told]
+    places = checkpoints(folder / "checkpoints")
+    for place in places:
+        try:
+            read_checkpoint(place)
+        except TypednnError as error:
+            found.append(str(error).removeprefix(f"{folder}{os.sep}"))
+    return len(files) + 3 * len(places), found
+
+
+def _covered(folder: Path) -> Iterator[str]:
+    """The files of a run by their paths in it: what is typednn's, without checkpoints, temporary files and links."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        top, _, below = name.partition("/")
+        own = top in OWN and name not in ("lock", FILE) and not path.name.startswith(".new-")
+        if own and path.is_file() and not path.is_symlink() and (top != "checkpoints" or below == "best.json"):
+            yield name
+
+
+def _compared(folder: Path, name: str, expected: Any) -> str:
+    """What is wrong with a file; nothing where it is what was written."""
+    table = as_object(expected) or {}
+    size, digest = table.get("bytes"), table.get("sha256")
+    path = folder / name
+    if type(size) is not int or not isinstance(digest, str) or ".." in Path(name).parts or Path(name).is_absolute():
+        return f"{name[:80]!r}: is no entry of {FILE}"
+    if not path.is_file() or path.is_symlink():
+        return f"{name}: is missing"
+    now = path.stat().st_size
+    if now < size or (now > size and not name.startswith(_GROWING)):
+        return f"{name}: has {now:,} bytes, had {size:,}"
+    return "" if _digest(path, size) == digest else f"{name}: differs from what was written"
+
+
+def _digest(path: Path, size: int) -> str:
+    """The SHA-256 of the first ``size`` bytes."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while size > 0 and (piece := file.read(min(1 << 20, size))):
+            digest.update(piece)
+            size -= len(piece)
+    return digest.hexdigest()
+
+
+def _of_table(table: Any) -> str:
+    return hashlib.sha256(json.dumps(table, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
