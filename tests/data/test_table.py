@@ -139,6 +139,15 @@ def test_columns_alone(tmp_path: Path) -> None:
         read_columns(path, ["price"])
 
 
+def test_many_columns_take_as_long_as_they_are(tmp_path: Path) -> None:
+    """Sixty thousand, as of genes: in time that grows as they do, where each is looked for."""
+    count = 60_000
+    names, numbers = ",".join(f"g{number}" for number in range(count)), ",".join(map(str, range(count)))
+    path = write(tmp_path / "genes.csv", f"{names}\n{numbers}\n{numbers}\n")
+    table = read_table(path, target="g0")  # minutes, where each column is compared with each
+    assert (table.x.shape, table.columns[-1]) == ((2, count - 1), f"g{count - 1}")
+
+
 # --- Parquet and Arrow ----------------------------------------------------------------------------------------------
 
 

@@ -372,12 +372,16 @@ def _places(where: str, fields: Sequence[str], wanted: _Wanted, targets: int) ->
         raise DataError(explain(where, "must have columns", "none"))
     chosen = [fields[0] if wanted.target is None else wanted.target][:targets]
     inputs = [name for name in fields if name not in chosen] if wanted.columns is None else list(wanted.columns)
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(fields):
+        places.setdefault(name, []).append(place)
     for name in (*chosen, *inputs):
-        places = [str(place) for place, other in enumerate(fields, 1) if other == name]
-        if len(places) != 1:
-            got = f"more than one: columns {listed(places)}" if places else listed(list(map(repr, fields)))
+        found = places.get(name, [])
+        if len(found) != 1:
+            several = listed([str(place + 1) for place in found])
+            got = f"more than one: columns {several}" if found else listed(list(map(repr, fields)))
             raise DataError(explain(where, f"must have one column {name!r}", got[:400]))
-    return [list(fields).index(name) for name in (*chosen, *inputs)]
+    return [places[name][0] for name in (*chosen, *inputs)]
 
 
 def _checked_names(name: str, value: Sequence[str] | None) -> tuple[str, ...] | None:
