@@ -405,7 +405,7 @@ MUTANTS = [
     mutant(
         "if the folder holds a file that is no part of a run, nothing is removed",
         "typednn/runs/run.py",
-        "if path.name not in _OWN and not path.name.startswith",
+        "if path.name not in OWN and not path.name.startswith",
         "if False and not path.name.startswith",
         "tests/runs/test_run.py::test_overwriting_removes_nothing_that_is_no_run",
     ),

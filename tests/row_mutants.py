@@ -886,8 +886,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "G-C1", "cli/training.py",
-        "next: typednn generate {result.folder} --prompt TEXT",
-        "next: typednn predict {result.folder} TEXT",
+        'f"generate {result.folder} --prompt TEXT" if writes',
+        'f"predict {result.folder} TEXT" if writes',
         "cli/test_train.py::test_a_language_model",
     ),
     fault(
