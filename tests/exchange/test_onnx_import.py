@@ -725,6 +725,59 @@ def test_inputs_of_much(sizes: tuple[int, ...], tmp_path: Path) -> None:
         import_onnx(path, limit=50_000_000)
 
 
+def test_weights_in_one_file_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many they are: ten arrays of 0.2 MB lie in it, within a limit of 0.5 MB."""
+    monkeypatch.setattr(onnx_export, "INLINE", 0)
+    path = export_onnx(lenet5(rng=RNG(0)), tmp_path / "m.onnx")
+    size = (tmp_path / "m.onnx.data").stat().st_size
+    assert len(import_onnx(path, limit=2 * size)) > 1
+    with pytest.raises(DataError, match=rf"m\.onnx\.data: may take at most {size - 1:,} bytes of memory, got {size:,}"):
+        import_onnx(path, limit=size - 1)
+
+
+def test_a_model_that_runs_has_no_limit(tmp_path: Path) -> None:
+    """That of its reader is the reader's: a large batch is the user's own."""
+    nodes = chain(("a", "Abs", "x"), ("y", "Tile", ["a", "s"]))
+    model: Any = import_onnx(write(tmp_path / "m.onnx", nodes, (4,), s=sized(1, 100)), limit=100_000).eval()
+    assert model.forward(np.ones((1000, 4), np.float32)).shape == (1000, 400)
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "nodes", "weights", "said"),
+    [
+        (
+            "onnx_operators.FEW",
+            3,
+            [("c", "Tile", ["o", "s"]), ("y", "Add", ["x", "c"])],
+            {"o": numbers(1, 1, 1, 1), "s": sized(1, 1, 1, 1)},
+            "Tile whose repeats has 4 numbers",
+        ),
+        (
+            "onnx_operators.STEPS",
+            100,
+            [("o", "ConstantOfShape", "s"), ("c", "MatMul", ["o", "o"]), *SUMMED],
+            {"s": sized(5, 5)},
+            r"MatMul of constants of the shapes \(5, 5\) and \(5, 5\)",
+        ),
+        (
+            "onnx_import.READINGS",
+            0,
+            [("c", "Neg", ["o"]), *SUMMED],
+            {"o": numbers(5)},
+            "more computation of constants than the memory that the reader may take is worth",
+        ),
+    ],
+)
+def test_work_on_constants(
+    name: str, most: int, nodes: list[tuple[Any, ...]], weights: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "m.onnx", chain(*nodes), (4,), **weights)
+    import_onnx(path)
+    monkeypatch.setattr(f"typednn.exchange.{name}", most)
+    with pytest.raises(ArgumentError, match=said):
+        import_onnx(path)
+
+
 def test_many_operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that the output does not need are left out, and of the others there is a largest number."""
     monkeypatch.setattr(onnx_import, "NODES", 20)

@@ -78,7 +78,8 @@ class Formula:
     opset: int
     fixed: int
     dtype: Any
-    file: File
+    place: str
+    file: File | None = None  # whose reader may take so much memory; a model that runs may take what there is
     nodes: list[Operation] = field(default_factory=list[Operation])
     result: str = ""
     kinds: dict[str, str] = field(default_factory=dict[str, str])  # of the arrays that become fields of the layer, the kind of field
@@ -132,6 +133,7 @@ class Formula:
             shapes={name: shape for name, shape in self.shapes.items() if name in names},
             known={},
             own={},
+            file=None,
         )
 
     def run(self, inputs: Sequence[AnyTensor], weights: Mapping[str, Any], dtype: Any) -> Any:
@@ -146,7 +148,7 @@ class Formula:
     def missing(self, name: str, reader: Operation) -> NoReturn:
         """The error for an output that an operator has, and that is not computed here."""
         node = next((each for each in self.nodes if name in each.outputs), reader)
-        refuse(self.file.where, node, f"{node.kind} whose output {name!r} is read")
+        refuse(self.place, node, f"{node.kind} whose output {name!r} is read")
 
     def compute(self, node: Operation, known: dict[str, Any], batch: int, dtype: Any) -> None:
         """Put the results of an operation beside what is ``known``, and what it needs that is computed of sizes."""
@@ -166,17 +168,18 @@ class Formula:
                 inputs = [(known[name] if name in known else self.constants[name]) if name else None for name in now.inputs]
             try:
                 found = evaluate(Call(now, self.opset, dtype, batch, self.fixed, self.own, self.file), inputs)
-                if batch == BATCH:
-                    self.measure(found)
+                self.measure(found)
             except DataError:  # there is no memory for it
                 raise
             except (TypednnError, ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError) as error:
                 got = str(error).partition("\n")[0][:200]
-                refuse(self.file.where, now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
+                refuse(self.place, now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
             known |= zip(now.outputs, found, strict=False)
 
     def measure(self, found: Iterable[Any]) -> None:
         """A `DataError` where a result is larger than what the reader may take, when the file is compared with the model."""
+        if self.file is None:
+            return
         for each in found:
             samples = 2 * (self.fixed or 2) if any(size % BATCH == 0 for size in each.shape) else BATCH
             self.file.room(math.prod(each.shape) * samples // BATCH * each.dtype.itemsize)

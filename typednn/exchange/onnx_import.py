@@ -34,19 +34,7 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DataError, StackError, TypednnError, explain, optional
 from typednn.exchange.onnx_export import EXTRA, TOLERANCE, difference, opened_onnx
 from typednn.exchange.onnx_formula import BATCH, Formula, Source, formula_of, refuse
-from typednn.exchange.onnx_operators import (
-    FEW,
-    FLOATS,
-    HARMLESS,
-    OPERATORS,
-    Call,
-    Operation,
-    blocks,
-    cell_of,
-    constant_of,
-    evaluate,
-    padding,
-)
+from typednn.exchange.onnx_operators import FLOATS, HARMLESS, OPERATORS, Call, Operation, blocks, cell_of, constant_of, evaluate, padding
 from typednn.files import File, opened, path_of
 from typednn.layer import Input, MultiInput, Sequential
 from typednn.module.module import DTYPES, Module
@@ -64,7 +52,6 @@ _CHANNELS_FIRST: Final = frozenset(
 )  # fmt: skip
 
 NODES: Final = 10_000  # operators: each takes a millisecond or two, and the largest models that are exported have half of that
-
 READINGS: Final = 4  # times the memory that the reader may take: more is not read to compute constants
 
 _MOVEMENT: Final = frozenset({"Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})  # behind a formula, parts of it
@@ -149,9 +136,10 @@ def _read(onnx: Any, place: Path, limit: int | None) -> tuple[Any, File]:
         if problem:
             raise DataError(explain(str(place), "must be an ONNX file", problem))
         _prune(place, whole.graph)
-        for tensor in onnx.external_data_helper._get_all_tensors(whole):
-            if onnx.external_data_helper.uses_external_data(tensor):
-                _check_location(place, file, next((entry.value for entry in tensor.external_data if entry.key == "location"), ""))
+        helper = onnx.external_data_helper
+        elsewhere = [each.external_data for each in helper._get_all_tensors(whole) if helper.uses_external_data(each)]
+        for location in {next((entry.value for entry in entries if entry.key == "location"), "") for entries in elsewhere}:
+            _check_location(place, location, limit)
         try:
             onnx.external_data_helper.load_external_data_for_model(whole, str(place.parent))
             onnx.checker.check_model(whole)
@@ -177,16 +165,16 @@ def _prune(place: Path, graph: Any) -> None:
         graph.node.extend(nodes)
 
 
-def _check_location(place: Path, file: File, location: str) -> None:
-    """Raise unless a file of weights is a plain file of the folder."""
+def _check_location(place: Path, location: str, limit: int | None) -> None:
+    """Raise unless a file of weights is a plain file of the folder, which may take as much memory as the file itself."""
     parts = PurePosixPath(location.replace("\\", "/")).parts
     inside = bool(parts) and ".." not in parts and not Path(location).is_absolute() and not {":", "\0"} & {*location}
     target = place.parent / location
     if not inside or not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(place.parent)):
         rule = "weights in another file lie in the folder of the file, or below it"
         raise DataError(explain(str(place), rule, repr(location[:80]), "put both into one folder"))
-    with opened("import_onnx", target) as other:
-        file.take(other.size)
+    with opened("import_onnx", target, limit) as file:
+        file.take(file.size)
 
 
 @final
@@ -435,7 +423,18 @@ class _Reader:
 
     def formula(self, sources: Sequence[Source]) -> Formula:
         """One that has no operations yet."""
-        return Formula(tuple(sources), self.constants, self.learnt, self.late, self.shapes, self.opset, self.fixed, self.dtype, self.file)
+        return Formula(
+            tuple(sources),
+            self.constants,
+            self.learnt,
+            self.late,
+            self.shapes,
+            self.opset,
+            self.fixed,
+            self.dtype,
+            str(self.place),
+            self.file,
+        )
 
     def folded(self, node: Operation) -> bool:
         """Compute a node of constants, such as the sizes for a Reshape; whether that gave arrays."""
@@ -496,11 +495,7 @@ class _Reader:
 
     def integers(self, name: str | None) -> list[int]:
         """A constant as a list of sizes, axes or places."""
-        array = self.constant(name).reshape(-1)
-        if array.size > FEW:
-            self.refuse(f"{self.node.kind} with {array.size:,} numbers in {name!r}")
-        found: list[int] = array.astype(np.int64).tolist()
-        return found
+        return Call(self.node, self.opset, self.dtype).integers(self.constant(name), repr(name))
 
     def sizes(self, name: str) -> list[int]:
         """A shape that may be computed of the batch's size, which is `BATCH` there."""
