@@ -15,7 +15,7 @@ from typednn.layers import Linear
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import Adam
 from typednn.random import PCG32
-from typednn.runs import Run
+from typednn.runs import Run, checksums
 from typednn.runs.checksums import OF_A_REPORT, is_run, problems, renew_checksums
 from typednn.training import Evaluation, fit
 
@@ -76,6 +76,27 @@ def test_what_grows_may_grow_and_nothing_else(run: Path) -> None:
     said = problems(run)[1]
     assert [line.partition(":")[0] for line in said] == ["environment.json", "plots/new.png"]
     assert said[1].endswith(": has no checksum: it was not there when they were written")
+
+
+def test_each_checkpoint_reads_what_came_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the metrics: all checkpoints of a long run together read them once. A run that was cut back begins anew."""
+    read: list[int] = []
+    real = checksums._digest
+
+    def digest(folder: Path, name: str, size: int, begun: Any = None) -> str:
+        if name == "metrics.jsonl" and begun is not None:
+            read.append(size - begun.get(name, (0, None))[0])
+        return real(folder, name, size, begun)
+
+    monkeypatch.setattr(checksums, "_digest", digest)
+    with Run.create(tmp_path / "run", "seed = 0\n") as made:
+        train(made, 6)
+        size = made.metrics_bytes
+        assert len(read) > 3
+        assert sum(read) <= size
+        assert problems(made.folder)[1] == []
+        train(made, 8)
+        assert problems(made.folder)[1] == []
 
 
 def test_what_is_written_later_covers_up_no_damage(run: Path) -> None:

@@ -26,7 +26,7 @@ LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
 SHARE = 0.4 if PROFILE == "ci" else 1.0
 
 
-# The tests that take turns in "ci": those of 5 seconds or more, by name, without parameters.
+# The tests that take turns in "ci": those of 5 seconds or more, all their parameters together, by name.
 SLOW = frozenset(Path(__file__).parent.parent.joinpath("slow.txt").read_text(encoding="utf-8").split())
 TURNS = 3
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from signal import Signals
 from typing import IO, Any, Final, NoReturn, TypeAlias, final
@@ -57,7 +58,8 @@ class Columns:
 @contextmanager
 def columns_stored(caller: str, file: File) -> Generator[Columns]:
     """The columns of an open file. `MissingExtra` without pyarrow; a `DataError` for what is no such file, then or while rows are read."""
-    optional("pyarrow", caller, "needs pyarrow to read Parquet and Arrow", "pip install 'typednn[arrow]'")
+    if find_spec("pyarrow") is None:  # this process does not import it
+        optional("pyarrow", caller, "needs pyarrow to read Parquet and Arrow", "pip install 'typednn[arrow]'")
     # Its own allocator takes whole regions of addresses, which count against the limit.
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-P", str(_CHILD)]  # -P: names beside the script are not those of Python's library

@@ -143,7 +143,7 @@ def _is_uncut(field: str, delimiter: str) -> bool:
 def _is_named(where: str, records: Sequence[Sequence[str]]) -> bool:
     """Whether the first record holds names: words alone, or words above numbers and, beside them, nothing or whole numbers."""
     first = records[0] if records else ()
-    words = {place: None for place, field in enumerate(first) if _is_word(field)}
+    words = {place for place, field in enumerate(first) if _is_word(field)}
     if not words or len(words) == len(first):
         return bool(words)
     others = [field.strip() for place, field in enumerate(first) if place not in words]

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from typednn.errors import DataError, TypednnError
 from typednn.files import as_object, replace_file, writing
@@ -18,11 +18,14 @@ from typednn.runs.checkpoint import checkpoints, read_checkpoint
 from typednn.runs.run_files import read_json
 
 FILE: Final = "checksums.json"
+CONFIGS: Final = ("config.toml", "recipe.json")
+# Of files that grow, how many bytes were read, and their SHA-256 so far: a checkpoint reads what came since the one before.
+Begun: TypeAlias = dict[str, tuple[int, Any]]
 # What a run's folder holds: see docs/runs.md.
 OWN: Final = frozenset(
     {
-        *("checkpoints", "config.toml", "environment.json", "events", "lock", "metrics.jsonl", "model.txt", "pictures.safetensors"),
-        *("plots", "recipe.json", "report.html", "report.json", "starts.jsonl", "vocabulary", FILE),
+        *("checkpoints", "environment.json", "events", "lock", "metrics.jsonl", "model.txt", "pictures.safetensors", "plots"),
+        *("report.html", "report.json", "starts.jsonl", "vocabulary", FILE, *CONFIGS),
     }
 )
 _GROWING: Final = ("metrics.jsonl", "starts.jsonl", "events/")
@@ -35,13 +38,13 @@ OF_A_PAGE: Final = ("report.html",)
 def is_run(folder: str | Path) -> bool:
     """Whether a folder is that of a run which has been trained."""
     place = Path(folder)
-    return (place / "checkpoints").is_dir() and any((place / name).is_file() for name in ("config.toml", "recipe.json"))
+    return (place / "checkpoints").is_dir() and any((place / name).is_file() for name in CONFIGS)
 
 
-def write_checksums(folder: Path, written: tuple[str, ...]) -> None:
+def write_checksums(folder: Path, written: tuple[str, ...], begun: Begun | None = None) -> None:
     """Write the checksums of the files whose names begin with one of ``written``, and of those that have none yet; others keep theirs.
 
-    An `OSError` where one cannot be read, or they cannot be written.
+    An `OSError` where one cannot be read, or they cannot be written. ``begun`` is kept between calls by the one who makes files grow.
     """
     try:
         before = as_object((read_json(folder, FILE) or {}).get("files")) or {}
@@ -51,7 +54,8 @@ def write_checksums(folder: Path, written: tuple[str, ...]) -> None:
     for name in _covered(folder):
         if name not in table:
             size = (folder / name).stat().st_size
-            table[name] = {"bytes": size, "sha256": _digest(folder / name, size)}
+            kept = begun if name.startswith(_GROWING) else None
+            table[name] = {"bytes": size, "sha256": _digest(folder, name, size, kept)}
     replace_file(folder / FILE, (json.dumps({"files": table, "sha256": _of_table(table)}, indent=1) + "\n").encode())
 
 
@@ -108,17 +112,23 @@ def _compared(folder: Path, name: str, expected: Any) -> str:
     now = path.stat().st_size
     if now < size or (now > size and not name.startswith(_GROWING)):
         return f"{name}: has {now:,} bytes, had {size:,}"
-    return "" if _digest(path, size) == digest else f"{name}: differs from what was written"
+    return "" if _digest(folder, name, size) == digest else f"{name}: differs from what was written"
 
 
-def _digest(path: Path, size: int) -> str:
-    """The SHA-256 of the first ``size`` bytes."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while size > 0 and (piece := file.read(min(1 << 20, size))):
+def _digest(folder: Path, name: str, size: int, begun: Begun | None = None) -> str:
+    """The SHA-256 of the first ``size`` bytes of a file."""
+    done, digest = (begun or {}).get(name, (0, None))
+    if digest is None or done > size:
+        done, digest = 0, hashlib.sha256()
+    with (folder / name).open("rb") as file:
+        file.seek(done)
+        while done < size and (piece := file.read(min(1 << 20, size - done))):
             digest.update(piece)
-            size -= len(piece)
-    return digest.hexdigest()
+            done += len(piece)
+    if begun is not None:
+        begun[name] = done, digest
+    found: str = digest.hexdigest()
+    return found
 
 
 def _of_table(table: Any) -> str:

@@ -32,7 +32,7 @@ from typednn.layer import Parts
 from typednn.module.module import Module
 from typednn.module.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
-from typednn.runs.checksums import AT_A_CHECKPOINT, OWN, write_checksums
+from typednn.runs.checksums import AT_A_CHECKPOINT, CONFIGS, OWN, Begun, write_checksums
 from typednn.runs.environment import environment, start
 from typednn.runs.history import Best
 from typednn.runs.recorded import read_metrics
@@ -41,7 +41,6 @@ from typednn.runs.state import Json, TrainingState, generator_states, restore_ge
 from typednn.tracebacks import caller_level
 
 Which: TypeAlias = Literal["latest", "best"]
-CONFIGS = ("config.toml", "recipe.json")
 _LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
@@ -68,6 +67,7 @@ class Run(AbstractContextManager["Run"]):
         self._locks: list[int] = []  # descriptors of the lock file and the folder
         self._by_file: bool = False  # whether the folder itself could not be locked
         self._metrics: int | None = None
+        self._begun: Begun = {}
 
     @classmethod
     def create(
@@ -258,6 +258,7 @@ class Run(AbstractContextManager["Run"]):
     def start_metrics(self, size: int) -> None:
         """Open metrics.jsonl for appending, cut back to ``size`` bytes: the part up to the checkpoint that training continues from."""
         self.require_lock()
+        self._begun.clear()  # files are cut back now
         path = self.path("metrics.jsonl")
         with storing(path):
             if self._metrics is None:
@@ -331,7 +332,7 @@ class Run(AbstractContextManager["Run"]):
                     replace_file(path, content)
         rotate(self.checkpoint_folder, keep, None if best is None else best.step)
         with storing(self.folder, "the checkpoints are whole: resuming writes the checksums"):
-            write_checksums(self.folder, AT_A_CHECKPOINT)
+            write_checksums(self.folder, AT_A_CHECKPOINT, self._begun)
 
     def _configs(self) -> dict[str, str]:
         """SHA-256 of the configs that the run has, by name."""

@@ -92,9 +92,8 @@ def _from_here(path: str) -> str:
 
 def base_folder(file: str) -> str:
     """Where mypy begins to count the file's module name: the folder above its packages."""
-    path = Path(os.path.abspath(file))
-    depth = module_name(file).count(".") + (path.stem == "__init__" and module_name(file) != "__init__")
-    return str(path.parents[depth])
+    path, name = Path(os.path.abspath(file)), module_name(file)
+    return str(path.parents[name.count(".") + (path.stem == "__init__" != name)])
 
 
 def module_name(file: str) -> str:
