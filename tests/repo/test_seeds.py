@@ -24,10 +24,14 @@ def test_most_fail(number):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for name in ("conftest.py", "support/effort.py"):
-        shutil.copy(REPOSITORY / "tests" / name, tmp_path)
-    (tmp_path / "test_property.py").write_text(PROPERTY, encoding="utf-8")
-    return tmp_path
+    """A folder with the suite's own conftest.py beside what it reads, and one property."""
+    tests = tmp_path / "tests"
+    for name in ("conftest.py", "slow.txt", "support/effort.py"):
+        (tests / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / "tests" / name, tests / name)
+    (tests / "pytest.ini").write_text("[pytest]\npythonpath = support\n", encoding="utf-8")
+    (tests / "test_property.py").write_text(PROPERTY, encoding="utf-8")
+    return tests
 
 
 def run(project: Path, profile: str, *options: str) -> tuple[str, str]:
