@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
 
 from typednn.static_checks import KeptMypy, findings
@@ -73,11 +74,16 @@ def test_what_gpt2_computes_forward_is_proven_to_its_last_line(functions: list[d
 
 
 def _returned(function: ast.FunctionDef) -> ast.Constant | None:
-    """The axes that a function promises, as they are written on one line; None where the last is no size of its own."""
-    match function.returns:
-        case ast.Subscript(slice=ast.Tuple(elts=[_, ast.Constant(value=str() as text) as axes])) if axes.lineno == axes.end_lineno:
-            words = text.split()
-            return axes if words and not re.match(r"[*._#]|\w+=", words[-1]) else None
+    """The axes that a function promises, as they are written on one line; None where any last size is right, or nothing is returned."""
+    match function:
+        case ast.FunctionDef(body=[ast.Expr(value=ast.Constant(value=value))]) if value is ...:
+            return None  # of a Protocol, an overload, an abstract method
+        case ast.FunctionDef(returns=ast.Subscript(ast.Name(id=kind), ast.Tuple([_, ast.Constant(value=str() as text) as axes]))):
+            last = text.split()[-1:]
+            texts = [str(each.value) for each in ast.walk(function.args) if isinstance(each, ast.Constant)]
+            read = re.findall(r"\w+", " ".join(texts))
+            anything = not last or re.match(r"[*._#]|\w+=", last[0]) or (last[0].isidentifier() and last[0] not in read)
+            return axes if hasattr(jaxtyping, kind) and axes.lineno == axes.end_lineno and not anything else None
         case _:
             return None
 
@@ -85,14 +91,15 @@ def _returned(function: ast.FunctionDef) -> ast.Constant | None:
 def _changed(text: str, lines: set[int], numbers: Iterator[int]) -> tuple[str, dict[int, int]]:
     """The file with another last size in what the functions at these lines promise; the last lines of these, by their first.
 
-    Each size grows by one of ``numbers``, which differ: a function that returns what another gives would be right again.
+    Each size is multiplied by one of ``numbers``, which differ: a function that returns what another gives would be right again.
     """
     source, ends = text.splitlines(keepends=True), dict[int, int]()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef) and node.lineno in lines and (axes := _returned(node)) is not None:
             *before, last = str(axes.value).split()
-            more = next(numbers)
-            other = f"{int(last) + more}" if last.isdecimal() else f"({last})+{more}"
+            more = next(numbers)  # a factor, as "{classes}" alone or in a product is at least 1
+            one = last if re.fullmatch(r"[\w.*{}]+", last) else f"({last})"
+            other = f"{int(last) * more}" if last.isdecimal() else f"{one}*{more}"
             line = source[axes.lineno - 1]
             written = f'"{" ".join([*before, other]) if before else " " + other}"'
             source[axes.lineno - 1] = line[: axes.col_offset] + written + line[axes.end_col_offset :]
