@@ -185,7 +185,8 @@ class ConfigError(TypednnError, ValueError):
     """
 
     def __init__(self, message: str, path: str = "", line: int = 0, column: int = 0, shown: Sequence[str] = ()) -> None:
-        super().__init__("\n".join([f"{path}:{line}:{column}: {message}" if line else message, *shown]))
+        message = printable(message)  # it may quote the file
+        super().__init__(printable("\n".join([f"{path}:{line}:{column}: {message}" if line else message, *shown])))
         self.message = message
         self.path = path
         self.line = line

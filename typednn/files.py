@@ -194,12 +194,11 @@ def replace_file(path: Path, content: bytes) -> None:
     Each writer first writes a file with a name of its own beside it, ``.new-NAME-PROCESS-…``. So several may write at once: the file is
     always a whole version, in the end the last one. What a crash left there is removed by the next writer of the same name.
     """
-    begin = f".new-{path.name[:_LETTERS]}-"
-    for left in _left_over(path.parent, begin):
+    for left in leftovers(path):
         with suppress(OSError):
             left.unlink()
     for tries in range(_TRIES):
-        new = path.with_name(f"{begin}{os.getpid()}-{secrets.token_hex(8)}")
+        new = temporary_name(path)
         try:
             write_file(new, content)
             os.rename(new, path)
@@ -214,8 +213,18 @@ def replace_file(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
-def _left_over(folder: Path, begin: str) -> list[Path]:
-    """The files that writers which no longer run have begun."""
+def temporary_name(path: Path) -> Path:
+    """A name beside ``path``, of this writer alone, for what becomes it."""
+    return path.with_name(f"{_begin(path)}{os.getpid()}-{secrets.token_hex(8)}")
+
+
+def _begin(path: Path) -> str:
+    return f".new-{path.name[:_LETTERS]}-"
+
+
+def leftovers(path: Path) -> list[Path]:
+    """What writers of ``path`` that no longer run have begun."""
+    begin, folder = _begin(path), path.parent
     found: list[Path] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

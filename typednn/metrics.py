@@ -30,7 +30,7 @@ from typednn.arguments import integer
 from typednn.arrays import Array1, Array2, IntArray1, described, is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.data.labels import checked_labels
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, explain, printable
 
 Measure: TypeAlias = Literal["precision", "recall", "f1"]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -131,7 +131,7 @@ class ClassificationReport:
     def __str__(self) -> str:
         """The shares of every class, the accuracy, and the confusion matrix."""
         shares = (self.precision, self.recall, self.f1)
-        named = [name if name == str(label) else f"{label} {name}" for label, name in enumerate(self._every_name)]
+        named = [name if name == str(label) else f"{label} {name}" for label, name in enumerate(map(printable, self._every_name))]
         rows = [(named[label], *(share[label] for share in shares), self.support[label]) for label in range(self.classes)]
         rows.append(("mean", *(share.mean() for share in shares), self.support.sum()))
         wide = max(5, *map(len, named))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -194,6 +195,42 @@ sys.argv = ["typednn", "train", "mlp"]
         [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
+COLLECTS = """
+import gc, os, signal, sys, time
+from typednn.cli import command, main
+
+def hook(phase, info):
+    gc.callbacks.clear()
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    for _ in range(1000):
+        pass
+
+def run(arguments):
+    if sys.argv[1] == "SIGTERM":  # as a training has it before its first step
+        from typednn.training.signals import Stop, stopping
+        with stopping(Stop(), ""):
+            return collect()
+    return collect()
+
+def collect():
+    gc.callbacks.append(hook)
+    gc.collect()
+    time.sleep(20)
+    return 0
+
+command.run = run
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.parametrize(("name", "code", "said"), [("SIGINT", 130, "stopped\n"), ("SIGTERM", -signal.SIGTERM, "")])
+def test_a_signal_within_a_garbage_collection(tmp_path: Path, name: str, code: int, said: str) -> None:
+    """Neither lost nor told as the traceback of whoever's callback ran."""
+    command = [sys.executable, "-c", COLLECTS, name]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
 
 
 def test_little_is_imported_before_the_guard() -> None:

@@ -244,3 +244,15 @@ def test_debug_shows_where(typednn: Command) -> None:
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "ArgumentError" in done.stderr
+
+
+def test_a_language_model_of_a_config(at_once: Command, tmp_path: Path) -> None:
+    """The task that is told by --set is known wherever the settings are used."""
+    (tmp_path / "text.txt").write_text("the cat sat on the mat. " * 60)
+    model = 'type = "GPT2", vocab_size = 11, n_positions = 8, n_embd = 8, n_layer = 1, n_head = 2'
+    config = f'format = 1\ninput = [8]\ndtype = "int"\nlayer = [{{ {model} }}]\noptimizer = {{ type = "SGD" }}\n'
+    (tmp_path / "small.toml").write_text(config)
+    told = ("--set", "task=language", "--set", "vocabulary=characters", "--set", "max_steps=2", "--set", "fuse=false")
+    done = at_once("train", "small.toml", "--data", "text.txt", *told, "--run", "run", "-q")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "vocabulary" / "characters.json").is_file()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from typednn.data import download
 from typednn.data.download import fetch
 from typednn.errors import ArgumentError, DataError
 
@@ -235,3 +236,28 @@ def test_one_download_at_a_time(server: Server, tmp_path: Path) -> None:
 def test_arguments(tmp_path: Path, address: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         fetch(address, tmp_path / "b.bin", **{"checksum": SUM, **settings})
+
+
+@pytest.mark.parametrize("behaviour", ["right", "no ranges"])
+@pytest.mark.parametrize("third", [False, True])
+def test_another_download_ends_before_the_lock_is_got(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str, third: bool
+) -> None:
+    """What was opened as the part is the complete file then: it is never cut, and a third one's part is left alone."""
+    path, real = tmp_path / "b.bin", download._lock
+    server.behaviour = behaviour
+
+    def lock(file: Any, part: Path) -> None:
+        monkeypatch.setattr(download, "_lock", real)
+        fetch(server.address, path, checksum=SUM)
+        if third:
+            with part.open("wb") as begun:
+                begun.write(CONTENT[:1000])
+        real(file, part)
+
+    monkeypatch.setattr(download, "_lock", lock)
+    seen: list[int] = []
+    fetch(server.address, path, checksum=SUM, on_progress=lambda *_: seen.append(path.stat().st_size))
+    assert set(seen) == {len(CONTENT)}, "a reader of the complete file found another"
+    assert path.read_bytes() == CONTENT
+    assert left(tmp_path) == {"b.bin": len(CONTENT)}

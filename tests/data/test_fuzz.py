@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.torture.outside import NUMBERS, READERS, mutated, npy, npz, packed, png
+from tests.torture.outside import NUMBERS, mutated, npy, npz, packed, png
+from tests.torture.readers import READERS
 from typednn.data import read_csv
 from typednn.errors import TypednnError
 

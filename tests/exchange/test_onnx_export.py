@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -372,21 +373,38 @@ def test_float64(tmp_path: Path) -> None:
 
 
 def test_large_weights_stand_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the same folder, under a name that leads nowhere else; both files or none."""
+    """In the same folder, under a name that leads nowhere else; both files or none; those of the export before go."""
     monkeypatch.setattr(onnx_export, "INLINE", 1000)
     model = MODELS["lenet5"]()
-    path = export_onnx(model, tmp_path / "folder" / "m.onnx")
-    assert sorted(each.name for each in path.parent.iterdir()) == ["m.onnx", "m.onnx.data"]
+
+    def exported() -> tuple[Path, str]:
+        path = export_onnx(model, tmp_path / "folder" / "m.onnx")
+        whole = onnx.load(str(path), load_external_data=False)
+        (name,) = {entry.value for each in whole.graph.initializer for entry in each.external_data if entry.key == "location"}
+        assert re.fullmatch(r"m\.onnx\.[0-9a-f]{8}\.data", name)
+        assert {each.name for each in path.parent.iterdir()} == {"m.onnx", name}
+        return path, name
+
+    path, first = exported()
     compare(model, path, reference, inputs_of(model, 2))
-    whole = onnx.load(str(path), load_external_data=False)
-    locations = {entry.value for each in whole.graph.initializer for entry in each.external_data if entry.key == "location"}
-    assert locations == {"m.onnx.data"}
+    path, name = exported()
+    assert name != first
     content = path.read_bytes()
     monkeypatch.setitem(onnx_export.LAYERS, MaxPool2d, onnx_export.LAYERS[ReLU])
     with pytest.raises(ArgumentError):
         export_onnx(MODELS["lenet5"](), path)
-    assert sorted(each.name for each in path.parent.iterdir()) == ["m.onnx", "m.onnx.data"]
+    assert {each.name for each in path.parent.iterdir()} == {"m.onnx", name}
     assert path.read_bytes() == content
+
+
+def test_a_file_that_names_other_files_takes_none_of_them_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there under the name may be anybody's: only weights that an export wrote are removed."""
+    monkeypatch.setattr(onnx_export, "INLINE", 1000)
+    path = export_onnx(MODELS["lenet5"](), tmp_path / "m.onnx")
+    foreign = onnx.load(str(path))
+    onnx.save_model(foreign, str(path), save_as_external_data=True, location="mine.data", size_threshold=0)
+    export_onnx(MODELS["lenet5"](), path)
+    assert (tmp_path / "mine.data").is_file()
 
 
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,6 +181,43 @@ def test_a_run_that_this_process_left_open_is_overwritten(tmp_path: Path) -> Non
         again.require_lock()
 
 
+KILLED_AT_A_CALL = """
+import os, pathlib, signal, sys
+from typednn.runs import Run
+
+left = [int(sys.argv[2])]
+def counted(real):
+    def call(*arguments, **named):
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments, **named)
+    return call
+for name in ("rename", "unlink", "rmdir", "mkdir", "replace"):
+    setattr(os, name, counted(getattr(os, name)))
+Run.create(sys.argv[1], "seed = 2\\n", overwrite=True).close()
+"""
+
+
+def test_overwriting_that_is_killed_leaves_a_whole_run_or_none(tmp_path: Path) -> None:
+    """At every call that renames or removes; the next one goes on with it."""
+    whole = _trained(tmp_path / "whole", epochs=1)
+    expected = sorted(path.relative_to(whole) for path in whole.rglob("*"))
+    for number in range(1, 100):
+        folder = tmp_path / f"run{number}"
+        shutil.copytree(whole, folder)
+        ended = subprocess.run([sys.executable, "-c", KILLED_AT_A_CALL, str(folder), str(number)], check=False).returncode
+        if ended == 0:
+            break
+        if (folder / "config.toml").exists() and (folder / "config.toml").read_text() != "seed = 2\n":
+            left = {path.relative_to(folder) for path in folder.rglob("*")}
+            assert left - {Path(".new-overwritten")} == set(expected), f"call {number}"
+        with Run.create(folder, "seed = 3\n", overwrite=True) as run:
+            assert run.latest() is None
+            assert sorted(path.name for path in folder.iterdir()) == ["config.toml", "environment.json", "lock"]
+    assert number > 5
+
+
 def test_overwriting_removes_nothing_that_is_no_run(tmp_path: Path) -> None:
     folder = _trained(tmp_path / "run", epochs=1)
     (folder / "thesis.tex").write_text("")

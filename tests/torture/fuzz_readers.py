@@ -21,7 +21,8 @@ import time
 import warnings
 from pathlib import Path
 
-from tests.torture.outside import READERS, mutated
+from tests.torture.outside import mutated
+from tests.torture.readers import READERS
 from typednn.errors import TypednnError, printable
 
 SLOW = 5.0
@@ -82,7 +83,7 @@ def _went(name: str, *module: str) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(READERS)}; all unless given")
-    parser.add_argument("--mutations", type=int, default=20000, help="for each reader")
+    parser.add_argument("--mutations", type=int, default=20000, help="for each reader; a twentieth where each starts a process")
     parser.add_argument("--seconds", type=int, default=0, help="of coverage-guided fuzzing for each reader")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
@@ -95,7 +96,7 @@ def main() -> int:
     print(f"seed {given.seed}", flush=True)
     failed: list[str] = []
     for name in given.names or READERS:
-        count, seed = str(given.mutations), str(given.seed)
+        count, seed = str(-(-given.mutations // READERS[name].share)), str(given.seed)
         if not _went(name, "tests.torture.fuzz_readers", "--here", "--mutations", count, "--seed", seed, name):
             failed.append(name)
         with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["typednn"]):
-    from tests.torture.outside import READERS
+    from tests.torture.readers import READERS
 from typednn.errors import TypednnError
 
 

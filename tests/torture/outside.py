@@ -1,7 +1,4 @@
-"""Everything that reads bytes from outside, each with a valid example, and mutations that know how such files are built.
-
-`READERS` is what ``tests/data/test_fuzz.py`` tries in seconds and ``tests/torture/fuzz_readers.py`` for as long as it is told.
-"""
+"""Readers of data and of runs, each with a valid example, and mutations that know how such files are built."""
 
 from __future__ import annotations
 
@@ -68,13 +65,17 @@ PAPER = b"6,8,8,1\n####################\nConv2D,1,2,3,3,1,1,1,1\nFlatten\nLinear
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """One reader: the file it reads, a valid content, what sets the bytes right after a mutation, and what lies beside."""
+    """One reader: the file it reads, a valid content, what sets the bytes right after a mutation, and what lies beside.
+
+    ``share``: one of so many mutations is tried, where each takes a process of its own.
+    """
 
     file: str
     read: Callable[[Path], object]
     valid: Callable[[], bytes]
     finish: Callable[[bytes], bytes] = lambda content: content
     beside: Callable[[Path], object] = lambda folder: None
+    share: int = 1
 
     def prepare(self, folder: Path) -> Path:
         """The path of the file, with everything beside it."""
@@ -314,7 +315,7 @@ def _open_folder(folder: Path) -> object:
     return np.asarray(sets.train_images), np.asarray(sets.test_images)
 
 
-READERS: dict[str, Outside] = {
+DATA: dict[str, Outside] = {
     "idx": Outside("a", data.read_idx, idx),
     "idx of floats": Outside("a", data.read_idx, lambda: idx(13)),
     "idx.gz": Outside("a", data.read_idx, lambda: packed(idx())),
@@ -330,9 +331,9 @@ READERS: dict[str, Outside] = {
     "csv table": Outside("a.csv", data.read_table, lambda: CSV),
     "csv named": Outside("a.csv", lambda path: data.read_table(path, target="town"), lambda: b"town;a;b\nUlm;1;2\n'Jena;3;4\n"),
     "csv dropped": Outside("a.csv", lambda path: data.read_table(path, missing="drop"), lambda: b"y,a,b\n1,NA,2\n3,4,5\n"),
-    "parquet": Outside("a.parquet", data.read_table, lambda: _arrow("parquet")),
-    "arrow": Outside("a.arrow", data.read_table, lambda: _arrow("file")),
-    "arrow stream": Outside("a.ipc", data.read_table, lambda: _arrow("stream")),
+    "parquet": Outside("a.parquet", data.read_table, lambda: _arrow("parquet"), share=20),
+    "arrow": Outside("a.arrow", data.read_table, lambda: _arrow("file"), share=20),
+    "arrow stream": Outside("a.ipc", data.read_table, lambda: _arrow("stream"), share=20),
     **{f"image {kind}": Outside(f"a.{kind}", _upright, partial(_picture, kind)) for kind in ("jpeg", "gif", "bmp", "webp")},
     "optdigits": Outside("a.csv", data.read_optdigits, lambda: b"3," * 64 + b"7\n"),
     "png": Outside("a.png", data.read_image, png),

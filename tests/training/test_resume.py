@@ -13,8 +13,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL there")
 def test_five_kills_change_nothing() -> None:
-    """Other moments each time; the seed is printed, and ``python -m tests.training.torture --kills 5 --seed N`` takes it."""
-    command = [sys.executable, "-m", "tests.training.torture", "--kills", "5"]
+    """Other moments each time; the seed is printed, and ``--kills 5 --of by-hand --seed N`` repeats them."""
+    command = [sys.executable, "-m", "tests.training.torture", "--kills", "5", "--of", "by-hand"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=300)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr

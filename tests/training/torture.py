@@ -1,11 +1,12 @@
-"""Kills a training by SIGKILL at random moments, resumes it, and compares the end with a training that was left alone.
+"""Kills trainings by SIGKILL at random moments, resumes them, and compares the end with a training that was left alone.
 
-    python -m tests.training.torture --kills 200 [--seed N]
+    python -m tests.training.torture --kills 200 [--of NAME] [--seed N]
 
-Most of the processes fsync slowly, and half of the kills wait for a checkpoint to be begun, so that many land within its writing;
-some come before the first step, within creating or cleaning up. Whenever a training comes to its end, its folder must say the same as the
-one that was left alone: weights, optimizer, random states and positions to the bit, metrics and events apart from timings, the same
-checkpoints. Ends with 1 where one differs.
+What trains is in `tests.training.torture_trainings`; the kills are shared evenly. Commands are those of a user: ``typednn train`` where the
+folder holds no run yet, else ``typednn resume``. Most of the processes fsync slowly, and half of the kills wait for a checkpoint to be
+begun, so that many land within its writing; some come within creating, cleaning up or the report. Whenever a training comes to its end,
+its folder must say the same as the one that was left alone: weights, optimizer, random states and positions to the bit, metrics and events
+apart from timings, the same checkpoints, the same report; and ``typednn check`` must find nothing. Ends with 1 where one differs.
 """
 
 from __future__ import annotations
@@ -21,84 +22,50 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, final
+
+from tests.training.torture_trainings import TRAININGS
+from typednn.runs.checksums import problems
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TIMINGS = {"seconds", "total_seconds", "samples_per_second"}
+LONGEST = 300.0  # seconds of a process
+# Python imports a module of this name at its start.
+SITE = """
+import os, sys, time
+
+sys.modules["torch"] = None  # TensorBoard's writer would import it, which takes seconds
+slow, fsync = float(os.environ["TORTURE_SLOW"]), os.fsync
 
 
-def train(folder: Path, pause: float, slow: float) -> None:
-    """The training that is killed: small, with everything that has a state."""
-    import numpy as np
+def slow_fsync(handle):
+    time.sleep(slow)
+    fsync(handle)
 
-    from typednn import Input
-    from typednn.data.loader import Loader
-    from typednn.layers import BatchNorm1d, Conv2d, Dropout, Flatten, Linear, MaxPool2d, ReLU
-    from typednn.losses import SoftmaxCrossEntropy
-    from typednn.optim import EMA, Adam, CosineLR, Group, ReduceLROnPlateau
-    from typednn.random import PCG32
-    from typednn.runs import Run
-    from typednn.runs import checkpoint as checkpoint_module
-    from typednn.training import Callback, EarlyStopping, Evaluation, Every, Step, fit
 
-    class Pause(Callback):
-        def on_step(self, step: Step) -> None:
-            time.sleep(pause)
+os.fsync = slow_fsync
+"""
 
-    real_fsync = os.fsync
 
-    def slow_fsync(handle: int) -> None:
-        time.sleep(slow)
-        real_fsync(handle)
-
-    if slow:
-        os.fsync = slow_fsync
-        assert checkpoint_module.os.fsync is slow_fsync
-
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((230, 8, 8, 1), dtype=np.float32)
-    y = (x[:, :4].sum(axis=(1, 2, 3)) > 0).astype(np.int64) + (x[:, 0, 0, 0] > 1)
-    images = Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten()
-    model = (images >> Linear(36, 8) >> BatchNorm1d(8) >> ReLU() >> Dropout(0.2) >> Linear(8, 3)).init(PCG32(5))
-    rate = ReduceLROnPlateau(1e-2, factor=0.5, patience=0, threshold=0.2, cooldown=1)  # lowered several times in these 52 steps
-    groups = [Group("4.bias", frozen=True), Group("0.*", lr=CosineLR(1e-2, total_steps=48, warmup_steps=5))]
-    optimizer = Adam(rate, amsgrad=True, ema=EMA(0.9, warmup=True), groups=groups).bind(model)
-    loader = Loader(x[:200], y[:200], batch_size=8, rng=np.random.default_rng(7))
-    print("go", flush=True)
-    begun = any((folder / name).is_file() for name in ("config.toml", "recipe.json"))
-    with Run.open(folder) if begun else Run.create(folder, "seed = 5\n", model) as run:
-        fit(
-            model,
-            SoftmaxCrossEntropy(),
-            optimizer,
-            loader,
-            epochs=4,
-            run=run,
-            callbacks=[Pause()],
-            validation=Evaluation(x[200:], y[200:]),
-            accumulate=2,
-            clip_grad_norm=1.0,
-            evaluate_every=Every(steps=7),
-            checkpoint_every=5,
-            early_stopping=EarlyStopping(patience=50),
-            keep=2,
-            progress=False,
-        )
+class Failed(Exception):
+    """A process did not train to its end, or two that were left alone came to different ends."""
 
 
 def told(value: Any) -> Any:
     """JSON without what a clock, or the machine, has put into it."""
     if isinstance(value, dict):
         left_out = {*TIMINGS, "metrics_bytes", "checksum", "environment"}
-        return {key: told(each) for key, each in value.items() if key not in left_out}
-    return [told(each) for each in value] if isinstance(value, list) else value
+        return {key: told(each) for key, each in cast("dict[str, Any]", value).items() if key not in left_out}
+    return [told(each) for each in cast("Sequence[Any]", value)] if isinstance(value, list) else value
 
 
 def events(folder: Path) -> list[tuple[int, str, float]]:
     """Every scalar of every event file, in order; empty without tensorboardX."""
     try:
-        from tensorboardX.proto import event_pb2
+        event_pb2: Any = import_module("tensorboardX.proto.event_pb2")
     except ImportError:
         return []
     found: list[tuple[int, str, float]] = []
@@ -116,20 +83,15 @@ def contents(run: Path) -> dict[str, Any]:
     """What must be the same after a training was killed, however often."""
     said: dict[str, Any] = {"metrics": [told(json.loads(line)) for line in (run / "metrics.jsonl").read_text().splitlines()]}
     said["events"] = events(run / "events")
-    said["names"] = sorted(path.name for path in (run / "checkpoints").iterdir())
+    said["names"] = sorted(path.name for folder in (run, run / "checkpoints") for path in folder.iterdir())
     said["best"] = json.loads((run / "checkpoints" / "best.json").read_text())
+    said["problems"] = problems(run)[1]
     for folder in sorted((run / "checkpoints").glob("step-*")):
-        for name in ("weights.safetensors", "optimizer.safetensors"):
-            said[f"{folder.name}/{name}"] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         said[f"{folder.name}/state.json"] = told(json.loads((folder / "state.json").read_text()))
+    whole = ("checkpoints/*/*.safetensors", "*.safetensors", "config.toml", "recipe.json", "model.txt", "report.json", "vocabulary/*")
+    for path in sorted(path for pattern in whole for path in run.glob(pattern)):
+        said[str(path.relative_to(run))] = hashlib.sha256(path.read_bytes()).hexdigest()
     return said
-
-
-def start(folder: Path, pause: float, slow: float) -> subprocess.Popen[str]:
-    """A process that trains in ``folder``."""
-    command = [sys.executable, "-m", "tests.training.torture", "--train", str(folder), "--pause", str(pause), "--slow", str(slow)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def writing(run: Path) -> bool:
@@ -137,69 +99,144 @@ def writing(run: Path) -> bool:
     return any((run / "checkpoints").glob(".new-*"))
 
 
-def ended(process: subprocess.Popen[str]) -> None:
-    """Wait for a process that must come to its end; what it said when it did not."""
-    said, _ = process.communicate(timeout=300)
-    if process.returncode:
-        raise SystemExit(f"a training ended with {process.returncode}:\n{said}")
+@final
+@dataclass(slots=True)
+class Torture:
+    """One training: the folder of its data and runs, what is drawn from, and how often it was killed."""
 
+    name: str
+    folder: Path
+    draw: random.Random
+    lasts: float = 0.0
+    """The seconds of a process that is left alone, from where it has the run's lock."""
+    done: int = 0
+    within: int = 0
+    """How many of the kills came within the writing of a checkpoint."""
+    later: int = 0
+    """How many left a checkpoint to go on from."""
+    runs: int = 0
+    differ: int = 0
+    """How many of the runs came to another end."""
+    wanted: dict[str, Any] = field(default_factory=dict[str, Any])
 
-def torture(kills: int, seed: int, folder: Path) -> int:
-    """Kill ``kills`` times; 1 where an end differs."""
-    draw = random.Random(seed)
-    ended(start(folder / "alone", 0.0, 0.0))
-    wanted = contents(folder / "alone")
-    done = within = runs = 0
-    while done < kills:
-        run = folder / f"run{runs}"
-        of_this = 0
-        while True:
-            slow = draw.choice([0.0, 0.01, 0.02])
-            process = start(run, 0.005, slow)
-            assert process.stdout is not None
-            if done < kills:
-                process.stdout.readline()
-                time.sleep(draw.choice([draw.uniform(0.0, 0.1), draw.uniform(0.0, 100 * slow or 0.4), draw.uniform(0.0, 0.6)]))
-                if draw.random() < 0.5:
-                    while process.poll() is None and not writing(run):
-                        time.sleep(0.0005)
-                    time.sleep(draw.uniform(0.0, 5 * slow))
-                if process.poll() is None:
-                    process.kill()
-                    process.communicate()
-                    done, of_this = done + 1, of_this + 1
-                    within += writing(run)
-                    continue
-            ended(process)
-            break
-        runs += 1
+    def start(self, run: Path, slow: float) -> subprocess.Popen[bytes]:
+        """A process that trains in ``run``, when it has its lock, or has ended."""
+        begun = any((run / name).is_file() for name in ("config.toml", "recipe.json"))
+        command = [sys.executable, "-m", *TRAININGS[self.name].command(self.name, run, begun=begun)]
+        paths = os.pathsep.join([str(self.folder.parent), str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORTURE_SLOW": str(slow), "PYTHONPATH": paths}
+        with (self.folder / "said").open("wb") as said:
+            process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=said, stderr=subprocess.STDOUT)
+        while process.poll() is None:
+            try:
+                if (run / "lock").read_text().strip() == str(process.pid):
+                    break
+            except FileNotFoundError:
+                pass
+            time.sleep(0.001)
+        return process
+
+    def ended(self, process: subprocess.Popen[bytes]) -> float:
+        """Wait for a process that must come to its end, and give the seconds; what it said where it did not."""
+        start = time.perf_counter()
+        try:
+            code: int | str = process.wait(LONGEST)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = f"nothing after {LONGEST} seconds"
+        if code:
+            raise Failed(f"a process ended with {code}:\n{(self.folder / 'said').read_text()}")
+        return time.perf_counter() - start
+
+    def killed(self, process: subprocess.Popen[bytes], run: Path, slow: float) -> bool:
+        """Wait for a moment, and kill, unless the process ends before."""
+        draw = self.draw
+        time.sleep(draw.choice([draw.uniform(0.0, 0.1), draw.uniform(0.0, self.lasts / 2), draw.uniform(0.0, self.lasts)]))
+        if draw.random() < 0.5:
+            while process.poll() is None and not writing(run):
+                time.sleep(0.0005)
+            time.sleep(draw.uniform(0.0, 5 * slow))
+        if process.poll() is not None:
+            return False
+        process.kill()
+        process.wait()
+        self.done += 1
+        self.within += writing(run)
+        self.later += any((run / "checkpoints").glob("step-*"))
+        return True
+
+    def alone(self) -> None:
+        """Make the files, and train twice without a kill: the second time with every kernel compiled, and to the same end."""
+        self.folder.mkdir()
+        os.chdir(self.folder)
+        files = TRAININGS[self.name].files
+        if files is not None:
+            files()
+        self.ended(self.start(self.folder / "alone", 0.0))
+        self.wanted = contents(self.folder / "alone")
+        self.lasts = self.ended(self.start(self.folder / "again", 0.0))
+        if differing := self.differing(self.folder / "again"):
+            raise Failed(f"two trainings without a kill differ in {differing}")
+
+    def differing(self, run: Path) -> str:
+        """What at the end of ``run`` differs from the one that was left alone; where nothing does, it is removed."""
         found = contents(run)
-        if found != wanted:
-            differing = [key for key in {*wanted, *found} if wanted.get(key) != found.get(key)]
-            print(f"seed {seed}, run {runs} killed {of_this} times: {differing} differ; see {run}")
-            return 1
-        shutil.rmtree(run)
-        print(f"run {runs}: killed {of_this} times, the same to the bit", flush=True)
-    print(f"PASS: {done} kills in {runs} runs, {within} of them within the writing of a checkpoint; seed {seed}")
-    return 0
+        if found == self.wanted:
+            shutil.rmtree(run)
+        return ", ".join(sorted(key for key in {*self.wanted, *found} if self.wanted.get(key) != found.get(key)))
+
+    def until(self, kills: int) -> None:
+        """Train again and again, until there were so many kills."""
+        self.alone()
+        while self.done < kills:
+            run, before = self.folder / f"run{self.runs}", self.done
+            while True:
+                slow = self.draw.choice([0.0, 0.01, 0.02])
+                process = self.start(run, slow)
+                if self.done == kills or not self.killed(process, run, slow):
+                    self.ended(process)
+                    break
+            differing = self.differing(run)
+            verdict = f"{differing} DIFFER; see {run} and {self.folder / 'alone'}" if differing else "the same to the bit"
+            print(f"{self.name}, run {self.runs}: killed {self.done - before} times, {verdict}", flush=True)
+            self.runs, self.differ = self.runs + 1, self.differ + bool(differing)
+
+
+def torture(names: Sequence[str], kills: int, seed: int, folder: Path) -> int:
+    """Kill ``kills`` times in all; 1 where an end differs."""
+    (folder / "sitecustomize.py").write_text(SITE)
+    all_of_them, lines, code = list[Torture](), list[str](), 0
+    for place, name in enumerate(names[:kills]):
+        each = Torture(name, folder / name, random.Random(f"{seed} {name}"))
+        all_of_them.append(each)
+        verdict = "the same to the bit"
+        try:
+            each.until(kills // len(names) + (place < kills % len(names)))
+        except Failed as error:
+            verdict = f"FAILED: {error}"
+        if each.differ:
+            verdict = f"{each.differ} DIFFER"
+        code = code or int(verdict != "the same to the bit")
+        counted = f"{each.runs:>3} runs, {each.later:>3} behind a checkpoint, {each.within:>3} within the writing of one"
+        lines.append(f"{name:<9}{each.done:>4} kills in {counted}: {verdict}")
+    print("\n".join(lines))
+    done, runs, within = (sum(getattr(each, name) for each in all_of_them) for name in ("done", "runs", "within"))
+    word, where = ("FAIL", f"; see {folder}") if code else ("PASS", "")
+    print(f"{word}: {done} kills in {runs} runs, {within} of them within the writing of a checkpoint; seed {seed}{where}")
+    return code
 
 
 def main(given: Sequence[str]) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.training.torture", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=200, help="how often (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=200, help="how often, all trainings together (default: %(default)s)")
+    parser.add_argument("--of", choices=TRAININGS, action="append", help="which training; may be repeated (default: all)")
     parser.add_argument("--seed", type=int, help="of the moments; drawn anew unless told")
-    parser.add_argument("--train", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--pause", type=float, default=0.0, help=argparse.SUPPRESS)
-    parser.add_argument("--slow", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args(given)
-    if options.train is not None:
-        train(options.train, options.pause, options.slow)
-        return 0
     seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="typednn-torture-"))
-    code = torture(options.kills, seed, folder)
+    code = torture(list(dict.fromkeys(options.of or TRAININGS)), options.kills, seed, folder)
     if not code:
         shutil.rmtree(folder)
     return code

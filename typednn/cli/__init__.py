@@ -6,12 +6,12 @@ import os  # any other import here would run before Ctrl-C is guarded
 def main(arguments: list[str] | None = None) -> int:
     """Run the command, and return its exit code; ``arguments`` is ``sys.argv[1:]`` by default."""
     try:  # imports are inside, as Ctrl-C may come while they run
-        from typednn.cli.interrupts import deferred
+        from typednn.cli.interrupts import deferred, repeated
 
         with deferred():
             from typednn.cli.command import run
             from typednn.cli.output import safe_streams
-        with safe_streams():
+        with safe_streams(), repeated():
             return run(arguments)
     except KeyboardInterrupt:
         from contextlib import suppress

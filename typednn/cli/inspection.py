@@ -73,7 +73,7 @@ def _batch(model: Any, rng: PCG32) -> Any:
 
 def _call(text: str) -> Any:
     """``Conv2d(2, 3, 3)`` as Python's syntax tree; None where it is not the call of a name."""
-    with suppress(SyntaxError, ValueError):  # a path may hold bytes that are not text
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # a path may hold bytes that are not text, and be long
         call = ast.parse(text.strip(), mode="eval").body
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             return call

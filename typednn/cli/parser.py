@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, final
 
 from typednn.cli.cures import for_command, for_option
+from typednn.errors import printable
 from typednn.version import __version__
 
 Argument: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
@@ -492,7 +493,7 @@ class Parser(argparse.ArgumentParser):
         unknown = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
         if unknown:
             message = f"no command {unknown[1]!r}; {for_command(unknown[1], COMMANDS)}"
-        self.exit(2, f"{self.prog}: {message}\n{self.prog} --help shows examples\n")
+        self.exit(2, printable(f"{self.prog}: {message}\n{self.prog} --help shows examples\n"))
 
 
 def _is_bare(options: argparse.Namespace) -> bool:

@@ -42,7 +42,7 @@ def train(options: Namespace) -> int:
     sizes = {
         name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation", "tokens")
     }  # what decides how data are read
-    before = recipe if recipe is None or not sizes else recipe.changed(sizes)
+    before = recipe if recipe is None or not sizes else recipe.changed(sizes if task is None else {**sizes, "task": task})
     layout: dict[str, Any] = {name: getattr(options, name) for name in LAYOUT}
     recipe, samples = choose(data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint, **layout)
     recipe = recipe.changed(settings)

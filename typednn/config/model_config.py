@@ -13,7 +13,7 @@ from typednn.config.paper_format import is_paper_format, read_paper_format
 from typednn.config.settings import build_optimizer, build_rng
 from typednn.config.source import Item, Place, Source, decoded, read
 from typednn.config.toml_format import read_toml
-from typednn.errors import ArgumentError, ConfigError, explain, printable
+from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.layer import Input
 from typednn.optim import GradientOptimizer
 from typednn.random import Rng
@@ -132,9 +132,9 @@ def import_layers(modules: Sequence[str]) -> None:
         except ModuleNotFoundError as error:
             missing = error.name is not None and f"{module}.".startswith(f"{error.name}.")
             cure = "; start in the folder that holds it, or name that folder in PYTHONPATH" if missing else ""
-            raise ConfigError(printable(f"import {module}: {error}{cure}")) from error
+            raise ConfigError(f"import {module}: {error}{cure}") from error
         except Exception as error:  # a user's module may raise anything
-            raise ConfigError(printable(f"import {module}: {type(error).__name__}: {error}")) from error
+            raise ConfigError(f"import {module}: {type(error).__name__}: {error}") from error
 
 
 def _checked(source: Source, model: AnyModel | None = None) -> ModelConfig:

@@ -12,7 +12,8 @@ import os
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from io import BufferedRandom
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -48,8 +49,7 @@ def fetch(
     part = destination.with_name(f"{destination.name}.part")
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("a+b") as file:
-            _lock(file, part)
+        with _begun(part) as file:
             try:
                 _receive(address, file, timeout, most, on_progress)
                 file.seek(0)
@@ -61,7 +61,7 @@ def fetch(
                 os.fsync(file.fileno())
                 part.replace(destination)
             finally:
-                if part.exists() and not os.fstat(file.fileno()).st_size:
+                if _named(file, part) and not os.fstat(file.fileno()).st_size:
                     part.unlink()
         with contextlib.suppress(OSError):  # so that the new name survives a power cut too, where the system can
             sync_folder(destination.parent)
@@ -125,6 +125,25 @@ def _broken(address: str, error: Exception, timeout: float, cure: str) -> DataEr
         return DataError(explain(address, "must send something at least now and then", f"no byte for {timeout:g} s", cure))
     got = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason) or type(reason).__name__
     return DataError(explain(address, "must be reachable", got, cure))
+
+
+@contextlib.contextmanager
+def _begun(part: Path) -> Generator[BufferedRandom]:
+    """The part that there is, opened and locked. What another download completed or removed before the lock is not it any more."""
+    while True:
+        with part.open("a+b") as file:
+            _lock(file, part)
+            if _named(file, part):
+                yield file
+                return
+
+
+def _named(file: BinaryIO, path: Path) -> bool:
+    """Whether an open file is the one of this name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _lock(file: BinaryIO, part: Path) -> None:

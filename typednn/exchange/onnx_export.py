@@ -22,6 +22,8 @@ import copy
 import json
 import math
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -37,7 +39,7 @@ from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, explain, optional
 from typednn.exchange.checked import check_model
 from typednn.exchange.tracing import Node, Traced, example, trace
-from typednn.files import path_of, sync_folder, write_whole, writing
+from typednn.files import leftovers, path_of, sync_folder, temporary_name, write_whole, writing
 from typednn.kernels.positions import add_sines, rotate
 from typednn.module.module import Module
 
@@ -803,17 +805,34 @@ def _names(inputs: int) -> list[str]:
 
 
 def _write_apart(onnx: Any, whole: Any, place: Path, check: Callable[[Path], None]) -> None:
-    """Write a file and one of its weights beside it, ``NAME.data``; both have their names once ``check`` has passed."""
-    data, folder = f"{place.name}.data", place.with_name(f".new-{place.name}")
+    """Write a file and one of its weights beside it, ``NAME.….data``, once ``check`` has passed.
+
+    Each version has a file of weights of its own, which is there before the graph that names it. The one before goes afterwards.
+    """
+    data, folder = f"{place.name}.{secrets.token_hex(4)}.data", temporary_name(place)
     with writing(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        for left in leftovers(place):
+            shutil.rmtree(left, ignore_errors=True)
         folder.mkdir()
         try:
             onnx.save_model(whole, str(folder / place.name), save_as_external_data=True, location=data, size_threshold=1024)
             check(folder / place.name)
+            before = _weights_of(onnx, place)
             os.replace(folder / data, place.with_name(data))
             os.replace(folder / place.name, place)
             sync_folder(place.parent)
+            for name in before:
+                place.with_name(name).unlink(missing_ok=True)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _weights_of(onnx: Any, place: Path) -> set[str]:
+    """The files of weights that an earlier export of this name has; none where there is another file, or no file."""
+    try:
+        tensors = onnx.load_model(str(place), load_external_data=False).graph.initializer
+    except Exception:  # of whatever reads it
+        return set()
+    names = {entry.value for tensor in tensors for entry in tensor.external_data if entry.key == "location"}
+    return {name for name in names if re.fullmatch(rf"{re.escape(place.name)}(\.[0-9a-f]{{8}})?\.data", name)}

@@ -13,6 +13,7 @@ The config is written last, so a folder with a config is a complete run. One pro
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import stat
 import warnings
@@ -164,10 +165,14 @@ class Run(AbstractContextManager["Run"]):
     # ------------------------------------------------------------------ lock
 
     def _remove_earlier(self) -> None:
-        """Remove a run that is in the folder, and nothing else."""
+        """Remove a run that is in the folder, and nothing else; go on where that was cut off.
+
+        Everything is renamed first, its configs before all: it is a whole run or none.
+        """
         for left_open in [run for run in _LOCKED if run.folder.resolve() == self.folder.resolve()]:
             left_open.close()
-        if self.config_path is None:
+        gone = self.folder / ".new-overwritten"
+        if self.config_path is None and not gone.is_dir():
             return
         with storing(self.folder):
             others = sorted(path.name for path in self.folder.iterdir() if path.name not in OWN and not path.name.startswith(".new-"))
@@ -177,11 +182,12 @@ class Run(AbstractContextManager["Run"]):
         try:
             self._acquire()
             with storing(self.folder):
-                for path in sorted(self.folder.iterdir(), key=lambda path: path.name in CONFIGS):  # until the last it is a run
-                    if path.is_dir() and not path.is_symlink():
-                        shutil.rmtree(path)
-                    elif path.name != "lock":
-                        path.unlink()
+                gone.mkdir(exist_ok=True)
+                kept = ("lock", gone.name)
+                found = [path for path in self.folder.iterdir() if path.name not in kept]
+                for path in sorted(found, key=lambda path: (path.name not in CONFIGS, path.name)):
+                    path.rename(gone / f"{secrets.token_hex(4)}-{path.name}")
+                shutil.rmtree(gone)
         finally:
             self.close()
 

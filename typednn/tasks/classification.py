@@ -12,6 +12,7 @@ from typednn.arrays import is_integer
 from typednn.backends import to_numpy
 from typednn.data import one_hot
 from typednn.data.labels import checked_labels, names_of, whole_numbers
+from typednn.errors import printable
 from typednn.kernels import softmax
 from typednn.metrics import ClassificationReport, in_top_k
 from typednn.runs.shown import Mistakes, worst_mistakes
@@ -34,7 +35,7 @@ class Answer:
         """The name, its probability, and the next best."""
         order = sorted(self.probabilities.items(), key=lambda pair: -pair[1])
         others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:3])
-        return f"{self.file}[{self.index}]  {self.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else "")
+        return printable(f"{self.file}[{self.index}]  {self.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else ""))
 
 
 @final

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.backends import to_numpy
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, explain, printable
 from typednn.metrics import RegressionReport
 from typednn.runs.shown import Residuals
 from typednn.tasks.task import RecipeTask
@@ -25,7 +25,7 @@ class Estimate:
     remark: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}[{self.index}]  " + "  ".join(f"{value:.6g}" for value in self.values)
+        return printable(f"{self.file}[{self.index}]  ") + "  ".join(f"{value:.6g}" for value in self.values)
 
 
 @final

@@ -129,6 +129,8 @@ class Session:
                 self.callbacks.insert(0, self.events)
             except MissingExtra as error:
                 self.display.note(f"no TensorBoard events: {error}")
+            if self.state.step:  # behind what cuts files back to the checkpoint, as their checksums are written
+                self.run.settle(self.state.best, keep=self.keep)
         stack.callback(self._report_done)
         stack.enter_context(expecting(self._rehearse, self.display.compiling))
         self.clock = self.last_report = time.perf_counter()
@@ -470,7 +472,6 @@ class Session:
                 run.warn(f"the bits may differ from an uninterrupted run's: {changes}")
             restore(checkpoint, self.model, self.optimizer, self.loader)
             self.state = checkpoint.state
-            run.settle(checkpoint.state.best, keep=self.keep)
         run.start_metrics(self.state.metrics_bytes)
         run.write_start(self.state.step, self.model.device)
         saved = [pair for row in self.state.callbacks for pair in row.items()]
