@@ -83,9 +83,10 @@ def _call(text: str) -> Any:
 def _value(argument: ast.expr) -> Any:
     try:
         return ast.literal_eval(argument)
-    except ValueError:
-        rule = "a layer's arguments are numbers and words"
-        raise ArgumentError(explain("gradcheck", rule, ast.unparse(argument), "such as 'Conv2d(2, 3, 3, bias=True)'")) from None
+    except (ValueError, RecursionError):
+        rule, cure = "a layer's arguments are numbers and words", "such as 'Conv2d(2, 3, 3, bias=True)'"
+        got = ast.unparse(argument) if isinstance(argument, ast.Name | ast.Attribute) else type(argument).__name__
+        raise ArgumentError(explain("gradcheck", rule, got, cure)) from None
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -127,7 +127,7 @@ class Display:
         if self._cell is not None:
             self._cell.line(text, epoch=epoch)
         elif self._console is not None:
-            self._console.print(printable(text), soft_wrap=True, markup=False)
+            self._console.print(printable(text), soft_wrap=True, markup=False, emoji=False)
 
 
 def summary(measured: Measured) -> str:
