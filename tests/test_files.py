@@ -394,6 +394,9 @@ def test_what_a_crash_left_is_removed_by_the_next_writer(tmp_path: Path) -> None
     kept = [*others, ".new-a.txt", ".new-a.txt-notes", f".new-a.txt-{ended.pid}-1"]
     for name in (left, *kept):
         (tmp_path / name).write_text("half")
+    folder = tmp_path / f".new-a.txt-{ended.pid}-{digits[::-1]}"  # as an export in several files has one
+    folder.mkdir()
+    (folder / "a.txt").write_text("half")
     replace_file(tmp_path / "a.txt", b"whole")
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", *kept}
 

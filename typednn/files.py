@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Generator
@@ -194,9 +195,7 @@ def replace_file(path: Path, content: bytes) -> None:
     Each writer first writes a file with a name of its own beside it, ``.new-NAME-PROCESS-…``. So several may write at once: the file is
     always a whole version, in the end the last one. What a crash left there is removed by the next writer of the same name.
     """
-    for left in leftovers(path):
-        with suppress(OSError):
-            left.unlink()
+    remove_leftovers(path)
     for tries in range(_TRIES):
         new = temporary_name(path)
         try:
@@ -222,16 +221,19 @@ def _begin(path: Path) -> str:
     return f".new-{path.name[:_LETTERS]}-"
 
 
-def leftovers(path: Path) -> list[Path]:
-    """What writers of ``path`` that no longer run have begun."""
-    begin, folder = _begin(path), path.parent
-    found: list[Path] = []
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            match = _WRITER.fullmatch(entry.name)
-            if match is not None and match[1] == begin and not _runs(int(match[2])):
-                found.append(folder / entry.name)
-    return found
+def remove_leftovers(path: Path) -> None:
+    """Remove the files and folders with a `temporary_name` of ``path`` that writers which no longer run have begun."""
+    found: list[os.DirEntry[str]] = []
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        found += entries
+    for entry in found:
+        match = _WRITER.fullmatch(entry.name)
+        if match is not None and match[1] == _begin(path) and not _runs(int(match[2])):
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry)
+                else:
+                    os.unlink(entry)
 
 
 def _runs(process: int) -> bool:

@@ -90,6 +90,8 @@ def test_gradcheck_of_a_config(at_once: Command, files: Path) -> None:
         (["model"], "expects the name of a recipe or a config file that exists"),
         (["Linear(4, 2)", "--input", "5"], "expects 4 features, gets 5"),
         (["Conv2d(2, 3, 50)"], "kernel does not fit"),
+        (["Linear(n(4), 2)"], "a layer's arguments are numbers and words, got n(4); such as"),
+        ([f"Linear({'-' * 900}1, 2)"], "a layer's arguments are numbers and words, got one that is nested too deeply; such as"),
     ],
 )
 def test_gradcheck_refuses(at_once: Command, arguments: list[str], part: str) -> None:

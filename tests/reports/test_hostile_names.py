@@ -13,13 +13,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import tty
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 from urllib.parse import unquote
@@ -50,6 +48,7 @@ from typednn.runs.history import Best, Epoch, History, Measured
 from typednn.runs.tensorboard import EventWriter
 from typednn.tasks import Answer, Estimate
 
+asked = test_html.asked
 no_matplotlib = test_html.no_matplotlib
 
 NAMES: Final = hostile_names()
@@ -112,29 +111,6 @@ addEventListener('load', () => setTimeout(() => {
 _ASIDE: Final = re.compile(f'<meta http-equiv="Content-Security-Policy"[^>]*>|{re.escape(page_style())}')  # the style takes time alone
 
 Seen: TypeAlias = dict[str, Any]
-
-
-@pytest.fixture
-def asked() -> Iterator[tuple[str, list[str]]]:
-    """The address of a server on this machine, which answers many at once, and the requests that it got."""
-    requests: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            requests.append(self.path)
-            self.send_error(404)
-
-        def log_message(self, format: str, *arguments: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        server.block_on_close = False
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", requests
-        server.shutdown()
-        thread.join()
 
 
 def looked_at(pages: Sequence[str], folder: Path) -> tuple[list[Seen], bool]:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -681,7 +681,8 @@ def asked() -> Iterator[tuple[str, list[str]]]:
         def log_message(self, format: str, *arguments: Any) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:  # a browser keeps some open and asks by others
+        server.daemon_threads, server.block_on_close = True, False
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}", requests

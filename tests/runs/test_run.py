@@ -182,7 +182,7 @@ def test_a_run_that_this_process_left_open_is_overwritten(tmp_path: Path) -> Non
 
 
 KILLED_AT_A_CALL = """
-import os, pathlib, signal, sys
+import os, signal, sys
 from typednn.runs import Run
 
 left = [int(sys.argv[2])]

@@ -81,12 +81,12 @@ def _call(text: str) -> Any:
 
 
 def _value(argument: ast.expr) -> Any:
-    try:
+    got = "one that is nested too deeply"
+    with suppress(ValueError, RecursionError):
         return ast.literal_eval(argument)
-    except (ValueError, RecursionError):
-        rule, cure = "a layer's arguments are numbers and words", "such as 'Conv2d(2, 3, 3, bias=True)'"
-        got = ast.unparse(argument) if isinstance(argument, ast.Name | ast.Attribute) else type(argument).__name__
-        raise ArgumentError(explain("gradcheck", rule, got, cure)) from None
+    with suppress(RecursionError):
+        got = ast.unparse(argument)
+    raise ArgumentError(explain("gradcheck", "a layer's arguments are numbers and words", got, "such as 'Conv2d(2, 3, 3, bias=True)'"))
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -29,20 +29,21 @@ def train(options: Namespace) -> int:
     settings: dict[str, Any] = parsed_settings(options.settings)
     settings |= {name: value for name, value in {"optimizer": options.optimizer, **short}.items() if value is not None}
     task = options.task or settings.pop("task", None)
+    named = {} if task is None else {"task": task}
     recipe = None if model is None else find(model, options.modules)
     if options.preset is not None:
         recipe = preset(options.preset, recipe or find("gpt2"))
     if options.start is not None:
         recipe = starting_from(options.start, recipe or find("gpt2"), settings.get("vocabulary"))
     if recipe is not None:
-        recipe.changed(settings if task is None else {**settings, "task": task})  # a wrong setting is told before anything is read
+        recipe.changed(settings | named)  # a wrong setting is told before anything is read
     if data is None:
         assert recipe is not None, "there are data where there is no model"
         data = recipe.data
     sizes = {
         name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation", "tokens")
     }  # what decides how data are read
-    before = recipe if recipe is None or not sizes else recipe.changed(sizes if task is None else {**sizes, "task": task})
+    before = recipe if recipe is None or not sizes else recipe.changed(sizes | named)
     layout: dict[str, Any] = {name: getattr(options, name) for name in LAYOUT}
     recipe, samples = choose(data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint, **layout)
     recipe = recipe.changed(settings)

@@ -6,6 +6,7 @@ with another checksum is deleted.
 """
 
 import contextlib
+import errno
 import hashlib
 import http.client
 import os
@@ -21,6 +22,7 @@ from typednn.arguments import number
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import path_of, sync_folder
 
+_TRIES = 100
 _AGAIN = "call again: it goes on where it stopped"
 
 
@@ -49,7 +51,7 @@ def fetch(
     part = destination.with_name(f"{destination.name}.part")
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
-        with _begun(part) as file:
+        with _locked(part) as file:
             try:
                 _receive(address, file, timeout, most, on_progress)
                 file.seek(0)
@@ -128,14 +130,15 @@ def _broken(address: str, error: Exception, timeout: float, cure: str) -> DataEr
 
 
 @contextlib.contextmanager
-def _begun(part: Path) -> Generator[BufferedRandom]:
+def _locked(part: Path) -> Generator[BufferedRandom]:
     """The part that there is, opened and locked. What another download completed or removed before the lock is not it any more."""
-    while True:
+    for _ in range(_TRIES):
         with part.open("a+b") as file:
             _lock(file, part)
             if _named(file, part):
                 yield file
                 return
+    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))  # each open file is another than the one of its name
 
 
 def _named(file: BinaryIO, path: Path) -> bool:

@@ -39,7 +39,7 @@ from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, explain, optional
 from typednn.exchange.checked import check_model
 from typednn.exchange.tracing import Node, Traced, example, trace
-from typednn.files import leftovers, path_of, sync_folder, temporary_name, write_whole, writing
+from typednn.files import path_of, remove_leftovers, sync_folder, temporary_name, write_whole, writing
 from typednn.kernels.positions import add_sines, rotate
 from typednn.module.module import Module
 
@@ -812,8 +812,7 @@ def _write_apart(onnx: Any, whole: Any, place: Path, check: Callable[[Path], Non
     data, folder = f"{place.name}.{secrets.token_hex(4)}.data", temporary_name(place)
     with writing(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        for left in leftovers(place):
-            shutil.rmtree(left, ignore_errors=True)
+        remove_leftovers(place)
         folder.mkdir()
         try:
             onnx.save_model(whole, str(folder / place.name), save_as_external_data=True, location=data, size_threshold=1024)

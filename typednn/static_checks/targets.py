@@ -93,7 +93,8 @@ def _from_here(path: str) -> str:
 def base_folder(file: str) -> str:
     """Where mypy begins to count the file's module name: the folder above its packages."""
     path, name = Path(os.path.abspath(file)), module_name(file)
-    return str(path.parents[name.count(".") + (path.stem == "__init__" != name)])
+    is_package = path.stem == "__init__" and name != "__init__"  # its name is that of its folder
+    return str(path.parents[name.count(".") + is_package])
 
 
 def module_name(file: str) -> str:

@@ -111,8 +111,7 @@ class Session:
 
     def train(self, stack: ExitStack) -> History:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
-        if self.run is not None:
-            self._resume(self.run)
+        resumed = self.run is not None and self._resume(self.run)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -129,7 +128,7 @@ class Session:
                 self.callbacks.insert(0, self.events)
             except MissingExtra as error:
                 self.display.note(f"no TensorBoard events: {error}")
-            if self.state.step:  # behind what cuts files back to the checkpoint, as their checksums are written
+            if resumed:  # behind what cuts files back to the checkpoint, as their checksums are written
                 self.run.settle(self.state.best, keep=self.keep)
         stack.callback(self._report_done)
         stack.enter_context(expecting(self._rehearse, self.display.compiling))
@@ -461,8 +460,8 @@ class Session:
         self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
         run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)
 
-    def _resume(self, run: Run) -> None:
-        """Restore everything from the run's newest checkpoint; without one, start the metrics."""
+    def _resume(self, run: Run) -> bool:
+        """Restore everything from the run's newest checkpoint, if there is one, and start the metrics."""
         run.require_lock()
         bind(self.optimizer, self.model)
         checkpoint = run.latest()
@@ -482,6 +481,7 @@ class Session:
         lost = ", ".join(dict.fromkeys(name for name, state in saved if state))
         if lost:
             run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}")
+        return checkpoint is not None
 
 
 def bind(optimizer: object, model: Module) -> None:
