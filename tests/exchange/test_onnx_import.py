@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import re
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -725,13 +726,20 @@ def test_inputs_of_much(sizes: tuple[int, ...], tmp_path: Path) -> None:
         import_onnx(path, limit=50_000_000)
 
 
+def weights_beside(path: Path) -> Path:
+    """The one file with the weights of an ONNX file."""
+    (data,) = path.parent.glob(f"{path.name}.*.data")
+    return data
+
+
 def test_weights_in_one_file_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many they are: ten arrays of 0.2 MB lie in it, within a limit of 0.5 MB."""
     monkeypatch.setattr(onnx_export, "INLINE", 0)
     path = export_onnx(lenet5(rng=RNG(0)), tmp_path / "m.onnx")
-    size = (tmp_path / "m.onnx.data").stat().st_size
+    data = weights_beside(path)
+    size = data.stat().st_size
     assert len(import_onnx(path, limit=2 * size)) > 1
-    with pytest.raises(DataError, match=rf"m\.onnx\.data: may take at most {size - 1:,} bytes of memory, got {size:,}"):
+    with pytest.raises(DataError, match=rf"{re.escape(data.name)}: may take at most {size - 1:,} bytes of memory, got {size:,}"):
         import_onnx(path, limit=size - 1)
 
 
@@ -834,7 +842,7 @@ def test_weights_elsewhere_are_refused(location: str, tmp_path: Path, monkeypatc
     folder = tmp_path / "folder"
     path = export_onnx(lenet5(rng=RNG(0)), folder / "m.onnx")
     assert np.abs(import_onnx(path).eval().forward(numbers(1, 28, 28, 1))).max() > 0
-    (folder / "m.onnx.data").rename(tmp_path / "weights")
+    weights_beside(path).rename(tmp_path / "weights")
     (folder / "link").symlink_to(tmp_path / "weights")
     whole = onnx.load(str(path), load_external_data=False)
     for tensor in whole.graph.initializer:
@@ -849,12 +857,12 @@ def test_weights_elsewhere_are_refused(location: str, tmp_path: Path, monkeypatc
 def test_weights_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_export, "INLINE", 0)
     path = export_onnx(lenet5(rng=RNG(0)), tmp_path / "m.onnx")
-    content = (tmp_path / "m.onnx.data").read_bytes()
-    (tmp_path / "m.onnx.data").write_bytes(content[:100])
+    data = weights_beside(path)
+    data.write_bytes(data.read_bytes()[:100])
     with pytest.raises(DataError, match="must be valid ONNX, got "):
         import_onnx(path)
-    (tmp_path / "m.onnx.data").unlink()
-    with pytest.raises(DataError, match=r"m\.onnx\.data: must be a readable file, got No such file"):
+    data.unlink()
+    with pytest.raises(DataError, match=rf"{re.escape(data.name)}: must be a readable file, got No such file"):
         import_onnx(path)
 
 
