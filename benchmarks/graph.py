@@ -35,7 +35,7 @@ from typednn import Array1, Array2, Gradient, GraphLayer, Parameter, S
 from typednn.engines.memory import pool
 from typednn.graph import Tape, Tensor2, conv2d, decomposed, linear, maximum, realize, softmax_cross_entropy, tensor
 from typednn.graph.graph import GRAPH
-from typednn.graph.program import without_passes
+from typednn.graph.passes import without_passes
 
 THREADS = 2
 NUMBERS = 10_000_000

@@ -745,13 +745,13 @@ ROW_MUTANTS = [
         "kernels/test_linear.py::test_backward_is_the_slope",
     ),
     fault(
-        "X-A9", "graph/program.py",
+        "X-A9", "graph/passes.py",
         "            if inputs[1].kind == Kind.CONST and inputs[1].extra == one:\n                return each.inputs[0]\n",
         "            if inputs[1].kind == Kind.CONST and inputs[1].extra == one:\n                return each.inputs[1]\n",
         "graph/test_program.py::test_constants_are_folded",
     ),
     fault(
-        "X-H1", "graph/program.py",
+        "X-H1", "graph/passes.py",
         "        return each if place == len(new) else place",
         "        return each if place >= 0 else place",
         "graph/test_program.py::test_equal_instructions_are_one",

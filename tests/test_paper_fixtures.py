@@ -3,6 +3,7 @@
 Its tensor operations are those of `typednn.graph` and `typednn.tensors` here.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -330,6 +331,7 @@ def test_all_fifty_three_are_there(request: pytest.FixtureRequest) -> None:
     collected = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", __file__],
         cwd=request.config.rootpath,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},  # what is printed is read below
         capture_output=True,
         text=True,
         check=True,

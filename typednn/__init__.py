@@ -16,10 +16,14 @@ import os
 import sys
 from importlib import import_module
 
+from typednn import hooks
 from typednn.version import __version__ as __version__
 
 TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of this import's time
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     from typednn import (
         backends,
         config,
@@ -178,6 +182,21 @@ __all__ = [
 ]
 
 
+def _fused(parts: Sequence[Module]) -> Any:
+    from typednn.fusion import Fused
+
+    return Fused(parts)
+
+
+def _save(model: Module, path: str | os.PathLike[str]) -> None:
+    from typednn.exchange.model_file import save
+
+    save(model, path)
+
+
+hooks.fused, hooks.save = _fused, _save
+
+
 if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
 
     def __getattr__(name):
@@ -187,7 +206,9 @@ if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
             value = import_module(f"typednn.{name}")
         else:
             try:
-                return import_module("typednn.habits").names_of(__name__)(name)
+                from typednn.habits import names_of
+
+                return names_of(__name__)(name)
             except (AttributeError, ImportError) as error:  # its traceback ends in the line that asked
                 error.__traceback__ = None
                 raise

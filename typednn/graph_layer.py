@@ -52,7 +52,8 @@ from typednn.errors import ArgumentError, DefinitionError, StateError, explain
 from typednn.graph.graph import GRAPH
 from typednn.graph.interpreter import interpret
 from typednn.graph.kinds import Kind
-from typednn.graph.program import Program, left_out, optimised, traced
+from typednn.graph.passes import left_out, optimised
+from typednn.graph.program import Program, traced
 from typednn.graph.running import plan_of
 from typednn.graph.splitting import source, split
 from typednn.graph.tape import Tape

@@ -18,8 +18,6 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache
-from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
@@ -27,7 +25,7 @@ from weakref import WeakKeyDictionary
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
-from typednn import arrays
+from typednn import arrays, hooks
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
 from typednn.contracts.derivatives import backwards
 from typednn.contracts.operands import KeepingOperand, Last, Operand
@@ -278,12 +276,6 @@ class Input(Generic[In]):
 opened(Input)
 
 
-@cache
-def _fusion() -> Any:
-    """`typednn.fusion`, which knows the layers, as they know this file: it is imported when a chain first runs."""
-    return import_module("typednn.fusion")
-
-
 # The shape after each chain. Not an attribute: a copied chain would share it, and what a shape comes from.
 _ends: WeakKeyDictionary[Module, Flow] = WeakKeyDictionary()
 
@@ -403,7 +395,7 @@ class Parts(Module):
             return run(self.parts, x)
         program = state.program
         if program is None or not program.is_of(self.parts):
-            program = state.program = _fusion().Fused(self.parts)
+            program = state.program = hooks.fused(self.parts)
         return program.run(self, x) if program.fuses else run(self.parts, x)
 
     def run_back(self, next_grad: Any) -> Any:

@@ -9,7 +9,8 @@ import pytest
 from typednn import graph as ops
 from typednn.graph.grouping import MOST_WORK, Alone, Group, described, grouped, operands, split_reductions, work
 from typednn.graph.kinds import Binary, Kind, Unary
-from typednn.graph.program import PRODUCT, Program, optimised, traced
+from typednn.graph.passes import optimised
+from typednn.graph.program import PRODUCT, Program, traced
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, pad, tensor, unary
 

@@ -9,20 +9,8 @@ import pytest
 
 from typednn.errors import ArgumentError
 from typednn.graph.kinds import Binary, Kind, Unary
-from typednn.graph.program import (
-    PASSES,
-    PRODUCT,
-    Program,
-    common,
-    dead,
-    described,
-    fold_constants,
-    left_out,
-    optimised,
-    products,
-    traced,
-    without_passes,
-)
+from typednn.graph.passes import PASSES, common, dead, fold_constants, left_out, optimised, products, without_passes
+from typednn.graph.program import PRODUCT, Program, described, traced
 from typednn.graph.tensor import AnyTensor, binary, constant, pad, tensor, unary
 
 

@@ -11,7 +11,7 @@ from tests.graph.random_programs import Maker, compare
 from typednn.engines import using
 from typednn.graph import interpreter
 from typednn.graph.kinds import Binary, Reduce, Unary
-from typednn.graph.program import PASSES, without_passes
+from typednn.graph.passes import PASSES, without_passes
 
 
 def compare_all(seeds: range) -> None:

@@ -15,7 +15,8 @@ from typednn.graph import running
 from typednn.graph.graph import GRAPH
 from typednn.graph.interpreter import interpret
 from typednn.graph.kinds import Binary, Reduce, Unary
-from typednn.graph.program import traced, without_passes
+from typednn.graph.passes import without_passes
+from typednn.graph.program import traced
 from typednn.graph.running import Compiled, counters, plan_of
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, binary, broadcast_to, pad, permute, realize, reduce, reshape, tensor, unary

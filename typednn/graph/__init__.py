@@ -144,9 +144,9 @@ from typednn.graph.movement import (
     unsqueeze,
 )
 from typednn.graph.normalisation import batch_norm, group_norm, layer_norm, moments, rms_norm, running_statistics
+from typednn.graph.passes import without_passes
 from typednn.graph.plot import plot_graph
 from typednn.graph.products import linear, matmul, tensordot
-from typednn.graph.program import without_passes
 from typednn.graph.random import multinomial, rand, randint, randn, uniform
 from typednn.graph.reductions import (
     all,

@@ -29,7 +29,20 @@ from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Binary, Kind, Unary
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
-from typednn.graph.tensor import AnyTensor, Number, Operand, Tensor, as_tensor, binary, broadcast, cast_to, constant, divided, unary
+from typednn.graph.tensor import (
+    AnyTensor,
+    Number,
+    Operand,
+    Registered,
+    Tensor,
+    as_tensor,
+    binary,
+    broadcast,
+    cast_to,
+    constant,
+    divided,
+    unary,
+)
 
 # ------------------------------------------------------------------ arguments
 
@@ -200,6 +213,9 @@ def floor_divide(x: Operand, y: Operand) -> AnyTensor:
     quotient = where(infinite & isfinite(a), _masked(a != 0.0, below), round(exact))
     ratio = a / b
     return stop_gradient(where(b != 0.0, where(quotient != 0.0, quotient, ratio * 0.0), ratio))  # 0 has the sign of the ratio
+
+
+Registered.floor_divide = floor_divide
 
 
 def power(x: Operand, y: Operand) -> AnyTensor:

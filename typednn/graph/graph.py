@@ -16,7 +16,7 @@ import numpy as np
 from typednn.arrays import is_floating
 from typednn.engines.locks import Lock
 from typednn.errors import StateError, explain
-from typednn.graph.kinds import CODES, DTYPES, Kind
+from typednn.graph.kinds import CODES, DTYPES, Binary, Kind, Reduce, Unary
 from typednn.graph.slab import NONE, Slab
 
 Shape: TypeAlias = tuple[int, ...]
@@ -257,8 +257,6 @@ class Graph:
 
     def expression(self, number: int, depth: int = 3) -> str:
         """How ``number`` is computed, as a formula of names and shapes, for messages."""
-        from typednn.graph.kinds import Binary, Reduce, Unary
-
         name = self.names.get(number)
         shape = f"({', '.join(map(str, self.shapes[number]))})"
         if name is not None:

@@ -39,6 +39,7 @@ from typednn.graph.tensor import (
     Operand,
     Rank1,
     Rank2,
+    Registered,
     Tensor,
     as_tensor,
     axes_of,
@@ -131,6 +132,9 @@ def sliced(x: AnyTensor, index: Any) -> AnyTensor:
     for place, each in steps:
         x = _stepped(x, place, each)
     return reshape(x, tuple(shape))
+
+
+Registered.sliced = sliced
 
 
 def _indices(each: slice, size: int) -> tuple[int, int, int]:

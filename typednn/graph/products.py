@@ -17,7 +17,7 @@ import numpy as np
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape, product
 from typednn.graph.kinds import Reduce
-from typednn.graph.tensor import AnyTensor, as_tensor, axes_of, permute, reduce, reshape
+from typednn.graph.tensor import AnyTensor, Registered, as_tensor, axes_of, permute, reduce, reshape
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import linear as op
 
@@ -25,6 +25,9 @@ from typednn.kernels import linear as op
 def matmul(x: Any, y: Any) -> AnyTensor:
     """NumPy's ``x @ y``: the last axis of x with the last but one of y; the axes before them broadcast; vectors lose their axis."""
     return _matmul(*(as_tensor(each, other) for each, other in ((x, y), (y, x))))
+
+
+Registered.matmul = matmul
 
 
 def _matmul(x: AnyTensor, y: AnyTensor) -> AnyTensor:

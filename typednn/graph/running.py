@@ -31,8 +31,9 @@ from typednn.graph.grouping import described as kernel_text
 from typednn.graph.interpreter import compute, interpret, windowed
 from typednn.graph.kernels import kernel_of
 from typednn.graph.kinds import DTYPES, Kind
-from typednn.graph.program import PRODUCT, Contraction, Instruction, Program, described, left_out, optimised, traced
-from typednn.graph.tensor import array_of
+from typednn.graph.passes import left_out, optimised
+from typednn.graph.program import PRODUCT, Contraction, Instruction, Program, described, traced
+from typednn.graph.tensor import Registered, array_of
 from typednn.graph.views import Windowed
 from typednn.graph.whole import Part
 
@@ -66,6 +67,9 @@ def run(numbers: Sequence[int]) -> None:
         raise out_of_memory("realize", f"{str(error) or 'no more memory'}: {expressions}", None, None) from error
     for number, array in zip(wanted, results, strict=True):
         GRAPH.realized(number, array)
+
+
+Registered.run = run
 
 
 class Counters(NamedTuple):

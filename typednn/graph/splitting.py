@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from typednn.graph.kinds import Kind
-from typednn.graph.program import PRODUCT, Instruction, Program, dead, optimised
+from typednn.graph.passes import dead, optimised
+from typednn.graph.program import PRODUCT, Instruction, Program
 from typednn.graph.whole import Derived, Part
 
 MOVEMENT = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD})

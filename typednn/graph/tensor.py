@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, cast, final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, cast, final, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -48,6 +48,15 @@ Rank4: TypeAlias = tuple[int, int, int, int]
 MOST_AXES: Final = 32
 _RELEASED: Final = np.uint32(NONE)
 regions: Final[list[tuple[int, list[Tensor[Any, Any]]]]] = []  # of each open region its thread and what it has made; the innermost last
+
+
+class Registered:
+    """Functions made of tensors that tensors call. The file of each, above this one, registers it; `typednn.graph` imports them all."""
+
+    floor_divide: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
+    matmul: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
+    sliced: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
+    run: ClassVar[Callable[[Sequence[int]], None]]
 
 
 @final
@@ -243,14 +252,10 @@ class Tensor(Generic[R, D]):
         return divided(other, self)
 
     def __floordiv__(self, other: Any) -> Tensor[R, D]:
-        from typednn.graph.elementwise import floor_divide
-
-        return floor_divide(self, other)
+        return Registered.floor_divide(self, other)
 
     def __rfloordiv__(self, other: Any) -> Tensor[R, D]:
-        from typednn.graph.elementwise import floor_divide
-
-        return floor_divide(other, self)
+        return Registered.floor_divide(other, self)
 
     def __mod__(self, other: Any) -> Tensor[R, D]:
         return binary(Binary.MODULO, self, other)
@@ -267,14 +272,10 @@ class Tensor(Generic[R, D]):
         return binary(Binary.POWER, other, self)
 
     def __matmul__(self, other: Any) -> Tensor[Any, D]:
-        from typednn.graph.products import matmul
-
-        return matmul(self, other)
+        return Registered.matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Tensor[Any, D]:
-        from typednn.graph.products import matmul
-
-        return matmul(other, self)
+        return Registered.matmul(other, self)
 
     @overload
     def __lt__(self, other: Fitting[R, D]) -> Tensor[R, np.bool_]: ...
@@ -366,9 +367,7 @@ class Tensor(Generic[R, D]):
         return cast_to(self, dtype)
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor[Any, D]:
-        from typednn.graph.movement import sliced
-
-        return sliced(self, index)
+        return Registered.sliced(self, index)
 
     # ------------------------------------------------------------- reductions
 
@@ -783,7 +782,5 @@ def device(x: AnyTensor) -> str:
 
 def realize(*tensors: AnyTensor | Iterable[AnyTensor]) -> None:
     """Compute these tensors, what they share only once. Those that are known already stay as they are."""
-    from typednn.graph.running import run
-
     flat = [each for given in tensors for each in ([given] if isinstance(given, Tensor) else given)]
-    run([each.id for each in flat])
+    Registered.run([each.id for each in flat])

@@ -28,6 +28,7 @@ import numpy as np
 from typednn.engines import fast
 from typednn.engines.counters import Ran, observers
 from typednn.engines.halide.rehearsal import rehearsing
+from typednn.generated import execute
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -184,5 +185,5 @@ def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Ca
         engine.append(f"    if {condition}: return {each.name}")
         run.append(f"    if {condition}: return {each.name}_run({'planned, ' if each.plan else ''}{call})")
     source = "\n".join([*engine, "    return None", *run, f"    return reference({call})"])
-    exec(compile(source, f"<dispatch of {of.name}>", "exec"), scope)
+    execute(source, f"dispatch of {of.name}", scope)
     return scope["engine"], scope["run"]

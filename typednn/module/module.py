@@ -13,7 +13,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from operator import methodcaller
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from typednn import hooks
 from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
 from typednn.contracts.checks import enforced
@@ -259,7 +259,7 @@ class Module(Node, Enforced):
 
         `typednn.load` reads it. Written whole or not at all; a `DataError` where it cannot be written, `NotInitialised` before ``init``.
         """
-        import_module("typednn.exchange").save(self, path)  # which knows configs, as they know this file
+        hooks.save(self, path)
 
     def free_cache(self) -> None:
         """Drop what forward kept, here and below; afterwards backward raises until the next forward."""

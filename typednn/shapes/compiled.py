@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from typednn.generated import execute
 from typednn.shapes.axes import Slot, parse
 from typednn.shapes.expressions import parse_expression
 
@@ -108,9 +109,10 @@ def make({", ".join(expected)}):
         return None
     return compare
 """
-        namespace: dict[str, Callable[..., Callable[..., Any]]] = {}
-        exec(compile(source, "<comparison>", "exec"), namespace)  # made of parsed annotations: names, numbers and what _PLAIN lists
-        return namespace["make"]
+        scope: dict[str, Any] = {}
+        execute(source, "comparison of sizes", scope)  # made of parsed annotations: names, numbers and what _PLAIN lists
+        make: Callable[..., Callable[..., Any]] = scope["make"]
+        return make
 
 
 class _Names:

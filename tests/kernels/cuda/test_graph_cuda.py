@@ -10,7 +10,8 @@ from typednn.engines import using
 from typednn.graph.cuda import source
 from typednn.graph.grouping import Group, grouped, split_reductions
 from typednn.graph.kinds import COMPARISONS, LOGICAL, Binary, Reduce, Unary
-from typednn.graph.program import optimised, traced
+from typednn.graph.passes import optimised
+from typednn.graph.program import traced
 from typednn.graph.tensor import binary, cast_to, pad, realize, reduce, tensor, unary
 
 # Their operands are integers, or remainders of them: the interpreter computes these.

@@ -12,6 +12,7 @@ import numpy as np
 from typednn.engines.halide.toolchain import Array, Plan
 from typednn.engines.memory.addresses import inlined
 from typednn.errors import DTypeError, EngineError, ShapeError, explain
+from typednn.generated import execute
 
 _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
 _NUMBERS = {"float32": "floats", "float64": "doubles", "int32": "integers"}
@@ -195,5 +196,5 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         "    if code:",
         "        failed(code)",
     ]
-    exec(compile("\n".join(lines), f"<frame of {plan.name}>", "exec"), scope)
+    execute("\n".join(lines), f"call of {plan.name}", scope)
     return cast("Callable[..., None]", scope["call"])
