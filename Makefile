@@ -22,7 +22,7 @@ headline = @printf '\n== %s\n' '$(subst ','\'',$(1))'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint types floors coverage-fresh suite parity torture gpu bench bench-avx2 format coverage-doc clean
+.PHONY: help setup demo test quick lint types floors coverage-fresh suite parity torture gpu bench bench-avx2 format coverage-doc clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ demo: $(VENV)/.demo-installed ## train LeNet5 on real digits, to a report with p
 
 test: lint types floors coverage-fresh suite ## everything but the comparison with PyTorch
 	$(call headline,all passed)
+
+quick: lint ## style, and the tests nearest to what was changed since the last commit (or SINCE=COMMIT), in two minutes
+	$(call headline,the nearest tests)
+	@$(ONE_THREAD) $(PY) tests/repo/quick.py
 
 lint: $(VENV)/.dev-installed ## style
 	$(call headline,ruff)

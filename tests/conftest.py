@@ -3,11 +3,12 @@
 import gc
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from effort import OWN, PROFILE, SAME_EACH_TIME, SHARE, commit, has_turn, with_examples
+from effort import OWN, PROFILE, SAME_EACH_TIME, SHARE, runs, with_examples
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -32,6 +33,8 @@ def on_the_reference() -> Iterator[None]:
         yield
 
 
+UNTIL = float(os.environ.get("TYPEDNN_TESTS_UNTIL", "inf"))  # seconds since 1970
+
 _counted: set[int] = set()
 
 
@@ -44,12 +47,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In CI slow tests take turns; `make test` elsewhere and `make torture` run all of them."""
-    left = [] if PROFILE != "ci" else [item for item in items if not has_turn(item.nodeid, commit())]
+    """In CI slow tests take turns; `make quick` has none; `make test` elsewhere and `make torture` run all of them."""
+    left = [item for item in items if not runs(item.nodeid)]
     if left:
         config.hook.pytest_deselected(items=left)
         waiting = set(left)
         items[:] = [item for item in items if item not in waiting]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """`make quick` ends in time."""
+    if time.time() > UNTIL:
+        pytest.skip("no time is left")
 
 
 def pytest_collection_finish() -> None:

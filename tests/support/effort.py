@@ -15,6 +15,7 @@ settings.register_profile("default", deadline=None, max_examples=25, derandomize
 settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True, database=None)
 settings.register_profile("mutants", settings.get_profile("default"), phases=[Phase.explicit, Phase.generate])  # no smallest example
 settings.register_profile("long", settings.get_profile("ci"), max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("mutants"))
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.load_profile(PROFILE)
 SAME_EACH_TIME = settings().derandomize
@@ -22,8 +23,8 @@ SAME_EACH_TIME = settings().derandomize
 # Whether what takes minutes is wanted too: `make torture` asks for it.
 LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
 
-# The share of its examples that each property has, whatever its own settings say: "ci" draws others in each run.
-SHARE = 0.4 if PROFILE == "ci" else 1.0
+# The share of its examples that each property has, whatever its own settings say: "ci" draws others in each run; "quick" is `make quick`.
+SHARE = {"ci": 0.4, "quick": 0.2}.get(PROFILE, 1.0)
 
 
 # The tests that take turns in "ci": those of 5 seconds or more, all their parameters together, by name.
@@ -36,6 +37,13 @@ def commit() -> str:
     """What is checked out: whatever differs between runs of CI is drawn by this, so that all processes of a run draw the same."""
     command = ["git", "rev-parse", "HEAD"]
     return subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def runs(test: str) -> bool:
+    """Whether this profile runs a test, with its parameters."""
+    if PROFILE == "quick":
+        return test.partition("[")[0] not in SLOW
+    return PROFILE != "ci" or has_turn(test, commit())
 
 
 def has_turn(test: str, at: str) -> bool:
