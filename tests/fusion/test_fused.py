@@ -2,8 +2,11 @@
 
 import copy
 import gc
+import inspect
 import pickle  # noqa: TID251  # to send a gradient to another process
+import sys
 import weakref
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 from jaxtyping import Shaped
 
 from tests.support.fused_twin import fused_twin
-from typednn import Array2, ChainGrad, Input, Layer, Sequential, checking
+from typednn import Array2, ChainGrad, Input, Layer, Sequential, checking, observing
 from typednn.engines import available, counting
 from typednn.errors import DTypeError, NotForwarded, NotInitialised, ShapeError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU, Tanh
@@ -345,3 +348,29 @@ def test_one_segment_alone() -> None:
     grad = fused.backward(next_grad)
     next_grad[:] = 7
     assert_same(grad.input, expected)
+
+
+def lines_of_linear(run: Any) -> int:
+    """How often a debugger could stop in `Linear.forward`."""
+    code, reached = inspect.unwrap(Linear.forward).__code__, 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal reached
+        reached += frame.f_code is code and event == "call"
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return reached
+
+
+def test_where_a_debugger_stops() -> None:
+    """docs/fusion.md says so: in a fused layer's own forward never, after fuse(False) and while it is observed always."""
+    model, x = (Input(3) >> Linear(3, 4) >> ReLU() >> Linear(4, 2) >> Tanh()).init(rng()), np.ones((2, 3), np.float32)
+    assert lines_of_linear(lambda: model.forward(x)) == 0
+    with observing(model, lambda call: None):
+        assert lines_of_linear(lambda: model.forward(x)) == 2
+    assert lines_of_linear(lambda: model.fuse(False).forward(x)) == 2
