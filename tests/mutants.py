@@ -304,7 +304,7 @@ MUTANTS = [
     # ------------------------------------------------------------------ text
     mutant(
         "With `--sampler 'xorshift64*'` the random numbers are gpt.c's",
-        "typednn/random.py",
+        "typednn/random/xorshift64.py",
         "        x ^= x >> 12\n",
         "        x ^= x >> 13\n",
         "tests/test_random.py::test_xorshift_published",

@@ -290,32 +290,32 @@ ROW_MUTANTS = [
         "optim/test_optim.py::test_the_penalty_is_eq_45_and_its_derivative_eq_46",
     ),
     fault(
-        "P-R1", "random.py",
+        "P-R1", "random/pcg32.py",
         "        rotation = old >> 59\n",
         "        rotation = old >> 58\n",
         "test_random.py::test_vectorised_equals_scalar",
         "test_random.py::test_u32_of_the_authors_demo",
     ),
     fault(
-        "P-R2", "random.py",
+        "P-R2", "random/pcg32.py",
         "np.minimum(numbers, 1.0 - 2.0**-24)",
         "np.minimum(numbers, 1.0)",
         "test_random.py::test_never_one_even_in_float32",
     ),
     fault(
-        "P-R3", "random.py",
+        "P-R3", "random/pcg32.py",
         "np.cos(2.0 * np.pi * u2)",
         "np.sin(2.0 * np.pi * u2)",
         "test_random.py::test_normals_of_the_paper",
     ),
     fault(
-        "P-R4", "random.py",
+        "P-R4", "random/pcg32.py",
         "            left[place], left[-1] = left[-1], left[place]\n",
         "            left[place], left[0] = left[0], left[place]\n",
         "test_random.py::test_shuffle_of_the_paper",
     ),
     fault(
-        "P-R5", "random.py",
+        "P-R5", "random/pcg32.py",
         "        return numbers.reshape(size)\n\n    def random(self, size",
         '        return numbers.reshape(size, order="F")\n\n    def random(self, size',
         "test_random.py::test_row_major",
@@ -346,7 +346,7 @@ ROW_MUTANTS = [
         "test_metrics.py::test_equals_scikit_learn",
     ),
     fault(
-        "P-E3", "random.py",
+        "P-E3", "random/initialisers.py",
         "rng.normal(0.0, math.sqrt(2.0 / fans.of(self.fan)), shape)",
         "rng.normal(0.0, math.sqrt(1.0 / fans.of(self.fan)), shape)",
         "models/test_lenet5.py::test_initial_weights_are_the_papers",
@@ -819,7 +819,7 @@ ROW_MUTANTS = [
         "cli/test_generate.py::test_the_likeliest_next_tokens",
     ),
     fault(
-        "C-R7", "random.py",
+        "C-R7", "random/initialisers.py",
         "rng.normal(0.0, math.sqrt(2.0 / fans.of(self.fan)), shape)",
         "rng.normal(0.0, math.sqrt(2.0 / fans.fan_out), shape)",
         "test_random.py::test_first_weights_of_the_papers_experiment",
@@ -1235,7 +1235,7 @@ ROW_MUTANTS = [
         "test_tensors.py::test_what_a_tensor_library_offers",
     ),
     fault(
-        "G-L1", "random.py",
+        "G-L1", "random/initialisers.py",
         "    a: float = math.sqrt(5.0)\n    fan",
         "    a: float = math.sqrt(2.0)\n    fan",
         "parity/test_defaults.py::test_initial_values_are_pytorchs",
@@ -1259,7 +1259,7 @@ ROW_MUTANTS = [
         "models/test_gpt2.py::test_each_output_of_a_block_is_dropped",
     ),
     fault(
-        "Z-T8", "random.py",
+        "Z-T8", "random/initialisers.py",
         "        bound = math.sqrt(6.0 / fans.of(self.fan))\n"
         "        return rng.uniform(-bound, bound, shape)\n"
         "\n"

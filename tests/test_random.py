@@ -6,8 +6,10 @@ Rows P-R1 to P-R5, P-L2, P-E3 and torch.nn.Linear's rule of the specification.
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import math
+import pkgutil
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from typing import Any
@@ -40,6 +42,7 @@ from typednn.random import (
     Zeros,
     initialiser,
 )
+from typednn.random.generator import Floats
 
 SEEDS = st.integers(0, 2**64 - 1)
 STREAMS = st.integers(0, 2**63 - 1)
@@ -315,7 +318,7 @@ def test_rng_is_one_protocol(rng: Rng) -> None:
         ),
         (
             lambda: initialiser(unseen(HeNormal)),
-            "initialiser: expects a rule, got <class 'typednn.random.HeNormal'>; write HeNormal(...)",
+            "initialiser: expects a rule, got <class 'typednn.random.initialisers.HeNormal'>; write HeNormal(...)",
         ),
         (lambda: initialiser(unseen(3)), "initialiser: expects a name or a rule, got 3; pass HeNormal() or 'he_normal'"),
     ],
@@ -454,17 +457,20 @@ def test_names(name: str, rule: Initialiser) -> None:
 def test_any_function_is_a_rule() -> None:
     """The protocol asks for a call, not for a class."""
 
-    def halves(rng: Rng, shape: tuple[int, ...], fans: Fans) -> module.Floats:
+    def halves(rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         return np.full(shape, 0.5)
 
     assert initialiser(halves) is halves
 
 
 def test_all_is_what_there_is() -> None:
-    """``__all__`` names every public class and function defined here."""
-    defined = {name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__ and name[0] != "_"}
-    assert defined <= set(module.__all__)
-    assert all(hasattr(module, name) for name in module.__all__)
+    """``__all__`` names every class of the package's files."""
+    files = [importlib.import_module(f"typednn.random.{file.name}") for file in pkgutil.iter_modules(module.__path__)]
+    classes = {
+        name for file in files for name, value in vars(file).items() if isinstance(value, type) and value.__module__ == file.__name__
+    }
+    assert {name for name in classes if name[0] != "_"} == {name for name in module.__all__ if isinstance(getattr(module, name), type)}
+    assert set(module.__all__) - classes == {"Fan", "initialiser"}
 
 
 # --- xorshift64* ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from typednn.data.cifar import cifar10, cifar10_pixels
 from typednn.data.csv import NotANumber, RowLength, labelled, read_csv, read_optdigits
 from typednn.data.dataset import Dataset, Pixels, rescaled
 from typednn.data.digits import digits
-from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.idx import read_idx
 from typednn.data.image_files import ImageFiles, ImageSets, open_image_folder
 from typednn.data.images import ImageFolder, image_size, read_image, read_image_folder
@@ -41,6 +40,7 @@ from typednn.data.token_windows import windows
 from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
 from typednn.data.vocabulary import Characters, TokenTable, Vocabulary, read_vocabulary
 from typednn.public import published
+from typednn.random.state import generator_state, restore_generator
 
 __all__ = [
     "AUGMENTATIONS",

@@ -24,10 +24,10 @@ from typednn.arguments import flag, integer
 from typednn.arrays import AnyArray, IntArray1, described, is_array, is_floating, is_integer, is_number
 from typednn.data.augmentation import Augmentation, MixUp
 from typednn.data.batches import batches_in, rows_in
-from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
 from typednn.random import Rng
+from typednn.random.state import generator_state, restore_generator
 
 X = TypeVar("X", bound=np.ndarray[Any, Any])
 Y = TypeVar("Y", bound=np.ndarray[Any, Any])

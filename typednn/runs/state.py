@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from typednn.data.generator_state import generator_state, restore_generator
 from typednn.errors import CheckpointError, StateDictError, explain
 from typednn.module.module import Module
 from typednn.random import PCG32
+from typednn.random.state import generator_state, restore_generator
 from typednn.runs.history import RECORD, Best, Epoch, Measured
 from typednn.runs.run_files import as_number
 

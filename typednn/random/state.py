@@ -6,7 +6,8 @@ from typing import Any, cast
 import numpy as np
 
 from typednn.errors import ArgumentError, StateDictError, explain
-from typednn.random import PCG32, Rng
+from typednn.random.generator import Rng
+from typednn.random.pcg32 import PCG32
 
 _MOST = {"pos": 624, "buffer_pos": 4, "has_uint32": 1}  # NumPy reads at this index without a check
 
