@@ -174,7 +174,8 @@ def evaluation(subject: Subject) -> None:
     if _attributes(layer) != before[1] or any(module.__typednn_calls__.kept for _, module in layer.named_modules()):
         raise broken("forward in eval writes no attribute", "one that was written", "ask self.training first")
     del output, bases
-    gc.collect()
+    if any(reference() is not None for reference in alive):
+        gc.collect()  # what a circle of the layer's own objects holds; a collection takes seconds where there are many objects
     if any(reference() is not None for reference in alive):
         raise broken("forward in eval keeps nothing", "a reference to an input", "declare what backward needs as Kept")
     _not_forwarded(layer, next_grad, "in eval")
