@@ -167,7 +167,7 @@ MUTANTS = [
     ),
     mutant(
         "typednn.gradcheck tells you whether a backward is right",
-        "typednn/gradient_check.py",
+        "typednn/testing/gradcheck.py",
         "    if not errors[worst] <= tolerance:\n",
         "    if errors[worst] > 1e9:\n",
         "tests/laws/test_gradients.py::test_gradcheck_refuses_a_wrong_derivative[Linear]",

@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float, Integer
 
 from typednn import AnyArray, Array1, Array2, Buffer, Elementwise, ElementwiseGrad, Gradient, IntArray1, Kept, Layer, S, gradcheck
 from typednn.errors import ArgumentError, DTypeError, NotInitialised, StateDictError
-from typednn.gradient_check import GradcheckError
 from typednn.layer import A
 from typednn.layers import Linear
+from typednn.testing.gradcheck import GradcheckError
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,12 @@ from typednn import (
     checking,
 )
 from typednn.errors import ArgumentError, LayerReused, NotForwarded, NotInitialised, ShapeError, StackError
-from typednn.gradient_check import gradcheck
 from typednn.layer import A, FirstLayer, MultiInput, Sequential
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Sigmoid, Softmax, Tanh
 from typednn.optim import SGD, Adam
 from typednn.random import PCG32
 from typednn.stack import Dyn, DynGrad, Stack
+from typednn.testing.gradcheck import gradcheck
 
 
 def lenet5_layers() -> list[Any]:

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from typednn.contracts.protocols import Backward, DynLayer, Forward, Incremental, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
     from typednn.exchange.model_file import load
-    from typednn.gradient_check import gradcheck
     from typednn.graph_layer import GraphElementwise, GraphLayer, GraphLoss
     from typednn.layer import (
         Chain,
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from typednn.module.gradients import ChainGrad, ElementwiseGrad, Gradient
     from typednn.module.module import Module
     from typednn.stack import Dyn, DynGrad, Stack
+    from typednn.testing.gradcheck import gradcheck
 
 # An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so it is set
 # before NumPy is; what the user has set stays.
@@ -81,7 +81,7 @@ _HOMES = {
     "errors": "TypednnError",
     "exchange.model_file": "load",
     "module.fields": "Buffer Kept Parameter",
-    "gradient_check": "gradcheck",
+    "testing.gradcheck": "gradcheck",
     "graph_layer": "GraphElementwise GraphLayer GraphLoss",
     "module.gradients": "ChainGrad ElementwiseGrad Gradient",
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",

@@ -21,9 +21,9 @@ from typednn.arrays import is_array
 from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, MissingExtra
 from typednn.exchange import export_onnx, import_onnx, onnx_export, onnx_formula, onnx_import, onnx_operators
-from typednn.gradient_check import gradcheck
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
 from typednn.models import GPT2, LeNet5, lenet5, unet
+from typednn.testing.gradcheck import gradcheck
 
 RNG = np.random.default_rng
 

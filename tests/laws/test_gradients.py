@@ -11,8 +11,8 @@ from tests.layer_cases import LayerCase
 from typednn import gradcheck
 from typednn.backends import to_numpy
 from typednn.engines import using
-from typednn.gradient_check import GradcheckError
 from typednn.testing import LAYER_LAWS
+from typednn.testing.gradcheck import GradcheckError
 from typednn.testing.refusals import changed_field, gradient_fields, with_changed_backward
 from typednn.testing.subject import bits
 

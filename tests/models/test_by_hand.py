@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from tests.support.by_hand import ByHand, ByHandGrad
-from typednn.gradient_check import gradcheck
 from typednn.losses import MSE
 from typednn.optim import SGD
 from typednn.random import PCG32
+from typednn.testing.gradcheck import gradcheck
 
 X, TARGET = np.random.default_rng(0).standard_normal((5, 3)), np.random.default_rng(1).standard_normal((5, 2))
 

@@ -20,12 +20,12 @@ from typednn.errors import (
     StateDictError,
     TypednnError,
 )
-from typednn.gradient_check import GradcheckError
 from typednn.layers import Linear, PReLU, ReLU
 from typednn.losses import MSE
 from typednn.module.foreign import Foreign
 from typednn.optim import SGD
 from typednn.runs import Run
+from typednn.testing.gradcheck import GradcheckError
 from typednn.training import fit
 
 

@@ -17,12 +17,12 @@ from typednn.config.model_config import import_layers
 from typednn.config.registry import LAYERS
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
-from typednn.gradient_check import gradcheck as check_gradients
 from typednn.layer import FirstChain, FirstLayer
 from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.recipes.costs import table
 from typednn.recipes.plan import FILE, read_plan
+from typednn.testing.gradcheck import gradcheck as check_gradients
 
 
 def summary(options: Namespace) -> int:

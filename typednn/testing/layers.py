@@ -18,13 +18,13 @@ from typednn.config.registry import LAYERS
 from typednn.contracts.checks import Mode, array_hints, checking, contract_of
 from typednn.engines import using
 from typednn.errors import ArgumentError, NotForwarded, NotInitialised, ShapeError, explain
-from typednn.gradient_check import gradcheck
 from typednn.graph import Tape, Tensor, realize, tensor
 from typednn.layer import FirstChain, FirstLayer, Input, MultiInput, Sequential
 from typednn.module.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
 from typednn.testing.drawing import Shapes, for_drawn
+from typednn.testing.gradcheck import gradcheck
 from typednn.testing.subject import Subject, broken, check_laws, chosen_laws, copied, locked, raises, same, unwritten
 
 FORMULA_TOLERANCE: Final = 1e-6

@@ -12,9 +12,9 @@ import numpy as np
 from typednn.arrays import is_floating
 from typednn.contracts.checks import Mode, array_hints, checking, contract_of
 from typednn.errors import ArgumentError, explain
-from typednn.gradient_check import compare
 from typednn.shapes import rank
 from typednn.testing.drawing import Shapes, for_drawn
+from typednn.testing.gradcheck import compare
 from typednn.testing.refusals import WRONG
 from typednn.testing.subject import broken, check_laws, copied, filled, locked, names_of, raises, refused, same, unwritten
 
