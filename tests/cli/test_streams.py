@@ -239,7 +239,7 @@ def test_little_is_imported_before_the_guard() -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True, timeout=120)
     parts = {"__future__", "importlib", "importlib._bootstrap", "importlib._bootstrap_external", "warnings"}
-    assert set(done.stdout.split()) <= {"typednn", "typednn.cli", "typednn.version", *parts}
+    assert set(done.stdout.split()) <= {"typednn", "typednn.cli", "typednn.hooks", "typednn.version", *parts}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs an interval timer")
