@@ -12,14 +12,15 @@ from typednn.habits import value_cure
 Choice = TypeVar("Choice", bound=str)
 
 
-def integer(where: str, name: str, value: SupportsIndex, least: int = 1) -> int:
-    """``value`` as an int of at least ``least``; a bool or a float is refused."""
+def integer(where: str, name: str, value: SupportsIndex, least: int = 1, *, below: int | None = None, argument: str = "") -> int:
+    """``value`` as an int, at least ``least`` and less than ``below``; a bool or a float is refused. ``argument``: what it is a part of."""
     try:
         given = least - 1 if isinstance(value, bool) else value.__index__()
     except (AttributeError, TypeError):  # an array has the method, which refuses all but one number
         given = least - 1
-    if given < least:
-        raise ArgumentError(explain(where, f"{name} must be an integer of at least {least}", shown(value), value_cure(name, value)), name)
+    if given < least or (below is not None and given >= below):
+        rule = f"{name} must be an integer of at least {least}" if below is None else f"{name} is an integer from {least} to {below - 1}"
+        raise ArgumentError(explain(where, rule, shown(value), value_cure(name, value)), argument or name)
     return given
 
 

@@ -6,7 +6,7 @@ What was changed: the files that git says are not committed; if all are, those o
 order  tests
 =====  ==========================================================================================================
 0      that were changed; for a page, pyproject.toml or another file that is no Python: those of tests/repo
-1      whose file is called as a changed module is: tests/graph/test_program.py, tests/kernels/test_linear_cpu.py
+1      whose file is called as a changed one is: tests/graph/test_program.py, tests/kernels/test_linear_cpu.py; that import a changed helper
 2      that import a changed module, or a package that does
 3      that import a module which imports a changed one; 4 and so on: over one more
 =====  ==========================================================================================================
@@ -62,16 +62,28 @@ def imports(source: str) -> set[str]:
     return found
 
 
+@cache
+def _imports(file: Path) -> set[str]:
+    return imports(file.read_text(encoding="utf-8"))
+
+
 def _used(test: Path) -> set[str]:
     """What a test imports, itself or by the helpers beside it and in tests/support."""
-    found = imports(test.read_text(encoding="utf-8"))
-    return found.union(*(_of_helpers()[name] for name in found if name in _of_helpers()))
+    found = _imports(test)
+    return found.union(*(_imports(_helpers()[helper]) for helper in helpers_in(found)))
+
+
+def helpers_in(found: set[str]) -> set[str]:
+    """The helpers among what is imported: ``effort``, or layer_cases of ``tests.layer_cases.LayerCase``."""
+    parts = {part for name in found if name.partition(".")[0] != "typednn" for part in name.split(".")}
+    return parts & _helpers().keys()
 
 
 @cache
-def _of_helpers() -> dict[str, set[str]]:
-    helpers = {path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_") and "corpus" not in path.parts}
-    return {path.stem: imports(path.read_text(encoding="utf-8")) for path in helpers}
+def _helpers() -> dict[str, Path]:
+    """Files that tests import, by their names."""
+    found = [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests").glob("*/*.py")]
+    return {path.stem: path for path in found if not path.name.startswith(("test_", "conftest", "__init__"))}
 
 
 def distances(modules: Iterable[str]) -> dict[str, int]:
@@ -92,14 +104,14 @@ def nearest(files: Iterable[str], tests: Iterable[Path]) -> list[Path]:
     modules = {module for file in files if (module := module_of(file))}
     others = any(not module_of(file) and Path(file).parts[0] not in ("tests", "benchmarks", "examples") for file in files)
     far = distances(modules)
-    names = {module.rpartition(".")[2] for module in modules} | {module.split(".")[-2] for module in modules if module.count(".") > 1}
+    names = {Path(file).stem for file in files if file.endswith(".py")} | {each.split(".")[-2] for each in modules if each.count(".") > 1}
     order: dict[Path, int] = {}
     for test in tests:
         place = str(test.relative_to(ROOT))
         own = test.stem.removeprefix("test_")
         if place in files or (others and place.startswith("tests/repo/")):
             order[test] = 0
-        elif own in names or any(own.startswith(f"{name}_") for name in names):
+        elif own in names or any(own.startswith(f"{name}_") for name in names) or helpers_in(_imports(test)) & names:
             order[test] = 1
         elif near := [far[name] for name in _used(test) if name in far]:
             order[test] = 2 + min(near)

@@ -37,8 +37,10 @@ def test_a_page_is_tested_by_the_tests_of_the_repository() -> None:
 
 
 def test_helpers_count() -> None:
-    """tests/laws imports layer_cases, and that the layers."""
-    assert "laws/test_gradients.py" in names("typednn/layers/linear.py")
+    """Whoever imports a changed one is among the first; what they import is what a test uses."""
+    assert quick.helpers_in({"tests.layer_cases.LayerCase", "effort", "typednn.random"}) == {"layer_cases", "effort"}
+    assert "laws/test_state.py" in names("tests/layer_cases.py")
+    assert "examples/test_lenet5_digits.py" in names("examples/lenet5_digits.py")
 
 
 def test_imports_of_every_form() -> None:

@@ -1,12 +1,11 @@
 """What a generator of random numbers can do, and the checks that they share."""
 
-from numbers import Integral
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from typednn.arguments import number
+from typednn.arguments import integer, number
 from typednn.errors import ArgumentError, explain
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -32,18 +31,11 @@ class Rng(Draws, Protocol):
     def permutation(self, n: int, /) -> npt.NDArray[np.int64]: ...
 
 
-def integer(where: str, name: str, value: object, limit: int, *, least: int = 0, argument: str = "") -> int:
-    """``value``, an integer from ``least`` up to ``limit``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) < limit:
-        raise ArgumentError(explain(where, f"{name} is an integer from {least} to {limit - 1}", repr(value)), argument or name)
-    return int(value)
-
-
 def shape_of(where: str, size: tuple[int, ...]) -> tuple[int, ...]:
     """``size``, a tuple of integers."""
     if not isinstance(size, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
         raise ArgumentError(explain(where, "size is a tuple of integers", repr(size), "write (3,) for three numbers"), "size")
-    return tuple(integer(where, "each of size", axis, 1 << 63, argument="size") for axis in size)
+    return tuple(integer(where, "each of size", axis, 0, below=1 << 63, argument="size") for axis in size)
 
 
 def check_interval(where: str, low: float, high: float) -> None:

@@ -9,9 +9,9 @@ from typing import Final, Literal, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 
-from typednn.arguments import number
+from typednn.arguments import integer, number
 from typednn.errors import ArgumentError, explain
-from typednn.random.generator import Floats, Rng, check_interval, integer
+from typednn.random.generator import Floats, Rng, check_interval
 
 Fan: TypeAlias = Literal["in", "out"]
 
@@ -44,7 +44,7 @@ class Fans:
 
     def __post_init__(self) -> None:
         for name, value in (("fan_in", self.fan_in), ("fan_out", self.fan_out)):
-            integer("Fans", name, value, 1 << 63, least=1)
+            integer("Fans", name, value, below=1 << 63)
 
     def of(self, fan: Fan) -> int:
         """The one that ``fan`` names."""

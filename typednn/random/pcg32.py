@@ -7,9 +7,9 @@ from typing import Final, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from typednn.arguments import number
+from typednn.arguments import integer, number
 from typednn.errors import ArgumentError, explain
-from typednn.random.generator import Floats, check_interval, integer, shape_of
+from typednn.random.generator import Floats, check_interval, shape_of
 
 _Element = TypeVar("_Element")
 
@@ -42,8 +42,8 @@ class PCG32:
     __slots__ = ("_increment", "_state")
 
     def __init__(self, seed: int, stream: int = 0) -> None:
-        seed = integer("PCG32", "seed", seed, 1 << 64)
-        self._increment = integer("PCG32", "stream", stream, 1 << 63) << 1 | 1
+        seed = integer("PCG32", "seed", seed, 0, below=1 << 64)
+        self._increment = integer("PCG32", "stream", stream, 0, below=1 << 63) << 1 | 1
         self._state = 0
         self.next_uint32()
         self._state = (self._state + seed) & _MASK64
@@ -97,7 +97,7 @@ class PCG32:
 
     def permutation(self, n: int, /) -> npt.NDArray[np.int64]:
         """The paper's shuffle of 0 … n-1: take element u32 mod (the number left), move the last to its place."""
-        n = integer("PCG32.permutation", "n", n, 1 << 32)
+        n = integer("PCG32.permutation", "n", n, 0, below=1 << 32)
         left = list(range(n))
         order = np.empty(n, np.int64)
         places = self.integers32((n,)) % np.arange(n, 0, -1, dtype=np.uint32)
@@ -119,7 +119,7 @@ class PCG32:
     def state(self, saved: Mapping[str, int]) -> None:
         if set(saved) != {"state", "increment"}:
             raise ArgumentError(explain("PCG32.state", "needs the keys 'state' and 'increment'", repr(saved), "pass what .state gave"))
-        state, increment = (integer("PCG32.state", key, saved[key], 1 << 64) for key in ("state", "increment"))
+        state, increment = (integer("PCG32.state", key, saved[key], 0, below=1 << 64) for key in ("state", "increment"))
         if increment % 2 == 0:
             raise ArgumentError(explain("PCG32.state", "increment is 2·stream + 1, so odd", str(increment), "pass what .state gave"))
         self._state, self._increment = state, increment

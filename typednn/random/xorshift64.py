@@ -5,7 +5,8 @@ from typing import Final, final
 
 import numpy as np
 
-from typednn.random.generator import Floats, integer, shape_of
+from typednn.arguments import integer
+from typednn.random.generator import Floats, shape_of
 
 _MASK64: Final = (1 << 64) - 1
 
@@ -21,7 +22,7 @@ class XorShift64:
     __slots__ = ("_state",)
 
     def __init__(self, seed: int = 1337) -> None:
-        self._state = integer("XorShift64", "seed", seed, 1 << 64, least=1)  # 0 would stay 0
+        self._state = integer("XorShift64", "seed", seed, below=1 << 64)  # 0 would stay 0
 
     def next_uint32(self) -> int:
         """The next u32."""
