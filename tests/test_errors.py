@@ -256,6 +256,16 @@ def test_what_is_written_as_an_escape(character: str) -> None:
     assert character not in escaped(f"a{character}b")
 
 
+def test_a_long_quotation_leaves_the_message_short() -> None:
+    long = "start " + "x" * 100_000 + " end"
+    told = explain("a.json", long, long, "write it anew")
+    assert len(told) < 4000
+    assert told.startswith("a.json: start x")
+    assert told.endswith(" end; write it anew")
+    at_the_limit = "x" * 1500
+    assert at_the_limit in explain("a.json", "rule", at_the_limit)
+
+
 def test_text_of_people_is_shown_as_it_is() -> None:
     for text in ("größe\tπ\n中文 עברית", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "e\u0301 \u00a0\u3000", "C:\\new"):
         assert printable(text) == text

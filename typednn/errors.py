@@ -237,9 +237,14 @@ def optional(module: str, where: str, rule: str, cure: str) -> Any:
 
 
 def explain(where: str, rule: str, got: str, cure: str = "") -> str:
-    """``where: rule, got …; cure``: the order in which a reader needs it."""
-    message = f"{where}: {rule}, got {got}"
+    """``where: rule, got …; cure``: the order in which a reader needs it. What quotes a file or an argument is cut where it is long."""
+    message = f"{where}: {_cut(rule)}, got {_cut(got)}"
     return printable(f"{message}; {cure}" if cure else message)
+
+
+def _cut(text: str, most: int = 1500) -> str:
+    """``text`` without its middle where it has more than ``most`` characters."""
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
 
 
 def shown(value: object, most: int = 100) -> str:

@@ -113,6 +113,8 @@ def _fill(message: Any, table: Any) -> None:
     from google.protobuf import json_format
 
     for name, value in cast("dict[str, Any]", table).items() if isinstance(table, dict) else ():
+        if not name.isascii():  # half a character is a SystemError
+            continue
         field = message.DESCRIPTOR.fields_by_camelcase_name.get(name)
         if field is not None and field.message_type is not None and isinstance(value, list):
             for each in cast("list[Any]", value) if hasattr(getattr(message, field.name), "add") else ():

@@ -21,7 +21,7 @@ import numpy as np
 
 from typednn.arguments import choice, integer
 from typednn.arrays import IntArray1
-from typednn.errors import ArgumentError, DataError, explain, optional
+from typednn.errors import ArgumentError, DataError, explain, optional, shown
 from typednn.files import parsed, path_of, read_utf8, write_whole
 
 VOCAB, MERGES = "vocab.json", "merges.txt"
@@ -52,7 +52,8 @@ class Tokenizer:
         for pair in self.merges:
             unknown = next((token for token in (*pair, "".join(pair)) if token not in self.vocab), None)
             if unknown is not None:
-                raise ArgumentError(explain("Tokenizer", f"merge {' '.join(pair)!r} needs its tokens in vocab", repr(unknown)), "merges")
+                rule = f"merge {shown(' '.join(pair))} needs its tokens in vocab"
+                raise ArgumentError(explain("Tokenizer", rule, shown(unknown)), "merges")
         library = _library("Tokenizer")
         self._model: Any = library.models.BPE(self.vocab, list(self.merges))
         self._engine: Any = library.Tokenizer(self._model)
@@ -74,7 +75,7 @@ class Tokenizer:
         unknown = next((name for name in allowed_special if name not in self.vocab), None)
         if unknown is not None:
             rule = "allowed_special names tokens of the vocabulary"
-            raise ArgumentError(explain("Tokenizer.encode", rule, repr(unknown)), "allowed_special")
+            raise ArgumentError(explain("Tokenizer.encode", rule, shown(unknown)), "allowed_special")
         half = half_at(text)
         if half is not None:
             got = f"half of a surrogate pair at {half}"
