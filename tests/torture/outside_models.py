@@ -123,7 +123,7 @@ def _fill(message: Any, table: Any) -> None:
             with suppress(AttributeError):  # a list
                 _fill(getattr(message, field.name), value)
         else:
-            with suppress(json_format.Error, ValueError, TypeError, OverflowError, UnicodeError):
+            with suppress(json_format.Error, ValueError, TypeError, OverflowError, UnicodeError, SystemError):  # the last: half a character
                 json_format.ParseDict({name: value}, message)  # type: ignore[no-untyped-call]
 
 
