@@ -76,7 +76,7 @@ def works() -> dict[str, tuple[Any, list[Any]]]:
 
 
 def _graph() -> dict[str, Callable[..., Any]]:
-    from typednn.graph.kinds import Binary, Unary
+    from typednn.graph.operations import Binary, Unary
     from typednn.graph.tape import Tape
     from typednn.graph.tensor import binary, realize, unary
 

@@ -11,7 +11,7 @@ from typednn.engines import available, using
 # Tests of kernels, and of layers and programs that name their engine where it is not the default one.
 COMPILED = {"test_debugging", "test_graph_layer", "test_grouping", "test_kernels", "test_random_programs", "test_running", "test_whole"}
 # Tests of nodes, which compute nothing, or of the interpreter itself.
-INTERPRETED = {"test_graph_package", "test_interpreter", "test_leaks", "test_plot", "test_slab"}
+INTERPRETED = {"test_graph_package", "test_interpreter", "test_leaks", "test_operations", "test_plot", "test_slab"}
 ORACLES = "test_the_oracle_sees"
 EXAMPLES = 25 if LONG else 1  # of a property, by compiled kernels: most draw shapes, and each shape is compiled
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from typednn.graph.custom import Function
-from typednn.graph.kinds import Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import Kind
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, pad, permute, reduce, reshape, to_device, unary
 
 

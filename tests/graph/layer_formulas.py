@@ -12,9 +12,9 @@ import numpy as np
 
 from typednn.graph.attention import attention, join_heads, split_heads
 from typednn.graph.embedding import embed
-from typednn.graph.kinds import Binary, Unary
 from typednn.graph.movement import concatenate
 from typednn.graph.normalisation import batch_norm, group_norm, layer_norm, rms_norm
+from typednn.graph.operations import Binary, Unary
 from typednn.graph.products import linear, matmul, tensordot
 from typednn.graph.softmax import log_softmax, softmax
 from typednn.graph.tensor import binary, constant, pad, permute, reshape, tensor, unary

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from typednn.engines import using
-from typednn.graph.kinds import Binary, Reduce, Unary
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, pad, permute, realize, reduce, reshape, tensor, unary
 
 Array: TypeAlias = Any

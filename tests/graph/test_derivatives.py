@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.graph.derivative_rows import BINARY, KINDS, REDUCE, ROWS, UNARY, Row
 from typednn.graph import derivatives
-from typednn.graph.kinds import Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import Kind
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, binary, reduce, tensor, unary
 

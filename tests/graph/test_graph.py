@@ -15,7 +15,8 @@ import pytest
 from typednn.debugging import Debug, debug
 from typednn.errors import ArgumentError, StateError
 from typednn.graph.graph import GRAPH, Node
-from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.program import Program
 from typednn.graph.running import plan_of
 from typednn.graph.tape import Tape

@@ -8,7 +8,8 @@ import pytest
 
 from typednn import graph as ops
 from typednn.graph.grouping import MOST_WORK, Alone, Group, described, grouped, operands, split_reductions, work
-from typednn.graph.kinds import Binary, Kind, Unary
+from typednn.graph.kinds import Kind
+from typednn.graph.operations import Binary, Unary
 from typednn.graph.passes import optimised
 from typednn.graph.program import PRODUCT, Program, traced
 from typednn.graph.tape import Tape

@@ -10,19 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.graph.custom import Function
-from typednn.graph.interpreter import BINARY, REDUCE, UNARY, contracted, interpret, padded
-from typednn.graph.kinds import Binary, Reduce, Unary
+from typednn.graph.interpreter import contracted, interpret, padded
+from typednn.graph.operations import Binary, Unary
 from typednn.graph.program import Contraction, traced
 from typednn.graph.tensor import binary, constant, tensor, unary
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
-
-
-def test_every_operation_is_there() -> None:
-    """X-A14"""
-    assert set(UNARY) == set(Unary)
-    assert set(BINARY) == set(Binary)
-    assert set(REDUCE) == set(Reduce)
 
 
 @given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=5), shape=st.sampled_from([(), (1,), (0, 2), (2, 1)]))

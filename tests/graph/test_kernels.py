@@ -9,9 +9,7 @@ import pytest
 
 from typednn.engines import available, get_threads, set_threads
 from typednn.graph.grouping import LONG, Alone
-from typednn.graph.kernels import BINARY as COMPILED_BINARY
-from typednn.graph.kernels import UNARY as COMPILED_UNARY
-from typednn.graph.kinds import COMPARISONS, LOGICAL, Binary, Reduce, Unary
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.program import traced
 from typednn.graph.running import Compiled, plan_of
 from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, permute, realize, reduce, tensor, unary
@@ -144,7 +142,7 @@ def test_functions_of_two_numbers(dtype: Any) -> None:
     with np.errstate(all="ignore"):
         for operation, function in functions.items():
             got, want = outputs[operation].numpy(), function(x, y)
-            if operation in COMPARISONS:
+            if operation.row.takes == "any":
                 np.testing.assert_array_equal(got, want, err_msg=operation.name)
             else:
                 near(got, want, 4 if operation == Binary.POWER else 0)
@@ -280,12 +278,10 @@ def test_what_halide_refuses_is_interpreted() -> None:
     np.testing.assert_array_equal(got, np.array([np.inf, -np.inf, np.nan], np.float32))
 
 
-def test_tables_are_complete() -> None:
-    """Each operation has a kernel's expression, or is left to the interpreter by name."""
-    assert set(COMPILED_UNARY) == set(Unary)
+def test_only_integers_and_remainders_are_left_to_the_interpreter() -> None:
     integers = {each for each in Binary if each.name.startswith(("BITWISE", "LEFT", "RIGHT"))}
-    assert set(Binary) - set(COMPILED_BINARY) == integers | {Binary.MODULO, Binary.MASKED}
-    assert set(COMPILED_BINARY) >= LOGICAL
+    assert {each for each in Binary if each.row.halide is None} == integers | {Binary.MODULO}
+    assert {each for each in Binary if each.row.cuda is None} == integers | {Binary.MODULO}
 
 
 def test_a_function_of_a_function_is_written_once() -> None:

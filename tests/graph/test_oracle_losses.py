@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.graph.differences import kinds_of
 from typednn import losses
 from typednn.graph.embedding import at_label
-from typednn.graph.kinds import Binary, Kind, Unary
+from typednn.graph.kinds import Kind
 from typednn.graph.losses import bce_with_logits, cosine_similarity, huber, kl_div, l1, mse
+from typednn.graph.operations import Binary, Unary
 from typednn.graph.softmax import log_softmax
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import binary, realize, tensor, unary

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from typednn.errors import ArgumentError
-from typednn.graph.kinds import Binary, Kind, Unary
+from typednn.graph.kinds import Kind
+from typednn.graph.operations import Binary, Unary
 from typednn.graph.passes import PASSES, common, dead, fold_constants, left_out, optimised, products, without_passes
 from typednn.graph.program import PRODUCT, Program, described, traced
 from typednn.graph.tensor import AnyTensor, binary, constant, pad, tensor, unary

@@ -10,7 +10,7 @@ import pytest
 from tests.graph.random_programs import Maker, compare
 from typednn.engines import using
 from typednn.graph import interpreter
-from typednn.graph.kinds import Binary, Reduce, Unary
+from typednn.graph.operations import OPERATIONS
 from typednn.graph.passes import PASSES, without_passes
 
 
@@ -49,13 +49,13 @@ def wrong(right: Callable[..., Any]) -> Callable[..., Any]:
     return changed
 
 
-OPERATIONS = [(name, each) for name, kind in (("UNARY", Unary), ("BINARY", Binary), ("REDUCE", Reduce)) for each in kind]
+EACH = [(kind, each) for kind, operations in OPERATIONS.items() for each in operations]
 
 
-@pytest.mark.parametrize(("table", "operation"), OPERATIONS, ids=[each.name for _, each in OPERATIONS])
-def test_a_wrong_operation_is_found(table: str, operation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("kind", "operation"), EACH, ids=[each.name for _, each in EACH])
+def test_a_wrong_operation_is_found(kind: int, operation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """X-A14: the programs use every operation, and their bounds are narrow enough to tell."""
-    functions = getattr(interpreter, table)
+    functions = interpreter.VALUES[kind]
     monkeypatch.setitem(functions, operation, wrong(functions[operation]))
     with using("reference"), pytest.raises(AssertionError, match="program"):
         compare_all(range(400))

@@ -14,7 +14,7 @@ from typednn.errors import OutOfMemory
 from typednn.graph import running
 from typednn.graph.graph import GRAPH
 from typednn.graph.interpreter import interpret
-from typednn.graph.kinds import Binary, Reduce, Unary
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.passes import without_passes
 from typednn.graph.program import traced
 from typednn.graph.running import Compiled, counters, plan_of

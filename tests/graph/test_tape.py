@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from typednn.errors import ArgumentError, StateError
 from typednn.graph.graph import GRAPH
-from typednn.graph.kinds import Unary
+from typednn.graph.operations import Unary
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, Tensor, tensor, unary
 

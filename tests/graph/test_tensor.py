@@ -14,7 +14,8 @@ from safetensors.numpy import load_file, save_file
 from typednn.errors import ArgumentError, DTypeError, ShapeError, TypednnError
 from typednn.graph.custom import Function
 from typednn.graph.graph import GRAPH
-from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.tensor import (
     AnyTensor,
     Tensor,

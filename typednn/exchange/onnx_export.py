@@ -38,7 +38,7 @@ from typednn.arrays import is_array
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, explain, optional
 from typednn.exchange.checked import check_model
-from typednn.exchange.tracing import Node, Traced, example, trace
+from typednn.exchange.tracing import POINTWISE, Node, Traced, example, trace
 from typednn.files import path_of, remove_leftovers, sync_folder, temporary_name, write_whole, writing
 from typednn.kernels.positions import add_sines, rotate
 from typednn.module.module import Module
@@ -632,10 +632,6 @@ def _not_equal(file: _File, node: Node, *inputs: Any) -> Out:
     return Out(file.node("Not", _of_arrays("Equal", "together")(file, node, *inputs).name))  # type: ignore[union-attr]
 
 
-def _reciprocal(file: _File, node: Node, x: Traced) -> Out:
-    return Out(file.node("Div", file.number(1.0, node.output), file.read(x)))
-
-
 def _reduced(kind: str) -> Row:
     def row(file: _File, node: Node, x: Traced) -> Out:
         axes, keep = list(node.options["axes"]), int(node.options["keepdims"])
@@ -679,33 +675,12 @@ def _where(file: _File, node: Node, condition: Any, x: Any, y: Any) -> Out:
 
 
 OPERATIONS: Final[dict[str, Row]] = {
-    "add": _of_arrays("Add"),
-    "subtract": _of_arrays("Sub"),
-    "multiply": _of_arrays("Mul"),
-    "divide": _of_arrays("Div"),
-    "negative": _of_arrays("Neg"),
-    "power": _of_arrays("Pow"),
+    **{name: _of_arrays(each.row.onnx, "together" if each.row.takes == "any" else "result") for name, each in POINTWISE.items()},
     "matmul": _of_arrays("MatMul"),
-    "maximum": _of_arrays("Max"),
     "minimum": _of_arrays("Min"),
-    "exp": _of_arrays("Exp"),
-    "log": _of_arrays("Log"),
-    "sqrt": _of_arrays("Sqrt"),
-    "tanh": _of_arrays("Tanh"),
-    "sin": _of_arrays("Sin"),
-    "cos": _of_arrays("Cos"),
-    "absolute": _of_arrays("Abs"),
-    "floor": _of_arrays("Floor"),
     "square": lambda file, node, x: _of_arrays("Mul")(file, node, x, x),
-    "reciprocal": _reciprocal,
-    "less": _of_arrays("Less", "together"),
     "less_equal": _of_arrays("LessOrEqual", "together"),
-    "greater": _of_arrays("Greater", "together"),
-    "greater_equal": _of_arrays("GreaterOrEqual", "together"),
-    "equal": _of_arrays("Equal", "together"),
     "not_equal": _not_equal,
-    "logical_and": _of_arrays("And"),
-    "logical_or": _of_arrays("Or"),
     "logical_not": _of_arrays("Not"),
     "isnan": _of_arrays("IsNaN", "together"),
     "concatenate": _concatenate,

@@ -28,6 +28,7 @@ from typednn.arrays import is_array, register_array_type
 from typednn.backends import to_numpy
 from typednn.contracts.checks import contract_of
 from typednn.errors import ArgumentError, LocatedError, TypednnError, explain
+from typednn.graph.operations import Binary, Unary
 from typednn.graph_layer import GraphElementwise, GraphLayer, GraphMultiInput, interpreted
 from typednn.layer import Input, Parts
 from typednn.module.module import Module
@@ -35,17 +36,17 @@ from typednn.stack import Stack
 
 SAMPLES: Final = 11  # a size that few others are multiples of: what is a multiple of it is taken for the batch's
 
-# Functions of NumPy that work number by number, and products of matrices; ``+`` is ``add``.
-UFUNCS: Final = frozenset({
-    "absolute", "add", "cos", "divide", "equal", "exp", "floor", "greater", "greater_equal", "isnan", "less", "less_equal", "log",
-    "logical_and", "logical_not", "logical_or", "matmul", "maximum", "minimum", "multiply", "negative", "not_equal", "power", "reciprocal",
-    "sin", "sqrt", "square", "subtract", "tanh",
-})  # fmt: skip
+# Of each operation of the graph that ONNX has too, NumPy's name of it; ``+`` is ``add``.
+POINTWISE: Final[dict[str, Unary | Binary]] = {
+    each.numpy.__name__: each for each in (*Unary, *Binary) if each.row.onnx and isinstance(each.numpy, np.ufunc)
+}
+# Functions of NumPy that work number by number, and products of matrices.
+UFUNCS: Final = frozenset({*POINTWISE, "isnan", "less_equal", "logical_not", "matmul", "minimum", "not_equal", "square"})
 # What else a node may be; other functions and methods are made of these.
 OTHERS: Final = frozenset(
     {"astype", "broadcast_to", "concatenate", "getitem", "max", "mean", "min", "reshape", "sum", "transpose", "where"}
 )
-_ALIASES: Final = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not"}
+_ALIASES: Final = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor", "invert": "logical_not"}
 
 
 @final

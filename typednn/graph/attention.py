@@ -23,8 +23,8 @@ from typednn.errors import DTypeError, ShapeError, explain
 from typednn.graph.dropout import dropout as dropped
 from typednn.graph.elementwise import checked
 from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.kinds import Binary, Reduce, Unary
 from typednn.graph.movement import arange, stack
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.products import matmul
 from typednn.graph.softmax import unrecorded
 from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, cast_to, constant, permute, reduce, reshape, tensor, unary

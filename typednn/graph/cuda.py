@@ -14,6 +14,7 @@ loop over columns, and again in the next loop.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -22,65 +23,10 @@ import numpy as np
 
 from typednn.engines.cuda import CudaKernel
 from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, Node, operands
-from typednn.graph.kinds import Binary, Reduce, Unary
+from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 
 _TYPES: Final = {"float32": "float", "float64": "double", "bool": "bool", "int32": "int", "int64": "long long"}
 
-_UNARY: Final = {
-    Unary.NEGATIVE: "-{0}",
-    Unary.BITWISE_NOT: "!{0}",
-    Unary.EXP: "exp({0})",
-    Unary.EXP2: "exp2({0})",
-    Unary.LOG: "log({0})",
-    Unary.LOG2: "log2({0})",
-    Unary.RECIPROCAL: "1 / {0}",
-    Unary.SQRT: "sqrt({0})",
-    Unary.SIN: "sin({0})",
-    Unary.COS: "cos({0})",
-    Unary.FLOOR: "floor({0})",
-    Unary.TRUNC: "trunc({0})",
-    Unary.ABS: "fabs({0})",
-    Unary.TANH: "tanh({0})",
-    Unary.ERF: "erf({0})",
-    Unary.LOG1P: "log1p({0})",
-    Unary.EXPM1: "expm1({0})",
-}
-
-# A comparison with NaN is false: the larger of a number and NaN is NaN, as NumPy's is.
-_LARGER: Final = "({0} != {0} || {0} > {1} ? {0} : {1})"
-_SMALLER: Final = "({0} != {0} || {0} < {1} ? {0} : {1})"
-
-_BINARY: Final = {
-    Binary.ADD: "{0} + {1}",
-    Binary.SUBTRACT: "{0} - {1}",
-    Binary.MULTIPLY: "{0} * {1}",
-    Binary.DIVIDE: "{0} / {1}",
-    Binary.POWER: "pow({0}, {1})",
-    Binary.LESS: "{0} < {1}",
-    Binary.GREATER: "{0} > {1}",
-    Binary.GREATER_EQUAL: "{0} >= {1}",
-    Binary.MAXIMUM: _LARGER,
-    Binary.LOGICAL_OR: "{0} || {1}",
-    Binary.LOGICAL_AND: "{0} && {1}",
-    Binary.LOGICAL_XOR: "{0} != {1}",
-    Binary.NOT_EQUAL: "{0} != {1}",
-    Binary.EQUAL: "{0} == {1}",
-    Binary.MASKED: "({0} ? {1} : 0)",
-}
-
-_POWERS: Final = {
-    -2.0: "1 / ({0} * {0})",
-    -1.0: "1 / {0}",
-    -0.5: "1 / sqrt({0})",
-    0.5: "sqrt({0})",
-    1.0: "{0}",
-    2.0: "{0} * {0}",
-    3.0: "{0} * {0} * {0}",
-    4.0: "({0} * {0}) * ({0} * {0})",
-}
-
-_JOIN: Final = {Reduce.SUM: "{0} + {1}", Reduce.PROD: "{0} * {1}", Reduce.MAX: _LARGER, Reduce.MIN: _SMALLER}
-_START: Final = {Reduce.SUM: "0", Reduce.PROD: "1", Reduce.MAX: "-(1.0 / 0.0)", Reduce.MIN: "1.0 / 0.0"}
 _INDENT: Final = "    "
 _CLAMPED: Final = "\n__device__ int clamped(int at, int size) { return at < 0 ? 0 : at < size ? at : size - 1; }\n"
 
@@ -144,10 +90,10 @@ def _columns(how: Description) -> list[str]:
     lines = _axes("i", kept)
     members = [how.nodes[node] for node, _, _ in how.outputs]
     for (node, dtype, _), member in zip(how.outputs, members, strict=True):
-        lines.append(f"{_TYPES[dtype]} v{node} = {_START[member[1]]};")
+        lines.append(f"{_TYPES[dtype]} v{node} = {_start(member[1])};")
     inner = _values(how, [member[3] for member in members], {node for node, _, _ in how.outputs})
     inner += [
-        f"v{node} = {_JOIN[member[1]].format(f'v{node}', f'v{member[3]}')};"
+        f"v{node} = {Reduce(member[1]).row.cuda.format(f'v{node}', f'v{member[3]}')};"
         for (node, _, _), member in zip(how.outputs, members, strict=True)
     ]
     lines += [f"for (int a{over} = 0; a{over} < s{over}; a{over}++) {{", *(_INDENT + line for line in inner), "}"]
@@ -163,9 +109,9 @@ def _rows(how: Description) -> list[str]:
     for number in reductions:
         _, operation, dtype, of = how.nodes[number]
         kind = _TYPES[dtype]
-        inner = [*_values(how, [of], done), f"r{number} = {_JOIN[operation].format(f'r{number}', f'v{of}')};"]
-        lines += [f"{kind} r{number} = {_START[operation]};", loop, *(_INDENT + line for line in inner), "}"]
-        joined = _JOIN[operation].format(f"shared{number}[threadIdx.x]", f"shared{number}[threadIdx.x + half]")
+        inner = [*_values(how, [of], done), f"r{number} = {Reduce(operation).row.cuda.format(f'r{number}', f'v{of}')};"]
+        lines += [f"{kind} r{number} = {_start(operation)};", loop, *(_INDENT + line for line in inner), "}"]
+        joined = Reduce(operation).row.cuda.format(f"shared{number}[threadIdx.x]", f"shared{number}[threadIdx.x + half]")
         lines += [
             f"__shared__ {kind} shared{number}[THREADS];",
             f"shared{number}[threadIdx.x] = r{number};",
@@ -187,6 +133,12 @@ def _rows(how: Description) -> list[str]:
         inner = [*_values(how, [how.outputs[place][0] for place in narrow], done), *_results(how, narrow)]
         lines += ["if (threadIdx.x == 0) {", *(_INDENT + line for line in inner), "}"]
     return ["for (int row = blockIdx.x; row < rows; row += gridDim.x) {", *(_INDENT + line for line in lines), "}"]
+
+
+def _start(operation: int) -> str:
+    """What a reduction begins with."""
+    start = Reduce(operation).row.start
+    return f"{start:g}" if math.isfinite(start) else "1.0 / 0.0" if start > 0 else "-(1.0 / 0.0)"
 
 
 def _axes(index: str, axes: Sequence[int]) -> list[str]:
@@ -242,10 +194,11 @@ def _expression(how: Description, number: int) -> str:
         tests = " && ".join(f"{_place(each)} >= 0 && {_place(each)} < s{each[2]}" for each in node[1])
         return f"({tests}) ? {given[0]} : 0"
     if kind == "power":
-        return _POWERS[node[1]].format(*given)
+        return POWERS[node[1]][1].format(*given)
     if kind == "cast":
         return f"{given[0]} != 0" if node[1] == "bool" else f"({_TYPES[node[1]]}){given[0]}"
-    return (_UNARY if kind == "unary" else _BINARY)[node[1]].format(*given)
+    written = (Unary if kind == "unary" else Binary)(node[1]).row.cuda
+    return str(written).format(*given)
 
 
 def _place(coordinate: tuple[int, int, int]) -> str:

@@ -1,4 +1,6 @@
-"""The derivative of each kind of node by its inputs, in nodes. One function for a kind, one line for an operation.
+"""The derivative of each kind of node by its inputs, in nodes. One function for a kind.
+
+Those of functions of one and of two numbers are in their rows, in `typednn.graph.operations`.
 
 A function gets the node, its operation, what the kind has besides, the derivative by the node, its inputs, and which of them are wanted.
 """
@@ -8,17 +10,16 @@ A function gets the node, its operation, what the kind has besides, the derivati
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from typednn.arrays import is_floating
 from typednn.graph.graph import product
-from typednn.graph.kinds import Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import Kind
 from typednn.graph.movement import concatenate
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.tensor import (
     AnyTensor,
-    binary,
     broadcast_to,
     cast_to,
     constant,
@@ -28,82 +29,24 @@ from typednn.graph.tensor import (
     reduce,
     reshape,
     to_device,
-    unary,
 )
 
 Derivative: TypeAlias = Callable[[AnyTensor, int, Any, AnyTensor, tuple[AnyTensor, ...], tuple[bool, ...]], Sequence[AnyTensor | None]]
 
 
-def _masked(mask: AnyTensor, x: AnyTensor) -> AnyTensor:
-    return binary(Binary.MASKED, mask, x)
-
-
-# By each number x, of which the function is y; g is the derivative by y. None: it is 0 wherever it is defined.
-_UNARY: Final[dict[int, Callable[[AnyTensor, AnyTensor, AnyTensor], AnyTensor] | None]] = {
-    Unary.NEGATIVE: lambda g, x, y: -g,
-    Unary.BITWISE_NOT: None,
-    Unary.EXP: lambda g, x, y: g * y,
-    Unary.EXP2: lambda g, x, y: g * (y * math.log(2)),
-    Unary.LOG: lambda g, x, y: g / x,
-    Unary.LOG2: lambda g, x, y: g / (x * math.log(2)),
-    Unary.RECIPROCAL: lambda g, x, y: -g * (y * y),
-    Unary.SQRT: lambda g, x, y: g * 0.5 / y,
-    Unary.SIN: lambda g, x, y: g * unary(Unary.COS, x),
-    Unary.COS: lambda g, x, y: -g * unary(Unary.SIN, x),
-    Unary.FLOOR: None,
-    Unary.TRUNC: None,
-    Unary.ABS: lambda g, x, y: _masked(x > 0, g) - _masked(x < 0, g),
-    Unary.TANH: lambda g, x, y: g * (1.0 - y * y),
-    Unary.ERF: lambda g, x, y: g * (unary(Unary.EXP, -(x * x)) * (2 / math.sqrt(math.pi))),
-    Unary.LOG1P: lambda g, x, y: g / (1.0 + x),
-    Unary.EXPM1: lambda g, x, y: g * unary(Unary.EXP, x),  # not y + 1, which has no digits left where x is far below 0
-}
-
-
 def _of_unary(
     y: AnyTensor, operation: int, extra: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> Sequence[AnyTensor | None]:
-    rule = _UNARY[operation]
+    rule = Unary(operation).row.derivative
     return (None if rule is None else rule(g, inputs[0], y),)
-
-
-def _by_larger(g: AnyTensor, x: AnyTensor, z: AnyTensor) -> AnyTensor:
-    """``g`` where x is the larger, half of it where both are equal."""
-    return _masked(x > z, g) + _masked(binary(Binary.EQUAL, x, z), g * 0.5)
-
-
-def _power_by_base(g: AnyTensor, x: AnyTensor, z: AnyTensor) -> AnyTensor:
-    # x⁰ is 1 everywhere, and its derivative 0, also where x^-1 is infinite.
-    return _masked(z != 0.0, g * (z * x ** (z - 1.0)))
-
-
-def _power_by_exponent(g: AnyTensor, x: AnyTensor, z: AnyTensor, y: AnyTensor) -> AnyTensor:
-    # At x = 0 it is 0 for z > 0: log x is infinite there, and y is 0.
-    return _masked((x != 0.0) | (z < 0.0), g * (y * unary(Unary.LOG, x)))
-
-
-# By x and by z, of which the function is y.
-_BINARY: Final[dict[int, tuple[Callable[..., AnyTensor], Callable[..., AnyTensor]]]] = {
-    Binary.ADD: (lambda g, x, z, y: g, lambda g, x, z, y: g),
-    Binary.SUBTRACT: (lambda g, x, z, y: g, lambda g, x, z, y: -g),
-    Binary.MULTIPLY: (lambda g, x, z, y: g * z, lambda g, x, z, y: g * x),
-    Binary.DIVIDE: (lambda g, x, z, y: g / z, lambda g, x, z, y: -(g * (y / z))),
-    Binary.POWER: (lambda g, x, z, y: _power_by_base(g, x, z), _power_by_exponent),
-    Binary.MAXIMUM: (lambda g, x, z, y: _by_larger(g, x, z), lambda g, x, z, y: _by_larger(g, z, x)),
-    Binary.MODULO: (lambda g, x, z, y: g, lambda g, x, z, y: -(g * unary(Unary.FLOOR, x / z))),
-}
 
 
 def _of_binary(
     y: AnyTensor, operation: int, extra: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> Sequence[AnyTensor | None]:
     x, z = inputs
-    if operation == Binary.MASKED:
-        return None, _masked(x, g)
-    rules = _BINARY.get(operation)
-    if rules is None:
-        return None, None
-    return [rule(g, x, z, y) if want else None for rule, want in zip(rules, wanted, strict=True)]
+    row = Binary(operation).row
+    return [rule(g, x, z, y) if want and rule is not None else None for rule, want in zip((row.by_x, row.by_z), wanted, strict=True)]
 
 
 def _kept(x: AnyTensor, axes: tuple[int, ...], reduced: AnyTensor) -> AnyTensor:
@@ -145,9 +88,9 @@ def _of_reduce(
         return (spread,)
     if operation == Reduce.PROD:
         return (_by_factors(x, axes, g),)
-    at = binary(Binary.EQUAL, x, _kept(x, axes, y))
+    at = Binary.EQUAL(x, _kept(x, axes, y))
     count = _kept(x, axes, reduce(Reduce.SUM, cast_to(at, x.dtype), axes))
-    return (_masked(at, spread / count),)
+    return (Binary.MASKED(at, spread / count),)
 
 
 def _of_expand(

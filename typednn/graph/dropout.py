@@ -15,7 +15,7 @@ import numpy as np
 from typednn.arguments import number
 from typednn.arrays import refuse_beyond_memory
 from typednn.errors import ArgumentError, explain
-from typednn.graph.kinds import Binary
+from typednn.graph.operations import Binary
 from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, tensor, zeros_like
 
 

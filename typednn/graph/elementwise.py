@@ -26,7 +26,8 @@ import numpy as np
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import GRAPH
-from typednn.graph.kinds import Binary, Kind, Unary
+from typednn.graph.kinds import Kind
+from typednn.graph.operations import Binary, Unary
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
 from typednn.graph.tensor import (

@@ -18,8 +18,8 @@ import numpy as np
 from typednn.contracts.ranges import first_outside, within
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.kinds import Binary
 from typednn.graph.movement import arange, one_hot
+from typednn.graph.operations import Binary
 from typednn.graph.products import tensordot
 from typednn.graph.tensor import AnyTensor, binary, reshape
 from typednn.graph.whole import Whole, takes_whole

@@ -16,7 +16,8 @@ import numpy as np
 from typednn.arrays import is_floating
 from typednn.engines.locks import Lock
 from typednn.errors import StateError, explain
-from typednn.graph.kinds import CODES, DTYPES, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import CODES, DTYPES, Kind
+from typednn.graph.operations import OPERATIONS
 from typednn.graph.slab import NONE, Slab
 
 Shape: TypeAlias = tuple[int, ...]
@@ -267,9 +268,8 @@ class Graph:
         if node.kind == Kind.LEAF or depth == 0:
             return f"{'array' if node.kind == Kind.LEAF else '…'} {shape}"
         of = ", ".join(self.expression(each, depth - 1) for each in node.inputs)
-        operations: dict[Kind, Any] = {Kind.UNARY: Unary, Kind.BINARY: Binary, Kind.REDUCE: Reduce}
-        if node.kind in operations:
-            return f"{operations[node.kind](node.operation).name.lower()}({of})"
+        if node.kind in OPERATIONS:
+            return f"{OPERATIONS[node.kind](node.operation).title}({of})"
         return f"{getattr(node.extra, 'name', node.kind.name.lower())}({of})"
 
 

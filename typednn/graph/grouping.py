@@ -26,7 +26,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from typednn.arrays import is_floating
 from typednn.graph.graph import Shape, number_of
-from typednn.graph.kinds import COMPARISONS, DTYPES, LOGICAL, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 from typednn.graph.program import PRODUCT, Instruction, Program
 
 Node: TypeAlias = tuple[Any, ...]
@@ -44,16 +45,10 @@ MOST_WORK: Final = 256  # of one kernel, as `work` counts it: the compiler takes
 LONG: Final = 1 << 16  # columns from which a row is reduced by several threads, where there are few rows
 _FEW_ROWS: Final = 8
 
-_BINARY: Final = (
-    COMPARISONS | LOGICAL | {Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE, Binary.POWER, Binary.MAXIMUM, Binary.MASKED}
-)
 _NAMES: Final = tuple(dtype.name for dtype in DTYPES)
 _VIEWS: Final = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE})
-_SLOW: Final = frozenset({Unary.SIN, Unary.COS})
 # Functions that are many operations each, and how many.
-COSTLY: Final = frozenset(
-    {Unary.EXP, Unary.EXP2, Unary.LOG, Unary.LOG2, Unary.SIN, Unary.COS, Unary.TANH, Unary.ERF, Unary.LOG1P, Unary.EXPM1}
-)
+COSTLY: Final = frozenset(each for each in Unary if each.row.weight > 1)
 _COST: Final = 4
 
 
@@ -155,11 +150,11 @@ def compilable(each: Instruction, inputs: Sequence[Instruction]) -> bool:
         return False
     floats = all(other.kind != "i" for other in given)
     if each.kind == Kind.BINARY:
-        return each.operation in _BINARY and (floats or each.operation in COMPARISONS)
+        row = Binary(each.operation).row
+        return row.halide is not None and (floats or row.takes == "any")
     if each.kind == Kind.UNARY:
-        if each.operation == Unary.ERF and dtype.itemsize == 8:
-            return False  # its two polynomials take Halide minutes
-        return floats and (is_float or each.operation == Unary.BITWISE_NOT)
+        one = Unary(each.operation).row
+        return dtype.itemsize <= one.most_bytes and floats and (is_float or one.takes == "whole")
     if each.kind == Kind.REDUCE:
         return is_float and math.prod(inputs[0].shape) > 0
     return each.kind == Kind.CAST
@@ -326,7 +321,7 @@ class _Grouping:
         each = self.program.instructions[place]
         if each.kind == Kind.REDUCE:
             return True
-        return (each.kind == Kind.UNARY and each.operation in _SLOW) or (
+        return (each.kind == Kind.UNARY and Unary(each.operation).row.is_slow) or (
             each.kind == Kind.BINARY
             and each.operation == Binary.POWER
             and self.program.instructions[each.inputs[1]].kind not in (Kind.CONST, Kind.EXPAND)
@@ -613,7 +608,7 @@ class _Lowered:
                 exponent = instructions[exponent.inputs[0]]
             if exponent.kind == Kind.CONST:
                 value = float(_value(exponent))
-                if value in (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0, 4.0):
+                if value in POWERS:
                     return needed[:1], lambda of: self._add(("power", value, dtype, of[0]))
         return needed, lambda of: self._add(("binary", each.operation, dtype, *of))
 
@@ -821,7 +816,7 @@ def described(group: Group) -> str:
     names: dict[str, Any] = {"unary": Unary, "binary": Binary, "reduce": Reduce}
     lines = [f"{how.kind} of {how.rank} axes, extents {group.scalars[: how.rank]}{', long' if how.is_long else ''}"]
     for number, node in enumerate(how.nodes):
-        word = names[node[0]](node[1]).name.lower() if node[0] in names else " ".join(map(str, node[:2]))
+        word = names[node[0]](node[1]).title if node[0] in names else " ".join(map(str, node[:2]))
         lines.append(f"  ${number} = {word} {' '.join(map(str, node[2:]))}")
     results = [f"${node} {dtype} {shape}" for (node, dtype, _), (_, shape) in zip(how.outputs, group.outputs, strict=True)]
     return "\n".join([*lines, f"  results {' '.join(results)}"])

@@ -18,11 +18,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from typednn.arrays import is_floating, namespace
-from typednn.backends import to_device, to_numpy
+from typednn.arrays import namespace
+from typednn.backends import to_device
 from typednn.graph.custom import computed
 from typednn.graph.graph import number_of
-from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.operations import OPERATIONS
 from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
 from typednn.graph.views import View, Windowed
 
@@ -30,72 +31,8 @@ Multiply: TypeAlias = Callable[[Any, Any], Any]  # (n, rows, depth) and (n, dept
 Look: TypeAlias = Callable[[Instruction, Sequence[Any], Any], None]
 
 _BLOCK: Final = 1 << 18  # numbers of windows that are stored at a time
-
-
-def _erf(xp: Any, x: Any) -> Any:
-    if xp is np:
-        return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)
-    return xp.asarray(_erf(np, to_numpy(x)))
-
-
-def _whole_power(xp: Any, x: Any, y: Any) -> Any:
-    """NumPy refuses negative exponents: of 1 and -1 the power is that of exponents 1 and 2, of other numbers 0."""
-    one = x.dtype.type(1)
-    is_unit = (x == one) | (x == -one)
-    base = xp.where((y < 0) & ~is_unit, x.dtype.type(0), x)
-    return base ** xp.where(y < 0, 2 - (y & one), y)
-
-
-UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
-    Unary.NEGATIVE: lambda xp, x: -x,
-    Unary.BITWISE_NOT: lambda xp, x: ~x,
-    Unary.EXP: lambda xp, x: xp.exp(x),
-    Unary.EXP2: lambda xp, x: xp.exp2(x),
-    Unary.LOG: lambda xp, x: xp.log(x),
-    Unary.LOG2: lambda xp, x: xp.log2(x),
-    Unary.RECIPROCAL: lambda xp, x: 1 / x,
-    Unary.SQRT: lambda xp, x: xp.sqrt(x),
-    Unary.SIN: lambda xp, x: xp.sin(x),
-    Unary.COS: lambda xp, x: xp.cos(x),
-    Unary.FLOOR: lambda xp, x: xp.floor(x),
-    Unary.TRUNC: lambda xp, x: xp.trunc(x),
-    Unary.ABS: lambda xp, x: xp.abs(x),
-    Unary.TANH: lambda xp, x: xp.tanh(x),
-    Unary.ERF: _erf,
-    Unary.LOG1P: lambda xp, x: xp.log1p(x),
-    Unary.EXPM1: lambda xp, x: xp.expm1(x),
-}
-
-BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
-    Binary.ADD: lambda xp, x, y: x + y,
-    Binary.SUBTRACT: lambda xp, x, y: x - y,
-    Binary.MULTIPLY: lambda xp, x, y: x * y,
-    Binary.DIVIDE: lambda xp, x, y: x / y if is_floating(x.dtype) else x // y,
-    Binary.POWER: lambda xp, x, y: _whole_power(xp, x, y) if x.dtype.kind == "i" else x**y,
-    Binary.MODULO: lambda xp, x, y: x % y,
-    Binary.LESS: lambda xp, x, y: x < y,
-    Binary.GREATER: lambda xp, x, y: x > y,
-    Binary.GREATER_EQUAL: lambda xp, x, y: x >= y,
-    Binary.MAXIMUM: lambda xp, x, y: xp.maximum(x, y),
-    Binary.LOGICAL_OR: lambda xp, x, y: x | y,
-    Binary.LOGICAL_AND: lambda xp, x, y: x & y,
-    Binary.LOGICAL_XOR: lambda xp, x, y: x ^ y,
-    Binary.BITWISE_OR: lambda xp, x, y: x | y,
-    Binary.BITWISE_AND: lambda xp, x, y: x & y,
-    Binary.BITWISE_XOR: lambda xp, x, y: x ^ y,
-    Binary.LEFT_SHIFT: lambda xp, x, y: x << y,
-    Binary.RIGHT_SHIFT: lambda xp, x, y: x >> y,
-    Binary.NOT_EQUAL: lambda xp, x, y: x != y,
-    Binary.EQUAL: lambda xp, x, y: x == y,
-    Binary.MASKED: lambda xp, mask, x: xp.where(mask, x, x.dtype.type(0)),
-}
-
-REDUCE: Final[dict[int, Callable[..., Any]]] = {
-    Reduce.SUM: lambda x, axes: x.sum(axis=axes, dtype=x.dtype),
-    Reduce.PROD: lambda x, axes: x.prod(axis=axes, dtype=x.dtype),
-    Reduce.MAX: lambda x, axes: x.max(axis=axes),
-    Reduce.MIN: lambda x, axes: x.min(axis=axes),
-}
+# By kind and operation.
+VALUES: Final = {kind: {int(each): each.row.value for each in operations} for kind, operations in OPERATIONS.items()}
 
 
 def padded(xp: Any, x: Any, widths: Sequence[tuple[int, int]], shape: Sequence[int]) -> Any:
@@ -204,10 +141,8 @@ def _blocks(how: Windowed, kept: Sequence[int]) -> Iterator[tuple[slice, ...]]:
 def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
     """What one instruction gives."""
     kind = each.kind
-    if kind == Kind.BINARY:
-        return BINARY[each.operation](xp, *inputs)
-    if kind == Kind.UNARY:
-        return UNARY[each.operation](xp, *inputs)
+    if kind == Kind.BINARY or kind == Kind.UNARY:
+        return VALUES[kind][each.operation](xp, *inputs)
     if kind == Kind.CONST:
         low, high = each.extra
         return xp.full(each.shape, number_of(low, high, DTYPES[each.dtype]), DTYPES[each.dtype])
@@ -220,7 +155,7 @@ def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
     if kind == Kind.PAD:
         return padded(xp, inputs[0], each.extra, each.shape)
     if kind == Kind.REDUCE:
-        return REDUCE[each.operation](inputs[0], each.extra)
+        return VALUES[kind][each.operation](inputs[0], each.extra)
     if kind == Kind.CAST:
         return inputs[0].astype(DTYPES[each.dtype])
     if kind == PRODUCT:

@@ -17,10 +17,9 @@ from typing import Any, Final
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
 from typednn.graph.grouping import COSTLY, NO_AXIS, UNBOUNDED, Description, operands, work
-from typednn.graph.kinds import Binary, Reduce, Unary
-from typednn.kernels.elementwise import PARALLEL_FROM_EXP, constant
-from typednn.kernels.linear_units import gelu
-from typednn.kernels.pointwise import tanh
+from typednn.graph.operations import POWERS, Binary, Reduce, Unary
+from typednn.graph.operations.halide_functions import infinite
+from typednn.kernels.elementwise import PARALLEL_FROM_EXP
 
 _PIECE: Final = 1 << 14  # numbers of a task
 _ROWS: Final = 128  # rows of a piece, where the sum is over rows
@@ -28,6 +27,7 @@ _BLOCK: Final = 1 << 13  # numbers of a piece of a long row
 _FEW_APART: Final = 4  # arrays that are read one number at a time
 _LARGE: Final = 16  # operations that are not repeated
 _LARGEST: Final = 64  # operations of one expression: the compiler's time grows faster than they do
+_ALIKE: Final = frozenset({Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL})  # NaN and itself: no, yes, no
 _LARGEST_TREE: Final = 2000  # the same, each operation counted as often as it is written down
 
 
@@ -51,181 +51,27 @@ def build(hl: Any, cpu: Cpu, *arguments: Any, description: Any) -> Any:
     return _Builder(hl, cpu, arguments, Description(*description)).outputs()
 
 
-# ------------------------------------------------------------------ functions of numbers
-
-
-def _exp2(hl: Any, x: Any) -> Any:
-    """2ˣ: the whole part goes to the exponent's bits, so that large x keep their digits."""
-    double = type_of(x).bits() == 64
-    integer = hl.Int(type_of(x).bits())
-    lowest, highest, bias, digits = (-1022, 1023, 1023, 52) if double else (-126, 127, 127, 23)
-    whole = hl.clamp(hl.round(hl.clamp(x, lowest - 100, highest + 2)), lowest, highest)
-    power = hl.reinterpret(type_of(x), (hl.cast(integer, whole) + bias) << digits)
-    return hl.select(nan.is_nan(hl, x), x, nan.exp(hl, (x - whole) * constant(hl, x, math.log(2))) * power)
-
-
-def _log(hl: Any, x: Any) -> Any:
-    """log x, -∞ at 0 and NaN below."""
-    smallest, places = (2.0**-126, 24) if type_of(x).bits() == 32 else (2.0**-1022, 54)
-    # Halide's is not right for denormal numbers.
-    is_small = x < constant(hl, x, smallest)
-    normal = hl.select(is_small, x * constant(hl, x, 2.0**places), x)
-    finite = hl.log(hl.clamp(normal, constant(hl, x, smallest), _largest(hl, x)))
-    finite -= hl.select(is_small, constant(hl, x, places * math.log(2)), constant(hl, x, 0))
-    inside = hl.select(nan.bits(hl, x) == 0, -_infinite(hl, x), x == _infinite(hl, x), x, finite)
-    return hl.select(nan.is_nan(hl, x), x, hl.select(x < 0, _nan(hl, x), inside))
-
-
-def _infinite(hl: Any, x: Any) -> Any:
-    return hl.reinterpret(type_of(x), nan.infinity(hl, x))
-
-
-def _largest(hl: Any, x: Any) -> Any:
-    return hl.reinterpret(type_of(x), nan.infinity(hl, x) - 1)
-
-
-def _nan(hl: Any, x: Any) -> Any:
-    return hl.reinterpret(type_of(x), nan.infinity(hl, x) + 1 + (1 << (50 if type_of(x).bits() == 64 else 21)))
-
-
-def _negative(hl: Any, x: Any) -> Any:
-    """-x, by its sign alone: the negative of 0 is -0."""
-    unsigned = hl.UInt(type_of(x).bits())
-    return hl.reinterpret(type_of(x), hl.reinterpret(unsigned, x) ^ (hl.cast(unsigned, 1) << (type_of(x).bits() - 1)))
-
-
-# erf x = 2/√π·x·(1 - x²/3 + x⁴/10 - ...), to the last digit up to |x| = 1/2.
-_ERF: Final = tuple((-1) ** k * 2 / math.sqrt(math.pi) / (math.factorial(k) * (2 * k + 1)) for k in range(13))
-
-
-def _erf(hl: Any, x: Any) -> Any:
-    """A series for small x; beyond, 1 - 2Φ(-√2·|x|), with the tail of the normal distribution that `gelu` has."""
-    square, size = x * x, hl.abs(x)
-    terms = [constant(hl, x, factor) for factor in reversed(_ERF[: 13 if type_of(x).bits() == 64 else 7])]
-    near = x * reduce(lambda value, factor: value * square + factor, terms)
-    t = hl.clamp(size, constant(hl, x, 0.25), constant(hl, x, 7.0)) * constant(hl, x, math.sqrt(2))
-    far = constant(hl, x, 1) + gelu.formulas[0].on_numbers(hl, -t) * constant(hl, x, 2) / t
-    return hl.select(nan.is_nan(hl, x), x, hl.select(size < constant(hl, x, 0.5), near, hl.select(x < 0, -far, far)))
-
-
-def _log1p(hl: Any, x: Any) -> Any:
-    """log(1 + x): the error of 1 + x is in the quotient too, and cancels out."""
-    above = hl.strict_float(x + constant(hl, x, 1))
-    quotient = _log(hl, above) * (x / hl.strict_float(above - constant(hl, x, 1)))
-    return hl.select(nan.is_nan(hl, x) | (above == 1) | (x == _infinite(hl, x)), x, quotient)
-
-
-def _tanh(hl: Any, x: Any) -> Any:
-    """Tanh x, and -0 at -0."""
-    return hl.select(nan.bits(hl, x) == 0, x, tanh.formulas[0].on_numbers(hl, x))
-
-
-def _expm1(hl: Any, x: Any) -> Any:
-    """eˣ - 1 = tanh(x/2)·(eˣ + 1), which loses no digits near 0."""
-    return _tanh(hl, x * constant(hl, x, 0.5)) * (nan.exp(hl, x) + constant(hl, x, 1))
-
-
-UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
-    Unary.NEGATIVE: _negative,
-    Unary.BITWISE_NOT: lambda hl, x: ~x,
-    Unary.EXP: nan.exp,
-    Unary.EXP2: _exp2,
-    Unary.LOG: _log,
-    Unary.LOG2: lambda hl, x: _log(hl, x) * constant(hl, x, 1 / math.log(2)),
-    Unary.RECIPROCAL: lambda hl, x: constant(hl, x, 1) / x,
-    Unary.SQRT: lambda hl, x: hl.sqrt(x),
-    Unary.SIN: lambda hl, x: hl.sin(x),
-    Unary.COS: lambda hl, x: hl.cos(x),
-    Unary.FLOOR: lambda hl, x: hl.floor(x),
-    Unary.TRUNC: lambda hl, x: hl.trunc(x),
-    Unary.ABS: lambda hl, x: hl.reinterpret(type_of(x), nan.bits(hl, x)),  # Halide's may take 0 to -0
-    Unary.TANH: _tanh,
-    Unary.ERF: _erf,
-    Unary.LOG1P: _log1p,
-    Unary.EXPM1: _expm1,
-}
-
-
-def _power(hl: Any, x: Any, y: Any) -> Any:
-    double = hl.Float(64)
-    return hl.cast(type_of(x), hl.pow(hl.cast(double, x), hl.cast(double, y)))
-
-
-def _root(hl: Any, x: Any) -> Any:
-    """x^½, which is the square root but at -0, where it is 0, and at -∞, where it is ∞."""
-    root = hl.select(x == -_infinite(hl, x), _infinite(hl, x), hl.sqrt(x))
-    return hl.select(nan.bits(hl, x) == 0, constant(hl, x, 0), root)
-
-
-_POWERS: Final[dict[float, Callable[[Any, Any], Any]]] = {
-    -2.0: lambda hl, x: constant(hl, x, 1) / (x * x),
-    -1.0: lambda hl, x: constant(hl, x, 1) / x,
-    -0.5: lambda hl, x: constant(hl, x, 1) / _root(hl, x),
-    0.5: _root,
-    1.0: lambda hl, x: x,
-    2.0: lambda hl, x: x * x,
-    3.0: lambda hl, x: x * x * x,
-    4.0: lambda hl, x: (x * x) * (x * x),
-}
-
-
-def _maximum(hl: Any, x: Any, y: Any) -> Any:
-    """The larger one, NaN where either is: in strict arithmetic NaN differs from itself.
-
-    The sum of two NaN keeps the two selections apart, so that the second is one instruction, the processor's maximum.
-    """
-    x = hl.cast(type_of(x), x)  # a Func at a place would be compared as an object
-    return hl.select(x != x, x + x, hl.select(x > y, x, y))
-
-
-def _minimum(hl: Any, x: Any, y: Any) -> Any:
-    x = hl.cast(type_of(x), x)
-    return hl.select(x != x, x + x, hl.select(x < y, x, y))
-
-
-BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
-    Binary.ADD: lambda hl, x, y: x + y,
-    Binary.SUBTRACT: lambda hl, x, y: x - y,
-    Binary.MULTIPLY: lambda hl, x, y: x * y,
-    Binary.DIVIDE: lambda hl, x, y: x / y,
-    Binary.POWER: _power,
-    Binary.LESS: lambda hl, x, y: x < y,
-    Binary.GREATER: lambda hl, x, y: x > y,
-    # Halide takes x >= y for the opposite of x < y, which NaN is not.
-    Binary.GREATER_EQUAL: lambda hl, x, y: (x > y) | (x == y),
-    Binary.MAXIMUM: _maximum,
-    Binary.LOGICAL_OR: lambda hl, x, y: x | y,
-    Binary.LOGICAL_AND: lambda hl, x, y: x & y,
-    Binary.LOGICAL_XOR: lambda hl, x, y: x != y,
-    Binary.NOT_EQUAL: lambda hl, x, y: x != y,
-    Binary.EQUAL: lambda hl, x, y: x == y,
-}
+def _function(kind: str, operation: Any) -> Any:
+    """The expression of a node, from Halide's module and those of its operands."""
+    return POWERS[operation][0] if kind == "power" else (Unary if kind == "unary" else Binary)(operation).row.halide
 
 
 @cache
 def _written(hl: Any, kind: str, operation: Any, dtype: str) -> tuple[int, list[int]]:
     """How many operations a function of one or two numbers is, and how often each number stands in it."""
     types = {"float32": hl.Float(32), "float64": hl.Float(64), "bool": hl.Bool(), "int32": hl.Int(32), "int64": hl.Int(64)}
-    table: Any = {"unary": UNARY, "power": _POWERS, "binary": BINARY}[kind]
     names = ["operand_one", "operand_two"][: 2 if kind == "binary" else 1]
-    text = str(table[operation](hl, *[hl.cast(types[dtype], hl.Param(types[dtype], name)) for name in names]))
+    text = str(_function(kind, operation)(hl, *[hl.cast(types[dtype], hl.Param(types[dtype], name)) for name in names]))
     return text.count("(") + 1, [text.count(name) for name in names]
-
-
-_COMBINE: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
-    Reduce.SUM: lambda hl, x, y: x + y,
-    Reduce.PROD: lambda hl, x, y: x * y,
-    Reduce.MAX: _maximum,
-    Reduce.MIN: _minimum,
-}
 
 
 def _start(hl: Any, operation: int, real: Any) -> Any:
     """What a reduction begins with."""
-    if operation in (Reduce.SUM, Reduce.PROD):
-        return hl.cast(real, hl.f64(float(operation == Reduce.PROD)))
-    infinite = _infinite(hl, hl.cast(real, hl.f64(0)))
-    return infinite if operation == Reduce.MIN else -infinite
+    start = Reduce(operation).row.start
+    if math.isfinite(start):
+        return hl.cast(real, hl.f64(start))
+    found = infinite(hl, hl.cast(real, hl.f64(0)))
+    return found if start > 0 else -found
 
 
 # ------------------------------------------------------------------ the pipeline
@@ -329,7 +175,7 @@ class _Builder:
     def _weight(self, number: int) -> int:
         node = self.how.nodes[number]
         if node[0] == "unary" and node[1] in COSTLY:
-            return 2 * _LARGE if node[1] == Unary.ERF else _LARGE
+            return Unary(node[1]).row.weight
         return int(bool(self.operands[number]))
 
     # ------------------------------------------------------------- expressions
@@ -357,19 +203,18 @@ class _Builder:
         if kind == "inside":
             tests = [self._test(each, where) for each in node[1]]
             return hl.select(reduce(lambda x, y: x & y, tests), values[0], hl.cast(self._type(node[2]), 0))
-        if kind == "unary":
-            return UNARY[node[1]](hl, values[0])
-        if kind == "power":
-            return _POWERS[node[1]](hl, values[0])
         if kind == "cast":
             if node[1] == "bool":
                 return values[0] != hl.cast(type_of(values[0]), 0) if type_of(values[0]).bits() > 1 else values[0]
             return hl.cast(self._type(node[1]), values[0])
-        if node[1] == Binary.MASKED:
-            return hl.select(values[0], values[1], hl.cast(self._type(node[2]), 0))
-        if node[3] == node[4] and node[1] in (Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL) and type_of(values[0]).is_float():
+        if (
+            kind == "binary"
+            and node[3] == node[4]
+            and node[1] in (Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL)
+            and type_of(values[0]).is_float()
+        ):
             return self._alike(node[1], values[0])
-        return BINARY[node[1]](hl, *values)
+        return _function(kind, node[1])(hl, *values)
 
     def _alike(self, operation: int, x: Any) -> Any:
         """A number compared with itself, which Halide would take for the same even if it is NaN."""
@@ -410,7 +255,7 @@ class _Builder:
         hl, lanes = self.hl, self.lanes
         wide, lane, count = 4 * lanes, hl.Var("lane"), hl.cast(hl.Int(32), count)
         real = type_of(value(hl.i32(0)))
-        combine = partial(_COMBINE[operation], hl)
+        combine = partial(Reduce(operation).row.halide, hl)
         running = hl.Func(f"{name}_running")
         vectors = hl.RDom([(0, count / wide)])
         running[(lane, *at)] = _start(hl, operation, real)
@@ -475,8 +320,8 @@ class _Builder:
             stage.compute_at(tail, rows[-1]).store_in(hl.MemoryType.Stack)
         tail.compute_root()
         total, result, over = hl.Func(f"{name}_total"), hl.Func(name), hl.RDom([(0, pieces)])
-        combine, real = partial(_COMBINE[node[1]], hl), self._type(node[2])
-        kind = hl.Float(64) if node[1] in (Reduce.SUM, Reduce.PROD) else real
+        combine, real = partial(Reduce(node[1]).row.halide, hl), self._type(node[2])
+        kind = hl.Float(64) if Reduce(node[1]).row.is_total else real
         total[at] = hl.cast(kind, tail[at])
         total[at] = self.strict(combine(total[at], hl.cast(kind, partial_result[(over.x, *at)])))
         total.compute_root()
@@ -592,7 +437,7 @@ class _Builder:
         values = [value if by_row[node[3]] else self._each(value, row.x) for node, value in zip(members, values, strict=True)]
         running[at] = together(
             [
-                self.strict(_COMBINE[node[1]](hl, of(running, at, number), value))
+                self.strict(Reduce(node[1]).row.halide(hl, of(running, at, number), value))
                 for number, (node, value) in enumerate(zip(members, values, strict=True))
             ]
         )
@@ -608,11 +453,11 @@ class _Builder:
         results: list[Any] = []
         for number, node in enumerate(members):
             total, result, every = hl.Func(f"total{number}"), hl.Func(f"result{number}"), hl.RDom([(0, (count + _ROWS - 1) / _ROWS)])
-            kind = hl.Float(64) if node[1] in (Reduce.SUM, Reduce.PROD) else self._type(node[2])
+            kind = hl.Float(64) if Reduce(node[1]).row.is_total else self._type(node[2])
             outwards = (last, *reversed(leading))
             total[outwards] = hl.cast(kind, _start(hl, node[1], self._type(node[2])))
             part = hl.cast(kind, of(pieces, (last, every.x, *reversed(leading)), number))
-            total[outwards] = self.strict(_COMBINE[node[1]](hl, total[outwards], part))
+            total[outwards] = self.strict(Reduce(node[1]).row.halide(hl, total[outwards], part))
             result[outwards] = hl.cast(self._type(node[2]), total[outwards])
             vector = hl.Var("vector")
             result.compute_root().split(last, vector, last, self.lanes, guard).vectorize(last)
@@ -622,4 +467,4 @@ class _Builder:
         return results
 
 
-__all__ = ["BINARY", "UNARY", "build", "kernel_of"]
+__all__ = ["build", "kernel_of"]

@@ -29,7 +29,8 @@ from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.custom import Function
 from typednn.graph.elementwise import checked, where
 from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.kinds import DTYPES, Binary
+from typednn.graph.kinds import DTYPES
+from typednn.graph.operations import Binary
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
 from typednn.graph.tensor import (

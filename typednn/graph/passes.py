@@ -28,7 +28,8 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.graph.graph import bits_of, number_of
 from typednn.graph.interpreter import compute
-from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce
+from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.operations import Binary, Reduce
 from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
 from typednn.graph.views import windows
 

@@ -22,7 +22,8 @@ from typing import Final
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import path_of, write_whole
 from typednn.graph.graph import GRAPH, Node
-from typednn.graph.kinds import Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import Kind
+from typednn.graph.operations import OPERATIONS
 from typednn.graph.tensor import AnyTensor, Tensor
 
 _BOXES: Final = frozenset({Kind.CONST, Kind.LEAF, Kind.TO_DEVICE, Kind.CUSTOM})
@@ -84,12 +85,9 @@ def described(tensors: Iterable[AnyTensor]) -> str:
 
 
 def _operation(node: Node) -> str:
-    if node.kind == Kind.UNARY:
-        return Unary(node.operation).name
-    if node.kind == Kind.BINARY:
-        return Binary(node.operation).name
-    if node.kind == Kind.REDUCE:
-        return f"{Reduce(node.operation).name} {node.extra}"
+    if node.kind in OPERATIONS:
+        name = OPERATIONS[node.kind](node.operation).name
+        return f"{name} {node.extra}" if node.kind == Kind.REDUCE else name
     if node.kind == Kind.CUSTOM:
         return f"CUSTOM {node.extra.name}"
     return node.kind.name if node.extra is None else f"{node.kind.name} {node.extra}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape, product
-from typednn.graph.kinds import Reduce
+from typednn.graph.operations import Reduce
 from typednn.graph.tensor import AnyTensor, Registered, as_tensor, axes_of, permute, reduce, reshape
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import linear as op

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from typednn.graph.graph import GRAPH, Shape, number_of
-from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.operations import OPERATIONS
 
 PRODUCT: Final = 12  # an instruction's kind beyond those of nodes
 
@@ -71,9 +72,8 @@ def traced(numbers: Iterable[int]) -> tuple[Program, list[int]]:
 
 def name_of(each: Instruction) -> str:
     """What an instruction is called: its operation, its function, or its kind."""
-    operations: dict[int, Any] = {Kind.UNARY: Unary, Kind.BINARY: Binary, Kind.REDUCE: Reduce}
-    if each.kind in operations:
-        return str(operations[each.kind](each.operation).name.lower())
+    if each.kind in OPERATIONS:
+        return OPERATIONS[each.kind](each.operation).title
     if each.kind == Kind.CUSTOM:
         return str(each.extra.name)
     return "product" if each.kind == PRODUCT else Kind(each.kind).name.lower()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from typednn.graph.graph import GRAPH
-from typednn.graph.kinds import Reduce, Unary
+from typednn.graph.operations import Reduce, Unary
 from typednn.graph.tensor import AnyTensor, Tensor, reduce, unary
 
 

@@ -27,7 +27,8 @@ from typing_extensions import TypeVar
 from typednn.arrays import described, device_of, is_array, is_floating
 from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, explain
 from typednn.graph.graph import GRAPH, Shape, bits_of, product, refuse_released
-from typednn.graph.kinds import BITWISE, CODES, COMPARISONS, DTYPES, LOGICAL, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import CODES, DTYPES, Kind
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.slab import NONE
 
 R = TypeVar("R", bound=tuple[int, ...], default=Any, covariant=True)
@@ -559,19 +560,17 @@ def unary(operation: Unary, x: AnyTensor) -> AnyTensor:
     number = x.id
     code = GRAPH.slab.tag(number) >> 16 & 0xFF
     dtype = GRAPH.dtype(number)
-    if operation in _ROUNDING and not is_floating(dtype):
-        return x  # an integer is rounded already
-    if operation in _FLOATS_ONLY and not is_floating(dtype):
-        raise _wrong_dtype(operation.name.lower(), "floats", x, "cast it to a float dtype")
-    if operation == Unary.BITWISE_NOT and is_floating(dtype):
-        raise _wrong_dtype("bitwise_not", "integers or booleans", x)
-    if operation == Unary.NEGATIVE and dtype.kind == "b":
-        raise _wrong_dtype("negative", "numbers", x, "use ~ for the opposite of a boolean")
+    takes = operation.row.takes
+    if takes == "floats" or takes == "rounded":
+        if not is_floating(dtype):
+            if takes == "rounded":
+                return x  # an integer is rounded already
+            raise _wrong_dtype(operation.title, "floats", x, "cast it to a float dtype")
+    elif takes == "whole" and is_floating(dtype):
+        raise _wrong_dtype(operation.title, "integers or booleans", x)
+    elif takes == "signed" and dtype.kind == "b":
+        raise _wrong_dtype(operation.title, "numbers", x, "use ~ for the opposite of a boolean")
     return Tensor(GRAPH.push(Kind.UNARY, operation, code, GRAPH.shapes[number], number))
-
-
-_ROUNDING: Final = frozenset({Unary.FLOOR, Unary.TRUNC})
-_FLOATS_ONLY: Final = frozenset(Unary) - _ROUNDING - {Unary.NEGATIVE, Unary.BITWISE_NOT, Unary.ABS}
 
 
 def code_of(where: str, dtype: Any) -> int:
@@ -614,26 +613,27 @@ def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
     a, b = x.id, y.id
     shape = graph.shapes[a]
     if shape != graph.shapes[b]:
-        x, y = broadcast(operation.name.lower(), x, y)
+        x, y = broadcast(operation.title, x, y)
         a, b = x.id, y.id
         shape = graph.shapes[a]
     code = graph.slab.tag(a) >> 16 & 0xFF
     other = graph.slab.tag(b) >> 16 & 0xFF
-    if operation == Binary.MASKED:
+    takes = operation.row.takes
+    if takes == "a mask":
         if code != 0:
             raise _wrong_dtype("where", "a mask of booleans", x, "compare it, as in x > 0")
         code = other
     elif code != other:
         got = f"{graph.dtype(a)} and {graph.dtype(b)}: {graph.expression(a)} and {graph.expression(b)}"
-        raise DTypeError(explain(operation.name.lower(), "takes two tensors of one dtype", got, "cast one of them"))
-    elif operation in COMPARISONS:
+        raise DTypeError(explain(operation.title, "takes two tensors of one dtype", got, "cast one of them"))
+    elif takes == "any":
         code = 0
-    elif code == 0 and operation not in LOGICAL:
-        raise _wrong_dtype(operation.name.lower(), "numbers", x)
-    elif code != 0 and operation in LOGICAL:
-        raise _wrong_dtype(operation.name.lower(), "booleans", x, "compare it, as in x != 0")
-    elif operation in BITWISE and is_floating(graph.dtype(a)):
-        raise _wrong_dtype(operation.name.lower(), "integers", x, "cast it to an integer dtype")
+    elif code == 0 and takes != "booleans":
+        raise _wrong_dtype(operation.title, "numbers", x)
+    elif code != 0 and takes == "booleans":
+        raise _wrong_dtype(operation.title, "booleans", x, "compare it, as in x != 0")
+    elif takes == "integers" and is_floating(graph.dtype(a)):
+        raise _wrong_dtype(operation.title, "integers", x, "cast it to an integer dtype")
     return Tensor(graph.push(Kind.BINARY, operation, code, shape, a, b))
 
 
@@ -735,14 +735,14 @@ def axes_of(where: str, axis: Axes, x: AnyTensor) -> Shape:
 
 def reduce(operation: Reduce, x: AnyTensor, axis: Axes = None, keepdims: bool = False) -> AnyTensor:
     """The numbers of ``x`` along ``axis`` made one; ``keepdims`` leaves an axis of size 1."""
-    axes = axes_of(operation.name.lower(), axis, x)
+    axes = axes_of(operation.title, axis, x)
     number = x.id
     old, code = GRAPH.shapes[number], GRAPH.slab.tag(number) >> 16 & 0xFF
-    if operation >= Reduce.MAX:
+    if not operation.row.is_total:
         if 0 in [old[each] for each in axes]:
-            raise ShapeError(explain(operation.name.lower(), "there is a number along each axis", GRAPH.expression(number)))
+            raise ShapeError(explain(operation.title, "there is a number along each axis", GRAPH.expression(number)))
     elif code == 0:
-        raise _wrong_dtype(operation.name.lower(), "numbers", x, "cast it, as in mask.cast(np.int64)")
+        raise _wrong_dtype(operation.title, "numbers", x, "cast it, as in mask.cast(np.int64)")
     if not axes:
         return x
     shape = tuple([size for place, size in enumerate(old) if place not in axes])
@@ -784,3 +784,6 @@ def realize(*tensors: AnyTensor | Iterable[AnyTensor]) -> None:
     """Compute these tensors, what they share only once. Those that are known already stay as they are."""
     flat = [each for given in tensors for each in ([given] if isinstance(given, Tensor) else given)]
     Registered.run([each.id for each in flat])
+
+
+Unary.node, Binary.node, Reduce.node = staticmethod(unary), staticmethod(binary), staticmethod(reduce)

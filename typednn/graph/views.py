@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from typednn.graph.graph import Shape
-from typednn.graph.kinds import DTYPES, Kind, Reduce
+from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.operations import Reduce
 from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
 
 Split: TypeAlias = tuple[Shape, ...]  # of each axis, the sizes that it is split into

@@ -24,7 +24,7 @@ from typednn.arguments import integer
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape, product
-from typednn.graph.kinds import Binary, Reduce
+from typednn.graph.operations import Binary, Reduce
 from typednn.graph.tensor import AnyTensor, binary, broadcast_to, constant, pad, permute, reduce, reshape
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import avg_pool2d as avg_pool_op

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from typednn.engines import using
 from typednn.graph.cuda import source
 from typednn.graph.grouping import Group, grouped, split_reductions
-from typednn.graph.kinds import COMPARISONS, LOGICAL, Binary, Reduce, Unary
+from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.passes import optimised
 from typednn.graph.program import traced
 from typednn.graph.tensor import binary, cast_to, pad, realize, reduce, tensor, unary
@@ -46,9 +46,10 @@ def comparisons(x):
     total = binary(Binary.POWER, y + 0.5, x)
     for power in (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0, 4.0):
         total = total + binary(Binary.POWER, y + 0.5, power)
-    truths = [binary(operation, x, y) for operation in sorted(COMPARISONS)]
-    for operation in sorted(LOGICAL):
-        truths.append(binary(operation, truths[0], truths[1]))
+    truths = [binary(operation, x, y) for operation in Binary if operation.row.takes == "any"]
+    for operation in Binary:
+        if operation.row.takes == "booleans":
+            truths.append(binary(operation, truths[0], truths[1]))
     for place, truth in enumerate([*truths, ~truths[0]]):
         total = total + binary(Binary.MASKED, truth, y) * (place + 1.0) + cast_to(truth, x.dtype)
     return binary(Binary.MAXIMUM, total - y / (x + 5.0), y)
