@@ -30,7 +30,7 @@ A message says *where*, which *rule*, what it *got*, and the *cure*: see `explai
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -257,6 +257,35 @@ def listed(parts: Sequence[str], separator: str = ", ", most: int = 12) -> str:
     """``parts`` in one line; of more than ``most`` the first of them, and how many more there are."""
     more = len(parts) - most
     return separator.join(parts if more <= 0 else [*parts[:most], f"and {more} more"])
+
+
+def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known word that was probably meant, ignoring case; "" where none is as near as ``cutoff``, a share of equal letters."""
+    from difflib import get_close_matches  # takes time to import, for mistakes alone
+
+    lower = {name.lower(): name for name in known}
+    near = get_close_matches(word[:_LONGEST].lower(), lower, 1, cutoff)
+    return lower[near[0]] if near else ""
+
+
+def suggestion(word: str, known: Iterable[str], otherwise: str = "there are") -> str:
+    """``did you mean 'in_features'?`` where a known word is close; else the known words, of many the nearest."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    near = closest(word, names)
+    if near:
+        return f"did you mean {near!r}?"
+    if len(names) <= _MOST:
+        return f"{otherwise} {', '.join(names) or 'none'}"
+    lower = {name.lower(): name for name in names}
+    nearest = get_close_matches(word[:_LONGEST].lower(), lower, n=8, cutoff=0.0)
+    return f"the nearest of {len(lower)} are {', '.join(lower[name] for name in nearest)}"
+
+
+_LONGEST: Final = 60  # characters of a word that are compared
+_MOST: Final = 24  # names that a message lists
+SURE: Final = 0.75  # a cutoff of `closest` for names in a program, where a wrong guess misleads
 
 
 def counted(number: int, noun: str) -> str:

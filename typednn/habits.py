@@ -14,7 +14,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, Final
 
-from typednn.errors import MissingImport, MissingName, explain
+from typednn.errors import SURE, MissingImport, MissingName, closest, explain
 from typednn.tracebacks import caller_level, folding
 
 # What was renamed: the old name with its package, the new one's, and the version that drops the old. CHANGELOG lists the same.
@@ -285,15 +285,6 @@ def value_cure(argument: str, value: object) -> str:
     return next((cures[kind.__name__] for kind in type(value).__mro__ if kind.__name__ in cures), "")
 
 
-def closest(name: str, names: Iterable[str]) -> str:
-    """The name that was probably meant; "" where none is near."""
-    from difflib import get_close_matches
-
-    by_lower = {each.lower(): each for each in names}
-    near = get_close_matches(name.lower(), by_lower, 1, 0.75)
-    return by_lower[near[0]] if near else ""
-
-
 def names_of(package: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package."""
 
@@ -338,8 +329,8 @@ def _cure(package: str, name: str) -> str:
     homes = {each: home for home in reversed((package, *PACKAGES)) for each in public_names(home)}
     if name in homes:
         return f"from {homes[name]} import {name}"
-    own = closest(name, public_names(package))
-    other = own or closest(name, homes)
+    own = closest(name, public_names(package), SURE)
+    other = own or closest(name, homes, SURE)
     return f"from {package if own else homes[other]} import {other}" if other else ""
 
 
@@ -351,7 +342,7 @@ _SHORT = {"crossentropy": "SoftmaxCrossEntropy", "categorical_crossentropy": "So
 
 def kin(name: str, names: Iterable[str]) -> str:
     """Which of ``names`` a text stands for, such as "mse" for MSE; "" where none is near."""
-    return _SHORT.get(name.lower(), "") or closest(name, names)
+    return _SHORT.get(name.lower(), "") or closest(name, names, SURE)
 
 
 def public_names(package: str) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from typednn import habits
-from typednn.errors import CallError, TypednnError, explain
+from typednn.errors import SURE, CallError, TypednnError, closest, explain
 from typednn.tracebacks import folding
 
 P = ParamSpec("P")
@@ -121,7 +121,7 @@ def refuse_misfit(function: Callable[..., Any], args: Sequence[Any], named: Mapp
     ]
     if unknown:
         blamed, got = unknown[0], f"{unknown[0]}="
-        cure = f"it is called {habits.closest(blamed, names)}" if habits.closest(blamed, names) else ""
+        cure = f"it is called {closest(blamed, names, SURE)}" if closest(blamed, names, SURE) else ""
     elif twice:
         blamed, got, cure = twice[0], f"{twice[0]} by position and by name", ""
     elif given > len(by_place):

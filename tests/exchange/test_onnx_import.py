@@ -887,3 +887,21 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         MissingExtra, match=r"import_onnx: needs the package onnx, got no module named 'onnx'; pip install 'typednn\[onnx\]'"
     ):
         import_onnx(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("shape", [np.array([0, 3], np.complex64), np.array([0, 3], np.float32), np.array([True, True])], ids=str)
+def test_sizes_that_are_no_integers(tmp_path: Path, shape: Any) -> None:
+    path = write(tmp_path / "m.onnx", [helper.make_node("Reshape", ["x", "shape"], ["y"])], (3,), shape=np.array([0, 3]))
+    whole = onnx.load(str(path))
+    whole.graph.initializer[0].CopyFrom(numpy_helper.from_array(shape, "shape"))
+    path.write_bytes(whole.SerializeToString())
+    with pytest.raises((ArgumentError, DataError), match=r"m\.onnx"):
+        import_onnx(path)
+
+
+def test_weights_that_are_not_finite(tmp_path: Path) -> None:
+    """They are the file's: nothing is said of them."""
+    weight = np.array([[np.inf, np.nan], [1, 2]], np.float32)
+    node = helper.make_node("Gemm", ["x", "weight"], ["y"], alpha=0.0)
+    model: Any = import_onnx(write(tmp_path / "m.onnx", [node], (2,), weight=weight))
+    assert np.isnan(model.eval()(np.ones((1, 2), np.float32))).tolist() == [[True, True]]

@@ -1,8 +1,9 @@
 """Wrong turns on the command line, and the way back: what people type who come from other tools, beside what it is called here."""
 
-import difflib
 from collections.abc import Iterable
 from typing import Final
+
+from typednn.errors import closest, suggestion
 
 # Commands of other tools, and the call that does the same here.
 COMMANDS_ELSEWHERE: Final = {
@@ -151,8 +152,7 @@ def for_command(word: str, commands: Iterable[str]) -> str:
     known = list(commands)
     if word in COMMANDS_ELSEWHERE:
         return COMMANDS_ELSEWHERE[word]
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    return suggestion(word, known)
 
 
 def for_option(word: str, options: Iterable[str], settings: Iterable[str] = ()) -> str:
@@ -167,5 +167,5 @@ def for_option(word: str, options: Iterable[str], settings: Iterable[str] = ()) 
         return f"here it is: {told}" if told.startswith("--") else told
     if name.replace("-", "_") in settings:
         return f"here it is: --set {name.replace('-', '_')}=VALUE"
-    close = difflib.get_close_matches(f"--{name}", known, n=1, cutoff=0.7)
-    return f"did you mean {close[0]!r}?" if close else ""
+    near = closest(f"--{name}", known, 0.7)
+    return f"did you mean {near!r}?" if near else ""

@@ -6,9 +6,8 @@ constructor refuses with an `ArgumentError`. Any other error of the constructor 
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from beartype import BeartypeConf
@@ -19,13 +18,12 @@ from typednn.config.source import Item, Place, Source
 from typednn.config.values import written
 from typednn.contracts.checks import members
 from typednn.contracts.judgement import is_bearable
-from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
+from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError, suggestion
 from typednn.module.module import Module
 from typednn.optim import EMA, Schedule
 from typednn.random import Initialiser
 
 _LONGEST = 60  # characters of a value that a message shows
-_MOST = 24  # names that a message lists
 _WORDS: Final[Mapping[Any, str]] = {
     bool: "true or false",
     float: "a number",
@@ -148,19 +146,6 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     kinds: Any = tuple
     several = [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.VAR_POSITIONAL]
     return hints | {name: kinds[hints[name], ...] for name in several if name in hints}
-
-
-def suggestion(word: str, known: Iterable[str], otherwise: str = "there are") -> str:
-    """``did you mean 'in_features'?`` where a known word is close, ignoring case; else the known words, of many the nearest."""
-    lower = {name.lower(): name for name in known}
-    start = word[:_LONGEST].lower()
-    close = difflib.get_close_matches(start, lower, n=1)
-    if close:
-        return f"did you mean {lower[close[0]]!r}?"
-    if len(lower) <= _MOST:
-        return f"{otherwise} {', '.join(lower.values()) or 'none'}"
-    nearest = difflib.get_close_matches(start, lower, n=8, cutoff=0.0)
-    return f"the nearest of {len(lower)} are {', '.join(lower[name] for name in nearest)}"
 
 
 def layers_expected(hint: Any) -> Literal["one", "many", "none"]:

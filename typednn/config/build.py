@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
-from typednn.config.arguments import Arguments, layers_expected, shortened, suggestion
+from typednn.config.arguments import Arguments, layers_expected, shortened
 from typednn.config.registry import LAYERS, RESERVED
 from typednn.config.source import MOST_LAYERS, Item, Place, Source
-from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
+from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError, suggestion
 from typednn.layer import Chain, FirstChain, FirstLayer, Input
 from typednn.shapes import Flow
 from typednn.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part

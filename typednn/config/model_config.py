@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
-from typednn.config.arguments import shortened, suggestion
+from typednn.config.arguments import shortened
 from typednn.config.build import AnyModel, build_model, tie_shared
 from typednn.config.json_format import read_json
 from typednn.config.paper_format import is_paper_format, read_paper_format
 from typednn.config.settings import build_optimizer, build_rng
 from typednn.config.source import Item, Place, Source, decoded, read
 from typednn.config.toml_format import read_toml
-from typednn.errors import ArgumentError, ConfigError, explain
+from typednn.errors import ArgumentError, ConfigError, explain, suggestion
 from typednn.layer import Input
 from typednn.optim import GradientOptimizer
 from typednn.random import Rng

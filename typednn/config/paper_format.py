@@ -24,9 +24,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args, get_origin
 
-from typednn.config.arguments import constructor, hints_of, suggestion
+from typednn.config.arguments import constructor, hints_of
 from typednn.config.registry import BUILT_IN, LAYERS, OPTIMIZERS
 from typednn.config.source import Item, Place, Source
+from typednn.errors import suggestion
 
 SEPARATOR: Final = "#" * 20
 

@@ -102,6 +102,8 @@ class Call:
         array = self.constant(value, what).reshape(-1)
         if array.size > FEW:
             self.refuse(f"{self.operation.kind} whose {what} has {array.size:,} numbers")
+        if array.size and array.dtype.kind not in "iu":
+            self.refuse(f"{self.operation.kind} whose {what} is {array.dtype}, not integers")
         found: list[int] = array.astype(np.int64).tolist()
         return found
 

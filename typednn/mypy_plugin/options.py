@@ -12,8 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
-from typednn.errors import ArgumentError, explain, shown
-from typednn.habits import closest
+from typednn.errors import SURE, ArgumentError, closest, explain, shown
 
 _TABLE = "typednn-mypy"
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -62,7 +61,7 @@ def _defaults(tables: Any) -> Mapping[str, str]:
 def _switch(where: str, name: str, value: object) -> bool:
     known = [each.name for each in fields(Options)]
     if name not in known:
-        near = closest(name, known)
+        near = closest(name, known, SURE)
         raise ArgumentError(
             explain(where, "expects a setting that there is", name, f"did you mean {near}?" if near else f"there are {' and '.join(known)}")
         )

@@ -1,6 +1,5 @@
 """Initialisers: the rules for the first numbers of a parameter, each a value that is called with a generator."""
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,7 +9,7 @@ from typing import Final, Literal, Protocol, TypeAlias, final, runtime_checkable
 import numpy as np
 
 from typednn.arguments import integer, number
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, closest, explain
 from typednn.random.generator import Floats, Rng, check_interval
 
 Fan: TypeAlias = Literal["in", "out"]
@@ -218,8 +217,8 @@ def initialiser(name_or_object: str | Initialiser, argument: str = "name_or_obje
         if name_or_object in _NAMED:
             return _NAMED[name_or_object]
         lower = name_or_object.lower()
-        close = difflib.get_close_matches(lower, _NAMED, n=1) or [name for name in _NAMED if lower and name.startswith(lower)]
-        cure = f"did you mean {close[0]!r}?" if close else "or pass a rule, such as Normal(0.02)"
+        near = closest(lower, _NAMED) or next((name for name in _NAMED if lower and name.startswith(lower)), "")
+        cure = f"did you mean {near!r}?" if near else "or pass a rule, such as Normal(0.02)"
         raise ArgumentError(explain("initialiser", f"a name is one of {', '.join(_NAMED)}", repr(name_or_object), cure), argument)
     if isinstance(name_or_object, type):
         raise ArgumentError(

@@ -10,7 +10,6 @@ gpt2          a language model, for any text or file of tokens, in the sizes of 
 ============  =====================================================================================
 """
 
-import difflib
 import math
 import tomllib
 from collections.abc import Callable, Sequence
@@ -20,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from typednn.config import dumps, load
-from typednn.config.arguments import suggestion
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, closest, explain, suggestion
 from typednn.layer import Input
 from typednn.layers import Flatten, Linear, ReLU, Softmax
 from typednn.models import GPT2, lenet5, lstm_classifier, resnet18, resnet34, resnet50, vgg16
@@ -237,8 +235,8 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
         got = f"the folder {name_or_config!r}"
         cure = "a run goes on with: typednn resume RUN" if (place / "recipe.json").exists() else "data are named by --data"
     elif not cure:
-        close = difflib.get_close_matches(name_or_config.lower().replace("-", "").replace("_", ""), RECIPES, n=1)
-        cure = f"did you mean {close[0]!r}?" if close else suggestion(name_or_config, RECIPES)
+        near = closest(name_or_config.replace("-", "").replace("_", ""), RECIPES)
+        cure = f"did you mean {near!r}?" if near else suggestion(name_or_config, RECIPES)
     raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")
 
 

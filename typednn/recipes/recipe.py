@@ -17,13 +17,12 @@ from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hint
 
 from typednn.arguments import choice, flag, integer, number
 from typednn.config import dumps, loads
-from typednn.config.arguments import suggestion
 from typednn.config.model_config import ModelConfig
 from typednn.config.registry import OPTIMIZERS
 from typednn.config.values import key_written, written
 from typednn.data import augmentations
 from typednn.data.batches import batches_in
-from typednn.errors import ArgumentError, ConfigError, explain
+from typednn.errors import ArgumentError, ConfigError, explain, suggestion
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
 from typednn.tasks import Classification, Language, Regression

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from typednn.config.arguments import suggestion
 from typednn.data import (
     DATASETS,
     PIXELS,
@@ -37,7 +36,7 @@ from typednn.data.class_folders import inside, part_folders
 from typednn.data.dataset import first_images, moments
 from typednn.data.text import TOKENS, padded
 from typednn.data.vocabulary import Stored
-from typednn.errors import ArgumentError, DataError, explain, listed
+from typednn.errors import ArgumentError, DataError, explain, listed, suggestion
 from typednn.random import PCG32
 from typednn.tasks import Classification, Language, Regression
 

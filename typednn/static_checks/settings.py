@@ -4,8 +4,7 @@ import io
 import re
 from typing import Any
 
-from typednn.errors import ArgumentError, explain, optional
-from typednn.habits import closest
+from typednn.errors import SURE, ArgumentError, closest, explain, optional
 
 # Those of mypy's settings that count here.
 _USED = ("mypy_path", "namespace_packages", "explicit_package_bases", "exclude", "cache_dir")
@@ -29,7 +28,7 @@ def user_settings(target: str) -> Any:
         if (used := re.match(rf"(.*?): \[mypy\]: (?:Unrecognized option: )?({'|'.join(_USED)})\b(.*)", line)) is not None:
             raise ArgumentError(f"{used[1]}: mypy's setting {used[2]}: {used[3].lstrip(': ')}")
         unknown = re.match(r"(.*?): \[mypy\]: Unrecognized option: (\w+)", line)
-        near = closest(unknown[2], _USED) if unknown is not None else ""
+        near = closest(unknown[2], _USED, SURE) if unknown is not None else ""
         if unknown is not None and near:
             raise ArgumentError(explain(unknown[1], "expects settings that mypy has", unknown[2], f"did you mean {near}?"))
     plugin: Any = optional("typednn.mypy_plugin.options", target, *NEEDS_MYPY)
