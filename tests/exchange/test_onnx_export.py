@@ -209,6 +209,7 @@ FORMULAS: dict[str, Callable[[Any], Any]] = {
     "functions": lambda y: np.exp(-np.square(y)) + np.sqrt(np.abs(y)) + np.log(1 + np.exp(y)) + np.sin(y) * np.cos(y) + np.tanh(y),
     "choices": lambda y: np.where(y > 0, y, np.minimum(y * 0.1, 0)) + np.maximum(y, 0.25) + np.clip(y, -0.5, 0.5),
     "conditions": lambda y: ((y > -1) & (y < 1) | ~(y >= -2) | (y != 0) & (y <= 3) | (y == 0)).astype(y.dtype),
+    "exclusive or": lambda y: ((y > -1) ^ (y > 1)).astype(y.dtype),
     "reductions": lambda y: (
         y - y.mean(axis=1, keepdims=True) + y.sum(axis=-1)[:, None] + y.max(axis=1, keepdims=True) - np.min(y, 1, keepdims=True)
     ),
