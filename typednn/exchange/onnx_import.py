@@ -606,7 +606,8 @@ class _Reader:
         except Exception as error:  # of whatever runs it
             got = str(error).strip().partition("\n")[0][:200] or type(error).__name__
             raise ArgumentError(explain(str(self.place), rule, got, "the file itself cannot be run"), "path") from None
-        apart = difference(found, model.eval().forward(*given).transpose(end.order))
+        with np.errstate(all="ignore"):
+            apart = difference(found, model.eval().forward(*given).transpose(end.order))
         if apart > TOLERANCE:
             raise ArgumentError(explain(str(self.place), rule, f"a difference of {apart:.2g}"), "path")
 
