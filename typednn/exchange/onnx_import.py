@@ -109,17 +109,16 @@ def import_onnx(path: str | os.PathLike[str], *, limit: int | None = None) -> Se
     place = path_of("import_onnx", path)
     onnx: Any = optional("onnx", "import_onnx", "needs the package onnx", EXTRA)
     reader = _Reader(onnx, place, *_read(onnx, place, limit))
-    try:
-        with np.errstate(all="ignore"):  # the numbers are the file's, whatever they are
+    with np.errstate(all="ignore"):  # the numbers are the file's, whatever they are
+        try:
             model: Any = reader.model()
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError, TypednnError) as error:
-        if isinstance(error, TypednnError) and str(place) in str(error):
-            raise
-        got = (
-            f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"  # of ONNX's own functions, on what its checker let through
-        )
-        raise DataError(explain(str(place), "must be valid ONNX", got)) from None
-    reader.compare(model)
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError, TypednnError) as error:
+            if isinstance(error, TypednnError) and str(place) in str(error):
+                raise
+            # Of ONNX's own functions, on what its checker let through.
+            got = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+            raise DataError(explain(str(place), "must be valid ONNX", got)) from None
+        reader.compare(model)
     made: Sequential[Any] | MultiInput[Any, Any] = model.train()
     return made
 
@@ -606,8 +605,7 @@ class _Reader:
         except Exception as error:  # of whatever runs it
             got = str(error).strip().partition("\n")[0][:200] or type(error).__name__
             raise ArgumentError(explain(str(self.place), rule, got, "the file itself cannot be run"), "path") from None
-        with np.errstate(all="ignore"):
-            apart = difference(found, model.eval().forward(*given).transpose(end.order))
+        apart = difference(found, model.eval().forward(*given).transpose(end.order))
         if apart > TOLERANCE:
             raise ArgumentError(explain(str(self.place), rule, f"a difference of {apart:.2g}"), "path")
 

@@ -16,7 +16,7 @@ from functools import cache, partial, reduce
 from typing import Any, Final
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
-from typednn.graph.grouping import COSTLY, NO_AXIS, UNBOUNDED, Description, operands, work
+from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, operands, work
 from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 from typednn.graph.operations.halide_functions import infinite
 from typednn.kernels.elementwise import PARALLEL_FROM_EXP
@@ -174,9 +174,7 @@ class _Builder:
 
     def _weight(self, number: int) -> int:
         node = self.how.nodes[number]
-        if node[0] == "unary" and node[1] in COSTLY:
-            return Unary(node[1]).row.weight
-        return int(bool(self.operands[number]))
+        return Unary(node[1]).row.weight if node[0] == "unary" else int(bool(self.operands[number]))
 
     # ------------------------------------------------------------- expressions
 

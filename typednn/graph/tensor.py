@@ -786,4 +786,5 @@ def realize(*tensors: AnyTensor | Iterable[AnyTensor]) -> None:
     Registered.run([each.id for each in flat])
 
 
+# An operation that is called with tensors makes its node.
 Unary.node, Binary.node, Reduce.node = staticmethod(unary), staticmethod(binary), staticmethod(reduce)

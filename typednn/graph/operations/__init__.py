@@ -9,11 +9,11 @@ own. So a new function is a row of `functions`. Reductions are in `reduce`; thei
 from typing import Final
 
 from typednn.graph.kinds import Kind
-from typednn.graph.operations.functions import POWERS, Binary, BinaryRow, Unary, UnaryRow
+from typednn.graph.operations.functions import POWERS, Binary, Unary
 from typednn.graph.operations.operation import Operation
-from typednn.graph.operations.reduce import Reduce, ReduceRow
+from typednn.graph.operations.reduce import Reduce
 
 OPERATIONS: Final[dict[int, type[Operation]]] = {Kind.UNARY: Unary, Kind.BINARY: Binary, Kind.REDUCE: Reduce}
 """What the nodes of a kind choose from."""
 
-__all__ = ["OPERATIONS", "POWERS", "Binary", "BinaryRow", "Operation", "Reduce", "ReduceRow", "Unary", "UnaryRow"]
+__all__ = ["OPERATIONS", "POWERS", "Binary", "Reduce", "Unary"]

@@ -31,7 +31,7 @@ class Operation(IntEnum):
 
     @property
     def title(self) -> str:
-        """What it is called in messages: NumPy's name, where NumPy has the function."""
+        """What it is called in messages."""
         return self.name.lower()
 
     @property
