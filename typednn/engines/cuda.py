@@ -34,7 +34,7 @@ import numpy as np
 from typednn.arrays import device_of, is_array, namespace
 from typednn.engines.dispatch import LIMIT, chosen_engine
 
-_THREADS = 256  # in a block
+THREADS = 256  # in a block
 _MOST_BLOCKS = 65535
 _REAL: dict[np.dtype[Any], str] = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
@@ -82,28 +82,23 @@ class CudaKernel:
 
     def each(self, size: int, *arguments: Any, **constants: int | str) -> None:
         """Run with about a thread for each of ``size`` numbers; ``size`` is the last argument."""
-        self._run(-(-size // _THREADS), _THREADS, (*arguments, size), constants)
+        self.run(-(-size // THREADS), THREADS, *arguments, size, **constants)
 
     def rows(self, rows: int, columns: int, *arguments: Any, **constants: int | str) -> None:
         """Run with a block of ``THREADS`` threads, a power of two, for each row; ``rows`` and ``columns`` are the last arguments."""
-        threads = min(max(32, 1 << (columns - 1).bit_length()), _THREADS)
-        self._run(rows, threads, (*arguments, rows, columns), {**constants, "THREADS": threads})
+        threads = min(max(32, 1 << (columns - 1).bit_length()), THREADS)
+        self.run(rows, threads, *arguments, rows, columns, **constants, THREADS=threads)
 
-    def _run(self, blocks: int, threads: int, arguments: tuple[Any, ...], constants: dict[str, int | str]) -> None:
+    def run(self, blocks: int, threads: int, *arguments: Any, **constants: int | str) -> None:
+        """Run with so many blocks, or fewer that go round, of so many threads."""
         first = arguments[0]
-        key = (namespace(first), first.dtype, *constants.items())
+        key = (type(first), first.dtype, *constants.values())  # their names are the same in each call
         launch = self._launches.get(key) or self._launches.setdefault(key, self._compiled(first, constants))
-        launch((min(blocks, _MOST_BLOCKS),), (threads,), tuple(_kernel_number(argument, first.dtype) for argument in arguments))
+        real = first.dtype.type
+        numbers = [real(each) if type(each) is float else np.int32(each) if type(each) is int else each for each in arguments]
+        launch((min(blocks, _MOST_BLOCKS),), (threads,), tuple(numbers))
 
     def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
         options = (f"-DREAL={_REAL.get(first.dtype, 'float')}", *(f"-D{name}={value}" for name, value in constants.items()))
         return cast("Launch", namespace(first).RawKernel(self.code, self.name, options))
 
-
-def _kernel_number(argument: Any, real: np.dtype[Any]) -> Any:
-    """A Python number in the type that the kernel reads; CuPy would pass 64 bits. NumPy's have one already."""
-    if isinstance(argument, np.generic):
-        return cast("Any", argument)
-    if isinstance(argument, int):
-        return np.int32(argument)
-    return real.type(argument) if isinstance(argument, float) else argument

@@ -5,11 +5,13 @@ The formulas are those of `typednn.kernels.pointwise`. Backward needs the output
 would give NaN.
 """
 
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from jaxtyping import Float
 
-from typednn.arrays import AnyArray
+from typednn.arrays import AnyArray, Array1
+from typednn.engines.cuda_formula import CudaFormula
 from typednn.kernels import pointwise
 from typednn.kernels.elementwise import constant
 
@@ -55,6 +57,19 @@ class Activation(NamedTuple):
         dz: X = self._formulas[1].reference(next_grad, y, *self._numbers)
         return dz
 
+    # ------------------------------------------------------------------ on a GPU: a kernel each
+
+    def with_bias(self, z: Float[X, "*batch features"], bias: Float[Array1, " features"] | None) -> Float[X, "*batch features"]:
+        """y of z + bias."""
+        if bias is not None:
+            y: X = _cuda_kernels(self).of_sum.run(z, bias)
+            return y
+        return z if self.name == "identity" else _cuda_kernels(self).alone.run(z)
+
+    def derivative(self, next_grad: Float[X, "*shape"], y: Float[AnyArray, "*shape"] | None) -> Float[X, "*shape"]:
+        """dz."""
+        return next_grad if self.name == "identity" else _cuda_kernels(self).derivative.run(next_grad, y)
+
     @property
     def _formulas(self) -> tuple[pointwise.Formula, pointwise.Formula]:
         row: pointwise.Pointwise = getattr(pointwise, self.name)
@@ -66,6 +81,29 @@ class Activation(NamedTuple):
     @property
     def _numbers(self) -> tuple[float, ...]:
         return (self.slope,) if self.name == "leaky_relu" else ()
+
+
+class _CudaKernels(NamedTuple):
+    of_sum: CudaFormula
+    alone: CudaFormula
+    derivative: CudaFormula
+
+
+@cache
+def _cuda_kernels(activation: Activation) -> _CudaKernels:
+    name = activation.name
+
+    def forward(xp: Any, z: Any) -> Any:
+        return activation._formulas[0].on_arrays(xp, z, *activation._numbers)
+
+    def backward(xp: Any, next_grad: Any, y: Any) -> Any:
+        return activation._formulas[1].on_arrays(xp, next_grad, y, *activation._numbers)
+
+    return _CudaKernels(
+        CudaFormula(f"{name}_with_bias", lambda xp, z, bias: forward(xp, z + bias), 1, columns=1),
+        CudaFormula(name, forward, 1),
+        CudaFormula(f"{name}_derivative", backward, 2),
+    )
 
 
 IDENTITY = Activation("identity")

@@ -16,7 +16,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Integer
 
 from typednn.arrays import AnyArray, AnyBoolArray, Array0, Array1, Array2, IntArray1, namespace
-from typednn.kernels.op import op
+from typednn.engines.cuda import THREADS, CudaKernel, on_gpu
+from typednn.engines.dispatch import FLOATS
+from typednn.kernels.op import Engine, op
 
 NONE = -1  # as ``ignore_index``: no class has this label
 
@@ -82,4 +84,48 @@ def _counted(
     return xp.asarray(divisor, dtype=np.float64), xp.asarray(1.0 / divisor, dtype=dtype)
 
 
-counted: Final = op("class_targets.counted", _counted, flops=lambda labels, weight, ignore_index, times, dtype: labels.size)
+_MOST_LABELS: Final = 1 << 16  # that one block of threads counts
+
+_counted_on_gpu: Final = CudaKernel(
+    "class_targets_counted",
+    """
+extern "C" __global__ void class_targets_counted(
+    REAL* __restrict__ reciprocal, double* __restrict__ divisor, const long long* __restrict__ labels, long long ignored, int times, int size
+) {
+    __shared__ int shared[THREADS];
+    int count = 0;
+    for (int row = threadIdx.x; row < size; row += THREADS) count += labels[row] != ignored;
+    shared[threadIdx.x] = count;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        *divisor = shared[0] == 0 ? 1 : (double)shared[0] * times;
+        *reciprocal = (REAL)(1 / *divisor);
+    }
+}
+""",
+)
+
+
+def _unweighted(labels: Any, weight: Any, ignore_index: int, times: int, dtype: np.dtype[Any]) -> bool:
+    """Whether a GPU's kernel counts these labels."""
+    return weight is None and on_gpu(labels, dtypes=(np.dtype(np.int64),)) and labels.size <= _MOST_LABELS and dtype in FLOATS
+
+
+def _count_on_gpu(labels: Any, weight: None, ignore_index: int, times: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """As `_counted`, in one launch."""
+    empty = namespace(labels).empty
+    reciprocal, divisor = empty((), dtype=dtype), empty((), dtype=np.float64)
+    _counted_on_gpu.run(1, THREADS, reciprocal, divisor, labels, np.int64(ignore_index), times, labels.size, THREADS=THREADS)
+    return divisor, reciprocal
+
+
+counted: Final = op(
+    "class_targets.counted",
+    _counted,
+    Engine("cuda", _count_on_gpu, "weight", sizes=_unweighted, on=on_gpu),
+    flops=lambda labels, weight, ignore_index, times, dtype: labels.size,
+)

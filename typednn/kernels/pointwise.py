@@ -14,8 +14,8 @@ add_scaled     x + factor·other
 shrunk         weights·factor, written over weights
 =============  ======================================  ==================================================
 
-An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), the same for kernels (``hl`` is the module
-``halide``), and what the derivative reads. Any shape; the result has the same. GELU and its kin have a table of
+An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), of which a GPU's kernel is made, the same for the CPU's
+(``hl`` is the module ``halide``), and what the derivative reads. Any shape; the result has the same. GELU and its kin have a table of
 their own, `typednn.kernels.linear_units`.
 
 A product with a slope that rounding makes 0 leaves an infinite dy as it is: the last digit of y must not decide between infinity and NaN.
@@ -42,6 +42,8 @@ from jaxtyping import Float
 
 from typednn.arrays import AnyArray, namespace
 from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan, type_of
+from typednn.engines.cuda import on_gpu
+from typednn.engines.cuda_formula import CudaFormula
 from typednn.engines.dispatch import FLOAT32, FLOATS
 from typednn.engines.halide.toolchain import Argument
 from typednn.kernels.elementwise import (
@@ -70,7 +72,8 @@ class Formula:
     """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)`` for kernels.
 
     ``on_numbers`` is written in Halide's expressions of float32 or float64, and keeps NaN; `constant` makes a number of their type.
-    There is no kernel without it, or where its source is in no file: the kernel's key is made of the source. ``flops`` for each number;
+    On the CPU there is no kernel without it, or where its source is in no file: the kernel's key is made of the source. On a GPU the
+    kernel is made of ``on_arrays`` (`typednn.engines.cuda_formula`). ``flops`` for each number;
     ``uses_exp``: an exponential or a logarithm is among them. ``least``: numbers from which a kernel is quicker than NumPy.
     ``sizes``: whether kernels take these arguments. ``results``: how many arrays it gives; several as a tuple, of ``hl.Tuple`` for kernels.
     """
@@ -127,9 +130,12 @@ class Formula:
         """This formula as an op."""
         self.name = name
         names = [*map("array{}".format, range(self.arrays)), *map("number{}".format, range(self.numbers))]
-        engine = Engine("halide", self.run, " ".join(names[: self.arrays]), least=self.least, same_shape=True, sizes=self.sizes)
-        compilable = self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__")
-        declared: Any = op(name, self.reference, *[engine] * compilable, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
+        of_arrays = " ".join(names[: self.arrays])
+        gpu = CudaFormula(name, self.on_arrays, self.arrays, numbers=self.numbers, results=self.results)
+        engines = [Engine("cuda", gpu.run, of_arrays, same_shape=True, sizes=gpu.covers, on=on_gpu)]
+        if self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__"):
+            engines.insert(0, Engine("halide", self.run, of_arrays, least=self.least, same_shape=True, sizes=self.sizes))
+        declared: Any = op(name, self.reference, *engines, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
         return declared  # type: ignore[no-any-return]
 
 

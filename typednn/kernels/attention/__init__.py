@@ -6,7 +6,8 @@
 from typing import Final
 
 from typednn.arrays import Array4
-from typednn.kernels.attention import cpu, reference
+from typednn.engines.cuda import on_gpu
+from typednn.kernels.attention import cpu, cuda, reference
 from typednn.kernels.op import Engine, op
 
 
@@ -20,12 +21,14 @@ backward: Final = op(
     "attention.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad q k v y log_sums", others={"mask": "bool"}, plan=cpu.plan_backward),
+    Engine("cuda", cuda.backward, "next_grad q k v y log_sums", sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, q, k, v, mask, y, log_sums, causal, dropout: 5 * _flops(q, k, causal),
 )
 forward: Final = op(
     "attention.forward",
     reference.forward,
     Engine("halide", cpu.forward, "q k v", others={"mask": "bool"}, plan=cpu.plan),
+    Engine("cuda", cuda.forward, "q k v", sizes=cuda.covers, on=on_gpu),
     flops=lambda q, k, v, mask, causal, dropout: 2 * _flops(q, k, causal),
     keeps="q k v mask y log_sums",
     backward=backward,

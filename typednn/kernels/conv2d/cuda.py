@@ -2,7 +2,8 @@
 
 The formulas are those of reference.py. A row of patches holds one window, channels last, in the order of a kernel's weights in
 memory, and no product has to be transposed: z = patches weightᵀ, dweight = dzᵀ patches, dpatches = dz weight. A
-window of one pixel is a row of x itself. Padding is a condition where x is read; activation and pooling run one after another.
+window of one pixel is a row of x itself. Padding is a condition where x is read; bias and activation are one kernel, pooling
+another.
 """
 
 import math
@@ -11,9 +12,9 @@ from typing import Any
 from typednn.arrays import Array2, Array4, namespace
 from typednn.engines.cuda import CudaKernel
 from typednn.engines.dispatch import LIMIT
+from typednn.kernels import sums
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d.geometry import Window
-from typednn.kernels.conv2d.reference import derivative, finished
 from typednn.kernels.max_pool2d import cuda as max_pool2d
 from typednn.kernels.windows import Pair
 
@@ -84,7 +85,11 @@ def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activati
     """(y, winners)."""
     rows: Array2 = _patches(x, weight.shape[1:3], window) @ weight.reshape(len(weight), -1).T
     z = rows.reshape(len(x), *window.convolved(x.shape[1:3], weight.shape[1:3]), len(weight))
-    return finished(z, bias, window, activation, keeps, max_pool2d.forward)
+    y = activation.with_bias(z, bias)
+    if window.pooling is None:
+        return y, None
+    y, winners = max_pool2d.forward(y, *window.pooling)
+    return y, winners if keeps else None
 
 
 def backward(
@@ -93,10 +98,12 @@ def backward(
     """(dx, dweight, dbias); dx and dbias are None unless wanted."""
     kernel_size = weight.shape[1:3]
     out = window.convolved(x.shape[1:3], kernel_size)
-    dz = derivative(next_grad, y, winners, (len(x), *out, len(weight)), window, activation, max_pool2d.backward)
+    dz = activation.derivative(next_grad, y)
+    if window.pooling is not None:
+        dz = max_pool2d.backward(dz, winners, (len(x), *out, len(weight)), *window.pooling)
     rows: Array2 = dz.reshape(-1, len(weight))
     dweight: Array4 = (rows.T @ _patches(x, kernel_size, window)).reshape(weight.shape)
-    dbias = dz.sum(axis=(1, 2)).sum(axis=0) if wants_bias else None
+    dbias = sums.columns_on_gpu.run(dz) if wants_bias else None
     if not wants_input:
         return None, dweight, dbias
     dpatches: Any = rows @ weight.reshape(len(weight), -1)

@@ -5,7 +5,8 @@
 
 from typing import Final
 
-from typednn.kernels.linear import cpu, reference
+from typednn.engines.cuda import on_gpu
+from typednn.kernels.linear import cpu, cuda, reference
 from typednn.kernels.op import Engine, op
 
 backward: Final = op(
@@ -13,6 +14,7 @@ backward: Final = op(
     reference.backward,
     Engine("halide", cpu.backward, "next_grad x weight y", plan=cpu.plan_backward),
     Engine("blas", cpu.backward_by_blas, "next_grad x weight y", plan=cpu.plan_backward_by_blas),
+    Engine("cuda", cuda.backward, "next_grad x weight y", sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, x, weight, y, activation, wants_input: (4 if wants_input else 2) * x.shape[0] * weight.size,
 )
 forward: Final = op(
@@ -20,6 +22,7 @@ forward: Final = op(
     reference.forward,
     Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
     Engine("blas", cpu.forward_by_blas, "x weight bias", plan=cpu.plan_by_blas),
+    Engine("cuda", cuda.forward, "x weight bias", sizes=cuda.covers, on=on_gpu),
     flops=lambda x, weight, bias, activation: 2 * x.shape[0] * weight.size,
     keeps="x weight y",
     backward=backward,

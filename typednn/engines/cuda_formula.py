@@ -1,0 +1,231 @@
+"""CUDA kernels from formulas on arrays: a formula is called once with symbols in place of arrays, and each operation becomes a line.
+
+``lambda xp, dy, y: dy * (1 - y * y)`` as a `CudaFormula` is one kernel: a thread for each number, one pass over memory. Array code on a
+GPU is a kernel and a pass for each operation instead. A formula uses operators, `abs`, and the functions of `FUNCTIONS`; there is no kernel
+of one that uses more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+
+from typednn.arrays import is_array, namespace
+from typednn.engines.cuda import THREADS, CudaKernel
+
+# In CUDA C. NaN counts as in NumPy: it is the larger and the smaller of two numbers, and its sign.
+FUNCTIONS: Final = {
+    "absolute": "fabs({0})",
+    "clip": "{0} < {1} ? {1} : {0} > {2} ? {2} : {0}",
+    "exp": "exp({0})",
+    "expm1": "expm1({0})",
+    "isinf": "fabs({0}) == (REAL)(1.0 / 0.0)",
+    "log": "log({0})",
+    "log1p": "log1p({0})",
+    "maximum": "{0} >= {1} || {0} != {0} ? {0} : {1}",
+    "minimum": "{0} <= {1} || {0} != {0} ? {0} : {1}",
+    "sign": "{0} > 0 ? 1 : {0} < 0 ? -1 : {0}",
+    "sqrt": "sqrt({0})",
+    "square": "{0} * {0}",
+    "tanh": "tanh({0})",
+    "where": "{0} ? {1} : {2}",
+}
+_OPERATORS: Final = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "and": "&&", "or": "||"}
+_COMPARISONS: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_OF_BOOLS: Final = {"isinf", "&&", "||", *_COMPARISONS.values()}
+
+
+class _Symbol:
+    """A number of a kernel, by its name there; operators and functions of it are lines of `_Trace`."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Trace, name: str) -> None:
+        self.trace: Trace = trace
+        self.name: str = name
+
+    def __neg__(self) -> _Symbol:
+        return self.trace.line("-", "-{0}", self)
+
+    def __abs__(self) -> _Symbol:
+        return self.trace.line("absolute", FUNCTIONS["absolute"], self)
+
+
+def _operator(sign: str, reflected: bool) -> Callable[[_Symbol, Any], _Symbol]:
+    def compute(one: _Symbol, other: Any) -> _Symbol:
+        return one.trace.line(sign, f"{{0}} {sign} {{1}}", *((other, one) if reflected else (one, other)))
+
+    return compute
+
+
+for _name, _sign in {**_OPERATORS, **_COMPARISONS}.items():
+    setattr(_Symbol, f"__{_name}__", _operator(_sign, False))
+    if _name in _OPERATORS:
+        setattr(_Symbol, f"__r{_name}__", _operator(_sign, True))
+
+
+@final
+class Trace:
+    """What a formula computes, as lines of CUDA C. Stands for the module of arrays while it is traced."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __getattr__(self, function: str) -> Callable[..., _Symbol]:
+        if function not in FUNCTIONS:
+            raise AttributeError(f"no CUDA C for {function}")
+        return lambda *arguments: self.line(function, FUNCTIONS[function], *arguments)
+
+    def line(self, operation: str, text: str, *arguments: Any) -> _Symbol:
+        """One more value."""
+        name = f"v{len(self.lines)}"
+        kind = "bool" if operation in _OF_BOOLS else "REAL"
+        self.lines.append(f"{kind} {name} = {text.format(*map(self.written, arguments))};")
+        return _Symbol(self, name)
+
+    @staticmethod
+    def written(value: Any) -> str:
+        """A symbol, or a number, in CUDA C."""
+        if isinstance(value, _Symbol):
+            return value.name
+        if isinstance(value, bool | np.bool_) or not isinstance(value, int | float):
+            raise TypeError(f"no CUDA C for {value!r}")
+        if math.isfinite(value):
+            return f"(REAL){float(value)!r}"
+        return "(REAL)(0.0 / 0.0)" if value != value else f"(REAL)({'-' if value < 0 else ''}1.0 / 0.0)"
+
+    def of(self, formula: Callable[..., Any], names: Sequence[str]) -> list[str]:
+        """Trace ``formula`` of symbols of these names: what its results are called."""
+        results = formula(self, *(_Symbol(self, name) for name in names))
+        return [self.written(result) for result in (results if isinstance(results, tuple) else (results,))]
+
+
+@final
+class CudaFormula:
+    """The kernel of ``formula(xp, *arrays, *columns, *numbers)``, with results shaped as the first array.
+
+    ``arrays`` have one shape; ``columns`` lie along its last axis; ``numbers`` are Python's, or arrays of rank 0 on the GPU.
+    """
+
+    def __init__(self, name: str, formula: Callable[..., Any], arrays: int, *, columns: int = 0, numbers: int = 0, results: int = 1) -> None:
+        self.name: str = name.replace(".", "_")
+        self.formula: Callable[..., Any] = formula
+        self.arrays: int = arrays + columns
+        self.columns: int = columns
+        self.numbers: int = numbers
+        self.results: int = results
+        self._kernels: dict[tuple[bool, ...], CudaKernel] = {}
+
+    @cached_property
+    def traceable(self) -> bool:
+        """Whether there is a kernel."""
+        try:
+            self.source((False,) * self.numbers)
+        except (AttributeError, TypeError):
+            return False
+        return True
+
+    def covers(self, *arguments: Any) -> bool:
+        """Whether there is a kernel, and it takes these numbers."""
+        dtype, numbers = arguments[0].dtype, arguments[self.arrays :]
+        taken = (isinstance(each, int | float) or is_array(each) and (each.ndim, each.dtype) == (0, dtype) for each in numbers)
+        return all(taken) and self.traceable
+
+    def run(self, *arguments: Any) -> Any:
+        """The result, or a tuple of them."""
+        first, numbers = arguments[0], arguments[self.arrays :]
+        held = tuple(map(is_array, numbers))
+        kernel = self._kernels.get(held) or self._kernels.setdefault(held, CudaKernel(self.name, self.source(held)))
+        results = [namespace(first).empty(first.shape, dtype=first.dtype) for _ in range(self.results)]
+        given = [each if of_gpu else float(each) for each, of_gpu in zip(numbers, held, strict=True)]
+        sizes = first.shape[-1:] if self.columns else ()
+        kernel.each(first.size, *arguments[: self.arrays], *given, *results, *sizes)
+        return tuple(results) if self.results > 1 else results[0]
+
+    def source(self, held: tuple[bool, ...]) -> str:
+        """The kernel's text; ``held`` says which numbers are arrays of rank 0."""
+        trace, full = Trace(), self.arrays - self.columns
+        arrays, numbers = [f"x{place}" for place in range(self.arrays)], [f"n{place}" for place in range(self.numbers)]
+        read = [f"{name}[i]" if place < full else f"{name}[i % columns]" for place, name in enumerate(arrays)]
+        found = trace.of(self.formula, [*read, *numbers])
+        parameters = [f"const REAL* __restrict__ {name}" for name in arrays]
+        parameters += [f"const REAL* held_{name}" if of_gpu else f"REAL {name}" for name, of_gpu in zip(numbers, held, strict=True)]
+        parameters += [f"REAL* __restrict__ y{place}" for place in range(self.results)]
+        parameters += ["int columns", "int size"] if self.columns else ["int size"]
+        once = [f"    REAL {name} = *held_{name};" for name, of_gpu in zip(numbers, held, strict=True) if of_gpu]
+        lines = [*trace.lines, *(f"y{place}[i] = {name};" for place, name in enumerate(found))]
+        head = f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{'
+        return "\n".join([head, *once, "    FOR_EACH(i, size) {", *(f"        {line}" for line in lines), "    }", "}", ""])
+
+
+_PIECE: Final = 1024  # rows, about, that one block adds up
+_PIECES: Final = 256  # at most
+
+_SUMS: Final = """
+extern "C" __global__ void NAME(PARAMETERS, OUT* __restrict__ sums, int tiles, int piece_rows, int pieces, int rows, int columns) {
+    __shared__ double shared[THREADS];
+    int across = threadIdx.x % ACROSS, down = threadIdx.x / ACROSS;
+    for (int block = blockIdx.x; block < tiles * pieces; block += gridDim.x) {
+        int c = block % tiles * ACROSS + across, piece = block / tiles;
+        int last = rows < (piece + 1) * piece_rows ? rows : (piece + 1) * piece_rows;
+        double sum[RESULTS] = {0};
+        for (int row = piece * piece_rows + down; c < columns && row < last; row += THREADS / ACROSS) {
+            int i = row * columns + c;
+            LINES
+        }
+        for (int result = 0; result < RESULTS; result++) {
+            shared[threadIdx.x] = sum[result];
+            __syncthreads();
+            for (int half = THREADS / ACROSS / 2; half > 0; half /= 2) {
+                if (down < half) shared[threadIdx.x] += shared[threadIdx.x + half * ACROSS];
+                __syncthreads();
+            }
+            if (down == 0 && c < columns) sums[(result * pieces + piece) * columns + c] = (OUT)shared[threadIdx.x];
+            __syncthreads();
+        }
+    }
+}
+
+extern "C" __global__ void NAME_joined(REAL* __restrict__ y, const double* __restrict__ sums, int pieces, int columns, int size) {
+    FOR_EACH(at, size) {
+        double sum = 0;
+        for (int piece = 0; piece < pieces; piece++) sum += sums[(at / columns * pieces + piece) * columns + at % columns];
+        y[at] = (REAL)sum;
+    }
+}
+"""
+
+
+@final
+class CudaColumnSums:
+    """Sums over all rows of ``formula(xp, *arrays)``, for each column, in double precision; a formula may give several numbers."""
+
+    def __init__(self, name: str, formula: Callable[..., Any], arrays: int, results: int = 1) -> None:
+        trace, names = Trace(), [f"x{place}" for place in range(arrays)]
+        found = trace.of(formula, [f"{each}[i]" for each in names])
+        lines = [*trace.lines, *(f"sum[{place}] += {each};" for place, each in enumerate(found))]
+        code = _SUMS.replace("NAME", name).replace("RESULTS", str(results)).replace("LINES", "\n            ".join(lines))
+        code = code.replace("PARAMETERS", ", ".join(f"const REAL* __restrict__ {each}" for each in names))
+        self.results: int = results
+        self._sums: CudaKernel = CudaKernel(name, code)
+        self._joined: CudaKernel = CudaKernel(f"{name}_joined", code)
+
+    def run(self, *arrays: Any) -> Any:
+        """(results, columns), or (columns) where there is one; the columns are the arrays' last axis."""
+        first = arrays[0]
+        columns = first.shape[-1]
+        rows = first.size // columns
+        across = min(8, 1 << (columns - 1).bit_length())
+        tiles, pieces = -(-columns // across), min(max(1, rows // _PIECE), _PIECES)
+        empty, shape = namespace(first).empty, (self.results, columns)
+        y: Any = empty(shape, dtype=first.dtype)
+        parts: Any = y if pieces == 1 else empty((self.results, pieces, columns), dtype=np.float64)
+        constants: dict[str, int | str] = {"ACROSS": across, "THREADS": THREADS, "OUT": "REAL" if pieces == 1 else "double"}
+        self._sums.run(tiles * pieces, THREADS, *arrays, parts, tiles, -(-rows // pieces), pieces, rows, columns, **constants)
+        if pieces > 1:
+            self._joined.each(y.size, y, parts, pieces, columns, **constants)
+        return y if self.results > 1 else y[0]
