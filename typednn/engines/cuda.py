@@ -80,19 +80,20 @@ class CudaKernel:
         self.code: str = _PRELUDE + code
         self._launches: dict[tuple[Any, ...], Launch] = {}
 
-    def each(self, size: int, *arguments: Any, **constants: int | str) -> None:
+    def each(self, size: int, /, *arguments: Any, **constants: int | str) -> None:
         """Run with about a thread for each of ``size`` numbers; ``size`` is the last argument."""
         self.run(-(-size // THREADS), THREADS, *arguments, size, **constants)
 
-    def rows(self, rows: int, columns: int, *arguments: Any, **constants: int | str) -> None:
+    def rows(self, rows: int, columns: int, /, *arguments: Any, **constants: int | str) -> None:
         """Run with a block of ``THREADS`` threads, a power of two, for each row; ``rows`` and ``columns`` are the last arguments."""
         threads = min(max(32, 1 << (columns - 1).bit_length()), THREADS)
         self.run(rows, threads, *arguments, rows, columns, **constants, THREADS=threads)
 
-    def run(self, blocks: int, threads: int, *arguments: Any, **constants: int | str) -> None:
+    def run(self, blocks: int, threads: int, /, *arguments: Any, **constants: int | str) -> None:
         """Run with so many blocks, or fewer that go round, of so many threads."""
-        first = arguments[0]
-        key = (type(first), first.dtype, *constants.values())  # their names are the same in each call
+        first: Any = arguments[0]
+        array_type: Any = type(first)
+        key = (array_type, first.dtype, *constants.values())  # their names are the same in each call
         launch = self._launches.get(key) or self._launches.setdefault(key, self._compiled(first, constants))
         real = first.dtype.type
         numbers = [real(each) if type(each) is float else np.int32(each) if type(each) is int else each for each in arguments]
@@ -101,4 +102,3 @@ class CudaKernel:
     def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
         options = (f"-DREAL={_REAL.get(first.dtype, 'float')}", *(f"-D{name}={value}" for name, value in constants.items()))
         return cast("Launch", namespace(first).RawKernel(self.code, self.name, options))
-

@@ -70,10 +70,10 @@ for _name, _sign in {**_OPERATORS, **_COMPARISONS}.items():
 
 @final
 class Trace:
-    """What a formula computes, as lines of CUDA C. Stands for the module of arrays while it is traced."""
+    """What a formula computes, value by value. Stands for the module of arrays while it is traced."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self._values: dict[str, tuple[str, list[str]]] = {}  # the line of each, and what it is computed from
 
     def __getattr__(self, function: str) -> Callable[..., _Symbol]:
         if function not in FUNCTIONS:
@@ -82,26 +82,33 @@ class Trace:
 
     def line(self, operation: str, text: str, *arguments: Any) -> _Symbol:
         """One more value."""
-        name = f"v{len(self.lines)}"
+        name, given = f"v{len(self._values)}", list(map(_written, arguments))
         kind = "bool" if operation in _OF_BOOLS else "REAL"
-        self.lines.append(f"{kind} {name} = {text.format(*map(self.written, arguments))};")
+        self._values[name] = f"{kind} {name} = {text.format(*given)};", given
         return _Symbol(self, name)
 
-    @staticmethod
-    def written(value: Any) -> str:
-        """A symbol, or a number, in CUDA C."""
-        if isinstance(value, _Symbol):
-            return value.name
-        if isinstance(value, bool | np.bool_) or not isinstance(value, int | float):
-            raise TypeError(f"no CUDA C for {value!r}")
-        if math.isfinite(value):
-            return f"(REAL){float(value)!r}"
-        return "(REAL)(0.0 / 0.0)" if value != value else f"(REAL)({'-' if value < 0 else ''}1.0 / 0.0)"
+    def of(self, formula: Callable[..., Any], names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Trace ``formula`` of symbols of these names: the lines that its results need, and what these are called."""
+        found = formula(self, *(_Symbol(self, name) for name in names))
+        called = [_written(each) for each in (found if isinstance(found, tuple) else (found,))]
+        needed, waiting = set[str](), [*called]
+        while waiting:
+            name = waiting.pop()
+            if name in self._values and name not in needed:
+                needed.add(name)
+                waiting += self._values[name][1]
+        return [line for name, (line, _) in self._values.items() if name in needed], called
 
-    def of(self, formula: Callable[..., Any], names: Sequence[str]) -> list[str]:
-        """Trace ``formula`` of symbols of these names: what its results are called."""
-        results = formula(self, *(_Symbol(self, name) for name in names))
-        return [self.written(result) for result in (results if isinstance(results, tuple) else (results,))]
+
+def _written(value: Any) -> str:
+    """A symbol, or a number, in CUDA C."""
+    if isinstance(value, _Symbol):
+        return value.name
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float):
+        raise TypeError(f"no CUDA C for {value!r}")
+    if math.isfinite(value):
+        return f"(REAL){float(value)!r}"
+    return "(REAL)(0.0 / 0.0)" if value != value else f"(REAL)({'-' if value < 0 else ''}1.0 / 0.0)"
 
 
 @final
@@ -111,7 +118,9 @@ class CudaFormula:
     ``arrays`` have one shape; ``columns`` lie along its last axis; ``numbers`` are Python's, or arrays of rank 0 on the GPU.
     """
 
-    def __init__(self, name: str, formula: Callable[..., Any], arrays: int, *, columns: int = 0, numbers: int = 0, results: int = 1) -> None:
+    def __init__(
+        self, name: str, formula: Callable[..., Any], arrays: int, *, columns: int = 0, numbers: int = 0, results: int = 1
+    ) -> None:
         self.name: str = name.replace(".", "_")
         self.formula: Callable[..., Any] = formula
         self.arrays: int = arrays + columns
@@ -132,33 +141,37 @@ class CudaFormula:
     def covers(self, *arguments: Any) -> bool:
         """Whether there is a kernel, and it takes these numbers."""
         dtype, numbers = arguments[0].dtype, arguments[self.arrays :]
-        taken = (isinstance(each, int | float) or is_array(each) and (each.ndim, each.dtype) == (0, dtype) for each in numbers)
+        taken = (isinstance(each, int | float) or (is_array(each) and (each.ndim, each.dtype) == (0, dtype)) for each in numbers)
         return all(taken) and self.traceable
 
     def run(self, *arguments: Any) -> Any:
         """The result, or a tuple of them."""
         first, numbers = arguments[0], arguments[self.arrays :]
         held = tuple(map(is_array, numbers))
-        kernel = self._kernels.get(held) or self._kernels.setdefault(held, CudaKernel(self.name, self.source(held)))
+        kernel = self._kernels.get(held) or self._kernels.setdefault(held, CudaKernel(self.named(held), self.source(held)))
         results = [namespace(first).empty(first.shape, dtype=first.dtype) for _ in range(self.results)]
         given = [each if of_gpu else float(each) for each, of_gpu in zip(numbers, held, strict=True)]
         sizes = first.shape[-1:] if self.columns else ()
         kernel.each(first.size, *arguments[: self.arrays], *given, *results, *sizes)
         return tuple(results) if self.results > 1 else results[0]
 
+    def named(self, held: tuple[bool, ...]) -> str:
+        """What the kernel is called."""
+        return self.name + "_held" * any(held)
+
     def source(self, held: tuple[bool, ...]) -> str:
         """The kernel's text; ``held`` says which numbers are arrays of rank 0."""
-        trace, full = Trace(), self.arrays - self.columns
+        full = self.arrays - self.columns
         arrays, numbers = [f"x{place}" for place in range(self.arrays)], [f"n{place}" for place in range(self.numbers)]
         read = [f"{name}[i]" if place < full else f"{name}[i % columns]" for place, name in enumerate(arrays)]
-        found = trace.of(self.formula, [*read, *numbers])
+        computed, found = Trace().of(self.formula, [*read, *numbers])
         parameters = [f"const REAL* __restrict__ {name}" for name in arrays]
         parameters += [f"const REAL* held_{name}" if of_gpu else f"REAL {name}" for name, of_gpu in zip(numbers, held, strict=True)]
         parameters += [f"REAL* __restrict__ y{place}" for place in range(self.results)]
         parameters += ["int columns", "int size"] if self.columns else ["int size"]
         once = [f"    REAL {name} = *held_{name};" for name, of_gpu in zip(numbers, held, strict=True) if of_gpu]
-        lines = [*trace.lines, *(f"y{place}[i] = {name};" for place, name in enumerate(found))]
-        head = f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{'
+        lines = [*computed, *(f"y{place}[i] = {name};" for place, name in enumerate(found))]
+        head = f'extern "C" __global__ void {self.named(held)}({", ".join(parameters)}) {{'
         return "\n".join([head, *once, "    FOR_EACH(i, size) {", *(f"        {line}" for line in lines), "    }", "}", ""])
 
 
@@ -205,9 +218,9 @@ class CudaColumnSums:
     """Sums over all rows of ``formula(xp, *arrays)``, for each column, in double precision; a formula may give several numbers."""
 
     def __init__(self, name: str, formula: Callable[..., Any], arrays: int, results: int = 1) -> None:
-        trace, names = Trace(), [f"x{place}" for place in range(arrays)]
-        found = trace.of(formula, [f"{each}[i]" for each in names])
-        lines = [*trace.lines, *(f"sum[{place}] += {each};" for place, each in enumerate(found))]
+        names = [f"x{place}" for place in range(arrays)]
+        computed, found = Trace().of(formula, [f"{each}[i]" for each in names])
+        lines = [*computed, *(f"sum[{place}] += {each};" for place, each in enumerate(found))]
         code = _SUMS.replace("NAME", name).replace("RESULTS", str(results)).replace("LINES", "\n            ".join(lines))
         code = code.replace("PARAMETERS", ", ".join(f"const REAL* __restrict__ {each}" for each in names))
         self.results: int = results

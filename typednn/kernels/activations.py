@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from jaxtyping import Float
 
-from typednn.arrays import AnyArray, Array1
+from typednn.arrays import AnyArray, Array1, namespace
 from typednn.engines.cuda_formula import CudaFormula
 from typednn.kernels import pointwise
 from typednn.kernels.elementwise import constant
@@ -49,13 +49,21 @@ class Activation(NamedTuple):
 
     def forward(self, z: Float[X, "*shape"]) -> Float[X, "*shape"]:
         """y; z itself for ``identity``."""
-        y: X = self._formulas[0].reference(z, *self._numbers)
+        y: X = self.on_arrays(namespace(z), z)
         return y
 
     def backward(self, next_grad: Float[X, "*shape"], y: Float[AnyArray, "*shape"] | None) -> Float[X, "*shape"]:
         """dz."""
-        dz: X = self._formulas[1].reference(next_grad, y, *self._numbers)
+        dz: X = self.derivative_on_arrays(namespace(next_grad), next_grad, y)
         return dz
+
+    def on_arrays(self, xp: Any, z: Any) -> Any:
+        """y, by the functions of ``xp``."""
+        return self._formulas[0].on_arrays(xp, z, *self._numbers)
+
+    def derivative_on_arrays(self, xp: Any, next_grad: Any, y: Any) -> Any:
+        """dz, by the functions of ``xp``."""
+        return self._formulas[1].on_arrays(xp, next_grad, y, *self._numbers)
 
     # ------------------------------------------------------------------ on a GPU: a kernel each
 
@@ -91,18 +99,15 @@ class _CudaKernels(NamedTuple):
 
 @cache
 def _cuda_kernels(activation: Activation) -> _CudaKernels:
-    name = activation.name
+    """Of y from z and a bias, of y from z, and of dz from dy and y."""
 
-    def forward(xp: Any, z: Any) -> Any:
-        return activation._formulas[0].on_arrays(xp, z, *activation._numbers)
-
-    def backward(xp: Any, next_grad: Any, y: Any) -> Any:
-        return activation._formulas[1].on_arrays(xp, next_grad, y, *activation._numbers)
+    def of_sum(xp: Any, z: Any, bias: Any) -> Any:
+        return activation.on_arrays(xp, z + bias)
 
     return _CudaKernels(
-        CudaFormula(f"{name}_with_bias", lambda xp, z, bias: forward(xp, z + bias), 1, columns=1),
-        CudaFormula(name, forward, 1),
-        CudaFormula(f"{name}_derivative", backward, 2),
+        CudaFormula(f"{activation.name}_with_bias", of_sum, 1, columns=1),
+        CudaFormula(f"{activation.name}_alone", activation.on_arrays, 1),
+        CudaFormula(f"{activation.name}_derivative", activation.derivative_on_arrays, 2),
     )
 
 

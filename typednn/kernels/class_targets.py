@@ -90,7 +90,8 @@ _counted_on_gpu: Final = CudaKernel(
     "class_targets_counted",
     """
 extern "C" __global__ void class_targets_counted(
-    REAL* __restrict__ reciprocal, double* __restrict__ divisor, const long long* __restrict__ labels, long long ignored, int times, int size
+    REAL* __restrict__ reciprocal, double* __restrict__ divisor, const long long* __restrict__ labels,
+    long long ignored, int times, int size
 ) {
     __shared__ int shared[THREADS];
     int count = 0;

@@ -30,7 +30,9 @@ class Gpu(NamedTuple):
                 here[...] = self.get(written)
         if outcome is None:
             return None
-        return tuple(self.get(array) for array in outcome) if isinstance(outcome, tuple) else self.get(outcome)
+        if isinstance(outcome, tuple):
+            return tuple(None if array is None else self.get(array) for array in outcome)
+        return self.get(outcome)
 
     @staticmethod
     def reference(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:

@@ -3,6 +3,7 @@
 import ctypes
 import importlib
 import importlib.util
+import pkgutil
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -17,7 +18,10 @@ from strict_array import to_strict
 
 import typednn.kernels
 from typednn.engines.cuda import CudaKernel
-from typednn.kernels import adam, conv2d, max_pool2d, pad2d, sgd, softmax_cross_entropy
+from typednn.engines.cuda_formula import CudaColumnSums, CudaFormula
+from typednn.kernels import adam, attention, class_targets, conv2d, layer_norm, linear, max_pool2d, pad2d, sgd, softmax_cross_entropy
+from typednn.kernels.activations import RELU
+from typednn.kernels.op import OPS
 
 OLD, NEW = 70, 90  # architectures that kernels are compiled for, or those next to them that a compiler knows
 
@@ -31,6 +35,7 @@ def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
         return to_strict(np.ones(shape, dtype))
 
     window: Any = ((3, 3), (2, 1), (1, 2))
+    every = written()
     cuda_on_cpu.launches.clear()
     with cuda_on_cpu.strict_arrays_on_cuda():
         for kernel_size in ((3, 3), (17, 17)):  # winners in a byte, and in four
@@ -41,22 +46,55 @@ def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
         conv2d.backward(conv2d.forward(x, weight, array(4), steps)[0], x, weight, steps)
         pad2d.backward(pad2d.forward(x, (1, 1, 2, 0), "constant", 0.0), (1, 1, 2, 0), "constant")
         pad2d.backward(pad2d.forward(x, (1, 1, 2, 0), "replicate", 0.0), (1, 1, 2, 0), "replicate")
-        for classes in (10, 300):
-            softmax_cross_entropy.forward(array(2, classes), array(2, classes))
-            softmax_cross_entropy.backward(array(2, classes), array(2, classes), 0.5)
+        labels = to_strict(np.array([1, 2]))
+        _, scale = class_targets.counted(labels, None, -1, 1, np.dtype(dtype))
+        softmax_cross_entropy.forward(array(2, 10), array(2, 10))
+        softmax_cross_entropy.backward(array(2, 300), array(2, 300), 0.5)
+        softmax_cross_entropy.forward(array(2, 300), labels, summed=True)
+        softmax_cross_entropy.backward(array(2, 300), labels, scale)
+        for rows in (2, 3000):
+            y = linear.forward(array(rows, 3), array(4, 3), array(4), RELU)
+            linear.backward(y, array(rows, 3), array(4, 3), y, RELU)
+        RELU.with_bias(y, None)
+        for parameters, centred in (((array(5), array(5)), True), ((None, None), False)):
+            layer_norm.forward(array(3, 5), *parameters, 1e-5, centred)
+            layer_norm.backward(array(3, 5), array(3, 5), parameters[0], 1e-5, centred)
+        layer_norm.backward(array(3000, 5), array(3000, 5), None, 1e-5)
+        q = array(2, 3, 2, 4)
+        for causal in (True, False):
+            attention.backward(q, q, q, q, None, *attention.forward(q, q, q, None, causal), causal)
+        for formula in formulas():
+            formula.run(*(array(3) for _ in range(formula.arrays)), *[0.5] * formula.numbers)
+            if formula.numbers:
+                formula.run(*(array(3) for _ in range(formula.arrays)), *[array()] * formula.numbers)
         adam.step(array(3), array(3), array(3), array(3), lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, step=1)
         for momentum in (0.0, 0.9):
             sgd.step(array(3), array(3), array(3), lr=0.1, momentum=momentum, dampening=0, nesterov=False, first=False)
-    names = {launch.name for launch in cuda_on_cpu.launches}
-    assert names == written(), "every kernel is launched above"
-    return {(launch.code, launch.options) for launch in cuda_on_cpu.launches}
+    names = {launch.name.removesuffix("_held") for launch in cuda_on_cpu.launches}
+    of_activations = {"identity_with_bias", "relu_with_bias", "relu_alone", "relu_derivative"}
+    assert names - of_activations == every, "every kernel is launched above"
+    return joined({(launch.code, launch.options) for launch in cuda_on_cpu.launches})
+
+
+def joined(sources: set[tuple[str, tuple[str, ...]]]) -> set[tuple[str, tuple[str, ...]]]:
+    """The same, with all kernels of formulas as one text: each run of a compiler takes half a second."""
+    of_formulas = {(code, options) for code, options in sources if "#if" not in code and "__device__" not in code and len(options) == 1}
+    return sources - of_formulas | {("\n".join(sorted(code for code, _ in of_formulas)), next(iter(of_formulas))[1])}
+
+
+def formulas() -> list[CudaFormula]:
+    """Those of all pointwise ops."""
+    engines = [engine for op in OPS.values() for engine in op.engines if engine.name == "cuda"]
+    owners = [getattr(engine.run, "__self__", None) for engine in engines]
+    return [owner for owner in owners if isinstance(owner, CudaFormula) and owner.traceable]
 
 
 def written() -> set[str]:
-    """The names of all kernels that there are."""
-    files = sorted(Path(typednn.kernels.__file__).parent.glob("*/cuda.py"))
-    modules = [importlib.import_module(f"typednn.kernels.{file.parent.name}.cuda") for file in files]
-    return {value.name for module in modules for value in vars(module).values() if isinstance(value, CudaKernel)}
+    """The names of all kernels that there are, but for those of activations, which are made as they are used."""
+    found = pkgutil.walk_packages(typednn.kernels.__path__, "typednn.kernels.")
+    values = [value for module in found for value in vars(importlib.import_module(module.name)).values()]
+    of_sums = [kernel for value in values if isinstance(value, CudaColumnSums) for kernel in vars(value).values()]
+    return {value.name for value in [*values, *of_sums, *formulas()] if isinstance(value, CudaKernel | CudaFormula)}
 
 
 def architectures(known: Iterable[int]) -> set[int]:

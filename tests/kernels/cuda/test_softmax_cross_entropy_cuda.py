@@ -53,6 +53,33 @@ def test_is_the_reference(gpu, batch, classes, soft, scale, offset, seed):
     assert softmax_cross_entropy.forward_and_backward.op.engine(*map(gpu.put, (logits, target)), scale).name == "cuda"
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    batch=st.integers(1, 5),
+    classes=classes,
+    ignored=st.sampled_from([-100, 0, 2]),
+    wide_labels=st.booleans(),
+    summed=st.booleans(),
+    held=st.booleans(),
+    seed=seeds,
+)
+def test_labels_are_the_references(gpu, batch, classes, ignored, wide_labels, summed, held, seed):
+    """Some are ignored, some are no class; the scale may be an array of the GPU."""
+    logits = numbers(seed, batch, classes)
+    labels = np.random.default_rng(seed).integers(-1, classes + 1, batch).astype(np.int64 if wide_labels else np.int16)
+    settings = None, 0.0, ignored
+    loss = gpu.run("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, labels, *settings, summed)
+    exact = gpu.reference(softmax_cross_entropy.forward, logits.astype(np.float64), labels, *settings, summed)
+    assert loss.dtype == (np.float64 if summed else np.float32)
+    np.testing.assert_allclose(loss, exact, rtol=1e-5, atol=1e-5)
+    scale = np.array(0.25, np.float32) if held else 0.25
+    grad = gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, labels, scale, *settings)
+    exact = gpu.reference(softmax_cross_entropy.backward, logits.astype(np.float64), labels, 0.25, *settings)
+    assert grad.dtype == np.float32
+    np.testing.assert_allclose(grad, exact, rtol=1e-5, atol=1e-6)
+    assert not grad[(labels == ignored) | (labels < 0) | (labels >= classes)].any()
+
+
 @pytest.mark.parametrize("spoiled", [0, 1])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("classes", [1, 3, 300])

@@ -61,7 +61,8 @@ extern "C" __global__ void attention_weights(
 
 // Scores become weights, and the derivatives by weights those by the products of queries and keys.
 extern "C" __global__ void attention_derivatives(
-    REAL* __restrict__ scores, REAL* __restrict__ derivatives, const REAL* __restrict__ log_sums, REAL scale, int time, int rows, int columns
+    REAL* __restrict__ scores, REAL* __restrict__ derivatives, const REAL* __restrict__ log_sums,
+    REAL scale, int time, int rows, int columns
 ) {
     __shared__ double shared[THREADS];
     for (int row = blockIdx.x; row < rows; row += gridDim.x) {
@@ -109,9 +110,7 @@ def forward(q: Any, k: Any, v: Any, mask: Any, causal: bool, dropout: Any) -> tu
     return y, log_sums
 
 
-def backward(
-    next_grad: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, log_sums: Any, causal: bool, dropout: Any
-) -> tuple[Any, Any, Any]:
+def backward(next_grad: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, log_sums: Any, causal: bool, dropout: Any) -> tuple[Any, Any, Any]:
     """(dq, dk, dv)."""
     xp, (batch, time, heads, features), memory = namespace(q), q.shape, k.shape[1]
     dq, dk, dv = xp.empty_like(q), xp.empty_like(k), xp.empty_like(v)

@@ -80,7 +80,14 @@ extern "C" __global__ void layer_norm_backward(
 """
 _forward = CudaKernel("layer_norm_forward", _CODE)
 _backward = CudaKernel("layer_norm_backward", _CODE)
-_parameters: Final = CudaColumnSums("layer_norm_parameters", lambda xp, next_grad, normal: (next_grad * normal, next_grad), 2, results=2)
+
+
+def _terms(xp: Any, next_grad: Any, normal: Any) -> tuple[Any, Any]:
+    """Of dweight and dbias."""
+    return next_grad * normal, next_grad
+
+
+_parameters: Final = CudaColumnSums("layer_norm_parameters", _terms, 2, results=2)
 
 
 def covers(x: AnyArray, weight: Array1 | None, bias: Array1 | None, *_: object) -> bool:

@@ -116,8 +116,8 @@ def forward(
     xp = namespace(logits)
     loss: Any = xp.empty(logits.shape[:1], dtype=np.float64) if summed else xp.empty(logits.shape, dtype=logits.dtype)
     q, constants = _read(logits, target, weight, smoothing, ignore_index)
-    constants |= {"SUMMED": int(summed), "LOSS": "double" if summed else "REAL"}
-    _forward.rows(*logits.shape, logits, q, loss, np.int64(ignore_index), **constants, HELD=0)
+    constants |= {"SUMMED": int(summed), "LOSS": "double" if summed else "REAL", "HELD": 0}
+    _forward.rows(*logits.shape, logits, q, loss, np.int64(ignore_index), **constants)
     return xp.asarray(loss.sum()) if summed else loss
 
 
@@ -129,7 +129,8 @@ def backward(
     q, constants = _read(logits, target, weight, smoothing, ignore_index)
     held = is_array(scale)  # reading it would wait
     number, array = (0.0, scale.astype(logits.dtype, copy=False)) if held else (float(scale), logits)
-    _backward.rows(*logits.shape, logits, q, grad, number, array, np.int64(ignore_index), **constants, SUMMED=0, LOSS="REAL", HELD=int(held))
+    constants |= {"SUMMED": 0, "LOSS": "REAL", "HELD": int(held)}
+    _backward.rows(*logits.shape, logits, q, grad, number, array, np.int64(ignore_index), **constants)
     return grad
 
 
