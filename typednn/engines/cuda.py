@@ -58,17 +58,22 @@ def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) ->
 
     An optional array may be None.
     """
-    present: list[Any] = [array for array in arrays if array is not None]
-    return chosen_engine() != "reference" and all(
-        is_array(one)
-        and type(one) is not np.ndarray
-        and device_of(one) == "cuda"
-        and type(one) is type(present[0])
-        and one.dtype == present[0].dtype in dtypes
-        and one.flags.c_contiguous
-        and 0 < one.size < LIMIT
-        for one in present
-    )
+    kind: Any = None
+    dtype: Any = None
+    for array in arrays:
+        if array is None:
+            continue
+        one: Any = array
+        if kind is None:
+            kind = one.__class__
+            if kind is np.ndarray or not is_array(one) or device_of(one) != "cuda" or one.dtype not in dtypes:
+                return False
+            dtype = one.dtype
+        elif one.__class__ is not kind or one.dtype != dtype:
+            return False
+        if not one.flags.c_contiguous or not 0 < one.size < LIMIT:
+            return False
+    return chosen_engine() != "reference"
 
 
 @final
@@ -92,8 +97,7 @@ class CudaKernel:
     def run(self, blocks: int, threads: int, /, *arguments: Any, **constants: int | str) -> None:
         """Run with so many blocks, or fewer that go round, of so many threads."""
         first: Any = arguments[0]
-        array_type: Any = type(first)
-        key = (array_type, first.dtype, *constants.values())  # their names are the same in each call
+        key = (first.__class__, first.dtype, *constants.values())  # their names are the same in each call
         launch = self._launches.get(key) or self._launches.setdefault(key, self._compiled(first, constants))
         real = first.dtype.type
         numbers = [real(each) if type(each) is float else np.int32(each) if type(each) is int else each for each in arguments]

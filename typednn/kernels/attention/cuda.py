@@ -7,6 +7,7 @@ query attends to is the first places of its row: there is no mask and no dropout
 from typing import Any
 
 from typednn.arrays import namespace
+from typednn.engines.cublas import product
 from typednn.engines.cuda import CudaKernel
 from typednn.kernels.attention.reference import SCORES_ON_GPU, by_heads
 
@@ -104,9 +105,10 @@ def forward(q: Any, k: Any, v: Any, mask: Any, causal: bool, dropout: Any) -> tu
     xp, (batch, time, heads, features), memory = namespace(q), q.shape, k.shape[1]
     y, log_sums = xp.empty_like(q), xp.empty((batch, heads, time), dtype=q.dtype)
     for some in _pieces(batch, heads * time * memory):
-        weights = by_heads(q[some]) @ k[some].transpose(0, 2, 3, 1)
+        queries, keys, values = (xp.ascontiguousarray(by_heads(each[some])) for each in (q, k, v))
+        weights = product(queries, _transposed(keys))
         _weights.rows(weights.size // memory, memory, weights, log_sums[some], features**-0.5, time, CAUSAL=int(causal))
-        y[some] = by_heads(weights @ by_heads(v[some]))
+        y[some] = by_heads(product(weights, values))
     return y, log_sums
 
 
@@ -114,16 +116,19 @@ def backward(next_grad: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, log_sums
     """(dq, dk, dv)."""
     xp, (batch, time, heads, features), memory = namespace(q), q.shape, k.shape[1]
     dq, dk, dv = xp.empty_like(q), xp.empty_like(k), xp.empty_like(v)
+    scale = features**-0.5
     for some in _pieces(batch, heads * time * memory):
-        queries, grads = (xp.ascontiguousarray(by_heads(each[some])) for each in (q, next_grad))
-        weights = queries @ k[some].transpose(0, 2, 3, 1)
-        dscores = grads @ v[some].transpose(0, 2, 3, 1)
-        scale = features**-0.5
+        queries, keys, values, grads = (xp.ascontiguousarray(by_heads(each[some])) for each in (q, k, v, next_grad))
+        weights, dscores = product(queries, _transposed(keys)), product(grads, _transposed(values))
         _derivatives.rows(weights.size // memory, memory, weights, dscores, log_sums[some], scale, time, CAUSAL=int(causal))
-        dq[some] = by_heads(dscores @ by_heads(k[some]))
-        dk[some] = by_heads(dscores.transpose(0, 1, 3, 2) @ queries)
-        dv[some] = by_heads(weights.transpose(0, 1, 3, 2) @ grads)
+        dq[some] = by_heads(product(dscores, keys))
+        dk[some] = by_heads(product(_transposed(dscores), queries))
+        dv[some] = by_heads(product(_transposed(weights), grads))
     return dq, dk, dv
+
+
+def _transposed(matrices: Any) -> Any:
+    return matrices.transpose(0, 1, 3, 2)
 
 
 def _pieces(batch: int, scores: int) -> list[slice]:

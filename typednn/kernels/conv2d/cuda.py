@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from typednn.arrays import Array2, Array4, namespace
+from typednn.engines.cublas import product
 from typednn.engines.cuda import CudaKernel
 from typednn.engines.dispatch import LIMIT
 from typednn.kernels import sums
@@ -83,7 +84,7 @@ def covers_backward(
 
 def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> tuple[Any, Any]:
     """(y, winners)."""
-    rows: Array2 = _patches(x, weight.shape[1:3], window) @ weight.reshape(len(weight), -1).T
+    rows: Array2 = product(_patches(x, weight.shape[1:3], window), weight.reshape(len(weight), -1).T)
     z = rows.reshape(len(x), *window.convolved(x.shape[1:3], weight.shape[1:3]), len(weight))
     y = activation.with_bias(z, bias)
     if window.pooling is None:
@@ -102,11 +103,11 @@ def backward(
     if window.pooling is not None:
         dz = max_pool2d.backward(dz, winners, (len(x), *out, len(weight)), *window.pooling)
     rows: Array2 = dz.reshape(-1, len(weight))
-    dweight: Array4 = (rows.T @ _patches(x, kernel_size, window)).reshape(weight.shape)
+    dweight: Array4 = product(rows.T, _patches(x, kernel_size, window)).reshape(weight.shape)
     dbias = sums.columns_on_gpu.run(dz) if wants_bias else None
     if not wants_input:
         return None, dweight, dbias
-    dpatches: Any = rows @ weight.reshape(len(weight), -1)
+    dpatches: Any = product(rows, weight.reshape(len(weight), -1))
     if _single(kernel_size, window):
         return dpatches.reshape(x.shape), dweight, dbias
     dx = namespace(x).empty(x.shape, dtype=x.dtype)

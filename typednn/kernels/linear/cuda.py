@@ -3,6 +3,7 @@
 from typing import Any
 
 from typednn.arrays import Array1, Array2
+from typednn.engines.cublas import product
 from typednn.kernels import sums
 from typednn.kernels.activations import Activation
 
@@ -19,7 +20,7 @@ def covers_backward(next_grad: Array2, x: Array2, weight: Array2, y: Array2 | No
 
 def forward(x: Array2, weight: Array2, bias: Array1 | None, activation: Activation) -> Array2:
     """y."""
-    z: Array2 = x @ weight.T
+    z: Array2 = product(x, weight.T)
     return activation.with_bias(z, bias)
 
 
@@ -28,4 +29,4 @@ def backward(
 ) -> tuple[Any, Array2, Array1]:
     """(dx, dweight, dbias); dx is None unless wanted."""
     dz = activation.derivative(next_grad, y)
-    return dz @ weight if wants_input else None, dz.T @ x, sums.columns_on_gpu.run(dz)
+    return product(dz, weight) if wants_input else None, product(dz.T, x), sums.columns_on_gpu.run(dz)
