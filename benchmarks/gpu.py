@@ -1,9 +1,11 @@
 """Networks on a GPU, beside PyTorch on the same GPU: ``python -m benchmarks.gpu``. Needs CuPy; PyTorch with CUDA is the peer.
 
-The networks are those of `benchmarks.kernels` (`benchmarks.works`), layer by layer. All engines get the same weights and data. Times are
+The networks are those of `benchmarks.kernels` (`benchmarks.works`), as they run unless told otherwise. All engines get the same weights and
+data. Times are
 measured only if outputs, losses, gradients and steps agree. Then the engines alternate: a few runs that are not counted, then samples of
 many runs each, with a wait for the GPU at the end. A step reads the loss's value, so it waits for the GPU once. PyTorch is eager, in both
-memory layouts (the faster one is the peer), with cuDNN's search for the best algorithm, in float32 without TF32, like typednn.
+memory layouts (the faster one is the peer), with cuDNN's search for the best algorithm; two steps are compared with PyTorch's compiler
+too, and LeNet5's with JAX. All compute in float32 without TF32.
 The exit code is 1 if results differ, or if there is no GPU.
 """
 
@@ -28,6 +30,7 @@ from typednn.backends import select, synchronize, to_device, to_numpy
 from typednn.errors import DeviceError, MissingExtra
 
 ROWS = ("lenet5-forward", "lenet5-step", "control-step", "mlp-step", "vgg-step")
+COMPILED = ("lenet5-step", "mlp-step")  # a compilation takes up to a minute
 SAMPLES = 7
 
 
@@ -49,7 +52,7 @@ class Ours:
     """typednn."""
 
     def __init__(self, work: Work, device: str) -> None:
-        self.inner = works.Typednn(work, fused=False)
+        self.inner = works.Typednn(work, fused=True)
         self.inner.model.to(device)
         self.inner.x, self.inner.y = (to_device(array, device) for array in (self.inner.x, self.inner.y))
         self.work, self.device = work, device
@@ -78,14 +81,16 @@ class Ours:
 class Theirs:
     """PyTorch."""
 
-    def __init__(self, work: Work, device: str, layout: Literal["contiguous_format", "channels_last"]) -> None:
+    def __init__(self, work: Work, device: str, layout: Literal["contiguous_format", "channels_last"], compiled: bool = False) -> None:
         self.inner = works.Torch(work, layout)
         self.inner.model.to(device)
         self.inner.x, self.inner.y = (tensor.to(device) for tensor in (self.inner.x, self.inner.y))
-        self.work, self.device = work, device
+        self.work, self.device, self.compiled = work, device, compiled
         self.torch: Any = self.inner.torch
         self.torch.backends.cudnn.benchmark = True
         self.torch.backends.cudnn.allow_tf32 = self.torch.backends.cuda.matmul.allow_tf32 = False
+        if compiled:
+            self.inner.model.compile()
 
     def run(self, times: int) -> None:
         if self.work.optimizer:
@@ -118,16 +123,21 @@ class Theirs:
         return tensor.detach().cpu().contiguous().numpy()
 
     def described(self) -> str:
-        return f"PyTorch {self.torch.__version__}, eager, {self.inner.layout if self.work.images else 'rows'}"
+        layout = self.inner.layout if self.work.images else "rows"
+        return f"PyTorch {self.torch.__version__}, {'compiled' if self.compiled else 'eager'}, {layout}"
 
 
-def contestants(work: Work, device: str, peer: bool) -> dict[str, Contestant]:
-    """The engines: typednn and, if ``peer`` is true, PyTorch in its layouts."""
+def contestants(work: Work, device: str, peer: bool, compiled: bool = False, jax: bool = False) -> dict[str, Contestant]:
+    """The engines: typednn and, if ``peer`` is true, PyTorch in its layouts; PyTorch ``compiled``, and ``jax``, if asked for."""
     engines: dict[str, Contestant] = {"typednn": Ours(work, device)}
     if peer:
         engines["torch"] = Theirs(work, device, "contiguous_format")
         if work.images:
             engines["torch-channels-last"] = Theirs(work, device, "channels_last")
+        if compiled:
+            engines["compiled"] = Theirs(work, device, "contiguous_format", compiled=True)
+    if jax:
+        engines["JAX"] = works.Jax(work, device)
     return engines
 
 
@@ -173,13 +183,16 @@ def _clocked(run: Callable[[int], None], times: int) -> float:
 
 def line(work: Work, samples: Mapping[str, Sequence[float]]) -> str:
     """A row of the table: medians, and the ratios of medians and of the fastest samples. Below 1 typednn is faster."""
-    peers = [name for name in samples if name != "typednn"]
+    peers = [name for name in samples if name.startswith("torch")]
     text = f"  {work.title:46}{median(samples['typednn']) * 1e3:9.3f} ms"
     if not peers:
         return text
     peer = min(peers, key=lambda name: median(samples[name]))
     ratio, least = (one(samples["typednn"]) / one(samples[peer]) for one in (median, min))
-    return f"{text}{median(samples[peer]) * 1e3:9.3f} ms  {peer:20}{ratio:7.2f}{least:7.2f}"
+    text += f"{median(samples[peer]) * 1e3:9.3f} ms  {peer:20}{ratio:7.2f}{least:7.2f}"
+    for name in sorted(samples.keys() - {"typednn", *peers}):
+        text += f"  {name} {median(samples[name]) * 1e3:.3f} ms {median(samples['typednn']) / median(samples[name]):.2f}"
+    return text
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -197,11 +210,15 @@ def main(arguments: Sequence[str]) -> int:
     peer = find_spec("torch") is not None and import_module("torch").cuda.is_available()
     if not peer:
         print("no PyTorch that can use this GPU: typednn alone, nothing to compare with")
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take most of the GPU's memory
+    has_jax = find_spec("jax_cuda13_plugin") is not None or find_spec("jax_cuda12_plugin") is not None
     os.environ.setdefault("OMP_NUM_THREADS", str(machine.cores()))
     table: list[str] = []
     agreed = True
     for row in options.rows:
-        text, same = measured(works.WORKS[row], contestants(works.WORKS[row], "cuda", peer), options.seconds)
+        work = works.WORKS[row]
+        everyone = contestants(work, "cuda", peer, peer and row in COMPILED, has_jax and "jax" in work.engines)
+        text, same = measured(work, everyone, options.seconds)
         agreed &= same
         table.append(text)
     print(f"\n  {'work':46}{'typednn':>12}{'PyTorch':>12}  {'layout':20}{'ratio':>7}{'least':>7}")

@@ -16,8 +16,8 @@ if compgen -G '.wheels/*.whl' > /dev/null; then
     export PYTHONPATH="${TMPDIR:-/tmp}/typednn-wheels:$PWD"
 fi
 failed=()
-# Halide, which computes on the CPU, may be missing; each of 8 processes has the GPU.
-pytest=(-q -n 8 -p no:cacheprovider -p no:benchmark --tb=short -W "ignore:typednn runs its slow:RuntimeWarning")
+# Halide, which computes on the CPU, may be missing; each of 12 processes has the GPU.
+pytest=(-q -n 12 -p no:cacheprovider -p no:benchmark --tb=short -W "ignore:typednn runs its slow:RuntimeWarning")
 
 part() { # part NAME SECONDS COMMAND...
     local name="$1" limit="$2" start=$SECONDS
@@ -30,10 +30,14 @@ part() { # part NAME SECONDS COMMAND...
     [ "$code" -eq 0 ] || failed+=("$name")
 }
 
+gpu_tests=(python3 -m pytest "${pytest[@]}" -m gpu)
 part machine 30 bash -c 'nvidia-smi -L; python3 -c "import sys, numpy, cupy; print(sys.version); print(\"numpy\", numpy.__version__, \"cupy\", cupy.__version__); print(cupy.cuda.runtime.getDeviceProperties(0)[\"name\"])"'
-part kernels 150 python3 -m pytest "${pytest[@]}" -m gpu tests/kernels/cuda tests/backends
-part laws 120 python3 -m pytest "${pytest[@]}" -m gpu tests/laws
-part networks 120 python3 -m benchmarks.gpu
+part kernels 60 "${gpu_tests[@]}" tests/kernels/cuda tests/backends
+part laws 60 "${gpu_tests[@]}" tests/laws
+part networks 120 python3 -m benchmarks.gpu --seconds 1
 part gpt2 120 python3 -m benchmarks.gpu_gpt2
+if command -v compute-sanitizer > /dev/null; then
+    part sanitizer 60 compute-sanitizer --tool memcheck --error-exitcode 1 "${gpu_tests[@]/12/0}" tests/kernels/cuda -k "nan or samples or count or slopes_of_layer"
+fi
 printf '\n%s\n' "${failed[*]:+failed: }${failed[*]:-all parts passed}"
 [ "${#failed[@]}" -eq 0 ]

@@ -407,9 +407,11 @@ def _onnx(work: Work) -> bytes:
 class Jax:
     """JAX, the whole step under jit, channels last."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, platform: str = "cpu") -> None:
         jax: Any = import_module("jax")
-        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_platforms", platform)
+        jax.config.update("jax_default_matmul_precision", "highest")  # a GPU would use TF32
+        self.platform = platform
         numbers: Any = import_module("jax.numpy")
         self.jax = jax
         self.work = work
@@ -464,7 +466,7 @@ class Jax:
         return results | {f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()}
 
     def described(self) -> str:
-        return f"JAX {version('jax')} jit, CPU, NPROC={os.environ.get('NPROC', 'not set')} threads"
+        return f"JAX {version('jax')} jit, {self.platform}, NPROC={os.environ.get('NPROC', 'not set')} threads"
 
 
 def _transposed(array: Any) -> Any:

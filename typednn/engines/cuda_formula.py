@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -90,7 +90,8 @@ class Trace:
     def of(self, formula: Callable[..., Any], names: Sequence[str]) -> tuple[list[str], list[str]]:
         """Trace ``formula`` of symbols of these names: the lines that its results need, and what these are called."""
         found = formula(self, *(_Symbol(self, name) for name in names))
-        called = list(map(_written, cast("tuple[Any, ...]", found) if isinstance(found, tuple) else [found]))
+        results: list[Any] = [*found] if isinstance(found, tuple) else [found]
+        called = list(map(_written, results))
         needed, waiting = set[str](), [*called]
         while waiting:
             name = waiting.pop()
