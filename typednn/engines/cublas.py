@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import threading
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -21,7 +20,6 @@ from typednn.errors import EngineError, explain
 _NAMES: Final = ("libcublas.so.13", "libcublas.so.12", "cublas64_13.dll", "cublas64_12.dll")
 _TF32: Final = 3  # of cublasSetMathMode
 _LETTERS: Final = {"float32": ("S", ctypes.c_float), "float64": ("D", ctypes.c_double)}
-_handles: Final = threading.local()
 
 
 class Operand(NamedTuple):
@@ -73,14 +71,17 @@ def _operand(shape: Sequence[int], strides: Sequence[int]) -> Operand | None:
 def product(left: Any, right: Any) -> Any:
     """left @ right, for arrays of a GPU with at least two axes."""
     xp, dtype = namespace(left), left.dtype
-    library: Any = _library() if hasattr(xp, "cuda") else None
-    plan = planned(_laid_out(left), _laid_out(right)) if library and dtype == right.dtype and dtype.name in _LETTERS else None
-    if plan is None:
+    if not hasattr(xp, "cuda") or dtype != right.dtype or dtype.name not in _LETTERS:
+        return left @ right
+    handle = xp.cuda.device.get_cublas_handle()  # this thread's, for the device in use; CuPy loads the library for it
+    library, plan = _library(), planned(_laid_out(left), _laid_out(right))
+    if library is None or plan is None:
         return left @ right
     result = xp.empty((*left.shape[:-1], plan.columns), dtype=dtype)
     letter, real = _LETTERS[dtype.name]
-    handle = _handle(library, xp)
     library.cublasSetStream_v2(handle, xp.cuda.get_current_stream().ptr)
+    if os.environ.get("CUPY_TF32") == "1":
+        library.cublasSetMathMode(handle, _TF32)
     # By rows, the product is that of the transposed operands by columns, in the other order.
     first, second, one, zero = plan.right, plan.left, ctypes.byref(real(1)), ctypes.byref(real(0))
     sizes = int(first.by_columns), int(second.by_columns), plan.columns, plan.rows, plan.depth
@@ -103,26 +104,10 @@ def _laid_out(array: Any) -> tuple[Sequence[int], Sequence[int]]:
     return array.shape, [each // size for each in array.strides]
 
 
-def _handle(library: Any, xp: Any) -> Any:
-    """This thread's handle for the device in use."""
-    device = xp.cuda.runtime.getDevice()
-    handles: dict[Any, Any] = vars(_handles)
-    if device not in handles:
-        handle = ctypes.c_void_p()
-        if status := library.cublasCreate_v2(ctypes.byref(handle)):
-            raise EngineError(
-                explain("cuBLAS", "it can be used", f"its status {status}", "see whether other programs hold the GPU's memory")
-            )
-        if os.environ.get("CUPY_TF32") == "1":
-            library.cublasSetMathMode(handle, _TF32)
-        handles[device] = handle
-    return handles[device]
-
-
 @cache
 def _library() -> Any:
     """cuBLAS, with the types of its arguments; None where it is not found."""
-    library = None
+    library: Any = None
     for name in _NAMES:
         try:
             library = ctypes.CDLL(name)
@@ -133,6 +118,7 @@ def _library() -> Any:
         return None
     pointer, whole, wide = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
     library.cublasSetStream_v2.argtypes = [pointer, pointer]
+    library.cublasSetMathMode.argtypes = [pointer, whole]
     for letter, _ in _LETTERS.values():
         head = [pointer, whole, whole, whole, whole, whole, pointer]
         getattr(library, f"cublas{letter}gemm_v2").argtypes = [*head, pointer, whole, pointer, whole, pointer, pointer, whole]

@@ -40,11 +40,14 @@ class Library:
     """The functions that are called, in the order of cuBLAS's arguments."""
 
     def __init__(self, status: int = 0) -> None:
-        self.status, self.calls = status, 0
+        self.status, self.calls, self.mode = status, 0, 0
 
     def set_stream(self, handle: Any, stream: int) -> int:
         assert stream == 7
         return 0
+
+    def cublasSetMathMode(self, handle: Any, mode: int) -> None:  # noqa: N802
+        self.mode = mode
 
     def gemm(self, real, ta, tb, m, n, k, alpha, a, lda, step_a, b, ldb, step_b, beta, c, ldc, step_c, count) -> int:
         assert (alpha._obj.value, beta._obj.value) == (1, 0)
@@ -57,8 +60,6 @@ class Library:
         return self.status
 
     def __getattr__(self, name: str) -> Any:
-        if name == "cublasCreate_v2":
-            return lambda handle: 0
         if name == "cublasSetStream_v2":
             return self.set_stream
         if not name.startswith("cublas"):
@@ -78,12 +79,11 @@ class Library:
 def the_library():
     xp = SimpleNamespace(
         empty=lambda shape, dtype: OnCpu(np.full(shape, np.nan, dtype)),
-        cuda=SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=7), runtime=SimpleNamespace(getDevice=lambda: 0)),
+        cuda=SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=7), device=SimpleNamespace(get_cublas_handle=lambda: 1)),
     )
     found = Library()
     with (
         mock.patch.object(cublas, "_library", return_value=found),
-        mock.patch.object(cublas, "_handles", SimpleNamespace()),
         mock.patch.dict(arrays._BACKENDS, {OnCpu: ("cuda", lambda: xp)}),
     ):
         yield found
@@ -154,3 +154,17 @@ def test_products_on_the_device(gpu):
         other = np.ascontiguousarray(y.swapaxes(-1, -2))
         got = cublas.product(gpu.put(x), gpu.put(other).swapaxes(-1, -2))
         np.testing.assert_allclose(gpu.get(got), x @ y, rtol=1e-5, atol=1e-5)
+
+
+def test_tf32_is_a_choice(library, monkeypatch):
+    x = OnCpu(numbers(0, 2, 2))
+    cublas.product(x, x)
+    assert library.mode == 0
+    monkeypatch.setenv("CUPY_TF32", "1")
+    cublas.product(x, x)
+    assert library.mode == 3
+
+
+def test_the_library_is_there_where_there_is_a_gpu(gpu):
+    if gpu.contracts:
+        assert cublas._library() is not None
