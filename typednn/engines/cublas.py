@@ -10,16 +10,19 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from typednn.arrays import namespace
 from typednn.errors import EngineError, explain
 
 _NAMES: Final = ("libcublas.so.13", "libcublas.so.12", "cublas64_13.dll", "cublas64_12.dll")
 _TF32: Final = 3  # of cublasSetMathMode
-_LETTERS: Final = {"float32": ("S", ctypes.c_float), "float64": ("D", ctypes.c_double)}
+_TF32_WANTED: Final = os.environ.get("CUPY_TF32") == "1"
+_LETTERS: Final = {np.dtype(np.float32): ("S", ctypes.c_float), np.dtype(np.float64): ("D", ctypes.c_double)}
 
 
 class Operand(NamedTuple):
@@ -71,37 +74,56 @@ def _operand(shape: Sequence[int], strides: Sequence[int]) -> Operand | None:
 def product(left: Any, right: Any) -> Any:
     """left @ right, for arrays of a GPU with at least two axes."""
     xp, dtype = namespace(left), left.dtype
-    if not hasattr(xp, "cuda") or dtype != right.dtype or dtype.name not in _LETTERS:
+    if dtype != right.dtype or dtype not in _LETTERS or not hasattr(xp, "cuda"):
         return left @ right
     handle = xp.cuda.device.get_cublas_handle()  # this thread's, for the device in use; CuPy loads the library for it
-    library, plan = _library(), planned(_laid_out(left), _laid_out(right))
-    if library is None or plan is None:
+    library, call = _library(), _call(left.shape, left.strides, right.shape, right.strides, dtype)
+    if library is None or call is None:
         return left @ right
-    result = xp.empty((*left.shape[:-1], plan.columns), dtype=dtype)
-    letter, real = _LETTERS[dtype.name]
-    library.cublasSetStream_v2(handle, xp.cuda.get_current_stream().ptr)
-    if os.environ.get("CUPY_TF32") == "1":
+    result = xp.empty(call.shape, dtype=dtype)
+    if _TF32_WANTED:
         library.cublasSetMathMode(handle, _TF32)
-    # By rows, the product is that of the transposed operands by columns, in the other order.
-    first, second, one, zero = plan.right, plan.left, ctypes.byref(real(1)), ctypes.byref(real(0))
-    sizes = int(first.by_columns), int(second.by_columns), plan.columns, plan.rows, plan.depth
-    if plan.pairs == 1:
-        status = getattr(library, f"cublas{letter}gemm_v2")(
-            *(handle, *sizes, one, right.data.ptr, first.leading, left.data.ptr, second.leading, zero, result.data.ptr, plan.columns)
-        )
-    else:
-        operands = right.data.ptr, first.leading, first.stride, left.data.ptr, second.leading, second.stride
-        into = result.data.ptr, plan.columns, plan.rows * plan.columns, plan.pairs
-        status = getattr(library, f"cublas{letter}gemmStridedBatched")(handle, *sizes, one, *operands, zero, *into)
-    if status:
+    library.cublasSetStream_v2(handle, xp.cuda.get_current_stream().ptr)
+    pointers = right.data.ptr, left.data.ptr, result.data.ptr
+    if status := getattr(library, call.function)(handle, *call.arguments(*pointers)):
         raise EngineError(explain("a product on the GPU", "cuBLAS computes it", f"its status {status}"))
     return result
 
 
-def _laid_out(array: Any) -> tuple[Sequence[int], Sequence[int]]:
-    """Its shape, and its strides in numbers."""
-    size = array.dtype.itemsize
-    return array.shape, [each // size for each in array.strides]
+class _Call(NamedTuple):
+    """The function for a product, and its arguments but for the arrays."""
+
+    function: str
+    shape: tuple[int, ...]
+    arguments: Callable[[int, int, int], tuple[Any, ...]]
+
+
+@lru_cache(maxsize=1024)
+def _call(
+    shape: tuple[int, ...], strides: tuple[int, ...], other: tuple[int, ...], other_strides: tuple[int, ...], dtype: np.dtype[Any]
+) -> _Call | None:
+    size = dtype.itemsize
+    plan = planned((shape, [each // size for each in strides]), (other, [each // size for each in other_strides]))
+    if plan is None:
+        return None
+    letter, real = _LETTERS[dtype]
+    # By rows, the product is that of the transposed operands by columns, in the other order.
+    first, second, one, zero = plan.right, plan.left, ctypes.byref(real(1)), ctypes.byref(real(0))
+    sizes = int(first.by_columns), int(second.by_columns), plan.columns, plan.rows, plan.depth
+
+    def alone(right: int, left: int, result: int) -> tuple[Any, ...]:
+        return *sizes, one, right, first.leading, left, second.leading, zero, result, plan.columns
+
+    step = plan.rows * plan.columns
+
+    def batched(right: int, left: int, result: int) -> tuple[Any, ...]:
+        operands = right, first.leading, first.stride, left, second.leading, second.stride
+        return *sizes, one, *operands, zero, result, plan.columns, step, plan.pairs
+
+    shaped = (*shape[:-1], plan.columns)
+    if plan.pairs == 1:
+        return _Call(f"cublas{letter}gemm_v2", shaped, alone)
+    return _Call(f"cublas{letter}gemmStridedBatched", shaped, batched)
 
 
 @cache

@@ -99,9 +99,12 @@ class CudaKernel:
         first: Any = arguments[0]
         key = (first.__class__, first.dtype, *constants.values())  # their names are the same in each call
         launch = self._launches.get(key) or self._launches.setdefault(key, self._compiled(first, constants))
-        real = first.dtype.type
-        numbers = [real(each) if type(each) is float else np.int32(each) if type(each) is int else each for each in arguments]
-        launch((min(blocks, _MOST_BLOCKS),), (threads,), tuple(numbers))
+        kind, real, whole = first.__class__, first.dtype.type, np.int32
+        given = [
+            each if each.__class__ is kind else real(each) if each.__class__ is float else whole(each) if each.__class__ is int else each
+            for each in arguments
+        ]
+        launch((min(blocks, _MOST_BLOCKS),), (threads,), tuple(given))
 
     def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
         options = (f"-DREAL={_REAL.get(first.dtype, 'float')}", *(f"-D{name}={value}" for name, value in constants.items()))

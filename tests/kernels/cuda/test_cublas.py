@@ -160,7 +160,7 @@ def test_tf32_is_a_choice(library, monkeypatch):
     x = OnCpu(numbers(0, 2, 2))
     cublas.product(x, x)
     assert library.mode == 0
-    monkeypatch.setenv("CUPY_TF32", "1")
+    monkeypatch.setattr(cublas, "_TF32_WANTED", True)
     cublas.product(x, x)
     assert library.mode == 3
 
