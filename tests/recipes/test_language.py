@@ -1,6 +1,7 @@
 """Language models by recipe: texts and token files, training, resuming, what is kept in the run, and mistakes."""
 
 import json
+import os
 import random
 import shutil
 from dataclasses import replace
@@ -76,6 +77,35 @@ def test_train_resume_and_use(text: str, tmp_path: Path) -> None:
     assert (speaker.training, len(vocabulary)) == (False, len(set(TEXT)))
     tokens = vocabulary.encode("12: 144")[None]
     assert np.array_equal(speaker.forward(tokens), speaker_of(whole.model).eval().forward(tokens))  # type: ignore[union-attr]
+
+
+class Killed(BaseException):
+    """As if the process were gone."""
+
+
+def test_a_run_has_its_vocabulary_whenever_its_start_is_cut_off(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is renamed into its place; where the first ones are that far, the folder is no run yet, and can become one."""
+    rename, folder, seen = os.rename, tmp_path / "run", []
+    for files in range(8):
+        left = iter(range(files))
+
+        def renamed(source: Any, target: Any, left: Any = left) -> None:
+            if next(left, None) is None:
+                raise Killed
+            rename(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "rename", renamed)
+            with pytest.raises(Killed):
+                train(tiny(), text, run=folder, progress=False)
+        seen.append((folder / "recipe.json").exists())
+        if seen[-1]:
+            break
+    assert seen.count(False) >= 3
+    assert seen[-1]
+    resume(folder, progress=False)
+    _, vocabulary = language_model(folder)
+    assert vocabulary.decode(vocabulary.encode(TEXT[:20])) == TEXT[:20]
 
 
 def test_the_report(text: str, tmp_path: Path) -> None:

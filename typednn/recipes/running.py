@@ -99,10 +99,13 @@ def train(
     start = _check(plan, samples, model)
     if run is None:
         return _trained(plan, config, model, start, samples, None, progress, time_limit, callbacks)
-    with Run.create(run, plan.to_text(), model, config=FILE, overwrite=overwrite) as opened:
-        write_whole(opened.folder / "config.toml", plan.config.encode())
+
+    def prepare(folder: Path) -> None:
         if samples.vocabulary is not None:
-            samples.vocabulary.save(opened.folder / VOCABULARY)
+            samples.vocabulary.save(folder / VOCABULARY)
+
+    with Run.create(run, plan.to_text(), model, config=FILE, overwrite=overwrite, prepare=prepare) as opened:
+        write_whole(opened.folder / "config.toml", plan.config.encode())
         return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks)
 
 

@@ -17,7 +17,7 @@ import secrets
 import shutil
 import stat
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
@@ -79,8 +79,12 @@ class Run(AbstractContextManager["Run"]):
         *,
         config: str = "config.toml",
         overwrite: bool = False,
+        prepare: Callable[[Path], None] | None = None,
     ) -> Self:
         """A new run in ``folder``, which is made where it is missing and must not hold a run already.
+
+        ``prepare`` writes what else the run holds from its start, a vocabulary, before the config makes the folder a run: so a run never
+        lacks it, whenever the process is killed.
 
         With ``overwrite`` a run that it holds is removed first, and one that this process has left open there is closed: a notebook's
         cell can be run twice. A folder that holds anything else, or in which another process trains, stays as it is, with an error.
@@ -103,6 +107,8 @@ class Run(AbstractContextManager["Run"]):
                 replace_file(run.folder / "environment.json", _pretty(run.environment))
                 if model is not None:
                     replace_file(run.folder / "model.txt", f"{model}\n".encode())
+                if prepare is not None:
+                    prepare(run.folder)
                 replace_file(run.folder / config, config_text.encode())
                 sync_folder(run.folder.absolute().parent)
         except BaseException:
@@ -194,7 +200,8 @@ class Run(AbstractContextManager["Run"]):
     def _refuse_other_files(self) -> None:
         with storing(self.folder):
             names = {path.name for path in self.folder.iterdir() if not path.name.startswith(".new-")}
-        others = sorted(names - {"lock", "model.txt", "environment.json"})
+        begun = {"lock", "model.txt", "environment.json"}  # by a process that was killed before there was a run
+        others = sorted(names - (begun | {"vocabulary"} if "environment.json" in names else begun))
         if others:
             raise StateError(explain(str(self.folder), "a new run needs an empty folder", ", ".join(others[:5]), "choose another"))
 

@@ -91,6 +91,18 @@ def test_a_formula_of_other_functions_has_no_kernel():
         Trace().sin  # noqa: B018
 
 
+def test_an_op_of_such_a_formula_runs_on_the_reference(gpu):
+    sine = Formula(lambda xp, x: xp.sin(x)).op("a sine of this test")
+    x = numbers(0, 5)
+    try:
+        with counting() as counts:
+            found = sine(gpu.put(x))
+    finally:
+        del OPS["a sine of this test"]
+    assert dict(counts) == {("a sine of this test", "reference"): 1}
+    np.testing.assert_allclose(gpu.get(found), np.sin(x), rtol=1e-6)
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_function_is_numpys(gpu, function):
     arrays = [numbers(place, 100, special=True) for place in range({"where": 3, "clip": 3, "maximum": 2, "minimum": 2}.get(function, 1))]
@@ -110,7 +122,7 @@ def test_every_function_is_numpys(gpu, function):
 def test_operators_and_constants(gpu):
     def formula(xp, x, y):
         chosen = xp.where((x < y) & (x != 0) | (y >= 2), 1.5 - x, y / 2)
-        return xp.maximum(xp.minimum(-chosen, np.inf), -np.inf), 2 * x + xp.where(x == y, np.nan, 3)
+        return xp.maximum(xp.minimum(-chosen, np.inf), -np.inf), 2 * x + xp.where(x < y, np.nan, 3)
 
     x, y = numbers(0, 50), numbers(1, 50)
     got = CudaFormula("several", formula, 2, results=2).run(*map(gpu.put, (x, y)))
