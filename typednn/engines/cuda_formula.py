@@ -42,11 +42,12 @@ _OF_BOOLS: Final = {"isinf", "&&", "||", *_COMPARISONS.values()}
 class _Symbol:
     """A number of a kernel, by its name there; operators and functions of it are lines of `_Trace`."""
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, trace: Trace, name: str) -> None:
         self.trace: Trace = trace
         self.name: str = name
+
+    def __bool__(self) -> bool:
+        raise TypeError("no CUDA C for a choice that the host makes: use xp.where")
 
     def __neg__(self) -> _Symbol:
         return self.trace.line("-", "-{0}", self)
@@ -116,18 +117,28 @@ def _written(value: Any) -> str:
 class CudaFormula:
     """The kernel of ``formula(xp, *arrays, *columns, *numbers)``, with results shaped as the first array.
 
-    ``arrays`` have one shape; ``columns`` lie along its last axis; ``numbers`` are Python's, or arrays of rank 0 on the GPU.
+    ``arrays`` have one shape; ``columns`` lie along its last axis; ``numbers`` are Python's, or arrays of rank 0 on the GPU. ``writes``
+    are the places of the arrays that the results are written over; else they are new arrays.
     """
 
     def __init__(
-        self, name: str, formula: Callable[..., Any], arrays: int, *, columns: int = 0, numbers: int = 0, results: int = 1
+        self,
+        name: str,
+        formula: Callable[..., Any],
+        arrays: int,
+        *,
+        columns: int = 0,
+        numbers: int = 0,
+        results: int = 1,
+        writes: Sequence[int] = (),
     ) -> None:
         self.name: str = name.replace(".", "_")
         self.formula: Callable[..., Any] = formula
         self.arrays: int = arrays + columns
         self.columns: int = columns
         self.numbers: int = numbers
-        self.results: int = results
+        self.results: int = 0 if writes else results
+        self.writes: tuple[int, ...] = tuple(writes)
         self._kernels: dict[tuple[bool, ...], CudaKernel] = {}
 
     @cached_property
@@ -146,7 +157,7 @@ class CudaFormula:
         return all(taken) and self.traceable
 
     def run(self, *arguments: Any) -> Any:
-        """The result, or a tuple of them."""
+        """The result, or a tuple of them; nothing where arrays are written."""
         first, numbers = arguments[0], arguments[self.arrays :]
         held = tuple(map(is_array, numbers))
         kernel = self._kernels.get(held) or self._kernels.setdefault(held, CudaKernel(self.named(held), self.source(held)))
@@ -154,7 +165,7 @@ class CudaFormula:
         given = [each if of_gpu else float(each) for each, of_gpu in zip(numbers, held, strict=True)]
         sizes = first.shape[-1:] if self.columns else ()
         kernel.each(first.size, *arguments[: self.arrays], *given, *results, *sizes)
-        return tuple(results) if self.results > 1 else results[0]
+        return results[0] if self.results == 1 else tuple(results) or None
 
     def named(self, held: tuple[bool, ...]) -> str:
         """What the kernel is called."""
@@ -166,12 +177,13 @@ class CudaFormula:
         arrays, numbers = [f"x{place}" for place in range(self.arrays)], [f"n{place}" for place in range(self.numbers)]
         read = [f"{name}[i]" if place < full else f"{name}[i % columns]" for place, name in enumerate(arrays)]
         computed, found = Trace().of(self.formula, [*read, *numbers])
-        parameters = [f"const REAL* __restrict__ {name}" for name in arrays]
+        parameters = [f"{'' if place in self.writes else 'const '}REAL* __restrict__ {name}" for place, name in enumerate(arrays)]
         parameters += [f"const REAL* held_{name}" if of_gpu else f"REAL {name}" for name, of_gpu in zip(numbers, held, strict=True)]
         parameters += [f"REAL* __restrict__ y{place}" for place in range(self.results)]
         parameters += ["int columns", "int size"] if self.columns else ["int size"]
         once = [f"    REAL {name} = *held_{name};" for name, of_gpu in zip(numbers, held, strict=True) if of_gpu]
-        lines = [*computed, *(f"y{place}[i] = {name};" for place, name in enumerate(found))]
+        into = [f"x{place}" for place in self.writes] or [f"y{place}" for place in range(self.results)]
+        lines = [*computed, *(f"{target}[i] = {name};" for target, name in zip(into, found, strict=True))]
         head = f'extern "C" __global__ void {self.named(held)}({", ".join(parameters)}) {{'
         return "\n".join([head, *once, "    FOR_EACH(i, size) {", *(f"        {line}" for line in lines), "    }", "}", ""])
 

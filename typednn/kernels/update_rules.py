@@ -19,10 +19,11 @@ ema       average ← average + (1 - decay)·(weights - average)
 
 Before each rule but the last comes weight decay, coupled or decoupled:  grad ← grad + coupled·weights,  weights ← weights·shrink.
 
-A rule is one function: ``xp`` is NumPy, CuPy, or `Expressions`, in which the kernel is described. All arrays share one shape. An array
-that a setting does not need is None, before and after. Differences such as 1 - alpha are handed in, so that they have all their digits.
+A rule is one function: ``xp`` is NumPy, CuPy, `Expressions`, in which the CPU's kernel is described, or the trace of which a GPU's is
+made (`typednn.engines.cuda_formula`). All arrays share one shape. An array that a setting does not need is None, before and after.
+Differences such as 1 - alpha are handed in, so that they have all their digits.
 
-SGD and Adam are in folders of their own, as they have CUDA kernels too.
+SGD and Adam are in folders of their own.
 
 Sources: torch.optim.RMSprop, Adagrad, Adadelta and Adam, whose order of operations this is; Hinton, "Neural Networks for Machine
 Learning", lecture 6, 2012; Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011; Zeiler, "ADADELTA", 2012; Reddi, Kale and
@@ -37,6 +38,8 @@ import numpy as np
 
 from typednn.arrays import AnyArray, at_least_float32, namespace
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan
+from typednn.engines.cuda import on_gpu
+from typednn.engines.cuda_formula import CudaFormula
 from typednn.kernels.in_place import in_place
 from typednn.kernels.lerp import lerp, lerp_of_expressions
 from typednn.kernels.op import Engine, op
@@ -61,6 +64,7 @@ class Rule:
         self.decays: bool = read == "grad"
         self.written: tuple[bool, ...] = tuple(each in written for each in self.arrays)
         self._kernels: dict[Any, Kernel] = {}
+        self._on_gpu: dict[Any, CudaFormula] = {}
         self.__module__: str = formula.__module__  # the source of this module is part of the kernel's key
         reference: Callable[..., Any] = self.reference
 
@@ -71,6 +75,7 @@ class Rule:
             f"{name}.step",
             reference,
             Engine("halide", self.run, " ".join(self.arrays), aligned=True),
+            Engine("cuda", self.run_on_gpu, " ".join(self.arrays), same_shape=True, on=on_gpu),
             flops=counted,
             writes=writes,
             names=[*names, *(["coupled", "shrink"] if self.decays else [])],
@@ -103,6 +108,26 @@ class Rule:
             found = self._kernels[key] = self.kernel(*key)
         found.call(*[array for array in arrays if array is not None], *numbers)
 
+    def run_on_gpu(self, *arguments: Any) -> None:
+        """The rule in a kernel of a GPU."""
+        arrays, numbers = arguments[: len(self.arrays)], arguments[len(self.arrays) :]
+        key = (*[array is not None for array in arrays], *self._decay(numbers))
+        found = self._on_gpu.get(key) or self._on_gpu.setdefault(key, self.cuda_formula(len(numbers), *key))
+        found.run(*[array for array in arrays if array is not None], *numbers)
+
+    def cuda_formula(self, numbers: int, *key: bool) -> CudaFormula:
+        """The kernel for: which arrays are not None, whether weight decay is coupled, whether it shrinks."""
+        *present, couples, shrinks = key
+        written = [each for each, there in zip(self.written, present, strict=True) if there]
+
+        def formula(xp: Any, *given: Any) -> tuple[Any, ...]:
+            rest = iter(given)
+            arrays = [next(rest) if there else None for there in present]
+            return tuple(value for value in self.after(xp, arrays, list(rest), couples, shrinks) if value is not None)
+
+        writes = [place for place, each in enumerate(written) if each]
+        return CudaFormula(f"{self.name}.step", formula, len(written), numbers=numbers, writes=writes)
+
     def _decay(self, numbers: Sequence[Any]) -> tuple[bool, bool]:
         return (numbers[-2] != 0, numbers[-1] != 1) if self.decays else (False, False)
 
@@ -128,6 +153,7 @@ class Expressions:
 
     def __init__(self, hl: Any) -> None:
         self.hl: Any = hl
+        self.where: Callable[[Any, Any, Any], Any] = hl.select
         self.sqrt: Callable[[Any], Any] = hl.sqrt
 
     def maximum(self, x: Any, y: Any) -> Any:
@@ -149,7 +175,7 @@ def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, present: Sequence[bool],
 
 
 def _lerp(xp: Any, start: Any, end: Any, share: Any) -> Any:
-    return lerp_of_expressions(xp.hl.select, start, end, share) if isinstance(xp, Expressions) else lerp(start, end, share)
+    return lerp(start, end, share) if isinstance(share, float | int) else lerp_of_expressions(xp.where, start, end, share)
 
 
 def _rmsprop(

@@ -19,7 +19,19 @@ from strict_array import to_strict
 import typednn.kernels
 from typednn.engines.cuda import CudaKernel
 from typednn.engines.cuda_formula import CudaColumnSums, CudaFormula
-from typednn.kernels import adam, attention, class_targets, conv2d, layer_norm, linear, max_pool2d, pad2d, sgd, softmax_cross_entropy
+from typednn.kernels import (
+    adam,
+    attention,
+    class_targets,
+    conv2d,
+    layer_norm,
+    linear,
+    max_pool2d,
+    pad2d,
+    sgd,
+    softmax_cross_entropy,
+    update_rules,
+)
 from typednn.kernels.activations import RELU
 from typednn.kernels.op import OPS
 
@@ -68,6 +80,9 @@ def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
             if formula.numbers:
                 formula.run(*(array(3) for _ in range(formula.arrays)), *[array()] * formula.numbers)
         adam.step(array(3), array(3), array(3), array(3), lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, step=1)
+        for rule in vars(update_rules).values():
+            if isinstance(rule, update_rules.Rule):
+                rule.step(*[array(3)] * len(rule.arrays), *[0.5] * (len(rule.step.op.names) - len(rule.arrays)))  # type: ignore[attr-defined]
         for momentum in (0.0, 0.9):
             sgd.step(array(3), array(3), array(3), lr=0.1, momentum=momentum, dampening=0, nesterov=False, first=False)
     names = {launch.name.removesuffix("_held") for launch in cuda_on_cpu.launches}
@@ -93,8 +108,9 @@ def written() -> set[str]:
     """The names of all kernels that there are, but for those of activations, which are made as they are used."""
     found = pkgutil.walk_packages(typednn.kernels.__path__, "typednn.kernels.")
     values = [value for module in found for value in vars(importlib.import_module(module.name)).values()]
+    rules = [f"{value.name}_step" for value in values if isinstance(value, update_rules.Rule)]
     of_sums = [kernel for value in values if isinstance(value, CudaColumnSums) for kernel in vars(value).values()]
-    return {value.name for value in [*values, *of_sums, *formulas()] if isinstance(value, CudaKernel | CudaFormula)}
+    return {*rules, *(value.name for value in [*values, *of_sums, *formulas()] if isinstance(value, CudaKernel | CudaFormula))}
 
 
 def architectures(known: Iterable[int]) -> set[int]:

@@ -1,4 +1,4 @@
-"""adam and sgd in CUDA against the reference: in place, any state, weight decay included; NaN and infinities."""
+"""Optimizers' steps in CUDA against the reference: in place, any state, weight decay included; NaN and infinities."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import counting
-from typednn.kernels import adam, sgd
+from typednn.kernels import adam, sgd, update_rules
 
 DECAYS = [{}, {"coupled": 0.3}, {"shrink": 0.9}, {"coupled": 0.3, "shrink": 0.9}]
 MOMENTA = [
@@ -76,6 +76,49 @@ def test_sgd_is_the_reference(gpu, shape, momentum, decay, dtype, special, seed)
     else:
         step = sgd.step
     agree(gpu, "sgd.step", step, arrays, lr=0.1, **momentum, **decay)
+
+
+# Of each rule: which arrays there are after weights and gradient, and its numbers.
+RULES = {
+    "rmsprop": ([True, False, False], (0.01, 0.99, 0.01, 1e-8, 0.0)),
+    "rmsprop centered, with momentum": ([True, True, True], (0.01, 0.9, 0.1, 1e-8, 0.9)),
+    "adagrad": ([True], (0.01, 1e-10)),
+    "adadelta": ([True, True], (1.0, 0.9, 0.1, 1e-6)),
+    "amsgrad": ([True, True, True], (0.01, 0.6, 0.999, 0.001, 0.05, 1e-8)),
+    "lion": ([True], (0.01, 0.9, 0.1, 0.99, 0.01)),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("decay", DECAYS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_rule_is_the_reference(gpu, name, decay, dtype):
+    kept, constants = RULES[name]
+    rule = getattr(update_rules, name.partition(" ")[0])
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((7, 41)).astype(dtype) for _ in range(2)]
+    # Sums of squares; a mean is small, so that the variance is well above 0.
+    arrays += [
+        (rng.random((7, 41)) + 1 if place != 1 else rng.random((7, 41)) / 4).astype(dtype) if there else None
+        for place, there in enumerate(kept)
+    ]
+    theirs = [None if array is None else array.astype(np.float64) for array in arrays]
+    arrays[1].setflags(write=False)
+    decays = decay.get("coupled", 0.0), decay.get("shrink", 1.0)
+    gpu.run(f"{rule.name}.step", rule.step, *arrays, *constants, *decays)
+    gpu.reference(rule.step, *theirs, *constants, *decays)
+    for got, wanted in zip(arrays, theirs, strict=True):
+        if got is not None:
+            assert got.dtype == dtype
+            np.testing.assert_allclose(got, wanted, rtol=0, atol=200 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.7])
+def test_the_running_average_of_weights(gpu, share):
+    average, weights = numbers(0, 33).copy(), numbers(1, 33)
+    exact = average + share * (weights.astype(np.float64) - average)
+    gpu.run("ema.step", update_rules.ema.step, average, weights, share)
+    np.testing.assert_allclose(average, exact, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("decay", DECAYS, ids=str)
