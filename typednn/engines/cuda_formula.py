@@ -40,7 +40,7 @@ _OF_BOOLS: Final = {"isinf", "&&", "||", *_COMPARISONS.values()}
 
 
 class _Symbol:
-    """A number of a kernel, by its name there; operators and functions of it are lines of `_Trace`."""
+    """A number of a kernel, by its name there; operators and functions of it are lines of its `Trace`."""
 
     def __init__(self, trace: Trace, name: str) -> None:
         self.trace: Trace = trace
