@@ -152,8 +152,9 @@ class CudaFormula:
 
     def covers(self, *arguments: Any) -> bool:
         """Whether there is a kernel, and it takes these numbers."""
-        dtype, numbers = arguments[0].dtype, arguments[self.arrays :]
-        taken = (isinstance(each, int | float) or (is_array(each) and (each.ndim, each.dtype) == (0, dtype)) for each in numbers)
+        first, numbers = arguments[0], arguments[self.arrays :]
+        kind, dtype = first.__class__, first.dtype
+        taken = (isinstance(each, int | float) or (each.__class__ is kind and (each.ndim, each.dtype) == (0, dtype)) for each in numbers)
         return all(taken) and self.traceable
 
     def run(self, *arguments: Any) -> Any:

@@ -71,6 +71,9 @@ def test_a_number_may_be_an_array_of_the_gpu(gpu):
     with counting() as counts:
         pointwise_losses.mse.backward(*map(gpu.put, (x, target)), gpu.put(np.array(0.25)))  # of another dtype
         pointwise_losses.mse.backward(*map(gpu.put, (x, target, numbers(2, 3))))  # of another rank
+        formula = CudaFormula("scaled", lambda xp, x, factor: x * factor, 1, numbers=1)
+        assert formula.covers(gpu.put(x), gpu.put(np.array(0.25, np.float32)))
+        assert not formula.covers(gpu.put(x), np.array(0.25, np.float32))  # not of the GPU
     assert dict(counts) == {("mse.backward", "reference"): 2}
 
 
