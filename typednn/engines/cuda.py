@@ -22,12 +22,13 @@ and the op names it as an engine: ``Engine("cuda", cuda.forward, "x", on=on_gpu)
 - A Python int arrives as ``int``, a float as ``REAL``, NumPy's numbers as what they are. Sizes of arrays stay below 2³¹; ``sizes`` has to
   check products of them.
 - Each thread writes numbers of its own, in an order that the text fixes. No atomics: results have the same bits every time.
+- `JOINED`, put before a text, reduces what the threads of a block have, for `rows`.
 - A kernel doesn't check shapes: the engine's ``sizes`` does. What it refuses goes to the reference, which raises the error.
 
 This module does not import CuPy: it takes the module from the arrays.
 """
 
-from typing import Any, Protocol, cast, final
+from typing import Any, Final, Protocol, cast, final
 
 import numpy as np
 
@@ -44,6 +45,26 @@ typedef unsigned int uint32;
 #define LOWEST (-(REAL)(1.0 / 0.0))
 // i = 0 .. size - 1, shared out among all threads.
 #define FOR_EACH(i, size) for (uint32 i = blockIdx.x * blockDim.x + threadIdx.x; i < (uint32)(size); i += gridDim.x * blockDim.x)
+"""
+
+
+JOINED: Final = """
+struct Larger { template <class T> __device__ T operator()(T a, T b) { return a < b ? b : a; } };
+struct Sum { template <class T> __device__ T operator()(T a, T b) { return a + b; } };
+
+// The values of all threads of the block, reduced to one by a tree; every thread gets the result.
+template <class T, class Join>
+__device__ T joined(T value, T* shared, Join join) {
+    shared[threadIdx.x] = value;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
+        __syncthreads();
+    }
+    T result = shared[0];
+    __syncthreads();
+    return result;
+}
 """
 
 

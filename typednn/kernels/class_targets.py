@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Integer
 
 from typednn.arrays import AnyArray, AnyBoolArray, Array0, Array1, Array2, IntArray1, namespace
-from typednn.engines.cuda import THREADS, CudaKernel, on_gpu
+from typednn.engines.cuda import JOINED, THREADS, CudaKernel, on_gpu
 from typednn.engines.dispatch import FLOATS
 from typednn.kernels.op import Engine, op
 
@@ -88,7 +88,8 @@ _MOST_LABELS: Final = 1 << 16  # that one block of threads counts
 
 _counted_on_gpu: Final = CudaKernel(
     "class_targets_counted",
-    """
+    JOINED
+    + """
 extern "C" __global__ void class_targets_counted(
     REAL* __restrict__ reciprocal, double* __restrict__ divisor, const long long* __restrict__ labels,
     long long ignored, int times, int size
@@ -96,14 +97,9 @@ extern "C" __global__ void class_targets_counted(
     __shared__ int shared[THREADS];
     int count = 0;
     for (int row = threadIdx.x; row < size; row += THREADS) count += labels[row] != ignored;
-    shared[threadIdx.x] = count;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
-        __syncthreads();
-    }
+    count = joined(count, shared, Sum());
     if (threadIdx.x == 0) {
-        *divisor = shared[0] == 0 ? 1 : (double)shared[0] * times;
+        *divisor = count == 0 ? 1 : (double)count * times;
         *reciprocal = (REAL)(1 / *divisor);
     }
 }

@@ -8,27 +8,12 @@ from typing import Any
 
 from typednn.arrays import namespace
 from typednn.engines.cublas import product
-from typednn.engines.cuda import CudaKernel
+from typednn.engines.cuda import JOINED, CudaKernel
 from typednn.kernels.attention.reference import SCORES_ON_GPU, by_heads
 
-_CODE = """
-struct Larger { __device__ REAL operator()(REAL a, REAL b) { return a < b ? b : a; } };
-struct Sum { __device__ double operator()(double a, double b) { return a + b; } };
-
-// The values of all threads of the block, reduced to one; every thread gets the result.
-template <class T, class Join>
-__device__ T joined(T value, T* shared, Join join) {
-    shared[threadIdx.x] = value;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
-        __syncthreads();
-    }
-    T result = shared[0];
-    __syncthreads();
-    return result;
-}
-
+_CODE = (
+    JOINED
+    + """
 __device__ int attended(int row, int time, int columns) {
     int query = row % time;
     return CAUSAL && query < columns ? query + 1 : columns;
@@ -83,6 +68,7 @@ extern "C" __global__ void attention_derivatives(
     }
 }
 """
+)
 _weights = CudaKernel("attention_weights", _CODE)
 _derivatives = CudaKernel("attention_derivatives", _CODE)
 

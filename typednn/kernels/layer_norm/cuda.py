@@ -8,34 +8,23 @@ from typing import Any, Final
 import numpy as np
 
 from typednn.arrays import AnyArray, Array1, namespace
-from typednn.engines.cuda import CudaKernel
+from typednn.engines.cuda import JOINED, CudaKernel
 from typednn.engines.cuda_formula import CudaColumnSums
 
-_CODE = """
-// The sum over all threads of the block; every thread gets it.
-__device__ double joined(double value, double* shared) {
-    shared[threadIdx.x] = value;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
-        __syncthreads();
-    }
-    double sum = shared[0];
-    __syncthreads();
-    return sum;
-}
-
+_CODE = (
+    JOINED
+    + """
 __device__ double mean_of(const REAL* x, int columns, double* shared) {
     if (!CENTRED) return 0;
     double sum = 0;
     for (int c = threadIdx.x; c < columns; c += THREADS) sum += x[c];
-    return joined(sum, shared) / columns;
+    return joined(sum, shared, Sum()) / columns;
 }
 
 __device__ double rate_of(const REAL* x, double mean, double eps, int columns, double* shared) {
     double sum = 0;
     for (int c = threadIdx.x; c < columns; c += THREADS) sum += (x[c] - mean) * (x[c] - mean);
-    return 1 / sqrt(joined(sum, shared) / columns + eps);
+    return 1 / sqrt(joined(sum, shared, Sum()) / columns + eps);
 }
 
 extern "C" __global__ void layer_norm_forward(
@@ -69,8 +58,8 @@ extern "C" __global__ void layer_norm_backward(
             by_itself += g;
             by_normal += g * h;
         }
-        by_normal = joined(by_normal, shared) / columns;
-        by_itself = CENTRED ? joined(by_itself, shared) / columns : 0;
+        by_normal = joined(by_normal, shared, Sum()) / columns;
+        by_itself = CENTRED ? joined(by_itself, shared, Sum()) / columns : 0;
         for (int c = threadIdx.x; c < columns; c += THREADS) {
             REAL h = normal[first + c], g = WEIGHTED ? next_grad[first + c] * weight[c] : next_grad[first + c];
             dx[first + c] = (REAL)((g - h * by_normal - by_itself) * rate);
@@ -78,6 +67,7 @@ extern "C" __global__ void layer_norm_backward(
     }
 }
 """
+)
 _forward = CudaKernel("layer_norm_forward", _CODE)
 _backward = CudaKernel("layer_norm_backward", _CODE)
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import Array2, IntArray1, is_array, namespace
-from typednn.engines.cuda import CudaKernel, on_gpu
+from typednn.engines.cuda import JOINED, CudaKernel, on_gpu
 from typednn.kernels.class_targets import NONE, probabilities
 
-_CODE = """
+_CODE = (
+    JOINED
+    + """
 #if LABELLED
 typedef long long TARGET;
 #define Q(row, c) (target[row] == c && c != ignored ? (REAL)1 : (REAL)0)
@@ -20,23 +22,6 @@ typedef long long TARGET;
 typedef REAL TARGET;
 #define Q(row, c) target[row * classes + c]
 #endif
-
-struct Larger { __device__ REAL operator()(REAL a, REAL b) { return a < b ? b : a; } };
-struct Sum { template <class T> __device__ T operator()(T a, T b) { return a + b; } };
-
-// The values of all threads of the block, reduced to one; every thread gets the result.
-template <class T, class Join>
-__device__ T joined(T value, T* shared, Join join) {
-    shared[threadIdx.x] = value;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half) shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
-        __syncthreads();
-    }
-    T result = shared[0];
-    __syncthreads();
-    return result;
-}
 
 // NaN is no maximum here: its exponential makes the row's sum NaN.
 __device__ REAL largest(const REAL* row, int classes, REAL* shared) {
@@ -94,6 +79,7 @@ extern "C" __global__ void softmax_cross_entropy_backward(
     }
 }
 """
+)
 _forward = CudaKernel("softmax_cross_entropy_forward", _CODE)
 _backward = CudaKernel("softmax_cross_entropy_backward", _CODE)
 
