@@ -72,7 +72,7 @@ MUTANTS = [
     ),
     mutant(
         "update is the only line that changes weights, and it does",
-        "typednn/kernels/sgd/reference.py",
+        "typednn/kernels/update_rules.py",
         "        return weights - lr * grad, None\n",
         "        return weights, None\n",
         "tests/kernels/test_sgd.py",

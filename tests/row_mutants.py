@@ -277,7 +277,7 @@ ROW_MUTANTS = [
         "kernels/test_softmax_cross_entropy.py::test_is_the_chain_of_two",
     ),
     fault(
-        "P-S4", "kernels/sgd/reference.py",
+        "P-S4", "kernels/update_rules.py",
         "        return weights - lr * grad, None\n",
         "        return weights + lr * grad, None\n",
         "kernels/test_sgd.py::test_plain_step_by_hand",

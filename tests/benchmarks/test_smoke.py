@@ -148,11 +148,11 @@ import numpy as np
 from benchmarks import calls
 for shortcut in {calls.VARIANTS!r}:
     calls.without(shortcut)
-from typednn.kernels import pointwise, sgd
+from typednn.kernels import pointwise, update_rules
 x = np.linspace(-1, 1, 3000, dtype=np.float32)
 assert (pointwise.leaky_relu.forward(x, 0.5) == np.where(x > 0, x, x / 2)).all()
 weights = x.copy()
-sgd.step(weights, x, None, 0.5, 0.0, 0.0, False, False)
+update_rules.sgd.step(weights, x, None, 0.5, 0.0, 1.0, False, False, 0.0, 1.0)
 assert (weights == x / 2).all()
 """
     done = subprocess.run([sys.executable, "-c", patched], cwd=REPOSITORY, capture_output=True, text=True, check=False)

@@ -7,10 +7,11 @@ import pytest
 from fast_ops import by_reference, floats, on_every_target, widened
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optimizer_steps import adam_step
 
 from typednn.engines import available, counting, get_threads, set_threads
-from typednn.kernels import adam
-from typednn.kernels.adam import cpu
+from typednn.kernels import update_rules
+from typednn.kernels.update_rules import How
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
@@ -43,10 +44,10 @@ def test_is_the_reference(
     before = arrays[1].copy()
     summands = np.abs(wide[2]) + np.abs(wide[1]) + decay.get("coupled", 0.0) * np.abs(wide[0])  # what the mean is summed from
     with counting() as counts:
-        adam.step(*arrays, **rule)
+        adam_step(*arrays, **rule)
     assert counts == {("adam.step", "halide"): 1}
     np.testing.assert_array_equal(arrays[1], before)
-    by_reference(adam.step)(*wide, **rule)
+    by_reference(adam_step)(*wide, **rule)
     sizes = [np.abs(array).max() for array in wide]
     # The mean may cancel: its error is in proportion to its summands, and the step carries that error into the weights.
     spread = np.sqrt(wide[3] / (1 - rule["beta2"] ** step)) + eps
@@ -64,8 +65,8 @@ def test_nan_and_infinity_are_the_references(value: float, decay: dict[str, floa
         array[3 + 5 * place] = abs(value) if place == 3 else value
     theirs = [array.copy() for array in ours]
     with np.errstate(invalid="ignore"):
-        adam.step(*ours, **RULE, **decay)
-        by_reference(adam.step)(*theirs, **RULE, **decay)
+        adam_step(*ours, **RULE, **decay)
+        by_reference(adam_step)(*theirs, **RULE, **decay)
     for got, wanted in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
@@ -77,7 +78,7 @@ def test_the_same_bits_on_one_thread_and_two() -> None:
         for count in (1, 2, 2):
             set_threads(count)
             arrays = state((3, 90_001), 1)
-            adam.step(*arrays, **RULE)
+            adam_step(*arrays, **RULE)
             results.append([array.tobytes() for array in arrays])
     finally:
         set_threads(threads)
@@ -89,13 +90,12 @@ def test_the_rest_is_the_references() -> None:
         ours = [change(array) for array in state((4, 6), 2)]
         theirs = [array.copy() for array in ours]
         with counting() as counts:
-            adam.step(*ours, **RULE)
+            adam_step(*ours, **RULE)
         assert counts == {("adam.step", "reference"): 1}
-        by_reference(adam.step)(*theirs, **RULE)
+        by_reference(adam_step)(*theirs, **RULE)
         for got, wanted in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(got, wanted)
 
 
 def test_on_every_target(tmp_path: Any) -> None:
-    private: Any = cpu
-    on_every_target(private._step(True, True), tmp_path, extent=1001, least=0.1)
+    on_every_target(update_rules.adam.kernel(How((True,) * 4, (), True, True), np.float32), tmp_path, extent=1001, least=0.1)

@@ -23,8 +23,6 @@ from typednn.kernels.op import OPS
 register()
 
 PAIR, ONE = (2, 2), (1, 1)
-SGD = {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "nesterov": True, "first": False}
-ADAM = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "step": 2}
 TANH, RELU = Activation("tanh"), Activation("relu")
 POOLED = Window(padding=(1, 0, 2, 1), pooling=(PAIR, PAIR, ONE))
 INDEX = np.array([[3, 0], [2, 1]], dtype=np.uint8)[None, :, :, None]
@@ -203,10 +201,10 @@ CASES = [
     ("learned_positions.forward", ([2, 5, 3], [7, 3], 1), {}),
     ("learned_positions.backward", ([2, 5, 3], 7), {}),
     ("rotate", ([2, 5, 3, 4], 100.0, 1, True), {}),
-    ("sgd.step", ([3, 4], [3, 4], [3, 4]), SGD),
-    ("sgd.step", ([3, 4], [3, 4], [3, 4]), {**SGD, "nesterov": False, "first": True}),
-    ("sgd.step", ([3, 4], [3, 4], None), {**SGD, "momentum": 0.0}),
-    ("adam.step", ([3, 4], [3, 4], [3, 4], [3, 4]), ADAM),
+    ("sgd.step", ([3, 4], [3, 4], [3, 4], 0.1, 0.9, 0.9, True, False, 0.0, 1.0), {}),
+    ("sgd.step", ([3, 4], [3, 4], [3, 4], 0.1, 0.9, 0.9, False, True, 0.1, 1.0), {}),
+    ("sgd.step", ([3, 4], [3, 4], None, 0.1, 0.0, 1.0, False, False, 0.0, 0.9), {}),
+    ("adam.step", ([3, 4], [3, 4], [3, 4], [3, 4], 0.1, 0.1, 0.99, 0.01, 3.0, 1e-8, 0.0, 1.0), {}),
     ("rmsprop.step", ([3, 4], [3, 4], [3, 4], None, None, 0.1, 0.9, 0.1, 1e-8, 0.0, 0.1, 0.9), {}),
     ("rmsprop.step", ([3, 4], [3, 4], [3, 4], None, [3, 4], 0.1, 0.9, 0.1, 1e-8, 0.9, 0.0, 1.0), {}),
     ("adagrad.step", ([3, 4], [3, 4], [3, 4], 0.1, 1e-10, 0.1, 1.0), {}),

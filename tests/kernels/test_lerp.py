@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.engines import using
-from typednn.kernels import adam, batch_norm, update_rules
+from typednn.kernels import batch_norm, update_rules
 from typednn.kernels.lerp import lerp as lerp_of_arrays
 from typednn.layers import BatchNorm1d
 from typednn.optim import Adam
@@ -51,7 +51,7 @@ def test_each_rule(rule: str, share: float, engine: str, dtype: Any) -> None:
         wanted = new if share else old
         with using(engine):
             if rule == "adam":
-                adam.step(weights, grad, state, other, 0.1, stays, 0.999, 1e-8, 2)
+                update_rules.adam.step(weights, grad, state, other, 0.1, share, 0.999, 0.001, 1.0, 1e-8, 0.0, 1.0)
             elif rule == "amsgrad":
                 update_rules.amsgrad.step(weights, grad, state, other, third, 0.1, share, 0.999, 0.001, 1.0, 1e-8, 0.0, 1.0)
             elif rule == "rmsprop":  # a square so large that the variance is no difference of two equal numbers

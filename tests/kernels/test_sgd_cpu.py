@@ -7,10 +7,11 @@ import pytest
 from fast_ops import by_reference, floats, on_every_target, widened
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from optimizer_steps import sgd_step
 
 from typednn.engines import available, counting, get_threads, set_threads
-from typednn.kernels import sgd
-from typednn.kernels.sgd import cpu
+from typednn.kernels import update_rules
+from typednn.kernels.update_rules import How
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
@@ -48,10 +49,10 @@ def test_is_the_reference(shape: tuple[int, ...], rule: dict[str, Any], decay: d
     start, before = np.abs(wide[0]), arrays[1].copy()
     earlier = np.zeros(shape) if rule["first"] or wide[2] is None else np.abs(wide[2])
     with counting() as counts:
-        sgd.step(*arrays, lr=0.1, **rule, **decay)
+        sgd_step(*arrays, lr=0.1, **rule, **decay)
     assert counts == {("sgd.step", "halide"): 1}
     np.testing.assert_array_equal(arrays[1], before)
-    by_reference(sgd.step)(*wide, lr=0.1, **rule, **decay)
+    by_reference(sgd_step)(*wide, lr=0.1, **rule, **decay)
     size = start + np.abs(before) + earlier
     for got, wanted in zip((arrays[0], arrays[2]), (wide[0], wide[2]), strict=True):
         if got is not None:
@@ -69,8 +70,8 @@ def test_nan_and_infinity_are_the_references(value: float, rule: dict[str, Any],
             array[3 + 5 * place] = value
     theirs = [None if array is None else array.copy() for array in ours]
     with np.errstate(invalid="ignore"):
-        sgd.step(*ours, lr=0.1, **rule, **decay)
-        by_reference(sgd.step)(*theirs, lr=0.1, **rule, **decay)
+        sgd_step(*ours, lr=0.1, **rule, **decay)
+        by_reference(sgd_step)(*theirs, lr=0.1, **rule, **decay)
     for got, wanted in zip(ours, theirs, strict=True):
         if got is not None:
             np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
@@ -84,7 +85,7 @@ def test_the_same_bits_on_one_thread_and_two(rule: dict[str, Any]) -> None:
         for count in (1, 2, 2):
             set_threads(count)
             arrays = state((3, 90_001), 1, rule)
-            sgd.step(*arrays, lr=0.1, **rule)
+            sgd_step(*arrays, lr=0.1, **rule)
             results.append([array.tobytes() for array in arrays if array is not None])
     finally:
         set_threads(threads)
@@ -97,15 +98,15 @@ def test_the_rest_is_the_references(rule: dict[str, Any]) -> None:
         ours = [None if array is None else change(array) for array in state((4, 6), 2, rule)]
         theirs = [None if array is None else array.copy() for array in ours]
         with counting() as counts:
-            sgd.step(*ours, lr=0.1, **rule)
+            sgd_step(*ours, lr=0.1, **rule)
         assert counts == {("sgd.step", "reference"): 1}
-        by_reference(sgd.step)(*theirs, lr=0.1, **rule)
+        by_reference(sgd_step)(*theirs, lr=0.1, **rule)
         for got, wanted in zip(ours, theirs, strict=True):
             if got is not None:
                 np.testing.assert_array_equal(got, wanted)
 
 
 def test_on_every_target(tmp_path: Any) -> None:
-    private: Any = cpu
-    for kernel in (private._plain(True, True), private._momentum(True, True, True, True), private._momentum(False, False, False, False)):
-        on_every_target(kernel, tmp_path, extent=1001)
+    plain, moving = (True, True, False), (True, True, True)
+    for present, flags, decays in ((plain, (False, True), True), (moving, (True, True), True), (moving, (False, False), False)):
+        on_every_target(update_rules.sgd.kernel(How(present, flags, decays, decays), np.float32), tmp_path, extent=1001)

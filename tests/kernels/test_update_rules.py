@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from typednn.engines import available, counting, get_threads, set_threads
 from typednn.kernels import update_rules
-from typednn.kernels.update_rules import Rule
+from typednn.kernels.update_rules import How, Rule
 
 needs_halide = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
@@ -125,7 +125,7 @@ def test_the_rest_is_the_references(rule: Rule, kept: list[bool], numbers: tuple
 def test_on_every_target(rule: Rule, kept: list[bool], numbers: tuple[float, ...], tmp_path: Any) -> None:
     if rule is update_rules.rmsprop:
         kept = [True, False, kept[2]]  # of random arrays, the variance may be negative
-    on_every_target(rule.kernel(True, True, *kept, True, False, np.float32), tmp_path, extent=1001, least=0.3)
+    on_every_target(rule.kernel(How((True, True, *kept), (), True, False), np.float32), tmp_path, extent=1001, least=0.3)
 
 
 @needs_halide
@@ -142,7 +142,7 @@ def test_an_average() -> None:
 
 def test_rules_are_pickled_by_name() -> None:
     """Kernels are compiled in other processes, which get the rule as an option of its kernel."""
-    for name in ("rmsprop", "adagrad", "adadelta", "amsgrad", "lion", "ema"):
+    for name in ("sgd", "adam", "rmsprop", "adagrad", "adadelta", "amsgrad", "lion", "ema"):
         rule = getattr(update_rules, name)
         assert rule.name == name
         assert pickle.loads(pickle.dumps(rule)) is rule

@@ -1,6 +1,11 @@
 """Update rules of optimizers: a table of formulas, and the driver that runs each as one pass over memory, written in place.
 
 ========  =============================================================================================
+sgd       velocity ← grad at the first step, then momentum·velocity + (1 - dampening)·grad
+          move = grad without momentum, velocity with it, grad + momentum·velocity with Nesterov's
+          weights ← weights - lr·move
+adam      m ← m + (1 - beta1)·(grad - m);  v ← beta2·v + (1 - beta2)·grad²
+          weights ← weights - lr/(1 - beta1ᵗ) · m / (√v/√(1 - beta2ᵗ) + eps), t the number of the step, from 1
 rmsprop   square ← alpha·square + (1 - alpha)·grad²;  if centered: mean ← mean + (1 - alpha)·(grad - mean)
           move = grad / (√square + eps),  if centered grad / (√(square - mean²) + eps)
           with momentum: velocity ← momentum·velocity + move, which then is the move
@@ -23,23 +28,24 @@ A rule is one function: ``xp`` is NumPy, CuPy, `Expressions`, in which the CPU's
 made (`typednn.engines.cuda_formula`). All arrays share one shape. An array that a setting does not need is None, before and after.
 Differences such as 1 - alpha are handed in, so that they have all their digits.
 
-SGD and Adam are in folders of their own.
-
-Sources: torch.optim.RMSprop, Adagrad, Adadelta and Adam, whose order of operations this is; Hinton, "Neural Networks for Machine
-Learning", lecture 6, 2012; Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011; Zeiler, "ADADELTA", 2012; Reddi, Kale and
-Kumar, "On the Convergence of Adam and Beyond", 2018; Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023 (Lion).
+Sources: torch.optim.SGD, Adam, RMSprop, Adagrad and Adadelta, whose order of operations this is; "Deep Learning Implementation With Rust",
+eqs 44-47; Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013; Kingma and Ba, "Adam: A Method for
+Stochastic Optimization", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; Hinton, "Neural Networks
+for Machine Learning", lecture 6, 2012; Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011; Zeiler, "ADADELTA", 2012; Reddi, Kale
+and Kumar, "On the Convergence of Adam and Beyond", 2018; Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023 (Lion).
 """
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
-from typednn.arrays import AnyArray, at_least_float32, namespace
+from typednn.arrays import at_least_float32, namespace
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan
 from typednn.engines.cuda import on_gpu
 from typednn.engines.cuda_formula import CudaFormula
+from typednn.generated import execute
 from typednn.kernels.in_place import in_place
 from typednn.kernels.lerp import lerp, lerp_of_expressions
 from typednn.kernels.op import Engine, op
@@ -47,38 +53,52 @@ from typednn.kernels.op import Engine, op
 Function = Callable[..., tuple[Any, ...]]
 
 
+class How(NamedTuple):
+    """What has kernels of its own: which arrays there are, the flags, and whether the weights decay in either way."""
+
+    present: tuple[bool, ...]
+    flags: tuple[bool, ...]
+    couples: bool
+    shrinks: bool
+
+
 @final
 class Rule:
-    """One rule: ``formula(xp, *arrays, *numbers)`` gives the new arrays named in ``writes``, in the order of the arguments.
+    """One rule: ``formula(xp, *arrays, *numbers, *flags)`` gives the new arrays named in ``writes``, in the order of the arguments.
 
-    ``read`` names the others. A rule with a gradient gets ``coupled`` and ``shrink``, the weight decay, after its own numbers.
-    ``name`` is that of the variable which holds the rule.
+    ``read`` names the others. Flags are the arguments that the formula annotates as ``bool``; each has kernels of its own. A rule with a
+    gradient gets ``coupled`` and ``shrink``, the weight decay, after its own arguments. ``flops`` of a number, without and with the last
+    array. ``name`` is that of the variable which holds the rule.
     """
 
-    def __init__(self, name: str, formula: Function, writes: str, read: str = "grad", *, flops: int) -> None:
-        names = list(inspect.signature(formula).parameters)[1:]
+    def __init__(self, name: str, formula: Function, writes: str, read: str = "grad", *, flops: int | tuple[int, int]) -> None:
+        parameters = dict([*inspect.signature(formula).parameters.items()][1:])
         written = writes.split()
         self.name: str = name
         self.formula: Function = formula
-        self.arrays: tuple[str, ...] = tuple(each for each in names if each in (*written, read))
+        self.arrays: tuple[str, ...] = tuple(each for each in parameters if each in (*written, read))
+        self.flags: tuple[str, ...] = tuple(each for each, parameter in parameters.items() if parameter.annotation is bool)
+        self.numbers: int = len(parameters) - len(self.arrays) - len(self.flags)
         self.decays: bool = read == "grad"
         self.written: tuple[bool, ...] = tuple(each in written for each in self.arrays)
-        self._kernels: dict[Any, Kernel] = {}
         self._on_gpu: dict[Any, CudaFormula] = {}
         self.__module__: str = formula.__module__  # the source of this module is part of the kernel's key
         reference: Callable[..., Any] = self.reference
+        few, many = flops if isinstance(flops, tuple) else (flops, flops)
 
-        def counted(weights: AnyArray, *_: Any) -> int:
-            return flops * weights.size
+        def counted(*arguments: Any) -> int:
+            size: int = arguments[0].size
+            return (few if arguments[len(self.arrays) - 1] is None else many) * size
 
+        names = [*parameters, *(["coupled", "shrink"] if self.decays else [])]
         self.step: Callable[..., None] = op(
             f"{name}.step",
             reference,
-            Engine("halide", self.run, " ".join(self.arrays), aligned=True),
+            Engine("halide", self._running(names), " ".join(self.arrays), aligned=True),
             Engine("cuda", self.run_on_gpu, " ".join(self.arrays), same_shape=True, on=on_gpu),
             flops=counted,
             writes=writes,
-            names=[*names, *(["coupled", "shrink"] if self.decays else [])],
+            names=names,
         )
 
     def __repr__(self) -> str:
@@ -87,64 +107,85 @@ class Rule:
     def __reduce__(self) -> str:
         return self.name  # the variable of that name in its module
 
-    def after(self, xp: Any, arrays: Sequence[Any], numbers: Sequence[Any], couples: bool, shrinks: bool) -> tuple[Any, ...]:
+    def after(self, xp: Any, arrays: Sequence[Any], numbers: Sequence[Any], how: How) -> tuple[Any, ...]:
         """The new arrays, weight decay included. A decay that is not wanted is not computed: 0 times an infinite weight would be NaN."""
         if self.decays:
             (weights, grad, *state), (*numbers, coupled, shrink) = arrays, numbers
-            arrays = (weights * shrink if shrinks else weights, grad + coupled * weights if couples else grad, *state)
-        return self.formula(xp, *arrays, *numbers)
+            arrays = (weights * shrink if how.shrinks else weights, grad + coupled * weights if how.couples else grad, *state)
+        return self.formula(xp, *arrays, *numbers, *how.flags)
 
     def reference(self, *arguments: Any) -> tuple[Any, ...]:
         """The rule on arrays of any dtype, computed at least in float32."""
-        arrays, numbers = [*map(at_least_float32, arguments[: len(self.arrays)])], arguments[len(self.arrays) :]
-        return self.after(namespace(arrays[0]), arrays, numbers, *self._decay(numbers))
+        arrays, numbers, how = self._split(arguments)
+        wide = [*map(at_least_float32, arrays)]
+        return self.after(namespace(wide[0]), wide, numbers, how)
 
-    def run(self, *arguments: Any) -> None:
-        """The rule in a kernel."""
-        arrays, numbers = arguments[: len(self.arrays)], arguments[len(self.arrays) :]
-        key = (*[array is not None for array in arrays], *self._decay(numbers), arrays[0].dtype)
-        found = self._kernels.get(key)
-        if found is None:
-            found = self._kernels[key] = self.kernel(*key)
-        found.call(*[array for array in arrays if array is not None], *numbers)
+    def _running(self, names: Sequence[str]) -> Callable[..., None]:
+        """The rule in a kernel. Its source is generated: for a small parameter a loop over arguments would take as long as the step."""
+        kept = [f"{name} is None" for name in self.arrays[2:]]
+        key = [*kept, *self.flags, *(["coupled != 0", "shrink != 1"] if self.decays else []), f"{names[0]}.dtype"]
+        arrays, numbers = ", ".join(self.arrays), ", ".join(name for name in names if name not in (*self.arrays, *self.flags))
+        source = f"""
+def run({", ".join(names)}):
+    key = ({", ".join(key)},)
+    found = kernels.get(key) or kernels.setdefault(key, made({", ".join(names)}))
+    if {" or ".join(kept) or False}:
+        found.call(*[array for array in ({arrays}) if array is not None], {numbers})
+    else:
+        found.call({arrays}, {numbers})
+"""
+
+        def made(*given: Any) -> Kernel:
+            return self.kernel(self._split(given)[2], given[0].dtype)
+
+        scope: dict[str, Any] = {"kernels": {}, "made": made}
+        execute(source, f"{self.name}'s step in a kernel", scope)
+        run: Callable[..., None] = scope["run"]
+        return run
 
     def run_on_gpu(self, *arguments: Any) -> None:
         """The rule in a kernel of a GPU."""
-        arrays, numbers = arguments[: len(self.arrays)], arguments[len(self.arrays) :]
-        key = (*[array is not None for array in arrays], *self._decay(numbers))
-        found = self._on_gpu.get(key) or self._on_gpu.setdefault(key, self.cuda_formula(len(numbers), *key))
+        arrays, numbers, how = self._split(arguments)
+        found = self._on_gpu.get(how) or self._on_gpu.setdefault(how, self.cuda_formula(how))
         found.run(*[array for array in arrays if array is not None], *numbers)
 
-    def cuda_formula(self, numbers: int, *key: bool) -> CudaFormula:
-        """The kernel for: which arrays are not None, whether weight decay is coupled, whether it shrinks."""
-        *present, couples, shrinks = key
-        written = [each for each, there in zip(self.written, present, strict=True) if there]
+    def _split(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], How]:
+        """Arrays, numbers with those of weight decay, and what has kernels of its own."""
+        count, flags = len(self.arrays), len(self.flags)
+        arrays, rest = arguments[:count], arguments[count:]
+        numbers, own, decay = rest[: self.numbers], rest[self.numbers : self.numbers + flags], rest[self.numbers + flags :]
+        couples, shrinks = (decay[0] != 0, decay[1] != 1) if self.decays else (False, False)
+        return arrays, (*numbers, *decay), How(tuple([array is not None for array in arrays]), tuple(own), couples, shrinks)
 
-        def formula(xp: Any, *given: Any) -> tuple[Any, ...]:
-            rest = iter(given)
-            arrays = [next(rest) if there else None for there in present]
-            return tuple(value for value in self.after(xp, arrays, list(rest), couples, shrinks) if value is not None)
-
-        writes = [place for place, each in enumerate(written) if each]
-        return CudaFormula(f"{self.name}.step", formula, len(written), numbers=numbers, writes=writes)
-
-    def _decay(self, numbers: Sequence[Any]) -> tuple[bool, bool]:
-        return (numbers[-2] != 0, numbers[-1] != 1) if self.decays else (False, False)
-
-    def kernel(self, *key: Any) -> Kernel:
-        """The kernel for: which arrays are not None, whether weight decay is coupled, whether it shrinks, the dtype."""
-        *present, couples, shrinks, dtype = key
-        written = [each for each, there in zip(self.written, present, strict=True) if there]
-        array, numbers = Array("size", flat=True), len(inspect.signature(self.formula).parameters) - 1 - len(self.arrays) + 2 * self.decays
+    def kernel(self, how: How, dtype: Any) -> Kernel:
+        """The CPU's kernel."""
+        written = [each for each, there in zip(self.written, how.present, strict=True) if there]
+        array = Array("size", flat=True)
         return kernel(
             f"{self.name}.step",
             _build,
-            inputs=(*[array] * len(written), *[Scalar()] * numbers),
+            inputs=(*[array] * len(written), *[Scalar()] * (self.numbers + 2 * self.decays)),
             outputs=(array,) * sum(written),
             written=tuple(place for place, each in enumerate(written) if each),
-            options={"rule": self, "present": tuple(present), "couples": couples, "shrinks": shrinks},
+            options={"rule": self, "how": tuple(how)},
             dtype=np.dtype(dtype),
         )
+
+    def cuda_formula(self, how: How) -> CudaFormula:
+        """The GPU's kernel."""
+        written = [each for each, there in zip(self.written, how.present, strict=True) if there]
+
+        def formula(xp: Any, *given: Any) -> tuple[Any, ...]:
+            return self.present(xp, given, how)
+
+        writes = [place for place, each in enumerate(written) if each]
+        return CudaFormula(f"{self.name}.step", formula, len(written), numbers=self.numbers + 2 * self.decays, writes=writes)
+
+    def present(self, xp: Any, given: Sequence[Any], how: How) -> tuple[Any, ...]:
+        """`after` of the arrays that there are, then the numbers: the new ones of those that there are."""
+        rest = iter(given)
+        arrays = [next(rest) if there else None for there in how.present]
+        return tuple(value for value in self.after(xp, arrays, list(rest), how) if value is not None)
 
 
 @final
@@ -164,11 +205,11 @@ class Expressions:
         return hl.select(nan.is_nan(hl, x), x, hl.cast(nan.type_of(x), hl.select(x > 0, 1, hl.select(x < 0, -1, 0))))
 
 
-def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, present: Sequence[bool], couples: bool, shrinks: bool) -> Any:
-    i, given = hl.Var("i"), iter(inputs)
-    arrays = [next(given)[i] if there else None for there in present]
-    values = rule.after(Expressions(hl), arrays, list(given), couples, shrinks)
-    return in_place(hl, cpu, i, [value for value in values if value is not None], inputs[0].dim(0).extent())
+def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, how: tuple[Any, ...]) -> Any:
+    i, way = hl.Var("i"), How(*how)
+    arrays, numbers = inputs[: sum(way.present)], inputs[sum(way.present) :]
+    values = rule.present(Expressions(hl), [*(array[i] for array in arrays), *numbers], way)
+    return in_place(hl, cpu, i, list(values), inputs[0].dim(0).extent())
 
 
 # ------------------------------------------------------------------ the table
@@ -176,6 +217,25 @@ def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, present: Sequence[bool],
 
 def _lerp(xp: Any, start: Any, end: Any, share: Any) -> Any:
     return lerp(start, end, share) if isinstance(share, float | int) else lerp_of_expressions(xp.where, start, end, share)
+
+
+def _sgd(
+    xp: Any, weights: Any, grad: Any, velocity: Any, lr: Any, momentum: Any, taken: Any, nesterov: bool, first: bool
+) -> tuple[Any, ...]:
+    """``taken`` is 1 - dampening. ``velocity`` is None without momentum; at the first step it is not read."""
+    if velocity is None:
+        return weights - lr * grad, None
+    velocity = grad if first else velocity * momentum + taken * grad
+    return weights - lr * (grad + momentum * velocity if nesterov else velocity), velocity
+
+
+def _adam(
+    xp: Any, weights: Any, grad: Any, m: Any, v: Any, lr: Any, mean_rate: Any, beta2: Any, square_rate: Any, inverse_root: Any, eps: Any
+) -> tuple[Any, ...]:
+    """``lr`` is divided by 1 - beta1ᵗ already; ``inverse_root`` is 1/√(1 - beta2ᵗ), the rates 1 - beta1 and 1 - beta2."""
+    m = _lerp(xp, m, grad, mean_rate)
+    v = v * beta2 + square_rate * grad * grad
+    return weights - lr * m / (xp.sqrt(v) * inverse_root + eps), m, v
 
 
 def _rmsprop(
@@ -234,6 +294,8 @@ def _ema(xp: Any, average: Any, weights: Any, rate: Any) -> tuple[Any, ...]:
     return (_lerp(xp, average, weights, rate),)
 
 
+sgd: Final = Rule("sgd", _sgd, "weights velocity", flops=(2, 4))
+adam: Final = Rule("adam", _adam, "weights m v", flops=12)
 rmsprop: Final = Rule("rmsprop", _rmsprop, "weights square mean velocity", flops=12)
 adagrad: Final = Rule("adagrad", _adagrad, "weights total", flops=7)
 adadelta: Final = Rule("adadelta", _adadelta, "weights square moved", flops=14)

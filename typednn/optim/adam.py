@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from typednn.arguments import number
 from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
-from typednn.kernels import adam, update_rules
+from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
 from typednn.optim.optimizer import GradientOptimizer, ParameterState
 from typednn.optim.schedule import Schedule
@@ -58,15 +58,18 @@ class Adam(GradientOptimizer):
         if self.amsgrad:
             self._amsgrad(state, grad, lr)
             return
-        adam.step(
+        (beta1, beta2), t = self.betas, state.step + 1
+        update_rules.adam.step(
             state.weights,
             grad,
             state.arrays["m"],
             state.arrays["v"],
-            lr,
-            *self.betas,
+            lr / (1 - beta1**t),
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            1 / math.sqrt(1 - beta2**t),
             self.eps,
-            state.step + 1,
             state.coupled,
             state.shrink,
         )

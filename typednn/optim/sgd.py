@@ -14,7 +14,7 @@ from typing import Any, final
 from typednn.arguments import number
 from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
-from typednn.kernels import sgd
+from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
 from typednn.optim.optimizer import GradientOptimizer, ParameterState
 from typednn.optim.schedule import Schedule
@@ -69,13 +69,13 @@ class SGD(GradientOptimizer):
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         first = "velocity" not in state.arrays
-        sgd.step(
+        update_rules.sgd.step(
             state.weights,
             grad,
             state.array("velocity") if self.momentum else None,
             lr,
             self.momentum,
-            self.dampening,
+            1 - self.dampening,
             self.nesterov,
             first,
             state.coupled,

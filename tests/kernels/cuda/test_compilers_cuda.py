@@ -20,7 +20,6 @@ import typednn.kernels
 from typednn.engines.cuda import CudaKernel
 from typednn.engines.cuda_formula import CudaColumnSums, CudaFormula
 from typednn.kernels import (
-    adam,
     attention,
     class_targets,
     conv2d,
@@ -28,7 +27,6 @@ from typednn.kernels import (
     linear,
     max_pool2d,
     pad2d,
-    sgd,
     softmax_cross_entropy,
     update_rules,
 )
@@ -79,12 +77,9 @@ def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
             formula.run(*(array(3) for _ in range(formula.arrays)), *[0.5] * formula.numbers)
             if formula.numbers:
                 formula.run(*(array(3) for _ in range(formula.arrays)), *[array()] * formula.numbers)
-        adam.step(array(3), array(3), array(3), array(3), lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, step=1)
         for rule in vars(update_rules).values():
             if isinstance(rule, update_rules.Rule):
                 rule.step(*[array(3)] * len(rule.arrays), *[0.5] * (len(rule.step.op.names) - len(rule.arrays)))  # type: ignore[attr-defined]
-        for momentum in (0.0, 0.9):
-            sgd.step(array(3), array(3), array(3), lr=0.1, momentum=momentum, dampening=0, nesterov=False, first=False)
     names = {launch.name.removesuffix("_held") for launch in cuda_on_cpu.launches}
     of_activations = {"identity_with_bias", "relu_with_bias", "relu_alone", "relu_derivative"}
     assert names - of_activations == every, "every kernel is launched above"
