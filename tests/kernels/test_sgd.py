@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optimizer_steps import sgd_step
+
+from typednn.kernels.update_rules import sgd
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 
-PLAIN = {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "first": True}
+# After the rate: momentum, 1 - dampening, Nesterov, whether it is the first step, and no weight decay.
+PLAIN = (0.0, 1.0, False, True, 0.0, 1.0)
 
 
 def torch_rule(weight, grads, lr, momentum, dampening, nesterov):
@@ -36,16 +38,8 @@ def test_is_torch_rule(normal, shape, steps, momentum, dampening, nesterov, seed
     start, grads = normal(seed, *shape), [normal(seed + 1 + step, *shape) for step in range(steps)]
     weights, velocity = start.copy(), np.full(shape, np.nan)
     for number, grad in enumerate(grads):
-        sgd_step(
-            weights,
-            grad,
-            velocity if momentum else None,
-            lr=0.1,
-            momentum=momentum,
-            dampening=dampening,
-            nesterov=nesterov,
-            first=number == 0,
-        )
+        kept = velocity if momentum else None
+        sgd.step(weights, grad, kept, 0.1, momentum, 1 - dampening, nesterov, number == 0, 0.0, 1.0)
     expected = [torch_rule(w, [grad[place] for grad in grads], 0.1, momentum, dampening, nesterov) for place, w in np.ndenumerate(start)]
     np.testing.assert_allclose(weights.ravel(), expected, rtol=1e-12, atol=1e-14)
 
@@ -53,19 +47,19 @@ def test_is_torch_rule(normal, shape, steps, momentum, dampening, nesterov, seed
 def test_plain_step_by_hand():
     """P-S4: w - eta·g (eq 44)."""
     weights = np.array([1.0, 2.0])
-    sgd_step(weights, np.array([8.0, -8.0]), None, lr=0.125, **PLAIN)  # numbers without rounding
+    sgd.step(weights, np.array([8.0, -8.0]), None, 0.125, *PLAIN)  # numbers without rounding
     np.testing.assert_array_equal(weights, [0, 3])
 
 
 def test_momentum_by_hand():
     """P-S4: the first velocity is the gradient itself, undampened; nesterov looks one step ahead."""
     weights, velocity = np.zeros(1), np.zeros(1)
-    rule = {"lr": 1.0, "momentum": 0.5, "dampening": 0.5, "nesterov": False}
-    sgd_step(weights, np.ones(1), velocity, first=True, **rule)
+    rates = 1.0, 0.5, 0.5
+    sgd.step(weights, np.ones(1), velocity, *rates, False, True, 0.0, 1.0)
     assert (weights.item(), velocity.item()) == (-1, 1)
-    sgd_step(weights, np.ones(1), velocity, first=False, **rule)
+    sgd.step(weights, np.ones(1), velocity, *rates, False, False, 0.0, 1.0)
     assert (weights.item(), velocity.item()) == (-2, 1)
-    sgd_step(weights, np.ones(1), velocity, first=False, **{**rule, "nesterov": True})
+    sgd.step(weights, np.ones(1), velocity, *rates, True, False, 0.0, 1.0)
     assert (weights.item(), velocity.item()) == (-3.5, 1)
 
 
@@ -73,7 +67,7 @@ def test_both_ways_to_decay():
     """P-S5: w - eta·(g + 2·lambda·w), decayed by the caller, equals w·(1 - 2·eta·lambda) - eta·g."""
     grad, lr, decay = np.array([0.3, -0.2]), 0.1, 0.01
     coupled, shrunk = np.array([1.0, -2.0]), np.array([1.0, -2.0])
-    sgd_step(coupled, grad + 2 * decay * coupled, None, lr=lr, **PLAIN)
+    sgd.step(coupled, grad + 2 * decay * coupled, None, lr, *PLAIN)
     shrunk *= 1 - 2 * lr * decay
-    sgd_step(shrunk, grad, None, lr=lr, **PLAIN)
+    sgd.step(shrunk, grad, None, lr, *PLAIN)
     np.testing.assert_allclose(coupled, shrunk, rtol=1e-15)
