@@ -1,11 +1,10 @@
 """Networks on a GPU, beside PyTorch on the same GPU: ``python -m benchmarks.gpu``. Needs CuPy; PyTorch with CUDA is the peer.
 
 The networks are those of `benchmarks.kernels` (`benchmarks.works`), as they run unless told otherwise. All engines get the same weights and
-data. Times are
-measured only if outputs, losses, gradients and steps agree. Then the engines alternate: a few runs that are not counted, then samples of
-many runs each, with a wait for the GPU at the end. A step reads the loss's value, so it waits for the GPU once. PyTorch is eager, in both
-memory layouts (the faster one is the peer), with cuDNN's search for the best algorithm; two steps are compared with PyTorch's compiler
-too, and LeNet5's with JAX. All compute in float32 without TF32.
+data. Times are measured only if outputs, losses, gradients and steps agree. Then the engines alternate: a few runs that are not counted,
+then samples of many runs each, with a wait for the GPU at the end. A step reads the loss's value, so it waits for the GPU once. PyTorch is
+eager, in both memory layouts (the faster one is the peer), with cuDNN's search for the best algorithm; two steps are compared with
+PyTorch's compiler too, and LeNet5's with JAX. All compute in float32 without TF32.
 The exit code is 1 if results differ, or if there is no GPU.
 """
 

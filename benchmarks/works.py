@@ -410,7 +410,8 @@ class Jax:
     def __init__(self, work: Work, platform: str = "cpu") -> None:
         jax: Any = import_module("jax")
         jax.config.update("jax_platforms", platform)
-        jax.config.update("jax_default_matmul_precision", "highest")  # a GPU would use TF32
+        if platform != "cpu":
+            jax.config.update("jax_default_matmul_precision", "highest")  # no TF32
         self.platform = platform
         numbers: Any = import_module("jax.numpy")
         self.jax = jax

@@ -91,6 +91,8 @@ def test_the_faster_layout_is_the_peer() -> None:
     text = gpu.line(SMALL, {"typednn": [0.001, 0.003, 0.002], "torch": [0.008] * 3, "torch-channels-last": [0.004, 0.002, 0.004]})
     assert text.split()[-3:] == ["torch-channels-last", "0.50", "0.50"]
     assert gpu.line(SMALL, {"typednn": [0.001]}).split() == ["small", "1.000", "ms"]
+    others = gpu.line(SMALL, {"typednn": [0.004], "torch": [0.008], "compiled": [0.002], "JAX": [0.001]})
+    assert others.split()[-9:] == ["0.50", "JAX", "1.000", "ms", "4.00", "compiled", "2.000", "ms", "2.00"]
 
 
 @pytest.mark.parity

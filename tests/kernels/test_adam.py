@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optimizer_steps import adam_rates
 
 from typednn.kernels.update_rules import adam
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
-
-
-def rates(lr, beta1, beta2, eps, step):
-    """What the rule takes at the ``step``-th step, counted from 1, and no weight decay."""
-    return lr / (1 - beta1**step), 1 - beta1, beta2, 1 - beta2, 1 / math.sqrt(1 - beta2**step), eps, 0.0, 1.0
 
 
 def algorithm_1(weight, grads, lr, beta1, beta2, eps):
@@ -41,7 +37,7 @@ def test_is_algorithm_1(normal, shape, steps, beta1, beta2, eps, seed):
     start, grads = normal(seed, *shape), [normal(seed + 1 + step, *shape) for step in range(steps)]
     weights, m, v = start.copy(), np.zeros(shape), np.zeros(shape)
     for number, grad in enumerate(grads, start=1):
-        adam.step(weights, grad, m, v, *rates(0.01, beta1, beta2, eps, number))
+        adam.step(weights, grad, m, v, *adam_rates(0.01, beta1, beta2, eps, number))
     expected = [algorithm_1(w, [grad[place] for grad in grads], 0.01, beta1, beta2, eps) for place, w in np.ndenumerate(start)]
     np.testing.assert_allclose(weights.ravel(), expected, rtol=1e-11, atol=1e-13)
 
@@ -50,5 +46,5 @@ def test_is_algorithm_1(normal, shape, steps, beta1, beta2, eps, seed):
 def test_first_step_is_lr_against_the_sign(dtype):
     """Whatever the gradient's size, the first step is lr long; at 0 it is 0."""
     weights, m, v = np.zeros((3, 3), dtype=dtype)
-    adam.step(weights, np.array([1000, -0.001, 0], dtype=dtype), m, v, *rates(0.01, 0.9, 0.999, 1e-8, 1))
+    adam.step(weights, np.array([1000, -0.001, 0], dtype=dtype), m, v, *adam_rates(0.01, 0.9, 0.999, 1e-8, 1))
     np.testing.assert_allclose(weights, [-0.01, 0.01, 0], rtol=1e-4)

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from cuda_on_cpu import cupy_on_cpu
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.arrays import namespace
 from typednn.engines import counting
 from typednn.engines.cuda_formula import FUNCTIONS, CudaColumnSums, CudaFormula, Trace
 from typednn.kernels import linear_units, pointwise, pointwise_losses, sums
@@ -167,7 +165,3 @@ def test_an_activation_with_its_bias(gpu, activation):
     np.testing.assert_allclose(gpu.get(activation.with_bias(gpu.put(z), None)), activation.forward(z), rtol=1e-6, atol=1e-6)
     got = gpu.get(activation.derivative(gpu.put(dy), gpu.put(y)))
     np.testing.assert_allclose(got, activation.backward(dy, y), rtol=1e-5, atol=1e-6)
-
-
-def test_the_stand_in_is_meant_where_there_is_no_gpu(gpu):
-    assert gpu.contracts or namespace(gpu.put(np.zeros(1, np.float32))) is cupy_on_cpu

@@ -28,6 +28,11 @@ def near(got, exact, bound):
     assert (abs(got - exact) <= bound).all()
 
 
+def close(got, exact):
+    """A few roundings of the largest number, and of 1."""
+    near(got, exact, 32 * EPS32 * (abs(exact).max() + 1))
+
+
 # ------------------------------------------------------------------ Linear
 
 
@@ -68,14 +73,12 @@ def test_layer_norm(gpu, rows, features, centred, learnt, mean, seed):
     x, dy = numbers(seed, rows, 2, features) + np.float32(mean), numbers(seed + 1, rows, 2, features)
     weight, bias = (numbers(seed + 2, features), numbers(seed + 3, features)) if learnt else (None, None)
     y = gpu.run("layer_norm.forward", layer_norm.forward, x, weight, bias, 1e-3, centred)
-    near(y, gpu.reference(layer_norm.forward, *wide(x, weight, bias), 1e-3, centred), 8 * EPS32 * (features**0.5 * 12 + 12))
+    close(y, gpu.reference(layer_norm.forward, *wide(x, weight, bias), 1e-3, centred))
 
     got = gpu.run("layer_norm.backward", layer_norm.backward, dy, x, weight, 1e-3, centred)
     exact = gpu.reference(layer_norm.backward, *wide(dy, x, weight), 1e-3, centred)
-    rate = 1 / np.sqrt(wide(x)[0].var(-1, keepdims=True) + 1e-3)
-    size = features**0.5 * (1 + abs(dy).max() * (1 if weight is None else abs(weight).max()))
-    for found, true, bound in zip(got, exact, (rate * size, rows * size, rows * size), strict=True):
-        near(found, true, 32 * EPS32 * bound)
+    for found, true in zip(got, exact, strict=True):
+        close(found, true)
 
 
 @pytest.mark.parametrize("centred", [True, False])
@@ -128,15 +131,14 @@ def test_attention(gpu, batch, time, memory, heads, features, causal, seed):
     q, k, v, dy = queries(seed, batch, time, memory, heads, features)
     y, log_sums = gpu.run("attention.forward", attention.forward, q, k, v, None, causal)
     true, true_sums = gpu.reference(attention.forward, *wide(q, k, v), None, causal)
-    bound = 64 * EPS32 * (features + memory)
-    near(y, true, bound * abs(v).max())
-    near(log_sums, true_sums, bound)
+    # Scores are a few units large: of exponentials of them, of weights and of sums a few roundings are left.
+    close(y, true)
+    close(log_sums, true_sums)
 
     got = gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, causal)
     exact = gpu.reference(attention.backward, *wide(dy, q, k, v), None, true, true_sums, causal)
-    size = (1 + abs(q).max()) * (1 + abs(k).max()) * (1 + abs(v).max()) * (1 + abs(dy).max()) * features * max(time, memory)
     for found, expected in zip(got, exact, strict=True):
-        near(found, expected, 4 * bound * size)
+        close(found, expected)
 
 
 @pytest.mark.parametrize("causal", [True, False])

@@ -15,6 +15,7 @@ import numpy as np
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.engines import nan
+from typednn.engines.cuda_formula import FUNCTIONS as CUDA
 from typednn.graph.operations import halide_functions as halide
 from typednn.graph.operations.operation import Operation
 from typednn.kernels.elementwise import constant
@@ -192,11 +193,6 @@ class Unary(Operation):
     )
 
 
-# A comparison with NaN is false: the larger of a number and NaN is NaN, as NumPy's is.
-CUDA_LARGER: Final = "({0} != {0} || {0} > {1} ? {0} : {1})"
-CUDA_SMALLER: Final = "({0} != {0} || {0} < {1} ? {0} : {1})"
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BinaryRow:
@@ -310,7 +306,7 @@ class Binary(Operation):
         by_x=lambda g, x, z, y: _by_larger(g, x, z),
         by_z=lambda g, x, z, y: _by_larger(g, z, x),
         halide=halide.maximum,
-        cuda=CUDA_LARGER,
+        cuda=CUDA["maximum"],
         onnx="Max",
     )
     LOGICAL_OR = BinaryRow(

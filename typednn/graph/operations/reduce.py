@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
+from typednn.engines.cuda_formula import FUNCTIONS as CUDA
 from typednn.graph.operations import halide_functions as halide
-from typednn.graph.operations.functions import CUDA_LARGER, CUDA_SMALLER
 from typednn.graph.operations.operation import Operation
 
 
@@ -60,14 +60,14 @@ class Reduce(Operation):
     MAX = ReduceRow(
         value=lambda x, axes: x.max(axis=axes),
         halide=halide.maximum,
-        cuda=CUDA_LARGER,
+        cuda=CUDA["maximum"],
         start=-math.inf,
         onnx="ReduceMax",
     )
     MIN = ReduceRow(
         value=lambda x, axes: x.min(axis=axes),
         halide=halide.minimum,
-        cuda=CUDA_SMALLER,
+        cuda=CUDA["minimum"],
         start=math.inf,
         onnx="ReduceMin",
     )

@@ -51,26 +51,12 @@ def forward(
     banks = _by_group(weight, _groups(x.shape[3], weight))
     rows: Array3 = _patches(x, weight.shape[1:3], window, len(banks)).transpose(0, 2, 1) @ banks.transpose(0, 2, 1)
     z: Array4 = rows.transpose(1, 0, 2).reshape(len(x), *window.convolved(x.shape[1:3], weight.shape[1:3]), len(weight))
-    return finished(z, bias, window, activation, keeps, max_pool2d.forward)
-
-
-def finished(
-    z: Float[Array4, "batch z_height z_width out_channels"],
-    bias: Float[Array1, " out_channels"] | None,
-    window: Window,
-    activation: Activation,
-    keeps: bool,
-    pool: Callable[..., tuple[Array4, AnyIntArray]],
-) -> tuple[
-    Float[Array4, "batch out_height out_width out_channels"], Integer[AnyIntArray, "batch out_height out_width out_channels"] | None
-]:
-    """(y, winners) from z without its bias; ``pool`` is MaxPool2d's forward. Written over z."""
     if bias is not None:
         z += bias
     y: Array4 = activation.forward(z)
     if window.pooling is None:
         return y, None
-    y, winners = pool(y, *window.pooling)
+    y, winners = max_pool2d.forward(y, *window.pooling)
     return y, winners if keeps else None
 
 
