@@ -1,17 +1,18 @@
-"""What three shortcuts around a kernel's call buy, each beside the public way that does the same: ``python -m benchmarks.calls``.
+"""What three shortcuts around a kernel's call buy, each beside the public way that does the same: ``python -m
+benchmarks.calls``.
 
-=========  ===================================================  ==============================================================
+=========  ===================================================  ========================================================
 shortcut   in typednn                                           the public way
-=========  ===================================================  ==============================================================
+=========  ===================================================  ========================================================
 addresses  `engines.memory.addresses` reads an array's header   ``array.ctypes.data``
 memory     `engines.memory.pool` reuses what nothing refers to  ``numpy.empty``
 callers    `engines.halide.frames` generates a kernel's caller  a loop over the arguments, `looping` in this file
-=========  ===================================================  ==============================================================
+=========  ===================================================  ========================================================
 
-One process has all three shortcuts, and one process for each shortcut lacks it. They take short turns, so other work of the machine slows
-all of them. The rows: a kernel's call on small arrays; networks of `benchmarks.works`, fused unless said. A column is
-the median time without that shortcut, and in brackets its ratio to the time with all of them, of medians and of the fastest turns. A
-shortcut stays in typednn only where it makes a row at least a twentieth faster.
+One process has all three shortcuts, and one process for each shortcut lacks it. They take short turns, so other work of
+the machine slows all of them. The rows: a kernel's call on small arrays; networks of `benchmarks.works`, fused unless
+said. A column is the median time without that shortcut, and in brackets its ratio to the time with all of them, of
+medians and of the fastest turns. A shortcut stays in typednn only where it makes a row at least a twentieth faster.
 """
 
 from __future__ import annotations
@@ -110,7 +111,11 @@ def looping(plan: Any, run: Callable[[int], int], complaint: Callable[[], str]) 
                 (frame.floats if is_float else frame.integers)[slot] = value
                 continue
             flags = value.flags
-            if type(value) is not np.ndarray or value.dtype is not dtype or not (flags.carray if written else flags.c_contiguous):
+            if (
+                type(value) is not np.ndarray
+                or value.dtype is not dtype
+                or not (flags.carray if written else flags.c_contiguous)
+            ):
                 frame.fit(values)
             frame.words[slot] = address(value)
         code = run(frame.address)
@@ -163,7 +168,9 @@ def child(shortcut: str, rows: Sequence[str]) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.calls", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.calls", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--turns", type=int, default=60, help="of each process, in each row")
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS)
     parser.add_argument("--threads", type=int, default=2)
@@ -196,7 +203,10 @@ def main(arguments: Sequence[str]) -> int:
                 assert process.stdin is not None
                 print(row, file=process.stdin, flush=True)
                 times[variant].append(json.loads(answer(process)))
-        middle, least = {name: median(each) for name, each in times.items()}, {name: min(each) for name, each in times.items()}
+        middle, least = (
+            {name: median(each) for name, each in times.items()},
+            {name: min(each) for name, each in times.items()},
+        )
         cells = [
             f"{middle[name] * 1e6:.2f} ({middle[name] / middle['all']:.2f}; least {least[name] / least['all']:.2f})"
             for name in VARIANTS[1:]

@@ -1,7 +1,7 @@
 """The cost of the checks per call, without arithmetic: ``python -m benchmarks.checks``.
 
-The layers, loss and optimizer here have the annotations of typednn's own. Their bodies return a constant array, so only the
-wrapper takes time. ``bare`` is the method without its wrapper. The other columns are the time that each mode adds:
+The layers, loss and optimizer here have the annotations of typednn's own. Their bodies return a constant array, so only
+the wrapper takes time. ``bare`` is the method without its wrapper. The other columns are the time that each mode adds:
 
 ======  ===============================================================================================
 off     the wrapper itself: it reads the mode, and a layer in training records the call
@@ -9,12 +9,12 @@ cached  the default: the kind of call is known, its sizes are compared
 full    every annotation is checked again
 ======  ===============================================================================================
 
-Methods and modes alternate in many short rounds, so compared times are measured within the same milliseconds. Other work of
-the machine, or a lower clock rate, can only make a round slower. So only the fastest tenth of a method's rounds counts, with its
-medians. ``update`` is the inherited one, for a weight and a bias; its traversal is part of ``bare``.
+Methods and modes alternate in many short rounds, so compared times are measured within the same milliseconds. Other
+work of the machine, or a lower clock rate, can only make a round slower. So only the fastest tenth of a method's rounds
+counts, with its medians. ``update`` is the inherited one, for a weight and a bias; its traversal is part of ``bare``.
 
-The rows *new sizes* change the batch size at each call. The last line is the extra time of a whole LeNet5's forward if the batch
-size differs from the call before.
+The rows *new sizes* change the batch size at each call. The last line is the extra time of a whole LeNet5's forward if
+the batch size differs from the call before.
 
 The exit code is 1 if ``cached`` costs more than a microsecond over ``off``, or if a row exceeds its own limit.
 """
@@ -114,7 +114,8 @@ def _calls(method: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> 
 
 
 def lenet(rounds: int) -> tuple[float, str]:
-    """The extra microseconds of a LeNet5's forward, layer by layer, on a batch size other than before, and the engines that ran.
+    """The extra microseconds of a LeNet5's forward, layer by layer, on a batch size other than before, and the engines
+    that ran.
 
     The difference of the medians.
     """
@@ -133,7 +134,9 @@ def lenet(rounds: int) -> tuple[float, str]:
 
 def fastest_medians(rounds: list[dict[str, float]]) -> dict[str, float]:
     """Microseconds per call: the medians over the fastest tenth of the rounds."""
-    fastest = sorted(rounds, key=lambda times: times["bare"] + times["off"] + times["cached"])[: max(1, len(rounds) // 10)]
+    fastest = sorted(rounds, key=lambda times: times["bare"] + times["off"] + times["cached"])[
+        : max(1, len(rounds) // 10)
+    ]
     return {what: median(times[what] for times in fastest) * 1e6 for what in ("bare", *MODES)}
 
 
@@ -160,13 +163,20 @@ def main(arguments: Sequence[str]) -> int:
         cost, limit = added["cached"] - added["off"], LIMIT_NEW if "new" in name else LIMIT
         passed &= cost <= limit
         verdict = "pass" if cost <= limit else "FAIL"
-        print(f"  {name:24}{times['bare']:8.2f}{added['off']:8.2f}{added['cached']:9.2f}{added['full']:8.1f}{cost:12.2f}  {verdict}")
+        print(
+            "  "
+            f"{name:24}{times['bare']:8.2f}{added['off']:8.2f}{added['cached']:9.2f}{added['full']:8.1f}{cost:12.2f} "
+            ""
+            ""
+            f" {verdict}"
+        )
     cost, engines = lenet(options.rounds)
     passed &= cost <= LIMIT_LENET
     print(f"  LeNet5, forward in eval: a new batch size costs {cost:.1f} µs more ({engines} kernels)")
     print(f"  {noise.until_now()}")
     print(
-        f"\n{'PASS' if passed else 'FAIL'}: in mode 'cached' a check costs at most {LIMIT:g} µs per call over 'off', {LIMIT_NEW:g} µs "
+        f"\n{'PASS' if passed else 'FAIL'}: in mode 'cached' a check costs at most {LIMIT:g} µs per call over "
+        f"'off', {LIMIT_NEW:g} µs "
         f"where sizes are new, and a new batch size at most {LIMIT_LENET:g} µs in a LeNet5"
     )
     return 0 if passed else 1

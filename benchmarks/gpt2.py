@@ -1,16 +1,19 @@
 """GPT-2 beside PyTorch: ``python -m benchmarks.gpt2``, or ``python -m benchmarks gpt2``.
 
-Rows are training steps with AdamW on 4 sequences of 64 and of 256 tokens, and greedy generation of 128 tokens behind 16, also with the
-matrices in bfloat16 and in int8. The peer is `transformers`' model, eager or by ``torch.compile``, whichever is faster, with the same
-random weights. First the loss, every gradient, and the losses of three steps are compared, or the texts; of fewer bits the scores, with
-those of the numbers that they stand for. Then the contestants take turns in one process, in several processes.
+Rows are training steps with AdamW on 4 sequences of 64 and of 256 tokens, and greedy generation of 128 tokens behind
+16, also with the matrices in bfloat16 and in int8. The peer is `transformers`' model, eager or by ``torch.compile``,
+whichever is faster, with the same random weights. First the loss, every gradient, and the losses of three steps are
+compared, or the texts; of fewer bits the scores, with those of the numbers that they stand for. Then the contestants
+take turns in one process, in several processes.
 
-``the limit`` is a lower bound of a step, measured in the same process: each matrix product in the model's own shapes, by the faster
-library, attention's products at the rate of a large one, and AdamW's bytes at the rate of a large copy. A generated token reads every
-weight once; the rate at which it does is compared with that of reading a large array. ``memory`` is how much a process grows from before
-the model is made to the largest it is in two training steps; of 256 tokens also with checkpointing, which the goal allows.
+``the limit`` is a lower bound of a step, measured in the same process: each matrix product in the model's own shapes,
+by the faster library, attention's products at the rate of a large one, and AdamW's bytes at the rate of a large copy. A
+generated token reads every weight once; the rate at which it does is compared with that of reading a large array.
+``memory`` is how much a process grows from before the model is made to the largest it is in two training steps; of 256
+tokens also with checkpointing, which the goal allows.
 
-``--text FILE`` trains a small model on a file's bytes instead, and prints the loss on its last tenth, with the matrices in fewer bits too.
+``--text FILE`` trains a small model on a file's bytes instead, and prints the loss on its last tenth, with the matrices
+in fewer bits too.
 
 The exit code is 1 if results disagree or a goal is missed.
 """
@@ -50,7 +53,9 @@ COMPACT = {"bfloat16": 1.6, "int8": 2.5}  # times the tokens per second of float
 
 
 def peers(eager: bool = False) -> list[str]:
-    """PyTorch, and with a C++ compiler also compiled PyTorch, unless it is to be ``eager``; nobody where it is not installed."""
+    """PyTorch, and with a C++ compiler also compiled PyTorch, unless it is to be ``eager``; nobody where it is not
+    installed.
+    """
     if find_spec("torch") is None or find_spec("transformers") is None:
         return []
     return ["torch"] if eager or which("g++") is None else ["torch", "torch-compiled"]
@@ -69,7 +74,9 @@ def takes_turns(everyone: dict[str, Callable[[], object]], rounds: int) -> dict[
 
 
 def measure_step(size: Size, time: int, rounds: int, names: Sequence[str]) -> dict[str, Any]:
-    """In this process: how far results are apart, the seconds of steps by contestant, the limit and what it is made of."""
+    """In this process: how far results are apart, the seconds of steps by contestant, the limit and
+    what it is made of.
+    """
     x, labels = tokens(size, BATCH, time), tokens(size, BATCH, time, seed=1)
     everyone, distance = same_weights(size, names)
     ours = everyone["typednn"]
@@ -111,7 +118,9 @@ def measure_text(size: Size, prompt: int, new: int, rounds: int) -> dict[str, An
 
 
 def losses_on(text: bytes, steps: int = 400) -> dict[str, float]:
-    """The mean loss of a model of bytes on the last tenth of a text, after training on the rest: in float32, and in fewer bits."""
+    """The mean loss of a model of bytes on the last tenth of a text, after training on the rest: in float32, and in
+    fewer bits.
+    """
     from typednn.losses import SoftmaxCrossEntropy
     from typednn.models import GPT2, compact
     from typednn.optim import AdamW
@@ -129,7 +138,11 @@ def losses_on(text: bytes, steps: int = 400) -> dict[str, float]:
         model.update(optimizer, model.backward(next_grad))
     some = drawn(end, len(data), 128)
     found: dict[str, float] = {}
-    for name, each in {"float32": model.eval(), "bfloat16": compact(model, "bfloat16"), "int8": compact(model, "int8")}.items():
+    for name, each in {
+        "float32": model.eval(),
+        "bfloat16": compact(model, "bfloat16"),
+        "int8": compact(model, "int8"),
+    }.items():
         state, total = (), 0.0
         for place in range(length):
             scores, state = each.step(some[:, place], state)
@@ -139,7 +152,9 @@ def losses_on(text: bytes, steps: int = 400) -> dict[str, float]:
 
 
 def same_weights(size: Size, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """typednn with random weights, and others that got them through a folder; and a place for how far results are apart."""
+    """typednn with random weights, and others that got them through a folder; and a place for how far results are
+    apart.
+    """
     everyone: dict[str, Any] = {"typednn": (ours := Ours(size))}
     if names:
         from typednn.models import save_gpt2
@@ -156,7 +171,9 @@ def wrong(distance: dict[str, Any]) -> list[str]:
 
 
 def measure_memory(size: Size, time: int, name: str) -> int:
-    """In this process: by how many bytes it grows from before the model is made, in two steps; libraries are loaded first."""
+    """In this process: by how many bytes it grows from before the model is made, in two steps; libraries are loaded
+    first.
+    """
     x, labels = tokens(size, BATCH, time), tokens(size, BATCH, time, seed=1)
     CONTESTANTS[name](SIZES["tiny"]).step(*(tokens(SIZES["tiny"], 1, 16, seed) for seed in range(2)))
     collect()
@@ -170,7 +187,9 @@ def measure_memory(size: Size, time: int, name: str) -> int:
 
 
 def _kilobytes(status: Path, name: str) -> int:
-    return next(int(line.split()[1]) for line in status.read_text(encoding="ascii").splitlines() if line.startswith(f"{name}:"))
+    return next(
+        int(line.split()[1]) for line in status.read_text(encoding="ascii").splitlines() if line.startswith(f"{name}:")
+    )
 
 
 def _with_rows(size: Size, rows: int) -> list[tuple[int, int, int, int]]:
@@ -239,10 +258,18 @@ def show_text(report: Report, size: Size, new: int, results: Sequence[dict[str, 
     if found:
         ((peer, theirs),) = found.items()
         ratios = ours["median"] / theirs["median"], ours["least"] / theirs["least"]
-        report.goal(f"generation, {new} tokens", f"{ours['median']:.1f}/s, {peer} {theirs['median']:.1f}/s", ratios, FASTER, least=True)
+        report.goal(
+            f"generation, {new} tokens",
+            f"{ours['median']:.1f}/s, {peer} {theirs['median']:.1f}/s",
+            ratios,
+            FASTER,
+            least=True,
+        )
     read, needed = median(each["read"] for each in results), 4 * size.read
     shares = ours["median"] * needed / read, ours["least"] * needed / read
-    report.goal("  of the reading rate", f"{ours['median']:.1f}/s, {read / 1e9:.1f} GB/s", shares, BANDWIDTH, least=True)
+    report.goal(
+        "  of the reading rate", f"{ours['median']:.1f}/s, {read / 1e9:.1f} GB/s", shares, BANDWIDTH, least=True
+    )
     for kind, its in small.items():
         ratios = its["median"] / ours["median"], its["least"] / ours["least"]
         report.goal(f"  matrices in {kind}", f"{its['median']:.1f}/s", ratios, COMPACT[kind], least=True)
@@ -271,13 +298,21 @@ def _ms(seconds: float) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; 0 if results agree and the goals are met, or are not judged."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpt2", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--size", default="124M", choices=list(SIZES), help="of the model (default: %(default)s); others are not judged")
-    parser.add_argument("--only", nargs="+", default=list(ROWS), choices=list(ROWS), metavar="ROW", help=f"of {', '.join(ROWS)}")
-    parser.add_argument("--threads", type=int, default=2, help="threads of both libraries (default: %(default)s, as in the goals)")
+    parser.add_argument(
+        "--size", default="124M", choices=list(SIZES), help="of the model (default: %(default)s); others are not judged"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=list(ROWS), choices=list(ROWS), metavar="ROW", help=f"of {', '.join(ROWS)}"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=2, help="threads of both libraries (default: %(default)s, as in the goals)"
+    )
     parser.add_argument("--processes", type=int, default=2, help="processes for each row (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="turns in each process (default: %(default)s)")
     parser.add_argument("--new", type=int, default=NEW, help="tokens to generate (default: %(default)s)")
-    parser.add_argument("--eager", action="store_true", help="leave out torch.compile, which takes a minute for each row")
+    parser.add_argument(
+        "--eager", action="store_true", help="leave out torch.compile, which takes a minute for each row"
+    )
     parser.add_argument("--text", type=Path, help="tell the loss on this file in fewer bits, and measure nothing else")
     parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -295,7 +330,15 @@ def main(arguments: Sequence[str]) -> int:
     print(f"  {'':66}{'median':>9}{'least':>9}{'goal':>8}")
     report, bad = Report(judged=options.size == "124M"), []
     ask = partial(child, how=how)
-    common = ["--size", options.size, "--rounds", str(options.rounds), "--new", str(options.new), *["--eager"] * options.eager]
+    common = [
+        "--size",
+        options.size,
+        "--rounds",
+        str(options.rounds),
+        "--new",
+        str(options.new),
+        *["--eager"] * options.eager,
+    ]
     for row in options.only:
         kind, time = ROWS[row]
         if kind == "memory":

@@ -1,4 +1,6 @@
-"""What `benchmarks.gpt2` measures: GPT-2 in typednn and in `transformers`, with the same weights, which travel through a folder."""
+"""What `benchmarks.gpt2` measures: GPT-2 in typednn and in `transformers`, with the same weights, which travel through
+a folder.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Size:
 
     @property
     def read(self) -> int:
-        """The numbers that a generated token reads: all but the rows of other tokens and positions, which the head reads."""
+        """The numbers that a generated token reads: all but the rows of other tokens and positions, which the head
+        reads.
+        """
         return self.parameters - self.n_positions * self.n_embd
 
 
@@ -78,7 +82,11 @@ class Ours:
         from typednn.models import GPT2, load_gpt2
         from typednn.optim import AdamW
 
-        self.model: Any = load_gpt2(folder) if folder else GPT2(*astuple(size), checkpointing=checkpointing, rng=np.random.default_rng(0))
+        self.model: Any = (
+            load_gpt2(folder)
+            if folder
+            else GPT2(*astuple(size), checkpointing=checkpointing, rng=np.random.default_rng(0))
+        )
         self.loss, self.optimizer = SoftmaxCrossEntropy(), AdamW(RATE)
 
     def _derived(self, x: Any, labels: Any) -> tuple[float, Any]:
@@ -110,7 +118,13 @@ class Theirs:
 
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
-        quiet: dict[str, Any] = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": None, "eos_token_id": None}
+        quiet: dict[str, Any] = {
+            "resid_pdrop": 0.0,
+            "embd_pdrop": 0.0,
+            "attn_pdrop": 0.0,
+            "bos_token_id": None,
+            "eos_token_id": None,
+        }
         kind = transformers.GPT2LMHeadModel
         if folder is None:
             names = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
@@ -134,7 +148,9 @@ class Theirs:
         value = self._derived(x, labels)
         # `transformers` keeps these weights as (in, out).
         turned = ("c_attn.weight", "c_proj.weight", "c_fc.weight")
-        gradients = [each.grad.T if name.endswith(turned) else each.grad for name, each in self.model.named_parameters()]
+        gradients = [
+            each.grad.T if name.endswith(turned) else each.grad for name, each in self.model.named_parameters()
+        ]
         return {"loss": value.numpy(), **dict(enumerate_names(each.numpy().copy() for each in gradients))}
 
     def step(self, x: Any, labels: Any) -> float:
@@ -147,7 +163,9 @@ class Theirs:
 
         self.model.eval()
         with torch.inference_mode():
-            text = self.model.generate(torch.tensor(prompt), max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=0)
+            text = self.model.generate(
+                torch.tensor(prompt), max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=0
+            )
         return text.numpy()
 
 
@@ -173,7 +191,9 @@ class Compact:
         bits = {"bfloat16": 16, "int8": 8}[self.kind]
         twin: Any = GPT2(*(getattr(ours.model, name) for name in Size.__slots__))
         arrays = ours.model.named_parameters()
-        twin.load_state_dict({name: widened(*packed(x, bits)) if name.endswith(names) else x for name, x in arrays.items()})
+        twin.load_state_dict(
+            {name: widened(*packed(x, bits)) if name.endswith(names) else x for name, x in arrays.items()}
+        )
         scores, expected = (each.eval().read(prompt)[0] for each in (self.model, twin))
         return _apart(scores, expected), "scores"
 

@@ -1,11 +1,12 @@
-"""Networks on a GPU, beside PyTorch on the same GPU: ``python -m benchmarks.gpu``. Needs CuPy; PyTorch with CUDA is the peer.
+"""Networks on a GPU, beside PyTorch on the same GPU: ``python -m benchmarks.gpu``. Needs CuPy; PyTorch with CUDA is the
+peer.
 
-The networks are those of `benchmarks.kernels` (`benchmarks.works`), as they run unless told otherwise. All engines get the same weights and
-data. Times are measured only if outputs, losses, gradients and steps agree. Then the engines alternate: a few runs that are not counted,
-then samples of many runs each, with a wait for the GPU at the end. A step reads the loss's value, so it waits for the GPU once. PyTorch is
-eager, in both memory layouts (the faster one is the peer), with cuDNN's search for the best algorithm; two steps are compared with
-PyTorch's compiler too, and LeNet5's with JAX. All compute in float32 without TF32.
-The exit code is 1 if results differ, or if there is no GPU.
+The networks are those of `benchmarks.kernels` (`benchmarks.works`), as they run unless told otherwise. All engines get
+the same weights and data. Times are measured only if outputs, losses, gradients and steps agree. Then the engines
+alternate: a few runs that are not counted, then samples of many runs each, with a wait for the GPU at the end. A step
+reads the loss's value, so it waits for the GPU once. PyTorch is eager, in both memory layouts (the faster one is the
+peer), with cuDNN's search for the best algorithm; two steps are compared with PyTorch's compiler too, and LeNet5's with
+JAX. All compute in float32 without TF32. The exit code is 1 if results differ, or if there is no GPU.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class Ours:
         results |= {f"gradient {name}": to_numpy(array.copy()) for name, array in model.named_gradients(grad).items()}
         for _ in range(works.STEPS - 1):
             self.inner.step()
-        return results | {f"way {name}": to_numpy(array) - before[name] for name, array in model.named_parameters().items()}
+        return results | {
+            f"way {name}": to_numpy(array) - before[name] for name, array in model.named_parameters().items()
+        }
 
     def described(self) -> str:
         ran = [[op, engine, count] for (op, engine), count in self.inner.ran().items()]
@@ -80,7 +83,9 @@ class Ours:
 class Theirs:
     """PyTorch."""
 
-    def __init__(self, work: Work, device: str, layout: Literal["contiguous_format", "channels_last"], compiled: bool = False) -> None:
+    def __init__(
+        self, work: Work, device: str, layout: Literal["contiguous_format", "channels_last"], compiled: bool = False
+    ) -> None:
         self.inner = works.Torch(work, layout)
         self.inner.model.to(device)
         self.inner.x, self.inner.y = (tensor.to(device) for tensor in (self.inner.x, self.inner.y))
@@ -126,8 +131,12 @@ class Theirs:
         return f"PyTorch {self.torch.__version__}, {'compiled' if self.compiled else 'eager'}, {layout}"
 
 
-def contestants(work: Work, device: str, peer: bool, compiled: bool = False, jax: bool = False) -> dict[str, Contestant]:
-    """The engines: typednn and, if ``peer`` is true, PyTorch in its layouts; PyTorch ``compiled``, and ``jax``, if asked for."""
+def contestants(
+    work: Work, device: str, peer: bool, compiled: bool = False, jax: bool = False
+) -> dict[str, Contestant]:
+    """The engines: typednn and, if ``peer`` is true, PyTorch in its layouts; PyTorch ``compiled``, and ``jax``, if
+    asked for.
+    """
     engines: dict[str, Contestant] = {"typednn": Ours(work, device)}
     if peer:
         engines["torch"] = Theirs(work, device, "contiguous_format")
@@ -190,7 +199,9 @@ def line(work: Work, samples: Mapping[str, Sequence[float]]) -> str:
     ratio, least = (one(samples["typednn"]) / one(samples[peer]) for one in (median, min))
     text += f"{median(samples[peer]) * 1e3:9.3f} ms  {peer:20}{ratio:7.2f}{least:7.2f}"
     for name in sorted(samples.keys() - {"typednn", *peers}):
-        text += f"  {name} {median(samples[name]) * 1e3:.3f} ms {median(samples['typednn']) / median(samples[name]):.2f}"
+        text += (
+            f"  {name} {median(samples[name]) * 1e3:.3f} ms {median(samples['typednn']) / median(samples[name]):.2f}"
+        )
     return text
 
 

@@ -1,8 +1,9 @@
-"""A training step of GPT-2 (124M) on a GPU, beside PyTorch on the same GPU: ``python -m benchmarks.gpu_gpt2``. Needs CuPy.
+"""A training step of GPT-2 (124M) on a GPU, beside PyTorch on the same GPU: ``python -m benchmarks.gpu_gpt2``. Needs
+CuPy.
 
-The peer is the GPT-2 of `transformers`, with the same weights and tokens, eager and compiled, in float32 without TF32, with AdamW. The
-losses of `STEPS` steps are compared before the clock starts: no step of typednn may be off by more than `AGREEMENT`. A step waits for the
-GPU once, at its end; times are medians of `SAMPLES` steps.
+The peer is the GPT-2 of `transformers`, with the same weights and tokens, eager and compiled, in float32 without TF32,
+with AdamW. The losses of `STEPS` steps are compared before the clock starts: no step of typednn may be off by more than
+`AGREEMENT`. A step waits for the GPU once, at its end; times are medians of `SAMPLES` steps.
 
 gpt.c publishes 98 ms for batch 8 and 128 positions, on another GPU, and 74 ms for PyTorch.
 """
@@ -99,7 +100,10 @@ def compared(gpu: Any, batch: int, length: int) -> bool:
         return False
     for name, step in engines.items():
         print(f"  {batch} x {length}  {name:18} {clocked(step) * 1e3:8.1f} ms", flush=True)
-    print(f"  {batch} x {length}  held by CuPy       {gpu.get_default_memory_pool().total_bytes() / 2**30:8.2f} GiB", flush=True)
+    print(
+        f"  {batch} x {length}  held by CuPy       {gpu.get_default_memory_pool().total_bytes() / 2**30:8.2f} GiB",
+        flush=True,
+    )
     return True
 
 

@@ -1,15 +1,17 @@
 """How fast programs of the graph run, beside PyTorch (eager and compiled) and JAX jit: ``python -m benchmarks.graph``.
 
-Rows: 20 elementwise operations on 10 million numbers, also as a share of what copying allows (two arrays in, one out); softmax and layer
-norm of 4096 rows of 4096 numbers, forward and with the gradient; a step of MnistNet (784-128-10, batch 128, SGD) by a formula, which is
-recorded once, and by tensors and a tape, recorded at each step, beside the explicit layers'; convolutions of the twelve kinds, beside those
-whose windows are stored and the whole op, with the most memory that each holds; and the first step of a process, with an empty cache of
-kernels and with the one that it left.
+Rows: 20 elementwise operations on 10 million numbers, also as a share of what copying allows (two arrays in, one out);
+softmax and layer norm of 4096 rows of 4096 numbers, forward and with the gradient; a step of MnistNet (784-128-10,
+batch 128, SGD) by a formula, which is recorded once, and by tensors and a tape, recorded at each step, beside the
+explicit layers'; convolutions of the twelve kinds, beside those whose windows are stored and the whole op, with the
+most memory that each holds; and the first step of a process, with an empty cache of kernels and with the one that it
+left.
 
-All engines get the same arrays and two threads. First the results are compared. Then the engines alternate within the process, a run of
-each in turn; a time is the median, a ratio that of medians, and ``least`` compares the fastest runs. Compilers that are not installed, or
-fail, are left out by name. ``--target avx2`` holds every engine to AVX2 on a processor that has AVX-512. ``--one-core`` counts the CPU
-seconds of one core, where other work uses the machine, too. The exit code is 1 if results disagree.
+All engines get the same arrays and two threads. First the results are compared. Then the engines alternate within the
+process, a run of each in turn; a time is the median, a ratio that of medians, and ``least`` compares the fastest runs.
+Compilers that are not installed, or fail, are left out by name. ``--target avx2`` holds every engine to AVX2 on a
+processor that has AVX-512. ``--one-core`` counts the CPU seconds of one core, where other work uses the machine, too.
+The exit code is 1 if results disagree.
 """
 
 import argparse
@@ -198,7 +200,10 @@ def engines(name: str, arrays: Sequence[Any], threads: int = THREADS) -> tuple[E
                 theirs, given = _jax(library), [library.numpy.asarray(each) for each in arrays]
             else:
                 library.set_num_threads(threads)
-                theirs, given = _torch(library, engine == "torch.compile"), [library.from_numpy(each) for each in arrays]
+                theirs, given = (
+                    _torch(library, engine == "torch.compile"),
+                    [library.from_numpy(each) for each in arrays],
+                )
             function = theirs[name]
             function(*given)
         except Exception as error:  # a peer that is missing or can't compile leaves the others
@@ -208,7 +213,9 @@ def engines(name: str, arrays: Sequence[Any], threads: int = THREADS) -> tuple[E
     return found, absent
 
 
-def alternating(contestants: Engines, runs: int, clock: Callable[[], float] = time.perf_counter) -> dict[str, list[float]]:
+def alternating(
+    contestants: Engines, runs: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
     """Seconds of each, in turns."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(runs + 2):
@@ -228,7 +235,9 @@ def apart(contestants: Engines) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, function in contestants.items():
         theirs = _numpy(function())
-        found[name] = max(float(np.abs(x - y).max() / (1e-30 + np.abs(x).max())) for x, y in zip(own, theirs, strict=True))
+        found[name] = max(
+            float(np.abs(x - y).max() / (1e-30 + np.abs(x).max())) for x, y in zip(own, theirs, strict=True)
+        )
     return found
 
 
@@ -259,7 +268,9 @@ class MnistNet(GraphLayer[Array2, Array2, MnistNetGrad, S]):
 
 
 def mnist() -> Engines:
-    """A step of MnistNet by explicit layers; by a formula, recorded once; and by tensors and a tape, recorded at each step."""
+    """A step of MnistNet by explicit layers; by a formula, recorded once; and by tensors and a tape, recorded at each
+    step.
+    """
     from typednn import Input
     from typednn.layers import Linear, ReLU
     from typednn.losses import SoftmaxCrossEntropy
@@ -324,7 +335,9 @@ def convolutions(image: tuple[int, ...], weights: tuple[int, ...], padding: int,
 
 
 def most_held(function: Callable[[], Any]) -> int:
-    """The most bytes that a call holds, its results and what the pool keeps for the next call among them. It must have run once."""
+    """The most bytes that a call holds, its results and what the pool keeps for the next call among them. It must have
+    run once.
+    """
     GRAPH.collect()  # results of the call before
     pool.clear()
     tracemalloc.start()
@@ -334,11 +347,16 @@ def most_held(function: Callable[[], Any]) -> int:
     return found
 
 
-FIRST = "import time; t = time.perf_counter(); from benchmarks.graph import mnist; mnist()['graph'](); print(time.perf_counter() - t)"
+FIRST = (
+    "import time; t = time.perf_counter(); from benchmarks.graph import mnist; mnist()['graph'](); "
+    "print(time.perf_counter() - t)"
+)
 
 
 def first_steps() -> tuple[float, float]:
-    """Seconds of the first step of a process, imports included: with an empty cache of kernels, then with the one it left."""
+    """Seconds of the first step of a process, imports included: with an empty cache of kernels, then with the one it
+    left.
+    """
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "TYPEDNN_CACHE": cache}
         cold, warm = (
@@ -364,16 +382,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.graph", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--target", choices=machine.TARGETS, default="", help="hold every engine to these instructions (default: to none)")
-    parser.add_argument("--one-core", action="store_true", help="CPU seconds of one core, for a machine that does other work too")
+    parser.add_argument(
+        "--target",
+        choices=machine.TARGETS,
+        default="",
+        help="hold every engine to these instructions (default: to none)",
+    )
+    parser.add_argument(
+        "--one-core", action="store_true", help="CPU seconds of one core, for a machine that does other work too"
+    )
     options = parser.parse_args(arguments)
     threads = 1 if options.one_core else THREADS
-    if options.target and os.environ.get("TYPEDNN_TARGET") != options.target:  # libraries read these variables when they are loaded
+    # libraries read these variables when they are loaded
+    if options.target and os.environ.get("TYPEDNN_TARGET") != options.target:
         command = [sys.executable, "-m", "benchmarks.graph", f"--runs={options.runs}", f"--target={options.target}"]
         command += ["--one-core"] * options.one_core
         environment = machine.environment(machine.How(threads, options.target))
         return subprocess.run(command, env=environment, cwd=Path(__file__).parent.parent, check=False).returncode
-    print(f"{machine.described()}{f', everybody held to {options.target}' if options.target else ''}; {threads} threads", flush=True)
+    print(
+        f"{machine.described()}{f', everybody held to {options.target}' if options.target else ''}; {threads} threads",
+        flush=True,
+    )
     clock = time.perf_counter
     if options.one_core:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -400,9 +429,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             contestants = convolutions(image, weights, padding, gradient)
             difference = apart(contestants)
             wrong += any(each > 1e-4 for each in difference.values())
-            report(f"{title}{' and gradient' * gradient}", alternating(contestants, options.runs, clock), [], difference)
-            print("  most held:", ", ".join(f"{name} {most_held(each) / 1e6:.1f} MB" for name, each in contestants.items()))
-    print(f"the graph ran {counters().kernels_run} kernels, {'by Halide' if typednn.engines.available() else 'and the interpreter'}")
+            report(
+                f"{title}{' and gradient' * gradient}", alternating(contestants, options.runs, clock), [], difference
+            )
+            print(
+                "  most held:",
+                ", ".join(f"{name} {most_held(each) / 1e6:.1f} MB" for name, each in contestants.items()),
+            )
+    print(
+        f"the graph ran {counters().kernels_run} kernels, "
+        f"{'by Halide' if typednn.engines.available() else 'and the interpreter'}"
+    )
     cold, warm = first_steps()
     print(f"first step of a process: cold {cold:.2f} s, warm {warm:.2f} s")
     return int(wrong > 0)

@@ -1,23 +1,27 @@
-"""How fast networks run and train on this processor, beside PyTorch, ONNX Runtime and JAX: ``python -m benchmarks.kernels``.
+"""How fast networks run and train on this processor, beside PyTorch, ONNX Runtime and JAX: ``python -m
+benchmarks.kernels``.
 
-All engines get the same weights, data and number of threads. First the results are compared: outputs, losses, every gradient, and the
-weights after a few steps. If an engine differs from typednn, its row has no times. Then the engines alternate within one process, a few
-runs at a time, after a pause (the threads of the engine before still spin for a moment) and some runs that are not counted. Some
-processes are slow throughout, so there are several. A time is the median over processes of their medians, a ratio the median of their
-ratios. If PyTorch has two layouts, the faster one is the peer. The least and the greatest ratio of the processes are in brackets;
-``least`` compares the fastest runs.
+All engines get the same weights, data and number of threads. First the results are compared: outputs, losses, every
+gradient, and the weights after a few steps. If an engine differs from typednn, its row has no times. Then the engines
+alternate within one process, a few runs at a time, after a pause (the threads of the engine before still spin for a
+moment) and some runs that are not counted. Some processes are slow throughout, so there are several. A time is the
+median over processes of their medians, a ratio the median of their ratios. If PyTorch has two layouts, the faster one
+is the peer. The least and the greatest ratio of the processes are in brackets; ``least`` compares the fastest runs.
 
-======  ==============================================================================================================================
-limit   a lower bound of the time: the operations that the ops declare at the rate of a large matrix product, plus the bytes of
-        input, parameters and optimizer at the rate of a copy, both measured in the same processes
+======  ================================================================================================================
+limit   a lower bound of the time: the operations that the ops declare at the rate of a large matrix product, plus the
+        bytes of input, parameters and optimizer at the rate of a copy, both measured in the same processes
 memory  the largest resident size of a process that only trains LeNet5, Python and libraries included
-epoch   ``typednn train lenet5 --data mnist --epochs 1`` beside `benchmarks.mnist_torch`, both from start to end of the process
+epoch   ``typednn train lenet5 --data mnist --epochs 1`` beside `benchmarks.mnist_torch`, both from start to end of the
+        process
 checks  calls of checked methods per step, times the cost of a check (`benchmarks.checks`), over the time of the step
-======  ==============================================================================================================================
+======  ================================================================================================================
 
-``--target avx2`` holds every engine to AVX2 on a processor that has AVX-512, which goals of its own are for. ONNX Runtime can't be held.
+``--target avx2`` holds every engine to AVX2 on a processor that has AVX-512, which goals of its own are for. ONNX
+Runtime can't be held.
 
-The exit code is 1 if results disagree, or if the better of typednn's two variants misses a goal, by its medians or by its fastest runs.
+The exit code is 1 if results disagree, or if the better of typednn's two variants misses a goal, by its medians or by
+its fastest runs.
 """
 
 from __future__ import annotations
@@ -45,7 +49,8 @@ PAUSE = 0.01  # seconds before each engine's samples
 SAMPLE = 0.002  # seconds of a timed sample, at least one run
 TURN = 5  # samples
 BEGUN = "TYPEDNN_BENCHMARK_BEGUN"  # the variable with the start time of a process
-# jaxtyping imports JAX if it is installed, tensorboardX imports PyTorch: 130 MB and seconds that users without them do not have.
+# jaxtyping imports JAX if it is installed, tensorboardX imports PyTorch: 130 MB and seconds that users without them do
+# not have.
 HIDDEN = ("jax", "torch")
 OWN_COMMAND = f"import sys; sys.modules.update(dict.fromkeys({HIDDEN})); from typednn.cli import main; sys.exit(main())"
 ALLOWED = 0.01  # between accuracies after an epoch
@@ -53,7 +58,9 @@ ALLOWED = 0.01  # between accuracies after an epoch
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """At most ``ratio`` times the time of the fastest of ``peers``, with AVX-512; with AVX2 ``avx2`` times. None: no goal."""
+    """At most ``ratio`` times the time of the fastest of ``peers``, with AVX-512; with AVX2 ``avx2`` times. None: no
+    goal.
+    """
 
     row: str
     peer: str
@@ -97,7 +104,9 @@ Result = dict[str, Any]
 
 
 def contest(work: Work, seconds: float, quick: bool = False) -> Result:
-    """One process's part of a row: the engines, whether their results agree and, if so, each engine's seconds per run."""
+    """One process's part of a row: the engines, whether their results agree and, if so, each engine's
+    seconds per run.
+    """
     contestants: dict[str, Contestant] = {}
     absent: dict[str, str] = {}
     results: dict[str, works.Results] = {}
@@ -113,7 +122,11 @@ def contest(work: Work, seconds: float, quick: bool = False) -> Result:
             absent[engine] = f"failed: {type(error).__name__}: {error}"
             contestants.pop(engine, None)
     flops, traffic = works.needed(work)
-    agreement = {engine: works.difference(results["typednn"], its, work.slack) for engine, its in results.items() if "typednn" in results}
+    agreement = {
+        engine: works.difference(results["typednn"], its, work.slack)
+        for engine, its in results.items()
+        if "typednn" in results
+    }
     result: Result = {
         "absent": absent,
         "described": {engine: contestant.described() for engine, contestant in contestants.items()},
@@ -130,7 +143,9 @@ def contest(work: Work, seconds: float, quick: bool = False) -> Result:
         if isinstance(contestant, works.Typednn)
     }
     if work.optimizer:
-        result["checked"] = {engine: checked_calls(partial_run(contestants[engine])) for engine in BOTH if engine in contestants}
+        result["checked"] = {
+            engine: checked_calls(partial_run(contestants[engine])) for engine in BOTH if engine in contestants
+        }
     machine_limits = limits(256, 2**16, 1) if quick else limits()
     result["limit"] = {"flops": machine_limits.flops, "copied": machine_limits.copied}
     result["times"], result["cores"] = timed(contestants, seconds)
@@ -173,7 +188,11 @@ def timed(contestants: Mapping[str, Contestant], seconds: float) -> tuple[dict[s
 
 def checked_calls(step: Callable[[], None]) -> int:
     """The number of calls of checked methods in a step."""
-    places = {"contracts/checks.py": {"checked"}, "module/calls.py": {"called", "backward"}, "module/updates.py": {"checked_uses"}}
+    places = {
+        "contracts/checks.py": {"checked"},
+        "module/calls.py": {"called", "backward"},
+        "module/updates.py": {"checked_uses"},
+    }
     calls = 0
 
     def profile(frame: Any, event: str, _: Any) -> None:
@@ -192,7 +211,9 @@ def checked_calls(step: Callable[[], None]) -> int:
 
 
 def memory(engine: str, work: Work, steps: int) -> Result:
-    """Train one engine in this process: seconds from its start to the end of the first step, the final loss, and the peak memory."""
+    """Train one engine in this process: seconds from its start to the end of the first step, the final loss, and the
+    peak memory.
+    """
     reason = works.missing(engine)
     if reason:
         return {"absent": reason}
@@ -302,12 +323,16 @@ def epoch(how: machine.How) -> Result:
                 layout = "channels_last" if engine == LAYOUTS[1] else "contiguous_format"
                 command = ["-m", "benchmarks.mnist_torch", str(folder), layout]
             started = time.perf_counter()
-            done = subprocess.run([sys.executable, *command], cwd=temporary, env=variables, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [sys.executable, *command], cwd=temporary, env=variables, capture_output=True, text=True, check=False
+            )
             times[engine] = [time.perf_counter() - started]
             if done.returncode:
                 raise SystemExit(f"{' '.join(command)} ended with {done.returncode}\n{done.stderr}")
             if engine == "typednn":
-                accuracies[engine] = json.loads(Path(temporary, "run", "report.json").read_text(encoding="utf-8"))["accuracy"]
+                accuracies[engine] = json.loads(Path(temporary, "run", "report.json").read_text(encoding="utf-8"))[
+                    "accuracy"
+                ]
             else:
                 accuracies[engine] = json.loads(done.stdout)["test"]
     apart = {engine: [abs(right - accuracies["typednn"]) / ALLOWED, "accuracy"] for engine, right in accuracies.items()}
@@ -359,13 +384,15 @@ class Line:
         verdict = _verdict(self.held, judged and self.ratio is not None)
         ours, theirs = _amount(self.goal.row, self.ours), _amount(self.goal.row, self.theirs)
         return (
-            f"  {TITLES[self.goal.row]:49.49}{self.engine:15}{ours:>10}  {self.peer:21}{theirs:>10}{spread:>22}{self.least:7.3f}"
+            f"  {TITLES[self.goal.row]:49.49}{self.engine:15}{ours:>10}  "
+            f"{self.peer:21}{theirs:>10}{spread:>22}{self.least:7.3f}"
             f"{goal}  {verdict:8}{limit}"
         )
 
 
 HEAD = (
-    f"  {'work':49}{'ours':15}{'':>10}  {'peer':21}{'':>10}{'ratio (processes)':>22}{'least':>7}{'goal':>7}  {'':8}{'limit':>9}"
+        f"  {'work':49}{'ours':15}{'':>10}  {'peer':21}{'':>10}{'ratio (processes)':>22}{'least':>7}{'goal':>7}  "
+        f"{'':8}{'limit':>9}"
 )  # fmt: skip
 
 
@@ -383,7 +410,9 @@ def lines(goal: Goal, processes: Sequence[Result], avx2: bool = False) -> list[L
             continue
         ratios = tuple(one[engine] / min(one[peer] for peer in peers) for one in medians)
         least = {who: min(min(times[who]) for times in measured) for who in (engine, *peers)}
-        limit = median(one[engine] / one["limit"] for one in medians) if all("limit" in one for one in medians) else None
+        limit = (
+            median(one[engine] / one["limit"] for one in medians) if all("limit" in one for one in medians) else None
+        )
         table.append(
             Line(
                 goal,
@@ -414,7 +443,10 @@ def engines_used(ran: Sequence[Sequence[Any]]) -> str:
     for _, by, count in ran:
         totals[by] = totals.get(by, 0) + count
     slow = sorted({op for op, by, _ in ran if by == "reference"})
-    text = ", ".join(f"{by} {count}" for by, count in sorted(totals.items(), key=lambda item: -item[1])) or "no op was noted"
+    text = (
+        ", ".join(f"{by} {count}" for by, count in sorted(totals.items(), key=lambda item: -item[1]))
+        or "no op was noted"
+    )
     return f"{text} ({', '.join(slow)})" if slow else text
 
 
@@ -443,19 +475,35 @@ def print_check_shares(processes: Mapping[str, Sequence[Result]], costs: Sequenc
             share = calls * cost / step
             passed &= share <= SHARE
             sums = f"{calls} checked calls x {cost * 1e6:.2f} µs of {_time(step)}"
-            print(f"  checks, {TITLES[row]:48}{engine:15}  {sums:46}{share:8.2%}  goal {SHARE:.0%}  {_verdict(share <= SHARE, judged)}")
+            print(
+                f"  checks, {TITLES[row]:48}{engine:15}  {sums:46}{share:8.2%}  goal {SHARE:.0%}  "
+                f"{_verdict(share <= SHARE, judged)}"
+            )
     return passed
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; 0 if results agree and goals are met, or are not judged."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.kernels", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="some of the rows")
     parser.add_argument("--processes", type=int, default=5, help="fresh processes per row (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=8.0, help="of alternating runs in each (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=2, help="threads of every engine (default: %(default)s, as in the goals)")
-    parser.add_argument("--target", choices=machine.TARGETS, default="", help="hold every engine to these instructions (default: to none)")
-    parser.add_argument("--quick", action="store_true", help="one process, tiny batches, no epoch: shows that it works, and judges nothing")
+    parser.add_argument(
+        "--threads", type=int, default=2, help="threads of every engine (default: %(default)s, as in the goals)"
+    )
+    parser.add_argument(
+        "--target",
+        choices=machine.TARGETS,
+        default="",
+        help="hold every engine to these instructions (default: to none)",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one process, tiny batches, no epoch: shows that it works, and judges nothing",
+    )
     parser.add_argument("--json", type=Path, help="write everything that was measured there")
     parser.add_argument("--profile", action="store_true", help="show where typednn's time goes instead")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -519,12 +567,22 @@ def _work(options: argparse.Namespace) -> None:
         if options.engine in BOTH:
             sys.modules.update(cast(Any, dict.fromkeys(HIDDEN)))
         work = WORKS["lenet5-step"]
-        print(json.dumps(memory(options.engine, replace(work, batch=4) if options.quick else work, 3 if options.quick else 30)))
+        print(
+            json.dumps(
+                memory(options.engine, replace(work, batch=4) if options.quick else work, 3 if options.quick else 30)
+            )
+        )
     elif kind == "checks":
         print(json.dumps(cost_of_checks(options.quick)))
     else:
         work = WORKS[kind]
-        print(json.dumps(contest(replace(work, batch=min(work.batch, 2)) if options.quick else work, options.seconds, options.quick)))
+        print(
+            json.dumps(
+                contest(
+                    replace(work, batch=min(work.batch, 2)) if options.quick else work, options.seconds, options.quick
+                )
+            )
+        )
 
 
 def print_report(processes: Mapping[str, Sequence[Result]], judged: bool = True, avx2: bool = False) -> bool:
@@ -533,11 +591,18 @@ def print_report(processes: Mapping[str, Sequence[Result]], judged: bool = True,
     good = True
     print("\nWho")
     for text in dict.fromkeys(
-        text for row, results in contests.items() if row != "epoch" for result in results[:1] for text in result["described"].values()
+        text
+        for row, results in contests.items()
+        if row != "epoch"
+        for result in results[:1]
+        for text in result["described"].values()
     ):
         print(f"  {text}")
     for text in dict.fromkeys(
-        f"{engine}: {why}" for results in contests.values() for result in results for engine, why in result["absent"].items()
+        f"{engine}: {why}"
+        for results in contests.values()
+        for result in results
+        for engine, why in result["absent"].items()
     ):
         print(f"  without {text}")
         good &= "failed" not in text
@@ -546,8 +611,16 @@ def print_report(processes: Mapping[str, Sequence[Result]], judged: bool = True,
         for text in dict.fromkeys(text for result in results for text in disagreements(result)):
             print(f"  {TITLES[row]}: refused, no times: {text}")
             good = False
-        far = {engine: max(result["apart"][engine][0] for result in results) for engine in results[0]["apart"] if engine != "typednn"}
-        print(f"  {TITLES[row]:49.49}{', '.join(f'{engine} {one:.2g}' for engine, one in far.items()) or 'nobody to compare with'}")
+        far = {
+            engine: max(result["apart"][engine][0] for result in results)
+            for engine in results[0]["apart"]
+            if engine != "typednn"
+        }
+        print(
+            "  "
+            f"{TITLES[row]:49.49}"
+            f"{', '.join(f'{engine} {one:.2g}' for engine, one in far.items()) or 'nobody to compare with'}"
+        )
     print("\nWhich engine ran typednn's ops")
     for row, results in contests.items():
         for engine, ran in results[0].get("ran", {}).items():
@@ -569,7 +642,8 @@ def print_report(processes: Mapping[str, Sequence[Result]], judged: bool = True,
                 met[goal] = met.get(goal, False) or line.held
         if not table:
             ours = ", ".join(
-                f"{who} {_amount(goal.row, median(median(result['times'][who]) for result in results))}" for who in results[0]["times"]
+                f"{who} {_amount(goal.row, median(median(result['times'][who]) for result in results))}"
+                for who in results[0]["times"]
             )
             print(f"  {TITLES[goal.row]:49.49}without {goal.peer}: {ours or 'nothing measured'}")
     shares = print_check_shares(contests, processes.get("checks", ()), judged)

@@ -1,4 +1,6 @@
-"""What `benchmarks.layers` measures: for each row, typednn and both memory layouts of PyTorch, with equal weights and inputs."""
+"""What `benchmarks.layers` measures: for each row, typednn and both memory layouts of PyTorch, with equal weights and
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,15 @@ class Ours:
 
     def results(self) -> dict[str, Any]:
         output, (gradient, dx) = self.run()
-        return {"y": output, "dx": dx} | {str(place): array for place, array in enumerate(self.model.named_gradients(gradient).values())}
+        return {"y": output, "dx": dx} | {
+            str(place): array for place, array in enumerate(self.model.named_gradients(gradient).values())
+        }
 
 
 class Torch:
-    """A module of PyTorch; ``images`` are moved to its order of axes, or to ``channels_last``; parameters are in the order of typednn's."""
+    """A module of PyTorch; ``images`` are moved to its order of axes, or to ``channels_last``; parameters are in the
+    order of typednn's.
+    """
 
     def __init__(self, module: Any, x: Any, next_grad: Any, images: bool = False, channels_last: bool = False) -> None:
         import torch
@@ -46,7 +52,11 @@ class Torch:
         self.module = module.to(memory_format=format_) if images else module
 
         def tensor(array: Any) -> Any:
-            return torch.tensor(array.transpose(0, 3, 1, 2)).contiguous(memory_format=format_) if images else torch.tensor(array)
+            return (
+                torch.tensor(array.transpose(0, 3, 1, 2)).contiguous(memory_format=format_)
+                if images
+                else torch.tensor(array)
+            )
 
         self.x, self.next_grad = tensor(x).requires_grad_(), tensor(next_grad)
 
@@ -62,7 +72,9 @@ class Torch:
         output = self.run().detach()
         derivatives = [ours(parameter.grad) for parameter in self.module.parameters()]
         image = ours if self.images else (lambda tensor: tensor.numpy())
-        return {"y": image(output), "dx": image(self.x.grad)} | {str(place): array for place, array in enumerate(derivatives)}
+        return {"y": image(output), "dx": image(self.x.grad)} | {
+            str(place): array for place, array in enumerate(derivatives)
+        }
 
 
 def ours(tensor: Any) -> Any:
@@ -151,7 +163,9 @@ def gelu_tanh() -> dict[str, Contestant]:
 
 
 class Masked:
-    """Of a Dropout, whose masks differ: the share of zeros, the size of the others, and that backward has forward's mask."""
+    """Of a Dropout, whose masks differ: the share of zeros, the size of the others, and that backward has forward's
+    mask.
+    """
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.run = inner, inner.run
@@ -208,7 +222,9 @@ def lstm() -> dict[str, Contestant]:
 
 
 class Attended:
-    """typednn's op: q, k, v (batch, time, heads, features). Results are compared without dropout, as each library draws its own."""
+    """typednn's op: q, k, v (batch, time, heads, features). Results are compared without dropout, as each library draws
+    its own.
+    """
 
     def __init__(self, q: Any, k: Any, v: Any, next_grad: Any, *, dropout: float = 0.0) -> None:
         self.arrays, self.next_grad, self.dropout = (q, k, v), next_grad, dropout
@@ -228,7 +244,9 @@ class Attended:
 
 
 class TorchAttended:
-    """PyTorch's scaled_dot_product_attention; heads before time, as views of the same layout or as arrays of their own."""
+    """PyTorch's scaled_dot_product_attention; heads before time, as views of the same layout or as
+    arrays of their own.
+    """
 
     def __init__(self, *arrays: Any, contiguous: bool, dropout: float = 0.0) -> None:
         import torch
@@ -295,7 +313,10 @@ class TorchStep:
 
         format_: Any = torch.channels_last if channels_last else torch.contiguous_format
         self.module = module.to(memory_format=format_)
-        self.x, self.labels = torch.tensor(x.transpose(0, 3, 1, 2)).contiguous(memory_format=format_), torch.tensor(labels)
+        self.x, self.labels = (
+            torch.tensor(x.transpose(0, 3, 1, 2)).contiguous(memory_format=format_),
+            torch.tensor(labels),
+        )
         self.optimizer = torch.optim.SGD(module.parameters(), 0.01, momentum=0.9, fused=True)
 
     def run(self) -> float:
@@ -327,13 +348,24 @@ def torch_resnet18(classes: int = 10) -> Any:
             )
             self.shortcut: Any = nn.Identity()
             if stride != 1 or inputs != outputs:
-                self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+                self.shortcut = nn.Sequential(
+                    nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+                )
             self.relu = nn.ReLU(inplace=True)
 
         def forward(self, x: Any) -> Any:
             return self.relu(self.body(x) + self.shortcut(x))
 
-    sizes = ((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1))
+    sizes = (
+        (64, 64, 1),
+        (64, 64, 1),
+        (64, 128, 2),
+        (128, 128, 1),
+        (128, 256, 2),
+        (256, 256, 1),
+        (256, 512, 2),
+        (512, 512, 1),
+    )
     stem = (nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True))
     head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes))
     return nn.Sequential(*stem, *(Block(*size) for size in sizes), *head)

@@ -1,8 +1,9 @@
 """Layers, and ResNet-18, beside PyTorch: ``python -m benchmarks.layers``.
 
-Each row is a forward and a backward, of ResNet-18 a whole training step, with the same weights and the same numbers. Results are compared
-first. Then the contestants take turns, in several processes; shown are the medians, the ratio to PyTorch's faster memory layout by medians
-and by the fastest runs, and the goal. Of attention the growth of the process's memory during one forward and backward is compared too.
+Each row is a forward and a backward, of ResNet-18 a whole training step, with the same weights and the same numbers.
+Results are compared first. Then the contestants take turns, in several processes; shown are the medians, the ratio to
+PyTorch's faster memory layout by medians and by the fastest runs, and the goal. Of attention the growth of the
+process's memory during one forward and backward is compared too.
 
 ``--target avx2`` holds both libraries to AVX2. The exit code is 1 if results disagree or a goal is missed.
 """
@@ -93,9 +94,11 @@ def measure(row: str, seconds: float) -> dict[str, Any]:
 
 
 def growth(row: str, engine: str) -> int:
-    """In this process: how many bytes its memory grows by in the first run of ``engine``, after a small one that loads libraries.
+    """In this process: how many bytes its memory grows by in the first run of ``engine``, after a small one that loads
+    libraries.
 
-    What the allocator holds free, of the other contestants' inputs too, is given back first: it would be used without growth.
+    What the allocator holds free, of the other contestants' inputs too, is given back first: it would be used without
+    growth.
     """
     attention(16)[engine].run()
     contestant = WORKS[row]()[engine]
@@ -109,7 +112,9 @@ def growth(row: str, engine: str) -> int:
 
 
 def _kilobytes(status: Path, name: str) -> int:
-    return next(int(line.split()[1]) for line in status.read_text(encoding="ascii").splitlines() if line.startswith(f"{name}:"))
+    return next(
+        int(line.split()[1]) for line in status.read_text(encoding="ascii").splitlines() if line.startswith(f"{name}:")
+    )
 
 
 def child(arguments: Sequence[str], how: machine.How) -> Any:
@@ -126,7 +131,15 @@ def shown(row: str, results: Sequence[dict[str, Any]], goal: float, judged: bool
     ours, *peers = middle
     peer = min(peers, key=middle.__getitem__)
     ratio, fastest = middle[ours] / middle[peer], least[ours] / min(least[name] for name in peers)
-    verdict = "" if not judged else "pass" if max(ratio, fastest) <= goal else "half" if min(ratio, fastest) <= goal else "FAIL"
+    verdict = (
+        ""
+        if not judged
+        else "pass"
+        if max(ratio, fastest) <= goal
+        else "half"
+        if min(ratio, fastest) <= goal
+        else "FAIL"
+    )
     times = f"{middle[ours] * 1e3:10.2f} ms  {peer:20}{middle[peer] * 1e3:10.2f} ms"
     print(f"  {row:18}{times}{ratio:8.3f}{fastest:8.3f}{goal:7.2f}  {verdict}", flush=True)
     return bool(max(ratio, fastest) <= goal)
@@ -135,11 +148,19 @@ def shown(row: str, results: Sequence[dict[str, Any]], goal: float, judged: bool
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; 0 if results agree and the goals are met, or are not judged."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.layers", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="+", default=list(GOALS), choices=list(GOALS), metavar="ROW", help=f"of {', '.join(GOALS)}")
-    parser.add_argument("--threads", type=int, default=2, help="threads of both libraries (default: %(default)s, as in the goals)")
-    parser.add_argument("--target", default="", choices=["", *machine.TARGETS], help="hold both libraries to an instruction set")
+    parser.add_argument(
+        "--only", nargs="+", default=list(GOALS), choices=list(GOALS), metavar="ROW", help=f"of {', '.join(GOALS)}"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=2, help="threads of both libraries (default: %(default)s, as in the goals)"
+    )
+    parser.add_argument(
+        "--target", default="", choices=["", *machine.TARGETS], help="hold both libraries to an instruction set"
+    )
     parser.add_argument("--processes", type=int, default=3, help="processes for each row (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of turns in each process (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="seconds of turns in each process (default: %(default)s)"
+    )
     parser.add_argument("--quick", action="store_true", help="one process, few turns, no verdict")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--growth", nargs=2, help=argparse.SUPPRESS)

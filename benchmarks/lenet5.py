@@ -1,7 +1,7 @@
 """LeNet5, one training step on 600 images in float32, beside PyTorch: ``python -m benchmarks.lenet5`` (P-E7).
 
-The paper gives 0.4 s forward, 1.5 s backward and 0.8 GB; typednn's target is a fifth of the times and half of the memory.
-typednn runs layer by layer, with every derivative between them: ``fuse(False)``.
+The paper gives 0.4 s forward, 1.5 s backward and 0.8 GB; typednn's target is a fifth of the times and half of the
+memory. typednn runs layer by layer, with every derivative between them: ``fuse(False)``.
 
 ==========  ==========================================================================================
 forward     Pad2d, two of Conv2d + ReLU + MaxPool2d, Flatten, three Linear, Softmax
@@ -10,12 +10,12 @@ update      one SGD step of every parameter, and freeing the arrays that forward
 memory      the largest resident size of a process that only trains, Python and libraries included
 ==========  ==========================================================================================
 
-Every engine runs in its own process and begins with the same weights. First, outputs and gradients of all engines must agree.
-Then the engines alternate, one step at a time, so other work of the machine affects all equally. The warm-up rounds are not
-counted. The result is the median over processes of the medians over rounds. PyTorch (eager) is measured in both of its memory
-layouts; the faster one is the peer. Its backward does not compute the derivative by the images; typednn's does. Without
-PyTorch, only typednn is measured.
-The exit code is 1 if engines disagree, or if no number of threads meets the targets.
+Every engine runs in its own process and begins with the same weights. First, outputs and gradients of all engines must
+agree. Then the engines alternate, one step at a time, so other work of the machine affects all equally. The warm-up
+rounds are not counted. The result is the median over processes of the medians over rounds. PyTorch (eager) is measured
+in both of its memory layouts; the faster one is the peer. Its backward does not compute the derivative by the images;
+typednn's does. Without PyTorch, only typednn is measured. The exit code is 1 if engines disagree, or if no number of
+threads meets the targets.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ PAPER = {"forward": 0.4, "backward": 1.5, "memory": 0.8}  # seconds, seconds, GB
 TARGET = {"forward": 0.08, "backward": 0.3, "memory": 0.4}
 RATE = 0.1
 FLOOR = 1e-7  # the cross entropy's eps
-# Outputs are probabilities, gradients are divided by their largest number. float32 has 7 digits; sums of 5·10⁵ terms agree to 4.
+# Outputs are probabilities, gradients are divided by their largest number. float32 has 7 digits; sums of 5·10⁵ terms
+# agree to 4.
 AGREEMENT = 1e-4
 
 # The order of Linear's columns in PyTorch, whose Flatten has channels first; typednn's has channels last.
@@ -71,11 +72,16 @@ PARAMETERS: tuple[tuple[str, tuple[int, ...], str], ...] = (
 def weights() -> dict[str, Any]:
     """The same numbers in every process, in typednn's layout."""
     rng = np.random.default_rng(42)
-    return {name: (rng.standard_normal(shape) / math.sqrt(math.prod(shape[1:]))).astype(np.float32) for name, shape, _ in PARAMETERS}
+    return {
+        name: (rng.standard_normal(shape) / math.sqrt(math.prod(shape[1:]))).astype(np.float32)
+        for name, shape, _ in PARAMETERS
+    }
 
 
 def samples(batch: int) -> tuple[Any, Any]:
-    """Images (batch, 28, 28, 1) and targets (batch, 10): 0.91 for the right class, 0.01 for the others, as in the paper."""
+    """Images (batch, 28, 28, 1) and targets (batch, 10): 0.91 for the right class, 0.01 for the others, as in the
+    paper.
+    """
     rng = np.random.default_rng(6)
     images = rng.standard_normal((batch, 28, 28, 1)).astype(np.float32)
     targets = np.full((batch, 10), 0.01, np.float32)
@@ -109,8 +115,26 @@ class Typednn:
         from typednn.losses import CrossEntropy
         from typednn.optim import SGD
 
-        images = Input(28, 28, 1) >> Pad2d(2) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) >> Conv2d(6, 16, 5) >> ReLU() >> MaxPool2d(2)
-        self.model = images >> Flatten() >> Linear(400, 120) >> ReLU() >> Linear(120, 84) >> ReLU() >> Linear(84, 10) >> Softmax()
+        images = (
+            Input(28, 28, 1)
+            >> Pad2d(2)
+            >> Conv2d(1, 6, 5)
+            >> ReLU()
+            >> MaxPool2d(2)
+            >> Conv2d(6, 16, 5)
+            >> ReLU()
+            >> MaxPool2d(2)
+        )
+        self.model = (
+            images
+            >> Flatten()
+            >> Linear(400, 120)
+            >> ReLU()
+            >> Linear(120, 84)
+            >> ReLU()
+            >> Linear(84, 10)
+            >> Softmax()
+        )
         self.model.fuse(False)
         self.model.load_state_dict(weights())
         self.loss = CrossEntropy(eps=FLOOR)
@@ -139,7 +163,10 @@ class Typednn:
         with counting() as ran:
             self.backward(self.forward())
         used = sorted({engine for _, engine in ran})
-        return f"typednn {__version__}, {', '.join(used)} kernels, checks {get_checks()!r}, NumPy {np.__version__} with {_blas()}"
+        return (
+            f"typednn {__version__}, {', '.join(used)} kernels, checks {get_checks()!r}, NumPy {np.__version__} "
+            f"with {_blas()}"
+        )
 
 
 class Torch:
@@ -162,7 +189,9 @@ class Torch:
         rows = [nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10), nn.Softmax(1)]
         self.model = nn.Sequential(*images, nn.Flatten(), *rows)
         initial = weights()
-        self.model.load_state_dict({theirs: torch.tensor(_to_torch(ours, initial[ours])) for ours, _, theirs in PARAMETERS})
+        self.model.load_state_dict(
+            {theirs: torch.tensor(_to_torch(ours, initial[ours])) for ours, _, theirs in PARAMETERS}
+        )
         self.model = self.model.to(memory_format=getattr(torch, layout))
         self.optimizer = torch.optim.SGD(self.model.parameters(), RATE)
         pixels, targets = samples(batch)
@@ -215,7 +244,8 @@ def _blas() -> str:
         pools = [pool for pool in import_module("threadpoolctl").threadpool_info() if pool["user_api"] == "blas"]
         if pools:
             return " and ".join(
-                f"{pool['internal_api']} {pool['version']} ({pool['architecture']}), {pool['num_threads']} threads" for pool in pools
+                f"{pool['internal_api']} {pool['version']} ({pool['architecture']}), {pool['num_threads']} threads"
+                for pool in pools
             )
     return f"{os.environ.get('OPENBLAS_NUM_THREADS', 'its own number of')} BLAS threads"
 
@@ -231,7 +261,7 @@ def new_model(engine: Engine, batch: int) -> Trained:
             return Torch(batch, "channels_last")
 
 
-# ---------------------------------------------------------------------------------------------------- one engine's process
+# ------------------------------------------------------------------------------------------------- one engine's process
 
 
 def peak_memory() -> int:
@@ -301,7 +331,8 @@ class Worker:
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit(
-                f"{' '.join(self.process.args if isinstance(self.process.args, list) else [])} ended with {self.process.wait()}"
+                f"{' '.join(self.process.args if isinstance(self.process.args, list) else [])} ended with "
+                f"{self.process.wait()}"
             )
         return json.loads(line)
 
@@ -316,7 +347,7 @@ class Worker:
         self.process.stdout.close()
 
 
-# ---------------------------------------------------------------------------------------------------- comparing and timing
+# ------------------------------------------------------------------------------------------------- comparing and timing
 
 
 def disagreement(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[float, str]:
@@ -344,7 +375,10 @@ def compare(workers: Mapping[Engine, Worker]) -> bool:
         if engine != "typednn":
             apart, where = disagreement(found["typednn"], results)
             agree &= apart <= AGREEMENT
-            print(f"  output and {len(results) - 1} gradients: typednn and {engine} differ by at most {apart:.1e} ({where})")
+            print(
+                f"  output and {len(results) - 1} gradients: typednn and {engine} differ by at most {apart:.1e} "
+                f"({where})"
+            )
     return agree
 
 
@@ -387,18 +421,27 @@ def measure(
 
 
 def print_table(times: Times, batch: int) -> bool:
-    """Print the table; return whether the targets are met. They are for the paper's batch; with another one the result is True."""
+    """Print the table; return whether the targets are met. They are for the paper's batch; with another one the result
+    is True.
+    """
     middle = {engine: {what: median(values) for what, values in numbers.items()} for engine, numbers in times.items()}
     others = [engine for engine in middle if engine != "typednn"]
     peer = min(others, key=lambda engine: sum(middle[engine][phase] for phase in PHASES), default=None)
-    print(f"  {'':10}" + "".join(f"{engine:>22}" for engine in middle) + (f"{'ratio':>10}" if peer else "") + f"{'paper':>9}{'target':>9}")
+    print(
+        f"  {'':10}"
+        + "".join(f"{engine:>22}" for engine in middle)
+        + (f"{'ratio':>10}" if peer else "")
+        + f"{'paper':>9}{'target':>9}"
+    )
     met = True
     for what in (*PHASES, "memory"):
         unit, factor, digits = ("GB", 1.0, 3) if what == "memory" else ("ms", 1e3, 1)
         cells = []
         for engine in middle:
             low, high = min(times[engine][what]) * factor, max(times[engine][what]) * factor
-            cells.append(f"{middle[engine][what] * factor:.{digits}f} {unit} ({low:.{digits}f}-{high:.{digits}f})".rjust(22))
+            cells.append(
+                f"{middle[engine][what] * factor:.{digits}f} {unit} ({low:.{digits}f}-{high:.{digits}f})".rjust(22)
+            )
         line = f"  {what:10}" + "".join(cells)
         if peer:
             line += f"{middle['typednn'][what] / middle[peer][what]:9.2f}x"
@@ -418,12 +461,21 @@ def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; 0 if the engines agree and the targets are met, or are not judged."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lenet5", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--batch", type=int, default=BATCH, help="images per step (default: %(default)s, the paper's; targets hold for it only)"
+        "--batch",
+        type=int,
+        default=BATCH,
+        help="images per step (default: %(default)s, the paper's; targets hold for it only)",
     )
     parser.add_argument(
-        "--threads", type=int, nargs="+", default=sorted({1, machine.cores()}), help="numbers of threads to try (default: %(default)s)"
+        "--threads",
+        type=int,
+        nargs="+",
+        default=sorted({1, machine.cores()}),
+        help="numbers of threads to try (default: %(default)s)",
     )
-    parser.add_argument("--kernels", choices=("fast", "reference"), default="fast", help="typednn's (default: %(default)s)")
+    parser.add_argument(
+        "--kernels", choices=("fast", "reference"), default="fast", help="typednn's (default: %(default)s)"
+    )
     parser.add_argument("--processes", type=int, default=3, help="fresh processes per engine (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=7, help="steps timed in each (default: %(default)s)")
     parser.add_argument("--warm-up", type=int, default=2, help="steps before that (default: %(default)s)")
@@ -448,7 +500,9 @@ def main(arguments: Sequence[str]) -> int:
     for threads in options.threads:
         print(f"\n{threads} thread{'s' if threads > 1 else ''} per engine")
         noise = machine.Noise.now()
-        agree, times = measure(engines, options.batch, threads, options.kernels, options.processes, options.rounds, options.warm_up)
+        agree, times = measure(
+            engines, options.batch, threads, options.kernels, options.processes, options.rounds, options.warm_up
+        )
         if not agree:
             print(f"  the results differ by more than {AGREEMENT:g}: no times")
             agreed = False
@@ -460,7 +514,10 @@ def main(arguments: Sequence[str]) -> int:
     if options.batch != BATCH:
         print(f"\nnot judged: the paper's numbers are for a batch of {BATCH}")
         return 0
-    print(f"\n{'PASS' if any(met) else 'FAIL'}: a fifth of the paper's times and half of its memory, with one of these numbers of threads")
+    print(
+        f"\n{'PASS' if any(met) else 'FAIL'}: a fifth of the paper's times and half of its memory, with one of "
+        "these numbers of threads"
+    )
     return 0 if any(met) else 1
 
 

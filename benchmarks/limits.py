@@ -1,4 +1,6 @@
-"""The machine's limits: the rate of a large matrix product, of a copy that is too large for any cache, and of reading so much."""
+"""The machine's limits: the rate of a large matrix product, of a copy that is too large for any cache, and of reading
+so much.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def limits(size: int = 2048, numbers: int = 2**25, rounds: int = 5) -> Limits:
 
 
 def product_seconds(rows: int, out_features: int, in_features: int, rounds: int = 3) -> tuple[float, float, float]:
-    """Seconds of the products of a linear layer, by the fastest library: its output, and its derivatives by input and by weight."""
+    """Seconds of the products of a linear layer, by the fastest library: its output, and its derivatives by input and
+    by weight.
+    """
     forward = _product(rows, out_features, in_features, False, True, rounds)
     return (
         forward,
@@ -56,16 +60,22 @@ def _product(rows: int, columns: int, depth: int, transpose_a: bool, transpose_b
     a = rng.standard_normal((depth, rows) if transpose_a else (rows, depth), dtype=np.float32)
     b = rng.standard_normal((columns, depth) if transpose_b else (depth, columns), dtype=np.float32)
     out = np.empty((rows, columns), np.float32)
-    products: list[Callable[[], Any]] = [lambda: import_module("typednn.engines").gemm(a, b, out, transpose_a, transpose_b)]
+    products: list[Callable[[], Any]] = [
+        lambda: import_module("typednn.engines").gemm(a, b, out, transpose_a, transpose_b)
+    ]
     if find_spec("torch") is not None:
         torch: Any = import_module("torch")
-        left, right, result = (torch.from_numpy(each) for each in (a.T if transpose_a else a, b.T if transpose_b else b, out))
+        left, right, result = (
+            torch.from_numpy(each) for each in (a.T if transpose_a else a, b.T if transpose_b else b, out)
+        )
         products.append(lambda: torch.mm(left, right, out=result))
     return min(_least(product, rounds) for product in products)
 
 
 def reading(numbers: int = 2**26, rounds: int = 7) -> float:
-    """Bytes per second that are read by sums of squares of a large array, with the process's number of threads: the best of libraries."""
+    """Bytes per second that are read by sums of squares of a large array, with the process's number of threads: the
+    best of libraries.
+    """
     from typednn.engines import get_threads
 
     source, threads = np.ones(numbers, np.float32), get_threads()

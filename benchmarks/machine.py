@@ -40,10 +40,14 @@ def described() -> str:
             elif key.strip() in ("flags", "Features"):
                 processor["flags"] = " ".join(flag for flag in _FEATURES if flag in value.split())
     flags = f" ({processor['flags']})" if processor["flags"] else ""
-    return f"{cores()} cores, {processor['name']}{flags}, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return (
+        f"{cores()} cores, {processor['name']}{flags}, {platform.system()} {platform.machine()}, Python "
+        f"{platform.python_version()}"
+    )
 
 
-# The variables that hold each library to an instruction set: typednn, OpenBLAS, PyTorch, oneDNN, MKL, JAX. ONNX Runtime has none.
+# The variables that hold each library to an instruction set: typednn, OpenBLAS, PyTorch, oneDNN, MKL, JAX. ONNX Runtime
+# has none.
 TARGETS = {
     "avx2": {
         "TYPEDNN_TARGET": "avx2",
@@ -71,7 +75,14 @@ def has_avx512(how: How) -> bool:
 
 def environment(how: How) -> dict[str, str]:
     """The environment of the measured processes: equal numbers of threads, without variables that select kernels."""
-    names = ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
+    names = (
+        "TYPEDNN_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NPROC",
+    )
     inherited = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
     return inherited | dict.fromkeys(names, str(how.threads)) | TARGETS.get(how.target, {})
 
@@ -89,8 +100,12 @@ class Noise:
         stat = Path("/proc/stat")
         if not stat.is_file():
             return cls(0, 0, 0)
-        user, nice, system, idle, wait, irq, softirq, steal, *_ = map(int, stat.read_text(encoding="ascii").splitlines()[0].split()[1:])
-        return cls(user + nice + system + irq + softirq, steal, user + nice + system + irq + softirq + steal + idle + wait)
+        user, nice, system, idle, wait, irq, softirq, steal, *_ = map(
+            int, stat.read_text(encoding="ascii").splitlines()[0].split()[1:]
+        )
+        return cls(
+            user + nice + system + irq + softirq, steal, user + nice + system + irq + softirq + steal + idle + wait
+        )
 
     def until_now(self) -> str:
         """The load of all cores since then, as text."""
@@ -98,6 +113,10 @@ class Noise:
         if now.total == self.total:
             return "load unknown"
         busy, stolen = (
-            100 * (after - before) / (now.total - self.total) for before, after in ((self.busy, now.busy), (self.stolen, now.stolen))
+            100 * (after - before) / (now.total - self.total)
+            for before, after in ((self.busy, now.busy), (self.stolen, now.stolen))
         )
-        return f"meanwhile the cores were {busy:.0f} % busy, {stolen:.0f} % taken by other machines; load average {os.getloadavg()[0]:.1f}"
+        return (
+            f"meanwhile the cores were {busy:.0f} % busy, {stolen:.0f} % taken by other machines; load average "
+            f"{os.getloadavg()[0]:.1f}"
+        )

@@ -1,8 +1,9 @@
-"""One epoch of MNIST in a plain PyTorch loop, as typednn's recipe ``lenet5`` trains it: ``python -m benchmarks.mnist_torch FOLDER``.
+"""One epoch of MNIST in a plain PyTorch loop, as typednn's recipe ``lenet5`` trains it: ``python -m
+benchmarks.mnist_torch FOLDER``.
 
-The network, initial distribution, images, validation share, standardisation, batches of 64, Nesterov momentum, weight decay, and
-cosine schedule with warm-up are the same. Nothing is shown, logged or saved. At the end it prints the accuracy on the validation and
-the test images, as JSON.
+The network, initial distribution, images, validation share, standardisation, batches of 64, Nesterov momentum, weight
+decay, and cosine schedule with warm-up are the same. Nothing is shown, logged or saved. At the end it prints the
+accuracy on the validation and the test images, as JSON.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ def accuracy(model: Any, x: Any, y: Any) -> float:
     """The share of correct predictions."""
     model.eval()
     with torch.inference_mode():
-        right = sum(int((model(some).argmax(1) == labels).sum()) for some, labels in zip(x.split(600), y.split(600), strict=True))
+        right = sum(
+            int((model(some).argmax(1) == labels).sum())
+            for some, labels in zip(x.split(600), y.split(600), strict=True)
+        )
     model.train()
     return right / len(y)
 
@@ -62,12 +66,17 @@ def main(folder: Path, layout: str) -> None:
     mean, deviation = x.mean(), x.std()
     x, test_x = (x - mean) / deviation, (test_x - mean) / deviation
     if layout == "channels_last":
-        x, test_x = x.contiguous(memory_format=torch.channels_last), test_x.contiguous(memory_format=torch.channels_last)
+        x, test_x = (
+            x.contiguous(memory_format=torch.channels_last),
+            test_x.contiguous(memory_format=torch.channels_last),
+        )
     order = torch.randperm(len(x))
     held_out, rows = order[: round(VALIDATION * len(x))], order[round(VALIDATION * len(x)) :]
     model = network().to(memory_format=getattr(torch, layout))
     loss = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), RATE, momentum=MOMENTUM, nesterov=True, weight_decay=DECAY, fused=True)
+    optimizer = torch.optim.SGD(
+        model.parameters(), RATE, momentum=MOMENTUM, nesterov=True, weight_decay=DECAY, fused=True
+    )
     steps = -(-len(rows) // BATCH)
 
     def rate(step: int) -> float:

@@ -1,7 +1,8 @@
 """The cost of the mypy plugin: ``python -m benchmarks.mypy_plugin``.
 
-It writes a project of 100 models into a temporary folder: 50 hand-written models, each with forward, backward and gradient, and 50
-stacked chains of 9 to 13 layers. They are in 20 modules; one more module has their sizes. mypy alternates with and without the plugin:
+It writes a project of 100 models into a temporary folder: 50 hand-written models, each with forward, backward and
+gradient, and 50 stacked chains of 9 to 13 layers. They are in 20 modules; one more module has their sizes. mypy
+alternates with and without the plugin:
 
 =======  ==========================================================================================================
 empty    a new process with an empty cache, so that NumPy's stubs and typednn are read too
@@ -11,9 +12,10 @@ edit     ``dmypy check`` after a change of one line of one model, which makes it
 sizes    ``dmypy check`` after a change of a constant that all 20 modules use for their sizes
 =======  ==========================================================================================================
 
-Results are checked before times. With the plugin, mypy must find exactly the one inserted fault, on its line. Without the plugin, and
-without the fault, it must find nothing. The times are medians, and "adds" is the median of the differences in each round. The exit code
-is 1 if a goal is missed: at most 60 % more with an empty cache, 0.3 s more with a warm one, 1 s for an edit.
+Results are checked before times. With the plugin, mypy must find exactly the one inserted fault, on its line. Without
+the plugin, and without the fault, it must find nothing. The times are medians, and "adds" is the median of the
+differences in each round. The exit code is 1 if a goal is missed: at most 60 % more with an empty cache, 0.3 s more
+with a warm one, 1 s for an edit.
 """
 
 from __future__ import annotations
@@ -154,7 +156,9 @@ def model(number: int, by_hand: bool) -> str:
     for _ in range(2):
         left = (left - kernel + 1) // 2
     rest = "".join(f"    >> {layer.format(left=left)}\n" for layer in RESTS[number % len(RESTS)])
-    return (BY_HAND if by_hand else STACKED).format(number=number, side=side, padding=padding, kernel=kernel, left=left, rest=rest)
+    return (BY_HAND if by_hand else STACKED).format(
+        number=number, side=side, padding=padding, kernel=kernel, left=left, rest=rest
+    )
 
 
 def sources(models: int, modules: int) -> dict[str, str]:
@@ -162,7 +166,9 @@ def sources(models: int, modules: int) -> dict[str, str]:
     files = {"sizes.py": SIZES, "libraries.py": LIBRARIES}
     for module in range(modules):
         numbers = range(module, models, modules)
-        files[f"models_{module:02}.py"] = HEADER.format(first=module) + "".join(model(number, number < models // 2) for number in numbers)
+        files[f"models_{module:02}.py"] = HEADER.format(first=module) + "".join(
+            model(number, number < models // 2) for number in numbers
+        )
     return files
 
 
@@ -202,7 +208,9 @@ class Project:
 
     def _run(self, command: Sequence[str]) -> tuple[float, list[str]]:
         start = time.perf_counter()
-        done = subprocess.run([sys.executable, "-m", *command], cwd=self.folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=self.folder, capture_output=True, text=True, check=False
+        )
         taken = time.perf_counter() - start
         if done.returncode not in (0, 1) or done.stderr:
             raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -307,9 +315,13 @@ def print_table(times: Times, judged: bool = True) -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; 0 if the goals are met."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mypy_plugin", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.mypy_plugin", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--rounds", type=int, default=7, help="turns of each measurement (default: %(default)s)")
-    parser.add_argument("--quick", action="store_true", help="4 models in 2 modules, one turn, no verdict: does it work?")
+    parser.add_argument(
+        "--quick", action="store_true", help="4 models in 2 modules, one turn, no verdict: does it work?"
+    )
     options = parser.parse_args(arguments)
     models, modules, rounds = (4, 2, 1) if options.quick else (100, 20, options.rounds)
 

@@ -1,7 +1,8 @@
-"""The ways to schedule a convolution, measured: ``python -m benchmarks.schedules``; with ``TYPEDNN_TARGET=avx2`` those for AVX2.
+"""The ways to schedule a convolution, measured: ``python -m benchmarks.schedules``; with ``TYPEDNN_TARGET=avx2`` those
+for AVX2.
 
-For each shape, every axis that lanes may lie along, and every number of vectors side by side in a tile, on one thread. The least time of
-many runs gives GFLOP/s; ``*`` marks what `typednn.kernels.conv2d` chooses. The model of
+For each shape, every axis that lanes may lie along, and every number of vectors side by side in a tile, on one thread.
+The least time of many runs gives GFLOP/s; ``*`` marks what `typednn.kernels.conv2d` chooses. The model of
 `typednn.kernels.conv2d.geometry` comes from here: change it where another way is clearly faster in most rows.
 """
 
@@ -51,15 +52,21 @@ _Ways: TypeAlias = dict[str, dict[tuple[Any, str], Any]]
 
 
 def _ways(part: str, geometry: Geometry) -> _Ways:
-    """What to replace, by the name of the way: the cost that selects the axis of the lanes, and the vectors side by side in a tile."""
+    """What to replace, by the name of the way: the cost that selects the axis of the lanes, and the vectors side by
+    side in a tile.
+    """
     if part == "dweight":
-        lanes: _Ways = {axis: {(dweight, "lanes_of"): partial(_axis, axis)} for axis in ("pixels", "in_channels", "out_channels")}
+        lanes: _Ways = {
+            axis: {(dweight, "lanes_of"): partial(_axis, axis)} for axis in ("pixels", "in_channels", "out_channels")
+        }
         ways: _Ways = {"pixels": lanes.pop("pixels")}
         for (axis, selected), count in product(lanes.items(), (1, 2, 3, 4)):
             ways[f"{axis} x {count}"] = {**selected, (dweight, "tile_of_weights"): partial(_tile_of_weights, count)}
         return ways
     axes = ("pixels", "channels", *(["taps"] if part == "dx" else []))
-    selection: _Ways = {axis: {(direct, f"cost_by_{other}"): (_free if other == axis else _dear) for other in axes} for axis in axes}
+    selection: _Ways = {
+        axis: {(direct, f"cost_by_{other}"): (_free if other == axis else _dear) for other in axes} for axis in axes
+    }
     tiles = {f"channels x {count}": {(direct, "tile_of_channels"): partial(_tile, count)} for count in (1, 2, 3, 4)}
     return {axis: selection[axis] for axis in axes if axis != "channels"} | {
         name: {**selection["channels"], **replaced} for name, replaced in tiles.items()
@@ -78,12 +85,16 @@ def _dear(*_: Any) -> float:
     return _DEAR
 
 
-def _tile(vectors: int, cpu: Cpu, channels: int, width: int, height: int, pool: int, groups: int) -> tuple[int, int, int]:
+def _tile(
+    vectors: int, cpu: Cpu, channels: int, width: int, height: int, pool: int, groups: int
+) -> tuple[int, int, int]:
     columns, rows, _ = geometry.tile(width, height, geometry.rows_of_tile(cpu, vectors), vectors, pool)
     return vectors, columns, rows
 
 
-def _tile_of_weights(vectors: int, cpu: Cpu, channels: int, others: int, fits: Callable[[int], bool], groups: int = 1) -> tuple[int, int]:
+def _tile_of_weights(
+    vectors: int, cpu: Cpu, channels: int, others: int, fits: Callable[[int], bool], groups: int = 1
+) -> tuple[int, int]:
     return vectors, max(count for count in range(1, geometry.rows_of_tile(cpu, vectors) + 1) if fits(count))
 
 
@@ -117,7 +128,11 @@ def measure(part: str, shape: tuple[Any, ...], seconds: float) -> dict[str, floa
 
     def array(argument: Any) -> Any:
         extents = tuple(batch if size == "batch" else size for size in argument.shape)
-        return rng.integers(0, 4, extents).astype("uint8") if argument.dtype == "uint8" else rng.standard_normal(extents).astype("float32")
+        return (
+            rng.integers(0, 4, extents).astype("uint8")
+            if argument.dtype == "uint8"
+            else rng.standard_normal(extents).astype("float32")
+        )
 
     arguments = [array(each) for each in (*kernel.plan.inputs, *kernel.plan.outputs)]
     runs = {"*": _compiled(kernel, {}, arguments)}
@@ -135,18 +150,24 @@ def measure(part: str, shape: tuple[Any, ...], seconds: float) -> dict[str, floa
 
 def main(arguments: Sequence[str]) -> int:
     """Print a line for each part and shape."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.schedules", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.schedules", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--seconds", type=float, default=0.5, help="of runs for each way (default: %(default)s)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="some of the kernels")
     options = parser.parse_args(arguments)
-    print(f"Schedules of convolutions, GFLOP/s on one thread: {machine.described()}, {toolchain.host().cpu.lanes} lanes")
+    print(
+        f"Schedules of convolutions, GFLOP/s on one thread: {machine.described()}, {toolchain.host().cpu.lanes} lanes"
+    )
     for part, shape in product(options.parts, SHAPES):
         if part == "dx" and shape[3] == 1:
             continue
         found = measure(part, shape, options.seconds)
         best = max(found.values())
         others = ", ".join(f"{name} {rate:.0f}" for name, rate in found.items() if name != "*")
-        print(f"{part:8} {shape[0]:22} * {found['*']:4.0f} ({found['*'] / best:4.0%} of the best)   {others}", flush=True)
+        print(
+            f"{part:8} {shape[0]:22} * {found['*']:4.0f} ({found['*'] / best:4.0%} of the best)   {others}", flush=True
+        )
     return 0
 
 

@@ -1,10 +1,11 @@
 """A character model of Tiny Shakespeare beside PyTorch: ``python -m benchmarks.shakespeare``.
 
-typednn trains the recipe ``gpt2`` with its preset shakespeare-char. PyTorch trains, in a loop written for it, nanoGPT's model with the
-settings that nanoGPT publishes for a CPU: 4 layers, 4 heads, 128 wide, 64 positions, 2000 steps of 12 random windows, AdamW (0.9, 0.99),
-weight decay 0.1 on matrices, learning rate 1e-3 to 1e-4 by a cosine after 100 steps, the gradient clipped at 1, no dropout, no biases,
-exact GELU. Both measure the loss over all windows of the last tenth of the text at the end. Each training has a process of its own; they
-take turns, seed by seed. Compiled PyTorch is only timed, once and for fewer steps, as it computes what eager PyTorch does.
+typednn trains the recipe ``gpt2`` with its preset shakespeare-char. PyTorch trains, in a loop written for it, nanoGPT's
+model with the settings that nanoGPT publishes for a CPU: 4 layers, 4 heads, 128 wide, 64 positions, 2000 steps of 12
+random windows, AdamW (0.9, 0.99), weight decay 0.1 on matrices, learning rate 1e-3 to 1e-4 by a cosine after 100 steps,
+the gradient clipped at 1, no dropout, no biases, exact GELU. Both measure the loss over all windows of the last tenth
+of the text at the end. Each training has a process of its own; they take turns, seed by seed. Compiled PyTorch is only
+timed, once and for fewer steps, as it computes what eager PyTorch does.
 
 Seconds of a step are those from step 50 to the last, so kernels are compiled before. The exit code is 1 where the mean
 loss is more than 0.02 above PyTorch's, or a step takes more than half of PyTorch's faster one.
@@ -47,7 +48,11 @@ def ours(seed: int, steps: int, text: str) -> dict[str, float]:
     settings = {"seed": seed, "max_steps": steps, "evaluate_every": steps, "checkpoint_every": steps}
     result = train(recipe("gpt2").changed(settings), text, progress=False, callbacks=[Times()])
     report: Any = result.test
-    return {"loss": report.loss, "seconds": clock[-1] - clock[min(WARM, steps // 2)], "steps": steps - 1 - min(WARM, steps // 2)}
+    return {
+        "loss": report.loss,
+        "seconds": clock[-1] - clock[min(WARM, steps // 2)],
+        "steps": steps - 1 - min(WARM, steps // 2),
+    }
 
 
 def theirs(seed: int, steps: int, text: str, compiled: bool = False) -> dict[str, float]:
@@ -119,13 +124,28 @@ def theirs(seed: int, steps: int, text: str, compiled: bool = False) -> dict[str
     x, y = (end[moved : moved + count * LENGTH].view(count, LENGTH) for moved in (0, 1))
     with torch.no_grad():
         pairs = zip(x.split(100), y.split(100), strict=True)
-        losses = [functional.cross_entropy(model(some).flatten(0, 1), wanted.flatten(), reduction="sum") for some, wanted in pairs]
+        losses = [
+            functional.cross_entropy(model(some).flatten(0, 1), wanted.flatten(), reduction="sum")
+            for some, wanted in pairs
+        ]
     return {"loss": float(sum(losses)) / y.numel(), "seconds": seconds, "steps": steps - 1 - warm}
 
 
 def alone(name: str, seed: int, steps: int, text: str, how: How) -> dict[str, float]:
     """One training, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.shakespeare", "--only", name, "--seed", str(seed), "--steps", str(steps), "--text", text]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.shakespeare",
+        "--only",
+        name,
+        "--seed",
+        str(seed),
+        "--steps",
+        str(steps),
+        "--text",
+        text,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(how))
     if done.returncode:
         sys.exit(f"{name} failed:\n{done.stderr[-2000:]}")
@@ -141,7 +161,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=cores())
     parser.add_argument("--target", choices=tuple(TARGETS), default="", help="hold both to an instruction set")
     parser.add_argument("--text", default="", help="a text file; by default Tiny Shakespeare")
-    parser.add_argument("--only", choices=("typednn", "torch", "torch-compiled"), help="train once, and print the result as JSON")
+    parser.add_argument(
+        "--only", choices=("typednn", "torch", "torch-compiled"), help="train once, and print the result as JSON"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(argv)
     if not options.text:
@@ -166,7 +188,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             steps = options.steps if name != "torch-compiled" else max(options.steps // 5, 2)
             results.append(alone(name, seed, steps, options.text, how))
             last = results[-1]
-            print(f"{name:15} seed {seed}  loss {last['loss']:.4f}  {1e3 * last['seconds'] / last['steps']:.2f} ms a step", flush=True)
+            print(
+                f"{name:15} seed {seed}  loss {last['loss']:.4f}  {1e3 * last['seconds'] / last['steps']:.2f} "
+                "ms a step",
+                flush=True,
+            )
     if len(names) == 1:
         print("PyTorch is not installed: nothing to compare with")
         return 0
@@ -180,8 +206,13 @@ def verdict(found: dict[str, list[dict[str, float]]], how: How) -> int:
     peer = min(times["torch"], times["torch-compiled"])
     goal = STEP["AVX-512" if has_avx512(how) else "AVX2"]
     further, ratio = losses["typednn"] - losses["torch"], times["typednn"] / peer
-    print(f"validation loss, mean: typednn {losses['typednn']:.4f}, torch {losses['torch']:.4f}: {further:+.4f} (goal: within {APART})")
-    print(f"a step, median: typednn {1e3 * times['typednn']:.2f} ms, torch {1e3 * peer:.2f} ms: {ratio:.2f} (goal {goal})")
+    print(
+        f"validation loss, mean: typednn {losses['typednn']:.4f}, torch {losses['torch']:.4f}: {further:+.4f} "
+        f"(goal: within {APART})"
+    )
+    print(
+        f"a step, median: typednn {1e3 * times['typednn']:.2f} ms, torch {1e3 * peer:.2f} ms: {ratio:.2f} (goal {goal})"
+    )
     return int(further > APART or ratio > goal)
 
 

@@ -1,10 +1,12 @@
 """A loop whose images all have different sizes: ``python -m benchmarks.sizes``.
 
-A step is forward and backward of padding, a convolution with ReLU and pooling, and another convolution. First it sees few sizes, which get
-kernels; then ``--sizes`` different ones. Printed are the milliseconds of a step on a size with kernels, on a size never seen, and on the
-same size again; and what the process holds after a tenth of the sizes and after all.
+A step is forward and backward of padding, a convolution with ReLU and pooling, and another convolution. First it sees
+few sizes, which get kernels; then ``--sizes`` different ones. Printed are the milliseconds of a step on a size with
+kernels, on a size never seen, and on the same size again; and what the process holds after a tenth of the sizes and
+after all.
 
-The exit code is 1 if a size never seen costs more than a millisecond over the same size again, or if memory maps or kernels grow.
+The exit code is 1 if a size never seen costs more than a millisecond over the same size again, or if memory maps or
+kernels grow.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ def held() -> tuple[int, float, int]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; 0 if every limit holds."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sizes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.sizes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--sizes", type=int, default=10_000)
     parser.add_argument("--batch", type=int, default=1)
     options = parser.parse_args(arguments)
@@ -70,7 +74,10 @@ def main(arguments: Sequence[str]) -> int:
     print(machine.described())
     noise, loop = machine.Noise.now(), Loop(options.batch)
     side = int(np.ceil(np.sqrt(options.sizes + sizes.FEW)))
-    extents = [divmod(int(number), side) for number in np.random.default_rng(0).permutation(side**2)[: options.sizes + sizes.FEW]]
+    extents = [
+        divmod(int(number), side)
+        for number in np.random.default_rng(0).permutation(side**2)[: options.sizes + sizes.FEW]
+    ]
     known = [(LEAST + height, LEAST + width) for height, width in extents[: sizes.FEW]]
     others = [(LEAST + height, LEAST + width) for height, width in extents[sizes.FEW :]]
     for extent in known:
@@ -88,11 +95,17 @@ def main(arguments: Sequence[str]) -> int:
     late = held()
     more = median(one - other for one, other in zip(new, again, strict=True))
     print(*[f"warned: {warning.message}" for warning in said], sep="\n")
-    print(f"{len(others)} sizes, batch {options.batch}: a size with kernels {median(seen):.3f} ms, never seen {median(new):.3f}", end=", ")
+    print(
+        f"{len(others)} sizes, batch {options.batch}: a size with kernels {median(seen):.3f} ms, never seen "
+        f"{median(new):.3f}",
+        end=", ",
+    )
     print(f"the same again {median(again):.3f}; never seen costs {more:.3f} ms more (limit {LIMIT})")
     print(
         "after a tenth, and all: "
-        + "; ".join(f"{name} {a:.0f} {b:.0f}" for name, a, b in zip(("maps", "MB", "kernels"), early, late, strict=True))
+        + "; ".join(
+            f"{name} {a:.0f} {b:.0f}" for name, a, b in zip(("maps", "MB", "kernels"), early, late, strict=True)
+        )
     )
     print(noise.until_now())
     flat = late[0] <= early[0] + 20 and late[2] == early[2]

@@ -1,15 +1,18 @@
 """The cost of `typednn.training.fit` over a bare loop: ``python -m benchmarks.training``.
 
-======  =============================================================================================================================
-bare    for each batch: index the arrays, forward, loss_grad, backward, update; checks off, nothing shown, nothing written
-fit     the same steps through a `Loader` and `fit`, with a run folder: checks in their default mode, loss, check for NaN, progress
-        bar, metrics, TensorBoard events if tensorboardX is installed, gradient norms every 50 steps, a checkpoint at the end
-======  =============================================================================================================================
+======  ================================================================================================================
+bare    for each batch: index the arrays, forward, loss_grad, backward, update; checks off, nothing shown, nothing
+        written
+fit     the same steps through a `Loader` and `fit`, with a run folder: checks in their default mode, loss, check for
+        NaN, progress bar, metrics, TensorBoard events if tensorboardX is installed, gradient norms every 50 steps, a
+        checkpoint at the end
+======  ================================================================================================================
 
-The model is LeNet5 on random images of MNIST's shape; with ``--fused`` it is fused. Both loops alternate, and each round starts with the
-same weights. Before times are measured, both must end with the same bits. The result is the median of the rounds' ratios; ``least`` is the
-ratio of the fastest rounds. The exit code is 1 if the result is above the goal.
-``--memory`` trains a tiny model for 10,000 steps instead, and prints the growth of the memory between step 1,000 and the end.
+The model is LeNet5 on random images of MNIST's shape; with ``--fused`` it is fused. Both loops alternate, and each
+round starts with the same weights. Before times are measured, both must end with the same bits. The result is the
+median of the rounds' ratios; ``least`` is the ratio of the fastest rounds. The exit code is 1 if the result is above
+the goal. ``--memory`` trains a tiny model for 10,000 steps instead, and prints the growth of the memory between step
+1,000 and the end.
 """
 
 from __future__ import annotations
@@ -59,7 +62,9 @@ def new_model(fused: bool) -> Any:
 
 
 class Clocks:
-    """Wall seconds, and CPU seconds of all threads of this process. Other work on the machine changes only the first."""
+    """Wall seconds, and CPU seconds of all threads of this process. Other work on the machine changes
+    only the first.
+    """
 
     def __init__(self) -> None:
         self.wall, self.cpu = time.perf_counter(), time.process_time()
@@ -106,7 +111,10 @@ def overhead(rows: int, batch_size: int, fused: bool, rounds: int) -> float:
             pairs = [
                 (bare(x, y, batch_size, fused)[0], fitted(x, y, batch_size, fused, Path(temporary, str(number)))[0])
                 if number % 2
-                else (fitted(x, y, batch_size, fused, Path(temporary, str(number)))[0], bare(x, y, batch_size, fused)[0])[::-1]
+                else (
+                    fitted(x, y, batch_size, fused, Path(temporary, str(number)))[0],
+                    bare(x, y, batch_size, fused)[0],
+                )[::-1]
                 for number in range(rounds)
             ]
     steps = -(-rows // batch_size)
@@ -114,7 +122,10 @@ def overhead(rows: int, batch_size: int, fused: bool, rounds: int) -> float:
     ratio, by_cpu = (median(pair[1][clock] / pair[0][clock] for pair in pairs) for clock in (0, 1))
     least = min(pair[1][0] for pair in pairs) / min(pair[0][0] for pair in pairs)
     verdict = "pass" if ratio <= GOAL else "FAIL"
-    print(f"  batch {batch_size:<5}{alone:9.2f} ms{whole:9.2f} ms{ratio:9.3f}{least:9.3f}{by_cpu:9.3f}  {verdict}", flush=True)
+    print(
+        f"  batch {batch_size:<5}{alone:9.2f} ms{whole:9.2f} ms{ratio:9.3f}{least:9.3f}{by_cpu:9.3f}  {verdict}",
+        flush=True,
+    )
     return ratio
 
 
@@ -135,16 +146,30 @@ def memory(steps: int) -> int:
     with tempfile.TemporaryDirectory() as temporary, Run.create(Path(temporary, "run"), "", model) as run:
         epochs = -(-steps // 100)
         loader = Loader(x, y, batch_size=10, rng=PCG32(1))
-        fit(model, SoftmaxCrossEntropy(), SGD(0.1), loader, epochs=epochs, run=run, callbacks=[MemoryAtStep()], progress=False)
+        fit(
+            model,
+            SoftmaxCrossEntropy(),
+            SGD(0.1),
+            loader,
+            epochs=epochs,
+            run=run,
+            callbacks=[MemoryAtStep()],
+            progress=False,
+        )
     tracemalloc.stop()
     more = sizes[1] - sizes[0]
-    print(f"Memory: {sizes[0]:,} bytes after {steps // 10:,} steps, {more:+,} after {steps:,} ({epochs} epochs remembered)")
+    print(
+        f"Memory: {sizes[0]:,} bytes after {steps // 10:,} steps, {more:+,} after {steps:,} ({epochs} epochs "
+        "remembered)"
+    )
     return 0 if more < 64_000 else 1
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; 0 if the goal is met."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.training", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--rounds", type=int, default=7, help="rounds of each (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=600, help="steps per round (default: %(default)s)")
     parser.add_argument("--batch", type=int, nargs="+", default=[32, 128], help="batch sizes (default: %(default)s)")
@@ -153,7 +178,10 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.memory:
         return memory(10_000)
-    print(f"Training: LeNet5{', fused' * options.fused}, ms per step, medians of {options.rounds} rounds of {options.steps} steps")
+    print(
+        f"Training: LeNet5{', fused' * options.fused}, ms per step, medians of {options.rounds} rounds of "
+        f"{options.steps} steps"
+    )
     print(f"  {machine.described()}; {get_threads()} threads")
     print(f"  {'':10}{'bare':>12}{'fit':>12}{'ratio':>9}{'least':>9}{'of CPU':>9}")
     noise = machine.Noise.now()

@@ -1,4 +1,5 @@
-"""Layers, a loss and an optimizer with typednn's annotations and no arithmetic: a call takes only the time of its wrapper.
+"""Layers, a loss and an optimizer with typednn's annotations and no arithmetic: a call takes only the time of its
+wrapper.
 
 No ``from __future__ import annotations``: these annotations are enforced.
 """
@@ -57,7 +58,9 @@ class AnyBatch(Elementwise[None]):
 class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
     """As typednn.layers.Conv2d."""
 
-    weight: Parameter[Float[Array4, "{self.out_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.in_channels}"]]
+    weight: Parameter[
+        Float[Array4, "{self.out_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.in_channels}"]
+    ]
     bias: Parameter[Float[Array1, " {self.out_channels}"] | None]
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int) -> None:

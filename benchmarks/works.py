@@ -1,15 +1,17 @@
 """The networks that `benchmarks.kernels` measures, written once for every engine, with the same weights and data.
 
-A `Work` is a network, a batch, and the computation: only forward, or a whole training step. A `Contestant` is an engine that computes it:
+A `Work` is a network, a batch, and the computation: only forward, or a whole training step. A `Contestant` is an engine
+that computes it:
 
-===================  ==================================================================================================================
+===================  ===================================================================================================
 typednn              a chain of layers, run layer by layer: ``fuse(False)``
 typednn-fused        the same chain as it runs unless told otherwise
-torch                PyTorch eager, as its users write it; forward alone under ``inference_mode``, optimizers in their fused variants
+torch                PyTorch eager, as its users write it; forward alone under ``inference_mode``, optimizers in their
+                     fused variants
 torch-channels-last  the same in PyTorch's other memory layout
 onnxruntime          ONNX Runtime, forward only
 jax                  JAX jit: the step is one compiled function that reuses the memory of its parameters
-===================  ==================================================================================================================
+===================  ===================================================================================================
 
 A forward is inference. A step is forward, the loss's value, backward, and the optimizer's step of every parameter.
 """
@@ -103,18 +105,22 @@ WORKS: dict[str, Work] = {
     "lenet5-forward": Work(
         "LeNet5, batch 600, forward", (28, 28, 1), LENET5, 600, "", "labels", (*BOTH, *LAYOUTS, "onnxruntime")
     ),
-    "lenet5-step": Work("LeNet5, batch 600, step with SGD", (28, 28, 1), LENET5, 600, "SGD", "labels", (*BOTH, *LAYOUTS, "jax")),
-    "lenet5-one": Work("LeNet5, batch 1, forward", (28, 28, 1), LENET5, 1, "", "labels", (*BOTH, *LAYOUTS, "onnxruntime")),
+    "lenet5-step": Work("LeNet5, batch 600, step with SGD", (28, 28, 1), LENET5, 600, "SGD", "labels", (*BOTH, *LAYOUTS,
+        "jax")),
+    "lenet5-one": Work("LeNet5, batch 1, forward", (28, 28, 1), LENET5, 1, "", "labels", (*BOTH, *LAYOUTS,
+        "onnxruntime")),
     "control-one": Work("MLP 17-256-256-6, batch 1, forward", (17,), CONTROL, 1, "", "mse", (*BOTH, "torch")),
-    "control-step": Work("MLP 17-256-256-6, batch 256, step with Adam", (17,), CONTROL, 256, "Adam", "mse", (*BOTH, "torch")),
-    "mlp-step": Work("MLP 784-1024-1024-10, batch 256, step with Adam", (784,), MLP, 256, "Adam", "labels", (*BOTH, "torch")),
+    "control-step": Work("MLP 17-256-256-6, batch 256, step with Adam", (17,), CONTROL, 256, "Adam", "mse", (*BOTH,
+        "torch")),
+    "mlp-step": Work("MLP 784-1024-1024-10, batch 256, step with Adam", (784,), MLP, 256, "Adam", "labels", (*BOTH,
+        "torch")),
     "vgg-step": _vgg_step(32),
     "vgg-step-8": _vgg_step(8),
     "vgg-step-1": _vgg_step(1),
 }  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------------- the same numbers for all
+# --------------------------------------------------------------------------------------------- the same numbers for all
 
 
 def weights(work: Work) -> dict[str, Any]:
@@ -175,7 +181,9 @@ class Contestant(Protocol):
     """One engine that computes one work."""
 
     def results(self) -> Results:
-        """Output, loss and gradients of the first step, and each parameter's change after `STEPS` steps. Call it once, before `run`."""
+        """Output, loss and gradients of the first step, and each parameter's change after `STEPS` steps. Call it once,
+        before `run`.
+        """
         ...
 
     def run(self, times: int) -> None:
@@ -195,7 +203,8 @@ class Typednn:
         from typednn.optim import SGD, Adam
 
         kinds: dict[str, Callable[..., Any]] = {
-            "pad": Pad2d, "conv": partial(Conv2d, bias=True), "relu": ReLU, "pool": MaxPool2d, "flatten": Flatten, "linear": Linear,
+            "pad": Pad2d, "conv": partial(Conv2d, bias=True), "relu": ReLU, "pool": MaxPool2d, "flatten": Flatten,
+            "linear": Linear,
         }  # fmt: skip
         model: Any = Input(*work.sample)
         for kind, sizes in work.parts:
@@ -242,7 +251,10 @@ class Typednn:
         typednn, engines = import_module("typednn"), import_module("typednn.engines")
         blas = import_module("typednn.engines.blas")
         kind = "fused" if self.fused else "layer by layer"
-        return f"typednn {typednn.__version__}, {kind}, checks {typednn.get_checks()!r}, {engines.get_threads()} threads; {blas.why()}"
+        return (
+            f"typednn {typednn.__version__}, {kind}, checks {typednn.get_checks()!r}, {engines.get_threads()} "
+            f"threads; {blas.why()}"
+        )
 
     def ran(self) -> Counter[tuple[str, str]]:
         """The engine of each op, counted in one more run."""
@@ -284,7 +296,9 @@ class Torch:
                     parts.append(nn.Linear(*sizes))
         self.model: Any = nn.Sequential(*parts)
         initial = weights(work)
-        self.model.load_state_dict({self.names[name]: torch.tensor(channels_first(work, name, initial[name])) for name in initial})
+        self.model.load_state_dict(
+            {self.names[name]: torch.tensor(channels_first(work, name, initial[name])) for name in initial}
+        )
         x, y = samples(work)
         self.x: Any = torch.tensor(x)
         self.y: Any = torch.tensor(y)
@@ -329,12 +343,17 @@ class Torch:
         for _ in range(STEPS - 1):
             self.step()
         for ours, theirs in self.names.items():
-            results[f"way {ours}"] = channels_last(self.work, ours, named[theirs].detach().contiguous().numpy()) - before[ours]
+            results[f"way {ours}"] = (
+                channels_last(self.work, ours, named[theirs].detach().contiguous().numpy()) - before[ours]
+            )
         return results
 
     def described(self) -> str:
         layout = f", {self.layout}" if self.work.images else ""
-        return f"PyTorch {self.torch.__version__} eager{layout}, {self.torch.get_num_threads()} threads, {_capability(self.torch)}"
+        return (
+            f"PyTorch {self.torch.__version__} eager{layout}, {self.torch.get_num_threads()} threads, "
+            f"{_capability(self.torch)}"
+        )
 
 
 def _capability(torch: Any) -> str:
@@ -428,7 +447,12 @@ class Jax:
                     case "pad":
                         x = numbers.pad(x, ((0, 0), (sizes[0],) * 2, (sizes[0],) * 2, (0, 0)))
                     case "conv":
-                        x = jax.lax.conv_general_dilated(x, weight, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")) + bias
+                        x = (
+                            jax.lax.conv_general_dilated(
+                                x, weight, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+                            )
+                            + bias
+                        )
                     case "relu":
                         x = jax.nn.relu(x)
                     case "pool":
@@ -464,7 +488,9 @@ class Jax:
         results = {"output": np.array(output), "loss": np.array(value)}
         results |= {f"gradient {name}": _back(np.array(array)) for name, array in grad.items()}
         self.run(STEPS - 1)
-        return results | {f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()}
+        return results | {
+            f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()
+        }
 
     def described(self) -> str:
         return f"JAX {version('jax')} jit, {self.platform}, NPROC={os.environ.get('NPROC', 'not set')} threads"
@@ -509,16 +535,17 @@ def new_contestant(engine: str, work: Work) -> Contestant:
 
 # ---------------------------------------------------------------------------------------------------- do they agree?
 
-# float32 has 7 digits; sums of 5·10⁵ terms in another order agree to 4. The change of weights ("way") is a small difference of large
-# numbers. Adam divides gradients by their own size, so a gradient that is only rounding error may have another sign in another engine.
+# float32 has 7 digits; sums of 5·10⁵ terms in another order agree to 4. The change of weights ("way") is a small
+# difference of large numbers. Adam divides gradients by their own size, so a gradient that is only rounding error may
+# have another sign in another engine.
 AGREEMENT = {"output": 1e-4, "loss": 1e-5, "gradient": 1e-4, "way": 1e-2}
 
 
 def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float = 1.0) -> tuple[float, str]:
     """The largest difference of two results, in units of the tolerance, and the array's name; above 1 they disagree.
 
-    The difference is the norm of the arrays' difference over the norm of ``theirs``. It is infinite if names or shapes differ, or if
-    a number is not finite.
+    The difference is the norm of the arrays' difference over the norm of ``theirs``. It is infinite if names or shapes
+    differ, or if a number is not finite.
     """
     if set(ours) != set(theirs):
         return math.inf, f"other results: {', '.join(sorted(set(ours) ^ set(theirs)))}"
@@ -540,9 +567,11 @@ def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float 
 
 
 def needed(work: Work) -> tuple[float, float]:
-    """The operations of one run, as counted by the ops of the fused chain, and the bytes that must be read from and written to memory.
+    """The operations of one run, as counted by the ops of the fused chain, and the bytes that must be read from and
+    written to memory.
 
-    These bytes are the arrays that are no result of an op in the run, once each, and everything that the optimizer reads and writes.
+    These bytes are the arrays that are no result of an op in the run, once each, and everything that the optimizer
+    reads and writes.
     """
     contestant = Typednn(work, True)
     contestant.run(1)
@@ -570,12 +599,14 @@ def _arrays(values: tuple[Any, ...]) -> list[Any]:
     return arrays
 
 
-# ---------------------------------------------------------------------------------------------------- where the time goes
+# -------------------------------------------------------------------------------------------------- where the time goes
 
 
 @contextmanager
 def profiled() -> Generator[dict[str, list[float]]]:
     """The seconds of each op within the block."""
     seconds: dict[str, list[float]] = {}
-    with import_module("typednn.engines").observing(lambda ran: seconds.setdefault(ran.op.name, []).append(ran.seconds)):
+    with import_module("typednn.engines").observing(
+        lambda ran: seconds.setdefault(ran.op.name, []).append(ran.seconds)
+    ):
         yield seconds

@@ -1,7 +1,8 @@
 """Byte-pair encoding on a page, merge by merge. python -m examples.bpe_by_hand [FOLDER WITH vocab.json AND merges.txt]
 
-Text is cut into chunks, each chunk into bytes. The neighbours that merge first are those whose merge was learnt first; all their places
-merge, from left to right, until no neighbours are known. Without a folder the vocabulary is learnt from a few words.
+Text is cut into chunks, each chunk into bytes. The neighbours that merge first are those whose merge was learnt first;
+all their places merge, from left to right, until no neighbours are known. Without a folder the vocabulary is learnt
+from a few words.
 """
 
 import re

@@ -1,8 +1,9 @@
 """A convolution learns to map a picture of a cross to the number 1. python -m examples.cross_regression
 
-The picture is a cross in 3x3 pixels. The model has two 2x2 kernels, ReLU, and one affine map. It trains for 500 steps of SGD
-at learning rate 0.1. It is written twice: as a `Chain`, whose ranks a type checker follows from layer to layer (static), and as a
-`Stack`, whose layers all return rows (dynamic). With the same generator both learn the same weights, bit for bit.
+The picture is a cross in 3x3 pixels. The model has two 2x2 kernels, ReLU, and one affine map. It trains for 500 steps
+of SGD at learning rate 0.1. It is written twice: as a `Chain`, whose ranks a type checker follows from layer to layer
+(static), and as a `Stack`, whose layers all return rows (dynamic). With the same generator both learn the same weights,
+bit for bit.
 """
 
 from typing import Any
@@ -55,7 +56,10 @@ def main() -> None:
     (static, static_weights), (dynamic, dynamic_weights) = learn(dynamic=False), learn(dynamic=True)
     for step in (0, 1, 2, 5, 10, STEPS - 1):
         print(f"step {step:3}  static {static[step]:.3e}  dynamic {dynamic[step]:.3e}")
-    same = all(np.array_equal(first, second) for first, second in zip(static_weights.values(), dynamic_weights.values(), strict=True))
+    same = all(
+        np.array_equal(first, second)
+        for first, second in zip(static_weights.values(), dynamic_weights.values(), strict=True)
+    )
     print(f"the weights are {'the same bits' if same and static == dynamic else 'different'}")
 
 

@@ -1,7 +1,7 @@
 """Classifies crosses and squares of 8x8 pixels, from three training pictures: python -m examples.crosses_and_squares
 
-The model is a 3x3 convolution with 4 kernels, maximum pooling and one affine map. It trains for 1,000 steps of SGD at learning
-rate 0.001, with the cross entropy of two classes. The four test pictures are moved, smaller, or have a gap.
+The model is a 3x3 convolution with 4 kernels, maximum pooling and one affine map. It trains for 1,000 steps of SGD at
+learning rate 0.001, with the cross entropy of two classes. The four test pictures are moved, smaller, or have a gap.
 """
 
 import numpy as np
@@ -54,7 +54,9 @@ TEST_LABELS: IntArray1 = np.array([0, 1, 0, 1])
 
 def learned() -> tuple[list[float], IntArray1]:
     """The loss before each step, and the predicted classes of the four test pictures."""
-    model = (Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(36, 2)).init(PCG32(42, 6))
+    model = (Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(36, 2)).init(
+        PCG32(42, 6)
+    )
     losses, loss, optimizer = [], SoftmaxCrossEntropy(), SGD(lr=0.001)
     for _ in range(STEPS):
         scores = model.forward(TRAIN)

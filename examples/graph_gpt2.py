@@ -16,7 +16,19 @@ from typing import final
 import numpy as np
 from jaxtyping import Float, Integer
 
-from typednn import Array2, Array3, Gradient, GraphElementwise, GraphLayer, GraphLoss, Input, IntArray2, Parameter, S, gradcheck
+from typednn import (
+    Array2,
+    Array3,
+    Gradient,
+    GraphElementwise,
+    GraphLayer,
+    GraphLoss,
+    Input,
+    IntArray2,
+    Parameter,
+    S,
+    gradcheck,
+)
 from typednn.arguments import divisor
 from typednn.data import Characters
 from typednn.graph import AnyTensor, Tensor0, Tensor2, Tensor3, exp, logsumexp, one_hot, relu, tanh, tril, where
@@ -73,7 +85,9 @@ class ZLoss(GraphLoss[Array3, IntArray2]):
     def __init__(self, penalty: float = 1e-3) -> None:
         self.penalty = penalty
 
-    def formula(self, prediction: Float[Tensor3, "batch time vocab"], target: Integer[Tensor2, "batch time"]) -> Float[Tensor0, ""]:
+    def formula(
+        self, prediction: Float[Tensor3, "batch time vocab"], target: Integer[Tensor2, "batch time"]
+    ) -> Float[Tensor0, ""]:
         total = logsumexp(prediction, axis=-1)
         at = where(one_hot(target, prediction.shape[-1], np.bool_), prediction, 0.0).sum(axis=-1)
         return (total - at + self.penalty * total * total).mean()
@@ -88,9 +102,13 @@ model = (
     >> Embedding(len(vocabulary), WIDTH)
     >> LearnedPositions(TIME, WIDTH)
     >> Residual(LayerNorm(WIDTH) >> CappedAttention(WIDTH, HEADS))
-    >> Residual(LayerNorm(WIDTH) >> SequenceLinear(WIDTH, 4 * WIDTH) >> SquaredReLU() >> SequenceLinear(4 * WIDTH, WIDTH))
+    >> Residual(
+        LayerNorm(WIDTH) >> SequenceLinear(WIDTH, 4 * WIDTH) >> SquaredReLU() >> SequenceLinear(4 * WIDTH, WIDTH)
+    )
     >> Residual(LayerNorm(WIDTH) >> CappedAttention(WIDTH, HEADS))
-    >> Residual(LayerNorm(WIDTH) >> SequenceLinear(WIDTH, 4 * WIDTH) >> SquaredReLU() >> SequenceLinear(4 * WIDTH, WIDTH))
+    >> Residual(
+        LayerNorm(WIDTH) >> SequenceLinear(WIDTH, 4 * WIDTH) >> SquaredReLU() >> SequenceLinear(4 * WIDTH, WIDTH)
+    )
     >> LayerNorm(WIDTH)
     >> SequenceLinear(WIDTH, len(vocabulary))
 ).init(rng)

@@ -1,8 +1,9 @@
 """MnistNet through the graph, beside the same net of layers: python -m examples.graph_mnist [--plot step.svg]
 
-The net is an MLP, 784-128-10, trained in batches of 128 by SGD with momentum. Once it is a stack of layers, whose backwards are written
-by hand, and once a function of tensors, which the graph differentiates. Both begin with the same weights and see the same batches, so
-their losses must agree, step by step. They compute in float64: in float32 a rounding may decide on which side of 0 a ReLU's input is.
+The net is an MLP, 784-128-10, trained in batches of 128 by SGD with momentum. Once it is a stack of layers, whose
+backwards are written by hand, and once a function of tensors, which the graph differentiates. Both begin with the same
+weights and see the same batches, so their losses must agree, step by step. They compute in float64: in float32 a
+rounding may decide on which side of 0 a ReLU's input is.
 
 It trains on MNIST if it finds it (TYPEDNN_DATA, or ../shared/data), else on scikit-learn's bundled digits.
 """
@@ -28,7 +29,9 @@ STEPS, BATCH_SIZE, SEED = 200, 128, 0
 def load() -> Dataset:
     """MNIST where it is, else the digits."""
     folder = find_mnist()
-    print(f"Data: MNIST from {folder}" if folder else "Data: scikit-learn's bundled digits, 8x8 pixels, resized to 28x28")
+    print(
+        f"Data: MNIST from {folder}" if folder else "Data: scikit-learn's bundled digits, 8x8 pixels, resized to 28x28"
+    )
     return (mnist(folder) if folder else digits()).standardised()
 
 
@@ -43,7 +46,11 @@ def batches(data: Dataset) -> Iterator[tuple[Array2, IntArray1]]:
 
 def with_layers(data: Dataset) -> list[float]:
     """The loss of each step of a stack of layers."""
-    model = (Input(784) >> Linear(784, 128) >> ReLU() >> Linear(128, 10)).init(np.random.default_rng(SEED)).astype(np.float64)
+    model = (
+        (Input(784) >> Linear(784, 128) >> ReLU() >> Linear(128, 10))
+        .init(np.random.default_rng(SEED))
+        .astype(np.float64)
+    )
     loss, optimizer = SoftmaxCrossEntropy(), SGD(lr=0.01, momentum=0.9)
     losses = list[float]()
     for images, labels in batches(data):
@@ -59,7 +66,9 @@ def network(x: Tensor2, parameters: Sequence[AnyTensor]) -> AnyTensor:
     return relu(x @ weight1.T + bias1) @ weight2.T + bias2
 
 
-def step(arrays: dict[str, AnyArray], images: Array2, labels: IntArray1, optimizer: SGD, plot: Path | None = None) -> float:
+def step(
+    arrays: dict[str, AnyArray], images: Array2, labels: IntArray1, optimizer: SGD, plot: Path | None = None
+) -> float:
     """One step of the net of tensors; ``arrays`` are its parameters by name."""
     with Tape() as tape:
         parameters = [tensor(array, name=name) for name, array in arrays.items()]
@@ -80,14 +89,21 @@ def draw(tensors: Sequence[AnyTensor], path: Path) -> None:
 
 def through_the_graph(data: Dataset, plot: Path | None = None) -> list[float]:
     """The loss of each step of the net of tensors."""
-    arrays = (Linear(784, 128) >> Linear(128, 10)).init(np.random.default_rng(SEED)).astype(np.float64).named_parameters()
+    arrays = (
+        (Linear(784, 128) >> Linear(128, 10)).init(np.random.default_rng(SEED)).astype(np.float64).named_parameters()
+    )
     optimizer = SGD(lr=0.01, momentum=0.9)
-    return [step(arrays, images, labels, optimizer, None if number else plot) for number, (images, labels) in enumerate(batches(data))]
+    return [
+        step(arrays, images, labels, optimizer, None if number else plot)
+        for number, (images, labels) in enumerate(batches(data))
+    ]
 
 
 def main(command_line: Sequence[str] | None = None) -> None:
     """Train both, and print their losses side by side."""
-    parser = argparse.ArgumentParser(prog="python -m examples.graph_mnist", description="Train MnistNet through the graph.")
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.graph_mnist", description="Train MnistNet through the graph."
+    )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the graph of the first step, such as step.svg")
     options = parser.parse_args(command_line)
     data = load()

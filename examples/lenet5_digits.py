@@ -1,7 +1,7 @@
 """Trains LeNet5 on handwritten digits and prints a report: python -m examples.lenet5_digits --help
 
-It trains on MNIST if it finds it (TYPEDNN_DATA, or ../shared/data), else on scikit-learn's bundled digits. It takes about a
-minute on two cores and reaches at least 97 % accuracy on the test images.
+It trains on MNIST if it finds it (TYPEDNN_DATA, or ../shared/data), else on scikit-learn's bundled digits. It takes
+about a minute on two cores and reaches at least 97 % accuracy on the test images.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def arguments(command_line: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", choices=("auto", "mnist", "digits"), default="auto", help=auto)
     parser.add_argument("--epochs", type=positive, metavar="N", help=epochs)
     parser.add_argument("--limit", type=positive, metavar="N", help="train on the first N images only")
-    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="another seed gives other initial weights and batches")
+    parser.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="another seed gives other initial weights and batches"
+    )
     return parser.parse_args(command_line)
 
 
@@ -66,7 +68,9 @@ def load(name: str) -> tuple[str, Dataset]:
         print(f"Data: MNIST from {folder}")
         return "mnist", mnist(folder)
     if name == "mnist":
-        raise ArgumentError("MNIST not found: set TYPEDNN_DATA to the folder that holds its four files, or to the one above it")
+        raise ArgumentError(
+            "MNIST not found: set TYPEDNN_DATA to the folder that holds its four files, or to the one above it"
+        )
     if name == "auto":
         print("MNIST not found (TYPEDNN_DATA would say where it is), so the smaller set is taken.")
     print("Data: scikit-learn's bundled digits, 8x8 pixels, resized to 28x28")
@@ -91,7 +95,13 @@ def run(options: argparse.Namespace) -> None:
     steps = epochs * -(-len(data.train_images) // BATCH_SIZE)
     optimizer = Adam(CosineLR(2e-3, total_steps=steps, warmup_steps=min(50, steps - 1)))
     loss = SoftmaxCrossEntropy()
-    fit(model, loss, optimizer, Loader(data.train_images, data.train_labels, batch_size=BATCH_SIZE, rng=rng), epochs=epochs)
+    fit(
+        model,
+        loss,
+        optimizer,
+        Loader(data.train_images, data.train_labels, batch_size=BATCH_SIZE, rng=rng),
+        epochs=epochs,
+    )
 
     scores = evaluate(model, data.test_images)
     print("\nOn the images kept for testing:\n")

@@ -1,14 +1,14 @@
 """Six logic gates, learned by networks of three neurons, written in three ways: python -m examples.logic_gates
 
-One straight line separates the inputs of AND, OR, NAND and NOR, so one neuron learns them. XOR and NXOR are not linearly
-separable, so they need a hidden layer of two neurons. The same network is written in three ways:
+One straight line separates the inputs of AND, OR, NAND and NOR, so one neuron learns them. XOR and NXOR are not
+linearly separable, so they need a hidden layer of two neurons. The same network is written in three ways:
 
     stacked           layers joined with >>
     by hand           a class with its own forward, backward and gradient
     from a config     TOML text, checked before anything is built
 
-With the same generator all three learn the same weights, bit for bit. The last column is a network with ReLU. With many other
-seeds its training gets stuck: two neurons that are negative for all inputs have a gradient of zero.
+With the same generator all three learn the same weights, bit for bit. The last column is a network with ReLU. With many
+other seeds its training gets stuck: two neurons that are negative for all inputs have a gradient of zero.
 """
 
 from dataclasses import dataclass
@@ -73,12 +73,24 @@ def one_layer() -> Layer[Array2, Array2, Any]:
 
 def stacked() -> Layer[Array2, Array2, Any]:
     """Two hidden neurons and one output neuron."""
-    return Input(2) >> Linear(2, 2, weight_init="xavier_uniform") >> Sigmoid() >> Linear(2, 1, weight_init="xavier_uniform") >> Sigmoid()
+    return (
+        Input(2)
+        >> Linear(2, 2, weight_init="xavier_uniform")
+        >> Sigmoid()
+        >> Linear(2, 1, weight_init="xavier_uniform")
+        >> Sigmoid()
+    )
 
 
 def with_relu() -> Layer[Array2, Array2, Any]:
     """The same with ReLU inside."""
-    return Input(2) >> Linear(2, 2, weight_init="xavier_uniform") >> ReLU() >> Linear(2, 1, weight_init="xavier_uniform") >> Sigmoid()
+    return (
+        Input(2)
+        >> Linear(2, 2, weight_init="xavier_uniform")
+        >> ReLU()
+        >> Linear(2, 1, weight_init="xavier_uniform")
+        >> Sigmoid()
+    )
 
 
 @final
@@ -134,7 +146,9 @@ class Learned:
 
     def same(self, other: "Learned") -> bool:
         """Whether every weight has the same bits."""
-        return all(first.tobytes() == second.tobytes() for first, second in zip(self.weights, other.weights, strict=True))
+        return all(
+            first.tobytes() == second.tobytes() for first, second in zip(self.weights, other.weights, strict=True)
+        )
 
 
 def learn(model: Layer[Array2, Array2, Any], optimizer: Optimizer, gate: str) -> Learned:

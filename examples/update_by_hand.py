@@ -1,8 +1,8 @@
 """A hand-written ``update``, as in the paper. python -m examples.update_by_hand
 
-Each layer's ``update`` calls the optimizer with the layer's weights. Most layers inherit ``update``. Here one layer limits the
-norm of its weight's rows after each step (max-norm). The model's own ``update`` clips the gradient of its body, and does not
-update the body in the first 50 steps.
+Each layer's ``update`` calls the optimizer with the layer's weights. Most layers inherit ``update``. Here one layer
+limits the norm of its weight's rows after each step (max-norm). The model's own ``update`` clips the gradient of its
+body, and does not update the body in the first 50 steps.
 """
 
 from dataclasses import dataclass
@@ -93,7 +93,10 @@ def main() -> None:
         if step % 50 == 0:
             longest = float(np.linalg.norm(net.head.weight, axis=1).max())
             body = "as it was" if np.array_equal(net.body.weight, before) else "changed"
-            print(f"step {step:>3}: loss {loss.loss(net.forward(x), labels):.4f}, longest row of the head {longest:.4f}, the body {body}")
+            print(
+                f"step {step:>3}: loss {loss.loss(net.forward(x), labels):.4f}, longest row of the head "
+                f"{longest:.4f}, the body {body}"
+            )
 
 
 if __name__ == "__main__":

@@ -63,14 +63,18 @@ def pytest_runtest_setup() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests, and what they import, stay to the end: to look through them at each collection of garbage takes half a second."""
+    """Thousands of tests, and what they import, stay to the end: to look through them at each collection of garbage
+    takes half a second.
+    """
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """A new seed, before Hypothesis's own plugin reads the option; pytest-xdist's workers find it in the environment."""
+    """A new seed, before Hypothesis's own plugin reads the option; pytest-xdist's workers find it in
+    the environment.
+    """
     if not SAME_EACH_TIME and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = os.environ.setdefault("TYPEDNN_DRAWN_SEED", str(secrets.randbelow(10**9)))
 
@@ -80,13 +84,19 @@ def _how_to_repeat(config: pytest.Config) -> str:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"examples: the same each time, {PROFILE!r}" if SAME_EACH_TIME else f"examples: {_how_to_repeat(config)} draws these again"
+    return (
+        f"examples: the same each time, {PROFILE!r}"
+        if SAME_EACH_TIME
+        else f"examples: {_how_to_repeat(config)} draws these again"
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Under the failures too, where it is looked for, and whatever the verbosity."""
     if not SAME_EACH_TIME:
-        terminalreporter.write_line(f"To draw the same examples again: {_how_to_repeat(config)}, with the test's name behind")
+        terminalreporter.write_line(
+            f"To draw the same examples again: {_how_to_repeat(config)}, with the test's name behind"
+        )
 
 
 @pytest.fixture(scope="session")
@@ -98,4 +108,7 @@ def data_dir() -> Path:
     for place in places:
         if place.is_dir():
             return place
-    pytest.skip(f"needs data sets, which are not part of the repository; looked in {', '.join(map(str, places))}; set TYPEDNN_DATA")
+    pytest.skip(
+        f"needs data sets, which are not part of the repository; looked in {', '.join(map(str, places))}; set "
+        "TYPEDNN_DATA"
+    )

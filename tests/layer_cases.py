@@ -1,4 +1,5 @@
-"""One row per layer: how to draw a random instance with its inputs. Every law of typednn.testing, and of tests/laws, runs on every row.
+"""One row per layer: how to draw a random instance with its inputs. Every law of typednn.testing, and of tests/laws,
+runs on every row.
 
 A new layer gets a row here and nothing else; tests/repo/test_rows.py says so where one is missing.
 """
@@ -73,7 +74,9 @@ Drawn = tuple[Any, ...]  # a layer, and for each input a shape, an array or None
 
 @dataclass(frozen=True)
 class LayerCase:
-    """``draw`` gives an uninitialised layer and inputs that it takes: shapes, arrays or None; ``example`` gives small ones."""
+    """``draw`` gives an uninitialised layer and inputs that it takes: shapes, arrays or None; ``example`` gives small
+    ones.
+    """
 
     name: str
     draw: Callable[[st.DrawFn], Drawn]
@@ -120,7 +123,9 @@ def window(draw: st.DrawFn) -> dict[str, tuple[int, int]]:
 
 def image(draw: st.DrawFn, window: dict[str, tuple[int, int]], channels: int) -> Shape:
     """An image that the window fits into, with strides that may leave a remainder."""
-    extents = [dilation * (kernel - 1) + 1 for kernel, dilation in zip(window["kernel_size"], window["dilation"], strict=True)]
+    extents = [
+        dilation * (kernel - 1) + 1 for kernel, dilation in zip(window["kernel_size"], window["dilation"], strict=True)
+    ]
     height, width = (extent + draw(size(0, 3)) for extent in extents)
     return draw(size(1, 3)), height, width, channels
 
@@ -156,7 +161,9 @@ def draw_conv1d(draw: st.DrawFn) -> Drawn:
     padding = draw(st.one_of(size(0, 2), st.sampled_from(["same", "valid"])))
     stride = 1 if padding == "same" else draw(size(1, 3))
     channels = groups * draw(size(1, 2))
-    layer: Conv1d = Conv1d(channels, groups * draw(size(1, 2)), kernel, stride, padding, dilation, groups, bias=draw(st.booleans()))
+    layer: Conv1d = Conv1d(
+        channels, groups * draw(size(1, 2)), kernel, stride, padding, dilation, groups, bias=draw(st.booleans())
+    )
     return layer, (draw(size(1, 3)), dilation * (kernel - 1) + 1 + draw(size(0, 3)), channels)
 
 
@@ -166,7 +173,10 @@ def draw_conv_transpose2d(draw: st.DrawFn) -> Drawn:
     more = {"output_padding": draw(st.tuples(*(size(0, stride - 1) for stride in sliding["stride"]))), "groups": groups}
     padding = draw(
         st.tuples(
-            *(size(0, dilation * (kernel - 1) // 2) for kernel, dilation in zip(sliding["kernel_size"], sliding["dilation"], strict=True))
+            *(
+                size(0, dilation * (kernel - 1) // 2)
+                for kernel, dilation in zip(sliding["kernel_size"], sliding["dilation"], strict=True)
+            )
         )
     )
     layer: ConvTranspose2d = ConvTranspose2d(
@@ -186,7 +196,9 @@ def draw_max_pool2d(draw: st.DrawFn) -> Drawn:
 def draw_avg_pool2d(draw: st.DrawFn) -> Drawn:
     sliding = window(draw) | {"dilation": (1, 1)}
     down, across = (draw(size(0, kernel // 2)) for kernel in sliding["kernel_size"])
-    layer: AvgPool2d = AvgPool2d(sliding["kernel_size"], sliding["stride"], (down, across), count_include_pad=draw(st.booleans()))
+    layer: AvgPool2d = AvgPool2d(
+        sliding["kernel_size"], sliding["stride"], (down, across), count_include_pad=draw(st.booleans())
+    )
     return layer, image(draw, sliding, draw(size(1, 3)))
 
 
@@ -234,12 +246,20 @@ def draw_residual(draw: st.DrawFn) -> Drawn:
 
 def draw_residual_shortcut(draw: st.DrawFn) -> Drawn:
     features, out = draw(size(1, 4)), draw(size(1, 4))
-    return Residual(Linear(features, 3) >> Tanh() >> Linear(3, out), shortcut=Linear(features, out)), (draw(size(1, 3)), features)
+    return Residual(Linear(features, 3) >> Tanh() >> Linear(3, out), shortcut=Linear(features, out)), (
+        draw(size(1, 3)),
+        features,
+    )
 
 
 def draw_concat(draw: st.DrawFn) -> Drawn:
     features, leading = draw(size(1, 4)), draw(st.one_of(st.tuples(size(1, 3)), st.tuples(size(1, 3), size(1, 3))))
-    branches: list[Any] = [Identity(), SequenceLinear(features, 2) >> Tanh(), SequenceLinear(features, 1), PReLU(init=0.2)]
+    branches: list[Any] = [
+        Identity(),
+        SequenceLinear(features, 2) >> Tanh(),
+        SequenceLinear(features, 1),
+        PReLU(init=0.2),
+    ]
     return Concat(*draw(st.permutations(branches))[: draw(size(1, 4))]), (*leading, features)
 
 
@@ -271,7 +291,9 @@ def draw_attention(draw: st.DrawFn) -> Drawn:
 
 def draw_attention_with_dropout(draw: st.DrawFn) -> Drawn:
     heads, features, causal = draw(size(1, 3)), draw(size(1, 3)), draw(st.booleans())
-    layer: MultiHeadAttention = MultiHeadAttention(heads * features, heads, dropout=draw(st.sampled_from([0.3, 1.0])), causal=causal)
+    layer: MultiHeadAttention = MultiHeadAttention(
+        heads * features, heads, dropout=draw(st.sampled_from([0.3, 1.0])), causal=causal
+    )
     return layer, (draw(size(1, 3)), draw(size(1, 5)), heads * features), None, None
 
 
@@ -279,7 +301,12 @@ def draw_cross_attention(draw: st.DrawFn) -> Drawn:
     heads, kdim = draw(size(1, 3)), draw(size(1, 6))
     batch, time, memory, features = draw(size(1, 3)), draw(size(1, 5)), draw(size(1, 5)), heads * draw(size(1, 3))
     mask = draw(st.sampled_from([None, (batch, memory), (batch, time, memory)]))
-    return MultiHeadAttention(features, heads, bias=draw(st.booleans()), kdim=kdim), (batch, time, features), (batch, memory, kdim), mask
+    return (
+        MultiHeadAttention(features, heads, bias=draw(st.booleans()), kdim=kdim),
+        (batch, time, features),
+        (batch, memory, kdim),
+        mask,
+    )
 
 
 def draw_learned_positions(draw: st.DrawFn) -> Drawn:
@@ -411,7 +438,9 @@ CASES = [
     ),
     LayerCase("AvgPool2d", draw_avg_pool2d, lambda: (AvgPool2d(3, 2, 1, count_include_pad=False), (2, 5, 4, 3))),
     LayerCase("AdaptiveAvgPool2d", draw_adaptive_avg_pool2d, lambda: (AdaptiveAvgPool2d((3, 2)), (2, 5, 4, 3))),
-    LayerCase("GlobalAvgPool2d", lambda draw: (GlobalAvgPool2d(), any_image(draw)), lambda: (GlobalAvgPool2d(), (2, 3, 4, 2))),
+    LayerCase(
+        "GlobalAvgPool2d", lambda draw: (GlobalAvgPool2d(), any_image(draw)), lambda: (GlobalAvgPool2d(), (2, 3, 4, 2))
+    ),
     LayerCase("Upsample", draw_upsample, lambda: (Upsample((2, 3), "bilinear"), (2, 3, 4, 2))),
     LayerCase("MaxPool2d", draw_max_pool2d, lambda: (MaxPool2d(2), (2, 5, 4, 3))),
     LayerCase("Pad2d", draw_pad2d, lambda: (Pad2d((1, 2, 0, 3), "replicate"), (2, 3, 4, 2))),
@@ -445,7 +474,11 @@ CASES = [
     LayerCase("GLU", draw_glu, lambda: (GLU(), (2, 3, 4))),
     LayerCase("Identity", elementwise(Identity), lambda: (Identity(), (2, 5))),
     LayerCase("Residual", draw_residual, lambda: (Residual(Linear(3, 4) >> Tanh() >> Linear(4, 3)), (2, 3))),
-    LayerCase("Residual with shortcut", draw_residual_shortcut, lambda: (Residual(Linear(3, 4), shortcut=Linear(3, 4)), (2, 3))),
+    LayerCase(
+        "Residual with shortcut",
+        draw_residual_shortcut,
+        lambda: (Residual(Linear(3, 4), shortcut=Linear(3, 4)), (2, 3)),
+    ),
     LayerCase("Concat", draw_concat, lambda: (Concat(Identity(), Linear(3, 4) >> Tanh(), Linear(3, 1)), (2, 3))),
     LayerCase("Repeat", draw_repeat, lambda: (Repeat(Linear(3, 3) >> Tanh(), 2), (2, 3))),
     LayerCase(
@@ -454,7 +487,9 @@ CASES = [
         lambda: (Repeat(BatchNorm1d(3) >> Linear(3, 3), 2, checkpointing=True), (4, 3)),
     ),
     LayerCase("PerPosition", draw_per_position, lambda: (PerPosition(Linear(3, 4)), (2, 5, 3))),
-    LayerCase("MultiHeadAttention", draw_attention, lambda: (MultiHeadAttention(6, 3, causal=True), (2, 4, 6), None, None)),
+    LayerCase(
+        "MultiHeadAttention", draw_attention, lambda: (MultiHeadAttention(6, 3, causal=True), (2, 4, 6), None, None)
+    ),
     LayerCase(
         "MultiHeadAttention with dropout",
         draw_attention_with_dropout,
@@ -470,15 +505,23 @@ CASES = [
     LayerCase("LearnedPositions", draw_learned_positions, lambda: (LearnedPositions(5, 3), (2, 4, 3))),
     LayerCase("SinusoidalPositions", draw_sinusoidal_positions, lambda: (SinusoidalPositions(3), (2, 4, 3))),
     LayerCase("Chain", draw_chain, lambda: (Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2), (2, 4))),
-    LayerCase("ElementwiseChain", elementwise(lambda: PReLU(init=0.2) >> Tanh()), lambda: (PReLU(init=0.2) >> Tanh(), (2, 5))),
-    LayerCase("PositionwiseChain", draw_positionwise_chain, lambda: (ReLU() >> SequenceLinear(4, 3) >> ReLU(), (2, 5, 4))),
+    LayerCase(
+        "ElementwiseChain", elementwise(lambda: PReLU(init=0.2) >> Tanh()), lambda: (PReLU(init=0.2) >> Tanh(), (2, 5))
+    ),
+    LayerCase(
+        "PositionwiseChain", draw_positionwise_chain, lambda: (ReLU() >> SequenceLinear(4, 3) >> ReLU(), (2, 5, 4))
+    ),
     LayerCase("Sequential", draw_sequential, lambda: (Sequential({"fc1": Linear(4, 3), "fc2": Linear(3, 2)}), (2, 4))),
     LayerCase("BasicBlock", draw_basic_block, lambda: (BasicBlock(2, 3, 2), (2, 4, 5, 2))),
     LayerCase("Bottleneck", draw_bottleneck, lambda: (Bottleneck(4, 1), (2, 3, 4, 4))),
     LayerCase("GPT2Block", draw_gpt2_block, lambda: (GPT2Block(4, 2), (2, 3, 4))),
-    LayerCase("LeNet5", lambda draw: (LeNet5(), (1, 28, 28, 1)), lambda: (LeNet5(), (1, 28, 28, 1)), configurable=False),
+    LayerCase(
+        "LeNet5", lambda draw: (LeNet5(), (1, 28, 28, 1)), lambda: (LeNet5(), (1, 28, 28, 1)), configurable=False
+    ),
     LayerCase("RNN", recurrent(RNN), lambda: (RNN(3, 4), (2, 5, 3), None)),
-    LayerCase("RNN of relu", recurrent(RNN, nonlinearity="relu"), lambda: (RNN(3, 4, nonlinearity="relu"), (2, 5, 3), LENGTHS)),
+    LayerCase(
+        "RNN of relu", recurrent(RNN, nonlinearity="relu"), lambda: (RNN(3, 4, nonlinearity="relu"), (2, 5, 3), LENGTHS)
+    ),
     LayerCase("GRU", recurrent(GRU), lambda: (GRU(3, 4), (2, 5, 3), None)),
     LayerCase("GRU with lengths", recurrent(GRU), lambda: (GRU(3, 4), (2, 5, 3), LENGTHS)),
     LayerCase("LSTM", recurrent(LSTM), lambda: (LSTM(3, 4), (2, 5, 3), None)),

@@ -1,6 +1,8 @@
-"""What the project says of itself, sentence by sentence, each with a mutant: the code changed so that the sentence is false.
+"""What the project says of itself, sentence by sentence, each with a mutant: the code changed so that the sentence is
+false.
 
-`tests/repo/test_mutants.py` makes each change in a copy of the project and runs the tests that are named: at least one must fail.
+`tests/repo/test_mutants.py` makes each change in a copy of the project and runs the tests that are named: at least one
+must fail.
 """
 
 from dataclasses import dataclass
@@ -29,7 +31,8 @@ MUTANTS = [
     mutant(
         "proven to fit together before they run",
         "typednn/shapes/flow.py",
-        "        if unifier.mismatches:\n            raise flow._misfit(label, unifier.mismatches[0])\n        if flow.axes",
+            "        if unifier.mismatches:\n            raise flow._misfit(label, unifier.mismatches[0])\n        "
+            "if flow.axes",
         "        if flow.axes",
         "tests/test_layer.py::test_a_misfit_is_told_when_the_stack_is_built",
     ),
@@ -59,7 +62,8 @@ MUTANTS = [
         "with gradients you hold in your hand: backward writes nothing",
         "typednn/layers/linear.py",
         "        dx, dweight, dbias = linear.backward(next_grad, self._x, self.weight)\n",
-        "        dx, dweight, dbias = linear.backward(next_grad, self._x, self.weight)\n        self.weight -= dweight\n",
+            "        dx, dweight, dbias = linear.backward(next_grad, self._x, self.weight)\n        self.weight -= "
+            "dweight\n",
         "tests/laws/test_gradients.py::test_backward_is_pure[Linear-cpu]",
     ),
     # ------------------------------------------------------------------ README, a typed model
@@ -233,7 +237,8 @@ MUTANTS = [
     mutant(
         "Structural implementers are accepted and enforced where they are consumed",
         "typednn/module/foreign.py",
-        "    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, rows=rows, seen=seen)\n",
+            "    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, "
+            "rows=rows, seen=seen)\n",
         "    return part\n",
         "tests/module/test_foreign.py::test_one_operand_is_typednns",
     ),
@@ -349,7 +354,8 @@ MUTANTS = [
         "The prompt is read in one pass",
         "typednn/models/generation.py",
         "                read, state = model.read(_on(model, unread), state)\n",
-        "                for token in unread.T:\n                    read, state = model.step(_on(model, token), state)\n",
+            "                for token in unread.T:\n                    read, state = model.step(_on(model, "
+            "token), state)\n",
         "tests/models/test_generation.py::test_a_prompt_is_read_at_once",
     ),
     mutant(
@@ -380,7 +386,7 @@ MUTANTS = [
         "            pass\n",
         "tests/kernels/test_attention.py::test_dropout",
     ),
-    # ------------------------------------------------------------------ docs/scikit-learn.md, docs/notebooks.md, docs/runs.md
+    # ------------------------------------------------------------ docs/scikit-learn.md, docs/notebooks.md, docs/runs.md
     mutant(
         "the model is built again from model, so a pickle holds no layers",
         "typednn/sklearn.py",

@@ -52,13 +52,19 @@ def test_precision_is_what_astype_says() -> None:
     assert model.precision == Precision.of(np.dtype(np.float32))
     model.init(np.random.default_rng(0)).astype(np.float64)
     double = np.dtype(np.float64)
-    assert model.precision == model.parts[1].precision == Precision(parameters=double, compute=double, accumulate=double)
+    assert (
+        model.precision == model.parts[1].precision == Precision(parameters=double, compute=double, accumulate=double)
+    )
     assert model.precision.parameters == model.dtype == double
     assert model.to("cpu").precision == Precision.of(double)
 
 
 @pytest.mark.parametrize("place", ["parameters", "compute", "accumulate"])
 def test_mixed_precision_is_refused(place: str) -> None:
-    dtypes = dict.fromkeys(("parameters", "compute", "accumulate"), np.dtype(np.float32)) | {place: np.dtype(np.float16)}
-    with pytest.raises(ArgumentError, match=r"Precision: parameters, compute and accumulate are one dtype so far, got .*float16"):
+    dtypes = dict.fromkeys(("parameters", "compute", "accumulate"), np.dtype(np.float32)) | {
+        place: np.dtype(np.float16)
+    }
+    with pytest.raises(
+        ArgumentError, match=r"Precision: parameters, compute and accumulate are one dtype so far, got .*float16"
+    ):
         Precision(**dtypes)

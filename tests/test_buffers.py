@@ -7,7 +7,20 @@ import numpy as np
 import pytest
 from jaxtyping import Bool, Float, Integer
 
-from typednn import AnyArray, Array1, Array2, Buffer, Elementwise, ElementwiseGrad, Gradient, IntArray1, Kept, Layer, S, gradcheck
+from typednn import (
+    AnyArray,
+    Array1,
+    Array2,
+    Buffer,
+    Elementwise,
+    ElementwiseGrad,
+    Gradient,
+    IntArray1,
+    Kept,
+    Layer,
+    S,
+    gradcheck,
+)
 from typednn.errors import ArgumentError, DTypeError, NotInitialised, StateDictError
 from typednn.layer import A
 from typednn.layers import Linear
@@ -96,7 +109,9 @@ def test_buffers_draw_nothing_from_the_generator() -> None:
 
 
 def test_print_shows_buffers_and_counts_them_not() -> None:
-    assert str(Standardised(3)) == ("  Standardised(3)  buffer mean (3,), buffer forwards (1,), buffer mask (3,)\n0 parameters")
+    assert str(Standardised(3)) == (
+        "  Standardised(3)  buffer mean (3,), buffer forwards (1,), buffer mask (3,)\n0 parameters"
+    )
 
 
 def test_buffers_are_saved_and_keep_their_kind() -> None:
@@ -144,7 +159,9 @@ def test_gradcheck_refuses_what_it_cannot_put_back() -> None:
             y: A = x * noise
             return y
 
-    with pytest.raises(ArgumentError, match=r"must give the same from the same state.*draw from a generator that the layer holds"):
+    with pytest.raises(
+        ArgumentError, match=r"must give the same from the same state.*draw from a generator that the layer holds"
+    ):
         gradcheck(Unheld(None), X)
 
 

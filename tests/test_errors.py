@@ -19,7 +19,17 @@ from typednn import Array2, ElementwiseGrad, Input, layers, losses
 from typednn.config.arguments import constructor, hints_of, layers_expected
 from typednn.config.registry import INITIALISERS, LAYERS, OPTIMIZERS, SCHEDULES
 from typednn.data import batches, one_hot
-from typednn.errors import ArgumentError, ConfigError, DataError, MissingExtra, ShapeError, StackError, explain, installing, printable
+from typednn.errors import (
+    ArgumentError,
+    ConfigError,
+    DataError,
+    MissingExtra,
+    ShapeError,
+    StackError,
+    explain,
+    installing,
+    printable,
+)
 from typednn.html import escaped
 from typednn.layer import Layer, Sequential
 from typednn.layers import Conv2d, Linear, MaxPool2d, ReLU, Residual
@@ -31,7 +41,9 @@ from typednn.stack import Stack
 
 LOSSES = {name: getattr(losses, name) for name in losses.__all__}
 KINDS: dict[str, Any] = {**LAYERS, **LOSSES, **OPTIMIZERS, **SCHEDULES, **INITIALISERS, "PCG32": PCG32}
-GOOD: dict[str, dict[str, Any]] = {case.name: constructor_arguments(case.layer()) for case in CASES if not case.name.endswith("Chain")} | {
+GOOD: dict[str, dict[str, Any]] = {
+    case.name: constructor_arguments(case.layer()) for case in CASES if not case.name.endswith("Chain")
+} | {
     "Constant": {"value": 1.0},
     "ConstantLR": {"lr": 0.1},
     "CosineLR": {"lr": 0.1, "total_steps": 3},
@@ -52,7 +64,9 @@ WRONG: dict[str, Any] = {"groups": [3], "layers": []}  # for any other argument,
 def _is_checked(kind: str, name: str, hint: object) -> bool:
     """Not a flag, for which anything will do; not a layer, as what is none is a StackError; not what >> hands over."""
     by_hand = (("Sequential", "input"), ("Concat", "branches"), ("Reshape", "shape"))
-    return name != "bias" and layers_expected(hint) != "one" and not kind.endswith("Chain") and (kind, name) not in by_hand
+    return (
+        name != "bias" and layers_expected(hint) != "one" and not kind.endswith("Chain") and (kind, name) not in by_hand
+    )
 
 
 def _arguments() -> list[tuple[str, str]]:
@@ -140,13 +154,17 @@ begin: Any = Input
         (lambda: begin(1) >> Halves(), "empty", "features", ""),
         (lambda: any_layer.Residual(any_layer.Linear(3, 4)), "shape", "", ""),
         (lambda: begin(4) >> any_layer.PerPosition(any_layer.Linear(4, 4)), "rank", "", ""),
-        (lambda: Stack([any_layer.Linear(4, 4), Stack([any_layer.Linear(5, 5)], input=[5])], input=[4]), "size", "features", "input"),
-        (lambda: any_layer.Residual(any_layer.Linear(3, 3) >> Stack([any_layer.Linear(5, 3)], input=[5])), "size", "features", "input"),
+        (lambda: Stack([any_layer.Linear(4, 4), Stack([any_layer.Linear(5, 5)], input=[5])], input=[4]), "size",
+            "features", "input"),
+        (lambda: any_layer.Residual(any_layer.Linear(3, 3) >> Stack([any_layer.Linear(5, 3)], input=[5])), "size",
+            "features", "input"),
         (lambda: Sequential([any_layer]), "part", "", ""),
         (lambda: Stack([any_layer], input=[4]), "part", "", ""),
     ],
 )  # fmt: skip
-def test_why_layers_do_not_follow_each_other(build: Callable[[], object], reason: str, axis: str, argument: str) -> None:
+def test_why_layers_do_not_follow_each_other(
+    build: Callable[[], object], reason: str, axis: str, argument: str
+) -> None:
     error = _misfit(build)
     assert (error.reason, error.axis, error.argument) == (reason, axis, argument)
 
@@ -161,8 +179,12 @@ def test_the_layers_that_an_error_passed() -> None:
     assert _misfit(lambda: Sequential([any_layer])).layers == []
 
 
-@pytest.mark.parametrize(("model", "shape"), [(MaxPool2d(3), (1, 2, 2, 1)), (Residual(EverySecond()), (1, 4))], ids=["empty", "shape"])
-def test_an_array_that_fits_no_layer_inside_is_refused_before_any_arithmetic(model: Any, shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("model", "shape"), [(MaxPool2d(3), (1, 2, 2, 1)), (Residual(EverySecond()), (1, 4))], ids=["empty", "shape"]
+)
+def test_an_array_that_fits_no_layer_inside_is_refused_before_any_arithmetic(
+    model: Any, shape: tuple[int, ...]
+) -> None:
     with pytest.raises(ShapeError, match=r"MaxPool2d|keep the shape"):
         model.forward(np.ones(shape, np.float32))
 
@@ -176,7 +198,15 @@ def test_what_the_annotation_of_a_call_says_is_left_to_it() -> None:
     "error",
     [
         ArgumentError("n must be 1, got 2", "n"),
-        StackError("a cannot follow b", "size", axis="features", expected="1", got="2", argument="in_features", trace=("b  1 -> 2",)),
+        StackError(
+            "a cannot follow b",
+            "size",
+            axis="features",
+            expected="1",
+            got="2",
+            argument="in_features",
+            trace=("b  1 -> 2",),
+        ),
         ConfigError("no", "m.toml", 2, 3, ["     2 | x"]),
         DataError("no"),
     ],
@@ -205,7 +235,11 @@ class _Installed:
 
 @pytest.mark.parametrize(
     ("tool", "said"),
-    [("pip\n", "pip install 'typednn[images]'"), ("uv\n", "uv pip install 'typednn[images]'"), (None, "pip install 'typednn[images]'")],
+    [
+        ("pip\n", "pip install 'typednn[images]'"),
+        ("uv\n", "uv pip install 'typednn[images]'"),
+        (None, "pip install 'typednn[images]'"),
+    ],
 )
 def test_a_hint_is_quoted_and_names_the_tool(monkeypatch: pytest.MonkeyPatch, tool: str | None, said: str) -> None:
     monkeypatch.setattr(metadata, "distribution", lambda name: _Installed(tool))
@@ -228,9 +262,12 @@ def test_a_hint_of_a_clone_names_its_folder(monkeypatch: pytest.MonkeyPatch) -> 
 def test_every_hint_names_an_extra_in_quotes() -> None:
     """In the sources and in the documentation: zsh reads brackets without quotes as a pattern."""
     root = Path(__file__).resolve().parents[1]
-    extras = set(tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
+    extras = set(
+        tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    )
     texts = [
-        path.read_text(encoding="utf-8") for path in (root / "README.md", *(root / "docs").glob("*.md"), *(root / "typednn").rglob("*.py"))
+        path.read_text(encoding="utf-8")
+        for path in (root / "README.md", *(root / "docs").glob("*.md"), *(root / "typednn").rglob("*.py"))
     ]
     hints = [hint for text in texts for hint in re.findall(r"pip install (\S*\[[\w,]+\].?)", text)]
     assert len(hints) > 20
@@ -242,7 +279,8 @@ def test_every_hint_names_an_extra_in_quotes() -> None:
 
 # ------------------------------------------------------------------ what is shown
 
-# What moves the cursor or commands a terminal, turns the direction of text around, ends a line, or is no character at all.
+# What moves the cursor or commands a terminal, turns the direction of text around, ends a line, or is no character at
+# all.
 CONTROLS = map(chr, (*range(9), *range(11, 32), *range(127, 160)))
 HOSTILE = [*CONTROLS, *"\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069\ufff9", "\udcff"]
 
@@ -267,5 +305,10 @@ def test_a_long_quotation_leaves_the_message_short() -> None:
 
 
 def test_text_of_people_is_shown_as_it_is() -> None:
-    for text in ("größe\tπ\n中文 עברית", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "e\u0301 \u00a0\u3000", "C:\\new"):
+    for text in (
+        "größe\tπ\n中文 עברית",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "e\u0301 \u00a0\u3000",
+        "C:\\new",
+    ):
         assert printable(text) == text

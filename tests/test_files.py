@@ -74,7 +74,9 @@ def test_no_reader_is_forgotten() -> None:
     taking = {"path", "folder"}
     names: list[str] = data.__all__
     found = {
-        name for name in names if inspect.isfunction(vars(data)[name]) and taking & set(inspect.signature(vars(data)[name]).parameters)
+        name
+        for name in names
+        if inspect.isfunction(vars(data)[name]) and taking & set(inspect.signature(vars(data)[name]).parameters)
     }
     assert found - set(FILES) - set(FOLDERS) - set(WRITERS) == {"find", "load", "load_pixels", "source_folder"}, (
         "these take None for no folder"
@@ -110,7 +112,10 @@ def test_only_plain_files_are_opened(tmp_path: Path, name: str) -> None:
             (Path("/dev/zero"), "a device"),
             (tmp_path / "link", "a device"),
         ):
-            with soon(), pytest.raises((DataError, ConfigError), match=f"{path.name}: must be a plain file, got {kind}$"):
+            with (
+                soon(),
+                pytest.raises((DataError, ConfigError), match=f"{path.name}: must be a plain file, got {kind}$"),
+            ):
                 FILES[name](path)
 
 
@@ -147,7 +152,9 @@ def test_a_file_that_becomes_a_pipe_before_it_is_opened(tmp_path: Path, monkeypa
 )
 def test_what_is_no_path(name: str, path: object, got: str) -> None:
     caller = name.partition(" ")[0].replace("cifar10_pixels", "cifar10").replace("mnist_pixels", "mnist")
-    with pytest.raises(ArgumentError, match=rf"^({caller}|image_size|cifar10): path must be the name of a file or folder, got {got}$"):
+    with pytest.raises(
+        ArgumentError, match=rf"^({caller}|image_size|cifar10): path must be the name of a file or folder, got {got}$"
+    ):
         (FILES | FOLDERS | WRITERS)[name](path)
 
 
@@ -254,7 +261,9 @@ def test_what_is_larger_than_memory_is_refused_by_size_and_limit(tmp_path: Path)
     (tmp_path / "large.png").write_bytes(png(4096, 4096))
     (tmp_path / "cifar").mkdir()
     for part in (*range(1, 6), "test"):
-        sparse(tmp_path / "cifar" / ("test_batch.bin" if part == "test" else f"data_batch_{part}.bin"), b"", 3073 * 10**6)
+        sparse(
+            tmp_path / "cifar" / ("test_batch.bin" if part == "test" else f"data_batch_{part}.bin"), b"", 3073 * 10**6
+        )
     (tmp_path / "honest.gz").write_bytes(gzip_bomb(struct.pack(">HBBI", 0, 8, 1, 6 << 24), 6 << 24))
     sparse(tmp_path / "honest.npy", npy_header(150 << 20), 150 << 20)
     (tmp_path / "honest.png").write_bytes(png(2048, 2048))
@@ -273,7 +282,9 @@ def test_what_is_larger_than_memory_is_refused_by_size_and_limit(tmp_path: Path)
         ("read_image", "honest.png", "read (1, 2048, 2048, 1)"),
     ]
     arguments = json.dumps([(name, str(tmp_path / file)) for name, file, _ in calls])
-    done = subprocess.run([sys.executable, "-c", SMALL, arguments], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL, arguments], capture_output=True, text=True, check=True, timeout=60
+    )
     for (_, file, told), line in zip(calls, done.stdout.splitlines(), strict=True):
         assert told in line, (file, line)
         if "read" not in told:
@@ -286,7 +297,10 @@ def test_what_unpacks_to_more_than_the_limit(tmp_path: Path) -> None:
     (tmp_path / "idx.gz").write_bytes(gzip_bomb(struct.pack(">HBBI", 0, 8, 1, 1 << 31 | 1), 4 << 24))
     sparse(tmp_path / "a.npy", npy_header(3 * GIB), 3 * GIB)
     for read, name in ((data.read_idx, "idx.gz"), (data.read_npy, "a.npy")):
-        with pytest.raises(DataError, match=r"may take at most [\d,]+ bytes of memory, got (2,147,483,649|3,221,225,472); if that much is"):
+        with pytest.raises(
+            DataError,
+            match=r"may take at most [\d,]+ bytes of memory, got (2,147,483,649|3,221,225,472); if that much is",
+        ):
             read(tmp_path / name)
     mapped = data.read_npy(tmp_path / "a.npy", mmap=True)
     assert (mapped.shape, int(mapped[-1])) == ((3 * GIB,), 0), "what stays on the disk is not limited"
@@ -317,7 +331,9 @@ def test_the_limit_is_told_by_argument_and_environment(tmp_path: Path, monkeypat
     for name, (read, file, size) in needs.items():
         read(tmp_path / file, limit=size)
         read(tmp_path / file)
-        with pytest.raises(DataError, match=rf"at most {size - 1:,} bytes of memory, got [\d,]+; .* set TYPEDNN_DATA_LIMIT="):
+        with pytest.raises(
+            DataError, match=rf"at most {size - 1:,} bytes of memory, got [\d,]+; .* set TYPEDNN_DATA_LIMIT="
+        ):
             read(tmp_path / file, limit=size - 1)
         monkeypatch.setenv("TYPEDNN_DATA_LIMIT", str(size - 1))
         with pytest.raises(DataError, match=f"at most {size - 1:,} bytes of memory"):
@@ -327,7 +343,9 @@ def test_the_limit_is_told_by_argument_and_environment(tmp_path: Path, monkeypat
         assert name
 
 
-@pytest.mark.parametrize(("told", "limit"), [("500", 500), ("7k", 7 << 10), (" 500M ", 500 << 20), ("8 G", 8 << 30), ("3T", 3 << 40)])
+@pytest.mark.parametrize(
+    ("told", "limit"), [("500", 500), ("7k", 7 << 10), (" 500M ", 500 << 20), ("8 G", 8 << 30), ("3T", 3 << 40)]
+)
 def test_units(monkeypatch: pytest.MonkeyPatch, told: str, limit: int) -> None:
     monkeypatch.setenv("TYPEDNN_DATA_LIMIT", told)
     assert limit_of("here", None) == limit
@@ -356,7 +374,10 @@ def test_what_lies_on_the_disk_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1")
-    with pytest.raises(DataError, match="a: must fit into memory, got more than this process may take"), opened("here", tmp_path / "a"):
+    with (
+        pytest.raises(DataError, match="a: must fit into memory, got more than this process may take"),
+        opened("here", tmp_path / "a"),
+    ):
         raise MemoryError
 
 
@@ -375,7 +396,9 @@ def test_many_writers_of_one_name(tmp_path: Path) -> None:
     """None fails, a reader meets a whole version at any moment, and nothing else is left."""
     path = tmp_path / "model.safetensors"
     path.write_bytes(b"0" * 70_000)
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), digit], stderr=subprocess.PIPE) for digit in "1234"]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(path), digit], stderr=subprocess.PIPE) for digit in "1234"
+    ]
     while any(writer.poll() is None for writer in writers):
         content = path.read_bytes()
         assert len(content) == 70_000

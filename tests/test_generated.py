@@ -77,6 +77,10 @@ def test_the_call_of_a_kernel() -> None:
     """Of each that this process has."""
     x = np.ones((3, 1025), np.float32)
     OPS["gelu.forward"].run(x)
-    found = {name: "".join(linecache.getlines(name)) for name in list(linecache.cache) if name.startswith("<typednn: call of ")}
+    found = {
+        name: "".join(linecache.getlines(name))
+        for name in list(linecache.cache)
+        if name.startswith("<typednn: call of ")
+    }
     assert found
     assert all(source.startswith("def call(") for source in found.values())

@@ -1,7 +1,7 @@
 """Wrong turns of people who know PyTorch, Keras, JAX or scikit-learn, and the answers that they get.
 
-Each is run as they would write it. The answer is an error of typednn that says where, the rule, what it got, and the cure, and the cure
-names what is right here. A wrong turn that is added to `typednn.habits` belongs into this table.
+Each is run as they would write it. The answer is an error of typednn that says where, the rule, what it got, and the
+cure, and the cure names what is right here. A wrong turn that is added to `typednn.habits` belongs into this table.
 """
 
 import warnings
@@ -145,7 +145,11 @@ STEPS = [
     ("loss.loss(model(x), np.eye(3)[y])", DTypeError, "target.astype(numpy.float32)"),
     ("loss.loss(model(x), y + 1)", ArgumentError, "labels are 0 to 2"),
     ("loss.loss(np.zeros((2, 5, 3), np.float32), y[:2])", ShapeError, "(2, 5)"),
-    ("loss.loss(np.zeros((2, 3, 5), np.float32), np.zeros((2, 5), np.int64))", ShapeError, "prediction.transpose(0, 2, 1)"),
+    (
+        "loss.loss(np.zeros((2, 3, 5), np.float32), np.zeros((2, 5), np.int64))",
+        ShapeError,
+        "prediction.transpose(0, 2, 1)",
+    ),
     ("CrossEntropy().loss(model(x), y)", DTypeError, "SoftmaxCrossEntropy"),
     ("MSE().loss(model(x)[:, :1], x[:, 0])", ShapeError, "target[:, None]"),
 ]
@@ -174,7 +178,14 @@ def _without_kernels() -> Iterator[None]:
 def names() -> dict[str, Any]:
     """What a user's script has defined by then."""
     rng = np.random.default_rng(0)
-    found: dict[str, Any] = {"np": np, "typednn": typednn, "Input": Input, "Layer": Layer, "Sequential": Sequential, "rng": rng}
+    found: dict[str, Any] = {
+        "np": np,
+        "typednn": typednn,
+        "Input": Input,
+        "Layer": Layer,
+        "Sequential": Sequential,
+        "rng": rng,
+    }
     for package in (layers, losses, optim, training, data):
         found |= {name: getattr(package, name) for name in package.__all__}
     x, y = rng.standard_normal((6, 4), dtype=np.float32), np.array([0, 1, 2, 0, 1, 2])
@@ -208,9 +219,11 @@ def test_what_is_right_elsewhere_and_here() -> None:
     found = names()
     for written in (
         "model.train(); model.eval(); model.to('cpu'); model[0].weight; len(model); list(model); model.state_dict()",
-        "model.load_state_dict(model.state_dict()); Linear(10, 5, bias=False); Linear(10, 5, False); Dropout(0.5); Flatten(1)",
+        "model.load_state_dict(model.state_dict()); Linear(10, 5, bias=False); Linear(10, 5, False); "
+        "Dropout(0.5); Flatten(1)",
         "model.train(); model(x); model.update(Adam(lr=0.1), model.backward(loss.loss_grad(model(x), y)))",
-        "loss.loss(model(x), np.eye(3, dtype=np.float32)[y]); loss.loss(np.zeros((2, 5, 3), np.float32), np.zeros((2, 5), np.int64))",
+        "loss.loss(model(x), np.eye(3, dtype=np.float32)[y]); loss.loss(np.zeros((2, 5, 3), np.float32), "
+        "np.zeros((2, 5), np.int64))",
         "optimizer.lr = 0.01; hasattr(model, 'predict') and 1 / 0; getattr(optimizer, 'zero_grad', None) and 1 / 0",
     ):
         exec(compile(written, "<user>", "exec"), found)

@@ -68,7 +68,9 @@ class Page(HTMLParser):
 
 
 def page(source: str) -> Page:
-    """``source``, after what holds for all that notebooks show: nothing is run or loaded, no text is markup, no colour hides text."""
+    """``source``, after what holds for all that notebooks show: nothing is run or loaded, no text is markup, no colour
+    hides text.
+    """
     read = Page(source)
     assert {tag for tag, _ in read.tags} <= TAGS | SVG
     for _, attributes in read.tags:
@@ -85,7 +87,10 @@ def page(source: str) -> Page:
 
 
 def test_nothing_is_imported_before_a_notebook_asks() -> None:
-    program = "import sys, typednn.recipes, typednn.training; print([name for name in ('typednn.html', 'IPython') if name in sys.modules])"
+    program = (
+        "import sys, typednn.recipes, typednn.training; print([name for name in ('typednn.html', 'IPython') if name "
+        "in sys.modules])"
+    )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -93,7 +98,11 @@ def test_nothing_is_imported_before_a_notebook_asks() -> None:
 
 def test_text_is_text() -> None:
     made = shown(
-        EVIL, facts({EVIL: EVIL}), table([EVIL, "b"], [[EVIL, EVIL]], numbers=[EVIL]), tinted(EVIL, 1.0), progress(0.5, EVIL, [EVIL])
+        EVIL,
+        facts({EVIL: EVIL}),
+        table([EVIL, "b"], [[EVIL, EVIL]], numbers=[EVIL]),
+        tinted(EVIL, 1.0),
+        progress(0.5, EVIL, [EVIL]),
     )
     assert page(made).text.count("<script>alert('x')</script>&\"\N{REPLACEMENT CHARACTER}?") == 9
     assert "<script>alert" in page(curves({EVIL: [(0.0, 1.0)]}, EVIL)).text
@@ -108,17 +117,22 @@ def test_a_long_table_is_cut() -> None:
 
 def test_columns_of_numbers_are_flush_right() -> None:
     sides = [
-        re.findall("text-align:(\\w+)", cell["style"] or "")[0] for cell in page(table(["a", "b"], [[1, 2]], numbers=["b"])).named("td")
+        re.findall("text-align:(\\w+)", cell["style"] or "")[0]
+        for cell in page(table(["a", "b"], [[1, 2]], numbers=["b"])).named("td")
     ]
     assert sides == ["left", "right"]
 
 
-@pytest.mark.parametrize(("share", "width"), [(0.0, 0.0), (0.5, 4.0), (1.0, 8.0), (7.0, 8.0), (-1.0, 0.0), (math.nan, 0.0)])
+@pytest.mark.parametrize(
+    ("share", "width"), [(0.0, 0.0), (0.5, 4.0), (1.0, 8.0), (7.0, 8.0), (-1.0, 0.0), (math.nan, 0.0)]
+)
 def test_bars(share: float, width: float) -> None:
     assert f"width:{width:.2f}em" in (page(bar(share)).named("div")[0]["style"] or "")
 
 
-@pytest.mark.parametrize(("value", "words"), [(0.123456, "0.1235"), (12345.678, "1.235e+04"), (math.nan, "nan"), (-math.inf, "-inf")])
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.123456, "0.1235"), (12345.678, "1.235e+04"), (math.nan, "nan"), (-math.inf, "-inf")]
+)
 def test_numbers_that_are_none_stand_out(value: float, words: str) -> None:
     read = page(number(value))
     assert read.text == words
@@ -138,13 +152,18 @@ def test_curves_stay_in_their_frame(lines: dict[str, list[tuple[float, float]]])
         assert made == ""
         return
     read = page(made)
-    drawn = [[[float(value) for value in place.split(",")] for place in (line["points"] or "").split()] for line in read.named("polyline")]
+    drawn = [
+        [[float(value) for value in place.split(",")] for place in (line["points"] or "").split()]
+        for line in read.named("polyline")
+    ]
     assert [len(points) for points in drawn] == [len(points) for points in kept.values()]
     for points, places in zip(kept.values(), drawn, strict=True):
         for across, down in places:
             assert 56 <= across <= 470
             assert 12 <= down <= 150
-        for (one, first), (other, second) in zip(zip(points, places, strict=True), zip(points[1:], places[1:], strict=True), strict=False):
+        for (one, first), (other, second) in zip(
+            zip(points, places, strict=True), zip(points[1:], places[1:], strict=True), strict=False
+        ):
             assert (one[1] - other[1]) * (first[1] - second[1]) <= 0  # up is more
             assert (one[0] - other[0]) * (first[0] - second[0]) >= 0
 
@@ -187,7 +206,9 @@ def test_images_are_scaled_from_their_least_to_their_greatest() -> None:
         _pixels_of(images(pictures.astype(np.uint8) + np.uint8(7), ["a"]))[0], pictures[0, ..., 0].astype(np.uint8) + 7
     )
     assert _pixels_of(images(np.full((1, 2, 2, 1), np.nan, np.float32), ["none"]))[0].max() == 0
-    assert [image.shape for image in _pixels_of(images(np.zeros((2, 200, 100, 3), np.float32), [1, 2]))] == [(50, 25, 3)] * 2
+    assert [image.shape for image in _pixels_of(images(np.zeros((2, 200, 100, 3), np.float32), [1, 2]))] == [
+        (50, 25, 3)
+    ] * 2
 
 
 # ------------------------------------------------------------------ objects
@@ -206,7 +227,11 @@ def test_a_model_shows_layers_shapes_and_counts() -> None:
     """Before it has any array."""
     text = page(_model()._repr_html_()).text
     assert text.startswith("Chain, 117 parameters")
-    for piece in ("from 6 × 6 × 1", "Conv2d(1, 2, 3)4 × 4 × 2weight (2, 3, 3, 1)18", "Linear(32, 3)3weight (3, 32), bias (3,)99"):
+    for piece in (
+        "from 6 × 6 × 1",
+        "Conv2d(1, 2, 3)4 × 4 × 2weight (2, 3, 3, 1)18",
+        "Linear(32, 3)3weight (3, 32), bias (3,)99",
+    ):
         assert piece in text
     assert "output" not in page(Linear(3, 2)._repr_html_()).text
     tokens = Input(5, dtype=int) >> Embedding(7, 4)
@@ -229,7 +254,9 @@ def test_a_gradient_shows_its_norms() -> None:
 
 def test_a_history_shows_its_curves() -> None:
     epochs = tuple(Epoch(number, 2.0 / number, 0.5) for number in (1, 2, 3))
-    measured = tuple(Measured(10 * number, number, "validation", 1.0 / number, {"accuracy": 0.9}) for number in (1, 2, 3))
+    measured = tuple(
+        Measured(10 * number, number, "validation", 1.0 / number, {"accuracy": 0.9}) for number in (1, 2, 3)
+    )
     history = History(epochs, measured, Best(30, "accuracy", 0.9), 30, "<time limit>")
     read = page(history._repr_html_())
     training, validation = ((line["points"] or "").split() for line in read.named("polyline"))
@@ -237,7 +264,8 @@ def test_a_history_shows_its_curves() -> None:
     assert "ended by <time limit>" in read.text
     assert read.text.endswith("303validation0.33330.9best")
     assert "epochs 0" in page(History(())._repr_html_()).text
-    within = History((), (Measured(4, 1, "test", math.nan),), None, 4)  # stopped within the first epoch, by a loss that is none
+    # stopped within the first epoch, by a loss that is none
+    within = History((), (Measured(4, 1, "test", math.nan),), None, 4)
     assert "nan" in page(within._repr_html_()).text
 
 
@@ -251,13 +279,17 @@ def test_data_show_their_first_images(kind: Any) -> None:
 
 def test_folders_loaders_and_samples() -> None:
     data = _dataset()
-    folder = ImageFolder(data.train_images, data.train_labels, ("<a>", "b", "c"), tuple(Path(str(row)) for row in range(20)))
+    folder = ImageFolder(
+        data.train_images, data.train_labels, ("<a>", "b", "c"), tuple(Path(str(row)) for row in range(20))
+    )
     assert page(folder._repr_html_()).text.endswith("<a>bc")
     loader = Loader(data.train_images, data.train_labels, batch_size=8, shuffle=False)
     assert "batches an epoch 3" in page(loader._repr_html_()).text
     rows = np.ones((4, 2), np.float32)
     assert "targets float32" in page(Samples("table", "<here>", rows, rows[:, 0], rows, rows[:, 0])._repr_html_()).text
-    named = Samples("images", "x", data.train_images, data.train_labels, data.test_images, data.test_labels, ("one", "two", "three"))
+    named = Samples(
+        "images", "x", data.train_images, data.train_labels, data.test_images, data.test_labels, ("one", "two", "three")
+    )
     assert len(page(named._repr_html_()).named("img")) == 12
     assert "three" in page(named._repr_html_()).text
 
@@ -273,7 +305,9 @@ def test_reports_and_trainings() -> None:
     assert "perplexity 7.39" in page(LanguageReport(10, 2.0, 0.5, 5)._repr_html_()).text
     pixels, labels = np.random.default_rng(0).random((20, 28, 28, 1), dtype=np.float32), np.arange(20) % 10
     result = train(
-        recipe("mlp").changed({"epochs": 2, "least_steps": 0}), Samples("s", "here", pixels, labels, pixels, labels), progress=False
+        recipe("mlp").changed({"epochs": 2, "least_steps": 0}),
+        Samples("s", "here", pixels, labels, pixels, labels),
+        progress=False,
     )
     read = page(result._repr_html_())
     assert read.text.startswith(f"mlptrain {result.train.headline}   test {result.test.headline}   run none")

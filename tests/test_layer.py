@@ -42,7 +42,16 @@ from typednn.testing.subject import bits, values
 
 def test_a_misfit_is_told_when_the_stack_is_built() -> None:
     """P-P1, P-L1: both layers, both sizes, and the arithmetic."""
-    features = Input(32, 32, 3) >> Conv2d(3, 6, 5) >> ReLU() >> MaxPool2d(2) >> Conv2d(6, 16, 5) >> ReLU() >> MaxPool2d(2) >> Flatten()
+    features = (
+        Input(32, 32, 3)
+        >> Conv2d(3, 6, 5)
+        >> ReLU()
+        >> MaxPool2d(2)
+        >> Conv2d(6, 16, 5)
+        >> ReLU()
+        >> MaxPool2d(2)
+        >> Flatten()
+    )
     with pytest.raises(StackError) as caught:
         features >> Linear(256, 120)
     assert str(caught.value) == (
@@ -53,9 +62,18 @@ def test_a_misfit_is_told_when_the_stack_is_built() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Linear(784, 128) >> Linear(127, 10), "Linear(127, 10) cannot follow Linear(784, 128): expects 127 features, gets 128"),
-        (lambda: Input(784) >> Linear(256, 10), "Linear(256, 10) cannot follow Input(784): expects 256 features, gets 784"),
-        (lambda: Conv2d(1, 6, 5) >> Conv2d(3, 8, 5), "Conv2d(3, 8, 5) cannot follow Conv2d(1, 6, 5): expects 3 channels, gets 6"),
+        (
+            lambda: Linear(784, 128) >> Linear(127, 10),
+            "Linear(127, 10) cannot follow Linear(784, 128): expects 127 features, gets 128",
+        ),
+        (
+            lambda: Input(784) >> Linear(256, 10),
+            "Linear(256, 10) cannot follow Input(784): expects 256 features, gets 784",
+        ),
+        (
+            lambda: Conv2d(1, 6, 5) >> Conv2d(3, 8, 5),
+            "Conv2d(3, 8, 5) cannot follow Conv2d(1, 6, 5): expects 3 channels, gets 6",
+        ),
         (
             lambda: Sequential([Conv2d(1, 6, 5), Linear(3, 4)]),
             "Linear(3, 4) cannot follow Conv2d(1, 6, 5): expects 2 axes (batch, in_features=3), "
@@ -63,7 +81,8 @@ def test_a_misfit_is_told_when_the_stack_is_built() -> None:
         ),
         (
             lambda: Input(4, 4, 1) >> Conv2d(1, 6, 5),
-            "Conv2d(1, 6, 5) cannot follow Input(4, 4, 1): kernel does not fit: height-4 is 0 (= 4-5+1); height must be at least 5",
+            "Conv2d(1, 6, 5) cannot follow Input(4, 4, 1): kernel does not fit: height-4 is 0 (= 4-5+1); height "
+            "must be at least 5",
         ),
         (
             lambda: Residual(Linear(3, 4)),
@@ -91,7 +110,10 @@ def test_what_stays_open_is_decided_by_the_first_array_in_the_same_words() -> No
     assert model.forward(values((2, 5, 5, 1), dtype=np.float32)).shape == (2, 2)
     with pytest.raises(ShapeError) as caught:
         model.forward(values((2, 6, 5, 1), dtype=np.float32))
-    assert str(caught.value) == "Linear(18, 2) cannot follow Flatten: expects 18 features, gets 24 (= 4*3*2, from Conv2d on 6x5x1)"
+    assert (
+        str(caught.value)
+        == "Linear(18, 2) cannot follow Flatten: expects 18 features, gets 24 (= 4*3*2, from Conv2d on 6x5x1)"
+    )
 
 
 def test_names_do_not_change_when_a_layer_is_appended() -> None:
@@ -167,7 +189,9 @@ def five() -> Any:
     return Input(6, 5, 1) >> Conv2d(1, 2, 3) >> ReLU() >> Flatten() >> Linear(24, 4).named("fc") >> Tanh()
 
 
-@pytest.mark.parametrize("made", [lambda: five(), lambda: five().fuse(False), lambda: Sequential(list(five()), input=Input(6, 5, 1))])
+@pytest.mark.parametrize(
+    "made", [lambda: five(), lambda: five().fuse(False), lambda: Sequential(list(five()), input=Input(6, 5, 1))]
+)
 def test_a_slice_of_a_chain_is_a_chain(made: Any) -> None:
     model = made().init(np.random.default_rng(0))
     first, second = model[:2], model[2:]
@@ -180,7 +204,9 @@ def test_a_slice_of_a_chain_is_a_chain(made: Any) -> None:
     x = values((3, 6, 5, 1), 0, np.float32)
     np.testing.assert_allclose(second.forward(first.forward(x)), model.forward(x), rtol=1e-5)
     dy = values((3, 4), 1, np.float32)
-    np.testing.assert_allclose(first.backward(second.backward(dy).input).input, model.backward(dy).input, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        first.backward(second.backward(dy).input).input, model.backward(dy).input, rtol=1e-4, atol=1e-6
+    )
     first.forward(x)  # the same layers: a step of one is a step of the other
     first.update(SGD(1.0), first.backward(values((3, 4, 3, 2), 2, np.float32)))
     np.testing.assert_allclose(second.forward(first.forward(x)), model.forward(x), rtol=1e-5)
@@ -258,7 +284,9 @@ def test_the_chain_rule_of_the_paper() -> None:
 
 def test_what_cannot_be_stacked() -> None:
     layer = Linear(3, 3)
-    with pytest.raises(StackError, match=r"Linear\(3, 3\) stands twice in one stack, .* use a second instance or layer\.shared\(\)"):
+    with pytest.raises(
+        StackError, match=r"Linear\(3, 3\) stands twice in one stack, .* use a second instance or layer\.shared\(\)"
+    ):
         layer >> layer
     with pytest.raises(StackError, match="a stack is made of layers, got the class Linear; call it"):
         layer >> Linear  # type: ignore[operator]
@@ -366,7 +394,9 @@ def test_random_stacks_hand_and_chain_agree(kinds: list[str], seed: int) -> None
 
 def test_printing_shows_names_shapes_and_counts() -> None:
     """The tree, each parameter's shape, the count."""
-    model = Input(6, 6, 1) >> Conv2d(1, 2, 3, bias=True).named("conv1") >> ReLU() >> Flatten() >> Linear(32, 3).named("fc")
+    model = (
+        Input(6, 6, 1) >> Conv2d(1, 2, 3, bias=True).named("conv1") >> ReLU() >> Flatten() >> Linear(32, 3).named("fc")
+    )
     assert str(model).splitlines() == [
         "         Chain",
         "  conv1  Conv2d(1, 2, 3, bias=True)  weight (2, 3, 3, 1), bias (2,)  20",
@@ -405,7 +435,9 @@ class TurnsGrad(Gradient, inputs=("left", "right")):
 
 
 class Turns(MultiInput[Array2, TurnsGrad]):
-    def forward(self, left: Float[Array2, "rows features"], right: Float[Array2, "rows features"]) -> Float[Array2, "features rows"]:
+    def forward(
+        self, left: Float[Array2, "rows features"], right: Float[Array2, "rows features"]
+    ) -> Float[Array2, "features rows"]:
         return (left + right).T.copy()
 
     def backward(self, next_grad: Float[Array2, "features rows"]) -> TurnsGrad:
@@ -422,7 +454,9 @@ def test_who_reads_integers_or_several_arrays_keeps_the_batch() -> None:
 
 @pytest.mark.parametrize("mode", ["full", "cached", "off"])
 def test_a_subclass_asks_its_base(mode: Any) -> None:
-    """``super().forward`` is a part of the layer's own forward, while training too; a second call from outside is still refused."""
+    """``super().forward`` is a part of the layer's own forward, while training too; a second call from outside is still
+    refused.
+    """
 
     class Shifted(Scales):
         def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:

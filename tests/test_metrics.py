@@ -33,8 +33,15 @@ def test_equals_scikit_learn() -> None:
     rng = np.random.default_rng(0)
     target, prediction = rng.integers(0, 5, 200), rng.integers(1, 6, 200)
     report = ClassificationReport(7, prediction, target)
-    precision, recall, f1, support = metrics.precision_recall_fscore_support(target, prediction, labels=range(7), zero_division=0)
-    for ours, theirs in ((report.precision, precision), (report.recall, recall), (report.f1, f1), (report.support, support)):
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(
+        target, prediction, labels=range(7), zero_division=0
+    )
+    for ours, theirs in (
+        (report.precision, precision),
+        (report.recall, recall),
+        (report.f1, f1),
+        (report.support, support),
+    ):
         np.testing.assert_allclose(ours, theirs)
     np.testing.assert_array_equal(report.confusion, metrics.confusion_matrix(target, prediction, labels=range(7)))
     assert report.accuracy == metrics.accuracy_score(target, prediction)
@@ -95,14 +102,42 @@ def test_arrays_cannot_be_written() -> None:
 @pytest.mark.parametrize(
     ("classes", "prediction", "target", "message"),
     [
-        pytest.param(3, [0, 3], [0, 1], "Report: prediction must be 0 to 2, as there are 3 classes, got 3 in row 1", id="too high"),
-        pytest.param(3, [0, 1, 2], [0, 1, -1], "Report: target must be 0 to 2, as there are 3 classes, got -1 in row 2", id="negative"),
-        pytest.param(3, [0, 1], [0], "needs a prediction for each target, and at least one, got 2 predictions and 1 targets", id="lengths"),
+        pytest.param(
+            3,
+            [0, 3],
+            [0, 1],
+            "Report: prediction must be 0 to 2, as there are 3 classes, got 3 in row 1",
+            id="too high",
+        ),
+        pytest.param(
+            3,
+            [0, 1, 2],
+            [0, 1, -1],
+            "Report: target must be 0 to 2, as there are 3 classes, got -1 in row 2",
+            id="negative",
+        ),
+        pytest.param(
+            3,
+            [0, 1],
+            [0],
+            "needs a prediction for each target, and at least one, got 2 predictions and 1 targets",
+            id="lengths",
+        ),
         pytest.param(3, [], [], "got 0 predictions and 0 targets", id="none"),
         pytest.param(0, [0], [0], "classes must be an integer of at least 1, got 0", id="no classes"),
-        pytest.param(3, [0.0, 1.0], [0, 1], "prediction must be an array of integers, got float64; convert it", id="floats"),
-        pytest.param(3, [[0.0, 1.0]], [0], "prediction must be an array of integers, got float64; for scores use argmax", id="scores"),
-        pytest.param(3, [[0], [1]], [0, 1], r"prediction must have one axis, a class per row, got shape \(2, 1\)", id="column"),
+        pytest.param(
+            3, [0.0, 1.0], [0, 1], "prediction must be an array of integers, got float64; convert it", id="floats"
+        ),
+        pytest.param(
+            3,
+            [[0.0, 1.0]],
+            [0],
+            "prediction must be an array of integers, got float64; for scores use argmax",
+            id="scores",
+        ),
+        pytest.param(
+            3, [[0], [1]], [0, 1], r"prediction must have one axis, a class per row, got shape \(2, 1\)", id="column"
+        ),
     ],
 )
 def test_bad_labels_are_refused(classes: int, prediction: list[int], target: list[int], message: str) -> None:
@@ -117,7 +152,9 @@ def test_bad_scores_are_refused() -> None:
     labels = np.array([0, 1])
     with pytest.raises(ArgumentError, match="NaN in row 1; training diverged"):
         ClassificationReport.from_scores(np.array([[0.0, 1.0], [np.nan, 0.0]]), labels)
-    with pytest.raises(ArgumentError, match=r"scores must be floats of shape \(batch, classes\), got int64 of shape \(2,\)"):
+    with pytest.raises(
+        ArgumentError, match=r"scores must be floats of shape \(batch, classes\), got int64 of shape \(2,\)"
+    ):
         ClassificationReport.from_scores(labels, labels)
     with pytest.raises(ArgumentError, match="got list"):
         ClassificationReport.from_scores([[0.0, 1.0]], labels)  # type: ignore[arg-type]
@@ -180,7 +217,9 @@ def test_equal_targets_leave_nothing_to_explain(constant: list[float], batch: in
 
 @pytest.mark.parametrize("batch", [1, 3, 20])
 def test_r2_over_all_outputs(batch: int) -> None:
-    """One that is constant adds its errors, and no spread. Where none is, scikit-learn says the same of outputs weighed by variance."""
+    """One that is constant adds its errors, and no spread. Where none is, scikit-learn says the same of outputs weighed
+    by variance.
+    """
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(0)
     target = np.column_stack([rng.standard_normal(20), 3 * rng.standard_normal(20)])
@@ -190,7 +229,9 @@ def test_r2_over_all_outputs(batch: int) -> None:
         pairs = [(prediction[at : at + batch], target[at : at + batch]) for at in range(0, len(target), batch)]
         return RegressionReport.from_batches(pairs).r2
 
-    assert r2(prediction, target) == pytest.approx(metrics.r2_score(target, prediction, multioutput="variance_weighted"))
+    assert r2(prediction, target) == pytest.approx(
+        metrics.r2_score(target, prediction, multioutput="variance_weighted")
+    )
     target[:, 0] = 0.1
     spread = np.square(target[:, 1] - target[:, 1].mean()).sum()
     assert r2(prediction, target) == pytest.approx(1 - np.square(prediction - target).sum() / spread)
@@ -202,7 +243,9 @@ def test_a_regression_in_words() -> None:
     assert report.headline == "R² 0.5000"
 
 
-@pytest.mark.parametrize(("shapes", "got"), [([((3, 1), (3,))], "(3, 1) and (3,)"), ([((0,), (0,))], "(0,) and (0,)"), ([], "none")])
+@pytest.mark.parametrize(
+    ("shapes", "got"), [([((3, 1), (3,))], "(3, 1) and (3,)"), ([((0,), (0,))], "(0,) and (0,)"), ([], "none")]
+)
 def test_a_regression_needs_pairs(shapes: Any, got: str) -> None:
     with pytest.raises(ArgumentError) as refusal:
         RegressionReport.from_batches([tuple(np.zeros(shape) for shape in pair) for pair in shapes])
@@ -233,7 +276,9 @@ def test_scores_equal_scikit_learn(classes: int, ties: bool, seed: int) -> None:
             assert area == pytest.approx(metrics.roc_auc_score(labels, given[:, 1]), abs=1e-12)
             assert roc_auc(scores[:, 1].astype(dtype), labels) == pytest.approx(area, abs=1e-12)
         elif dtype is np.float64:  # it checks that rows add up to 1
-            assert area == pytest.approx(metrics.roc_auc_score(labels, given, multi_class="ovr", average="macro"), abs=1e-12)
+            assert area == pytest.approx(
+                metrics.roc_auc_score(labels, given, multi_class="ovr", average="macro"), abs=1e-12
+            )
     for k in range(1, classes):
         if classes == 2:
             break  # of two classes it takes one column
@@ -244,7 +289,9 @@ def test_scores_equal_scikit_learn(classes: int, ties: bool, seed: int) -> None:
 
 
 def test_areas_by_hand() -> None:
-    """Pairs of a row of the class and another: three of four are in order; equal ones count half; infinities are in order too."""
+    """Pairs of a row of the class and another: three of four are in order; equal ones count half; infinities are in
+    order too.
+    """
     labels = np.array([0, 1, 0, 1])
     assert roc_auc(np.array([0.1, 0.4, 0.35, 0.8]), labels) == 1.0
     assert roc_auc(np.array([0.1, 0.3, 0.35, 0.8]), labels) == 0.75
@@ -267,7 +314,10 @@ def test_top_k_while_training() -> None:
     [
         (lambda x, y: top_k_accuracy(x, y, 4), "top_k_accuracy: k is at most the number of classes, 3, got 4"),
         (lambda x, y: top_k_accuracy(x, y, 0), "top_k_accuracy: k must be an integer of at least 1, got 0"),
-        (lambda x, y: top_k_accuracy(x, y[:2]), "needs a label for each row of scores, and at least one, got 2 labels and 4 rows"),
+        (
+            lambda x, y: top_k_accuracy(x, y[:2]),
+            "needs a label for each row of scores, and at least one, got 2 labels and 4 rows",
+        ),
         (lambda x, y: top_k_accuracy(x, y + 1), "labels must be 0 to 2"),
         (lambda x, y: roc_auc(x * np.nan, y), "roc_auc: scores must be numbers, got NaN in row 0"),
         (

@@ -1,4 +1,6 @@
-"""What normalisation and dropout do beyond the laws of every layer: running statistics, masks and their generators, chains, resuming."""
+"""What normalisation and dropout do beyond the laws of every layer: running statistics, masks and their generators,
+chains, resuming.
+"""
 
 import copy
 from pathlib import Path
@@ -39,7 +41,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(3)
 
 
-# ---------------------------------------------------------------------------------------------------- running statistics
+# --------------------------------------------------------------------------------------------------- running statistics
 
 
 def test_running_statistics_by_hand() -> None:
@@ -63,7 +65,13 @@ def test_running_statistics_by_hand() -> None:
 def test_statistics_are_no_parameters() -> None:
     layer: BatchNorm2d = BatchNorm2d(3)
     assert layer.num_parameters() == 6
-    assert list(layer.init(rng()).state_dict()) == ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
+    assert list(layer.init(rng()).state_dict()) == [
+        "weight",
+        "bias",
+        "running_mean",
+        "running_var",
+        "num_batches_tracked",
+    ]
     assert BatchNorm1d(3, affine=False, track_running_stats=False).num_parameters() == 0
 
 
@@ -74,7 +82,9 @@ def test_without_running_statistics_eval_normalises_by_its_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    "layer", [LayerNorm(3, 1e-5), RMSNorm(3, 1e-5), GroupNorm(1, 3), BatchNorm2d(3)], ids=lambda layer: type(layer).__name__
+    "layer",
+    [LayerNorm(3, 1e-5), RMSNorm(3, 1e-5), GroupNorm(1, 3), BatchNorm2d(3)],
+    ids=lambda layer: type(layer).__name__,
 )
 def test_float16_has_room_for_numbers_whose_squares_it_lacks(layer: Any) -> None:
     """Deviations of about 600: their squares are beyond float16's 65,504."""
@@ -93,7 +103,8 @@ def test_one_number_in_a_channel_is_refused(fused: bool) -> None:
     model = (Linear(3, 4) >> BatchNorm1d(4) >> ReLU()).init(rng()).fuse(fused)
     one = np.ones((1, 3), np.float32)
     with pytest.raises(
-        ShapeError, match=r"at least two numbers for each channel, got shape \(1, 4\); use a larger batch, or call eval\(\)"
+        ShapeError,
+        match=r"at least two numbers for each channel, got shape \(1, 4\); use a larger batch, or call eval\(\)",
     ):
         model.forward(one)
     assert model.eval().forward(one).shape == (1, 4)
@@ -101,14 +112,17 @@ def test_one_number_in_a_channel_is_refused(fused: bool) -> None:
     assert np.isfinite(images.forward(X[:1])).all()  # one image has many pixels
 
 
-# ---------------------------------------------------------------------------------------------------- arguments and sizes
+# -------------------------------------------------------------------------------------------------- arguments and sizes
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
         (lambda: BatchNorm2d(0), "BatchNorm2d: num_features must be an integer of at least 1, got 0"),
-        (lambda: BatchNorm1d(3, momentum=1.5), "BatchNorm1d: momentum must be a finite number with 0 <= momentum <= 1, got 1.5"),
+        (
+            lambda: BatchNorm1d(3, momentum=1.5),
+            "BatchNorm1d: momentum must be a finite number with 0 <= momentum <= 1, got 1.5",
+        ),
         (lambda: BatchNorm1d(3, eps=-1), "BatchNorm1d: eps must be a finite number with 0 <= eps < inf, got -1"),
         (lambda: LayerNorm(2.0), "LayerNorm: normalized_shape must be an integer of at least 1, got 2.0"),  # type: ignore[arg-type]
         (lambda: RMSNorm((3, 4)), r"RMSNorm: normalized_shape must be an integer of at least 1, got \(3, 4\)"),  # type: ignore[arg-type]
@@ -171,7 +185,9 @@ def test_copies_go_on_alike_and_shared_layers_do_not() -> None:
 
 
 CHAINS = {
-    "images": lambda: Input(5, 4, 3) >> BatchNorm2d(3) >> ReLU() >> Conv2d(3, 2, 2) >> BatchNorm2d(2) >> LeakyReLU(0.1) >> Flatten(),
+    "images": lambda: (
+        Input(5, 4, 3) >> BatchNorm2d(3) >> ReLU() >> Conv2d(3, 2, 2) >> BatchNorm2d(2) >> LeakyReLU(0.1) >> Flatten()
+    ),
     "no parameters": lambda: BatchNorm2d(3, affine=False) >> ReLU(),
     "no statistics": lambda: BatchNorm2d(3, track_running_stats=False) >> ReLU(),
     "neither": lambda: BatchNorm2d(3, affine=False, track_running_stats=False) >> ReLU(),
@@ -240,7 +256,9 @@ def test_a_resumed_training_draws_the_same_masks(tmp_path: Path) -> None:
     y = (x[:, 0] > x[:, 1]).astype(np.int64)
 
     def trained(folder: Path, *callbacks: Callback) -> Any:
-        model = (Input(12) >> Linear(12, 8) >> BatchNorm1d(8) >> ReLU() >> Dropout(0.3) >> LayerNorm(8) >> Linear(8, 2)).init(PCG32(0))
+        model = (
+            Input(12) >> Linear(12, 8) >> BatchNorm1d(8) >> ReLU() >> Dropout(0.3) >> LayerNorm(8) >> Linear(8, 2)
+        ).init(PCG32(0))
         loader = Loader(x, y, batch_size=8, rng=PCG32(1))
         with Run.open(folder) if folder.exists() else Run.create(folder, "", model) as run:
             fit(model, SoftmaxCrossEntropy(), SGD(0.1), loader, epochs=4, run=run, callbacks=callbacks, progress=False)
@@ -262,7 +280,9 @@ def test_a_resumed_training_draws_the_same_masks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("eps", [1e-5, 1e-12])
 @pytest.mark.parametrize("build", [BatchNorm1d, BatchNorm2d, LayerNorm, RMSNorm, lambda n, eps: GroupNorm(1, n, eps)])
 def test_inputs_without_spread_are_divided_by_eps(build: Any, eps: float, dtype: Any, engine: Any) -> None:
-    """h = 0 and dx = (dy - mean of dy)·weight/√eps, or what the dtype makes of it; never NaN, in training and in eval."""
+    """h = 0 and dx = (dy - mean of dy)·weight/√eps, or what the dtype makes of it; never NaN, in
+    training and in eval.
+    """
     shape = (2, 2, 2, 4) if build is BatchNorm2d or build.__name__ == "<lambda>" else (8, 4)
     with using(engine):
         layer = build(4, eps=eps).init(rng()).astype(dtype)
@@ -272,7 +292,8 @@ def test_inputs_without_spread_are_divided_by_eps(build: Any, eps: float, dtype:
         for derivative in (gradient.input, *gradient.leaves().values()):
             np.testing.assert_array_equal(derivative, np.zeros_like(derivative))
         small = np.full(shape, 1e-3, dtype)
-        expected = 1e-3 / np.sqrt(eps) if build is RMSNorm else 0.0  # dy has no spread either; RMSNorm does not look at it
+        # dy has no spread either; RMSNorm does not look at it
+        expected = 1e-3 / np.sqrt(eps) if build is RMSNorm else 0.0
         with np.errstate(over="ignore"):
             expected = np.full(shape, expected).astype(dtype)
         layer.forward(x)

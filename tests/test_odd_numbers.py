@@ -1,8 +1,10 @@
-"""Odd numbers: what people's data, weights and gradients hold, each with the right answer, worked out by hand. A new one is a row.
+"""Odd numbers: what people's data, weights and gradients hold, each with the right answer, worked out by hand. A new
+one is a row.
 
-Odd files have a table of their own in tests/data/test_odd_files.py, wrong turns in tests/test_habits.py and tests/cli/test_cures.py.
-Columns that float32 can't tell apart (dates, Unix seconds) are in tests/recipes/test_large_numbers.py; what is ignored or masked, whatever
-its number, in tests/losses/test_what_does_not_count.py.
+Odd files have a table of their own in tests/data/test_odd_files.py, wrong turns in tests/test_habits.py and
+tests/cli/test_cures.py. Columns that float32 can't tell apart (dates, Unix seconds) are in
+tests/recipes/test_large_numbers.py; what is ignored or masked, whatever its number, in
+tests/losses/test_what_does_not_count.py.
 """
 
 from collections.abc import Callable
@@ -125,15 +127,18 @@ ROWS = [
     Odd("its derivative", slope(GELU(), -1e4, 1e4, 0.0), [[0, 1, 0.5]]),
     Odd("SiLU", through(SiLU(), -1e4, 1e4), [[0, 1e4]]),
     Odd("ReLU of NaN, and of no number below 0", through(ReLU(), NAN, -INF, INF, -0.0), [[NAN, 0, INF, 0]]),
-    Odd("the largest of NaN and others, as the layer says", lambda: MaxPool2d(2).forward(row(1, NAN, 3, 4).reshape(1, 2, 2, 1)), [[[[4]]]]),
+    Odd("the largest of NaN and others, as the layer says", lambda: MaxPool2d(2).forward(row(1, NAN, 3, 4).reshape(1, 2,
+        2, 1)), [[[[4]]]]),
     Odd("the largest of -∞", lambda: MaxPool2d(2).forward(np.full((1, 2, 2, 1), -INF, np.float32)), [[[[-INF]]]]),
     # squares beyond float32, and below it
     Odd("layer norm of large numbers", normalised(LayerNorm(2), 2e19, -2e19), [[1, -1]]),
-    Odd("group norm of large numbers", lambda: GroupNorm(1, 2).init(np.random.default_rng(0)).forward(row(2e19, -2e19).reshape(1, 1, 1, 2)),
+    Odd("group norm of large numbers", lambda: GroupNorm(1, 2).init(np.random.default_rng(0)).forward(row(2e19,
+        -2e19).reshape(1, 1, 1, 2)),
         [[[[1, -1]]]]),
     Odd("RMS norm of large numbers", normalised(RMSNorm(2), 3e19, 4e19), [[3 / 12.5**0.5, 4 / 12.5**0.5]]),
     Odd("layer norm of equal numbers", normalised(LayerNorm(3), 7.0, 7.0, 7.0), [[0, 0, 0]]),
-    Odd("layer norm far from 0", normalised(LayerNorm(2), 16777216.0, 16777218.0), [[-1 / (1 + 1e-5) ** 0.5, 1 / (1 + 1e-5) ** 0.5]]),
+    Odd("layer norm far from 0", normalised(LayerNorm(2), 16777216.0, 16777218.0), [[-1 / (1 + 1e-5) ** 0.5,
+        1 / (1 + 1e-5) ** 0.5]]),
     Odd("batch norm of equal rows",
         lambda: BatchNorm1d(1).init(np.random.default_rng(0)).forward(np.full((4, 1), 1e6, np.float32)), [[0]] * 4),
     Odd("a gradient's norm beyond float32", clipped(3e30, 4e30), [[0.6, 0.8]]),
@@ -141,24 +146,32 @@ ROWS = [
     # optimizers
     Odd("Adam, a small gradient", stepped(optim.Adam(1.0), 1e-30), [[-1e-22]]),
     Odd("Adam, no gradient", stepped(optim.Adam(1.0), 0.0), [[0]]),
-    Odd("Adam without memory, a large one and a small one", stepped(optim.Adam(1.0, betas=(0.0, 0.0)), 1e4, 1e-4), [[-2 + 1e-4]]),
+    Odd("Adam without memory, a large one and a small one", stepped(optim.Adam(1.0, betas=(0.0, 0.0)), 1e4, 1e-4),
+        [[-2 + 1e-4]]),
     Odd("Lion, a small gradient", stepped(optim.Lion(0.5), 1e-30), [[-0.5]]),
     Odd("SGD with momentum of 0", stepped(optim.SGD(0.5, momentum=0.0), 1e-30, 1e30), [[-5e29]]),
     # labels and ids
-    Odd("a label beyond the classes", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [2]), Refused("labels are 0 to 1, got 2")),
-    Odd("a label below 0", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [-1]), Refused("labels are 0 to 1, got -1")),
+    Odd("a label beyond the classes", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [2]),
+        Refused("labels are 0 to 1, got 2")),
+    Odd("a label below 0", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [-1]),
+        Refused("labels are 0 to 1, got -1")),
     Odd("a label beyond int64",
-        loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], np.array([2**63], np.uint64)), Refused("got 9223372036854775808")),
-    Odd("labels that are floats", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [1.0]), Refused("target must be integer")),
+        loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], np.array([2**63], np.uint64)),
+        Refused("got 9223372036854775808")),
+    Odd("labels that are floats", loss(losses.SoftmaxCrossEntropy(), [[0.0, 0.0]], [1.0]),
+        Refused("target must be integer")),
     Odd("all labels ignored", loss(losses.SoftmaxCrossEntropy(), [[1.0, 2.0]], [-100]), 0),
     Odd("an id beyond the table",
         lambda: Embedding(3, 2).init(np.random.default_rng(0)).forward(np.array([[2**40]])), Refused("0 to 2, got")),
     # measures
     # As scikit-learn has it: 1 if all is right, 0 otherwise.
-    Odd("R² of one number, all right", lambda: metrics.RegressionReport.from_batches([(np.ones((3, 1)), np.ones((3, 1)))]).r2, 1),
-    Odd("R² of one number, all wrong", lambda: metrics.RegressionReport.from_batches([(np.zeros((3, 1)), np.ones((3, 1)))]).r2, 0),
+    Odd("R² of one number, all right", lambda: metrics.RegressionReport.from_batches([(np.ones((3, 1)), np.ones((3,
+        1)))]).r2, 1),
+    Odd("R² of one number, all wrong", lambda: metrics.RegressionReport.from_batches([(np.zeros((3, 1)), np.ones((3,
+        1)))]).r2, 0),
     Odd("the error of large numbers", loss(losses.MSE(), [[1e15]], np.array([[0.0]], np.float32)), 1e30),
-    Odd("the share of nobody", lambda: metrics.accuracy(np.zeros((0, 2), np.float32), np.zeros(0, np.int64)), Refused("one, got 0")),
+    Odd("the share of nobody", lambda: metrics.accuracy(np.zeros((0, 2), np.float32), np.zeros(0, np.int64)),
+        Refused("one, got 0")),
 ]  # fmt: skip
 
 

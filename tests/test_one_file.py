@@ -1,4 +1,6 @@
-"""A layer of any kind is one file: its laws, its config, its gradients and every engine follow from its annotations alone."""
+"""A layer of any kind is one file: its laws, its config, its gradients and every engine follow from its annotations
+alone.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -52,7 +54,11 @@ def test_it_keeps_the_laws(name: str) -> None:
 @each
 def test_its_derivatives_are_checked_under_every_engine(name: str) -> None:
     build, shape, vocab = LAYERS[name]
-    x: Any = np.random.default_rng(0).integers(0, vocab, shape) if name == "Tokens" else np.linspace(-1, 1, np.prod(shape)).reshape(shape)
+    x: Any = (
+        np.random.default_rng(0).integers(0, vocab, shape)
+        if name == "Tokens"
+        else np.linspace(-1, 1, np.prod(shape)).reshape(shape)
+    )
     outputs: list[Any] = []
     for engine in ("reference", "fast"):
         with using(engine):
@@ -78,7 +84,12 @@ def test_a_pointwise_op_has_a_kernel_and_a_fallback() -> None:
     layer = Softsign()
     x = np.linspace(-3, 3, 5000, dtype=np.float32)
     outputs = []
-    for array, engine in ((x, "halide"), (x.astype(np.float64), "halide"), (x.astype(np.float16), "reference"), (x[::2], "reference")):
+    for array, engine in (
+        (x, "halide"),
+        (x.astype(np.float64), "halide"),
+        (x.astype(np.float16), "reference"),
+        (x[::2], "reference"),
+    ):
         with counting() as counts:
             outputs.append(layer.forward(array))
             layer.backward(array)
@@ -100,13 +111,19 @@ def test_they_stack() -> None:
     [
         (lambda: Input(6) >> ScaleNorm(5), "ScaleNorm(5) cannot follow Input(6): expects 5 features, gets 6"),
         (lambda: Input(7, 4) >> Widen(3, 2), "Widen(3, 2) cannot follow Input(7, 4): expects 3 features, gets 4"),  # type: ignore[shape]
-        (lambda: Input(7, 3) >> Widen(3, 2) >> SequenceLinear(5, 2), "SequenceLinear(5, 2) cannot follow Widen(3, 2): expects 5"),  # type: ignore[shape]
+        (
+            lambda: Input(7, 3) >> Widen(3, 2) >> SequenceLinear(5, 2),
+            "SequenceLinear(5, 2) cannot follow Widen(3, 2): expects 5",
+        ),  # type: ignore[shape]
         (
             lambda: Conv2d(1, 6, 5) >> SequenceLinear(6, 2),  # type: ignore[operator]
             "SequenceLinear(6, 2) cannot follow Conv2d(1, 6, 5): expects 2 or 3 axes, "
             "gets 4 axes (batch, height-4, width-4, 6); put Flatten() between them",
         ),
-        (lambda: Input(8, 8, 3) >> Widen(3, 2), "Widen(3, 2) cannot follow Input(8, 8, 3): expects 2 or 3 axes, gets 4 axes"),  # type: ignore[operator]
+        (
+            lambda: Input(8, 8, 3) >> Widen(3, 2),
+            "Widen(3, 2) cannot follow Input(8, 8, 3): expects 2 or 3 axes, gets 4 axes",
+        ),  # type: ignore[operator]
         (lambda: Scaled(Linear(3, 4)), "the inner layer must keep the shape: gets 3, gives 4"),
     ],
 )
@@ -119,7 +136,11 @@ def test_what_does_not_fit_is_refused_when_it_is_built(stack: Callable[[], Any],
 def test_nothing_else_knows_of_them() -> None:
     assert OWN.keys() == LAYERS.keys()
     package = Path(typednn.__file__).parent
-    known = [path for path in package.rglob("*.py") if any(f"{name}(" in path.read_text() for name in OWN if name != "Tokens")]
+    known = [
+        path
+        for path in package.rglob("*.py")
+        if any(f"{name}(" in path.read_text() for name in OWN if name != "Tokens")
+    ]
     assert known == []
 
 

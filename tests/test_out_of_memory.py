@@ -22,10 +22,22 @@ def rng() -> np.random.Generator:
             lambda: Linear(10**9, 10**9, rng=rng()),
             r"^Linear.*\.init, 'weight': .* got float32 of shape \(1000000000, 1000000000\), 4,000,000,0",
         ),
-        (lambda: Linear(10**18, 10**18, bias=False).init(rng()), r"shape \(1000000000000000000, 1000000000000000000\), 4,0"),
-        (lambda: (Input(9, 9, 10**9) >> Conv2d(10**9, 10**9, 3)).init(rng()), r"'0\.weight'.* shape \(1000000000, 3, 3, 1000000000\), 36,"),
-        (lambda: Pad2d(10**9).forward(np.ones((1, 2, 2, 1))), r"float64 of shape \(1, 2000000002, 2000000002, 1\), 32,000,000,06"),
-        (lambda: Pad2d(10**9, mode="replicate").eval().forward(np.ones((1, 2, 2, 1))), r"float64 of shape \(1, 2000000002"),
+        (
+            lambda: Linear(10**18, 10**18, bias=False).init(rng()),
+            r"shape \(1000000000000000000, 1000000000000000000\), 4,0",
+        ),
+        (
+            lambda: (Input(9, 9, 10**9) >> Conv2d(10**9, 10**9, 3)).init(rng()),
+            r"'0\.weight'.* shape \(1000000000, 3, 3, 1000000000\), 36,",
+        ),
+        (
+            lambda: Pad2d(10**9).forward(np.ones((1, 2, 2, 1))),
+            r"float64 of shape \(1, 2000000002, 2000000002, 1\), 32,000,000,06",
+        ),
+        (
+            lambda: Pad2d(10**9, mode="replicate").eval().forward(np.ones((1, 2, 2, 1))),
+            r"float64 of shape \(1, 2000000002",
+        ),
     ],
 )
 def test_sizes_beyond_memory(make: Any, words: str) -> None:
@@ -44,7 +56,9 @@ def test_a_part_of_a_model_is_named(wrapped: Any) -> None:
     model = wrapped(inner)
     x = np.broadcast_to(np.float32(1), (10**7, 1))
     with pytest.raises(
-        OutOfMemory, match=r'layer "(last|inner)": (Linear\(4, 10000000, bias=False\)|Chain)\.forward: .* shape \(10000000, 10000000\)'
+        OutOfMemory,
+        match=r'layer "(last|inner)": (Linear\(4, 10000000, bias=False\)|Chain)\.forward: .* shape \(10000000, '
+        r"10000000\)",
     ):
         model.forward(x)
 
@@ -80,7 +94,9 @@ class Greedy(Elementwise[None]):
 @pytest.mark.parametrize("training", [True, False])
 def test_memory_that_runs_out_in_forward(training: bool) -> None:
     model: Any = (Linear(2, 2) >> Greedy(True, False).named("greedy")).init(rng()).train(training)
-    with pytest.raises(OutOfMemory, match=r'layer "greedy": .* got Unable to allocate .* \(1048576, 274877906944\)') as caught:
+    with pytest.raises(
+        OutOfMemory, match=r'layer "greedy": .* got Unable to allocate .* \(1048576, 274877906944\)'
+    ) as caught:
         model.forward(np.ones((3, 2), np.float32))
     assert isinstance(caught.value, MemoryError)
     assert isinstance(caught.value.__cause__, MemoryError)

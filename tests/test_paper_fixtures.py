@@ -38,7 +38,15 @@ def flat(array: Any) -> Any:
             2,
             2,
             (2, 2),
-            [[1, 0, 2, 0, 2, 0, 1], [0] * 7, [2, 0, 4, 0, 4, 0, 2], [0] * 7, [2, 0, 4, 0, 4, 0, 2], [0] * 7, [1, 0, 2, 0, 2, 0, 1]],
+            [
+                [1, 0, 2, 0, 2, 0, 1],
+                [0] * 7,
+                [2, 0, 4, 0, 4, 0, 2],
+                [0] * 7,
+                [2, 0, 4, 0, 4, 0, 2],
+                [0] * 7,
+                [1, 0, 2, 0, 2, 0, 1],
+            ],
             4,
         ),
     ],
@@ -103,7 +111,9 @@ def test_max_pooling_leaves_out_what_no_window_covers() -> None:
 
 @pytest.mark.parametrize(("pads", "wide", "high"), [((2, 2, 2, 2), 2, 2), ((2, 2, 1, 1), 2, 1)])
 def test_padding(pads: tuple[int, int, int, int], wide: int, high: int) -> None:
-    """P-E13: tensor/pad: pad; layers/pad: forward_backward, whose gradient is of ones inside and on one more column at each side."""
+    """P-E13: tensor/pad: pad; layers/pad: forward_backward, whose gradient is of ones inside and on one more column at
+    each side.
+    """
     layer: Pad2d = Pad2d(pads)
     x = np.arange(1.0, 28.0, dtype=np.float32).reshape(1, 3, 3, 3)
     y = layer.forward(x)
@@ -159,7 +169,9 @@ TENSORS: dict[str, list[tuple[Served, Any]]] = {
     "math_ops powi_tensors": [(lambda: tensor(filled(2, 3, 10, 2)) ** 3, filled(8, 3, 10, 2))],
     "math_ops powf_tensors": [(lambda: tensor(filled(4, 3, 10, 2)) ** 0.5, filled(2, 3, 10, 2))],
     "math_ops apply_tensors": [(lambda: graph.zeros(10) * 0.0 + 20.0, [20] * 10)],
-    "math_ops apply_mut_tensors": [(lambda: tensor(filled(1, 10)) + graph.arange(10, dtype=np.float32), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])],
+    "math_ops apply_mut_tensors": [
+        (lambda: tensor(filled(1, 10)) + graph.arange(10, dtype=np.float32), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    ],
     "math_ops transpose_tensors": [
         (lambda axes=axes: graph.permute(tensor(np.multiply.outer([1, -1], np.tile(FOUR, (3, 1)))), axes), expected)
         for axes, expected in (
@@ -211,16 +223,22 @@ TENSORS: dict[str, list[tuple[Served, Any]]] = {
     ],
     "reverse reverse_all": [(lambda: graph.flip(tensor(COUNTED), (0, 1, 2)).reshape(24), list(range(24, 0, -1)))],
     "stack stack": [
-        (lambda: graph.stack([tensor(filled(0, 3, 3, 2)), tensor(filled(1, 3, 3, 2))]), [[[[part] * 2] * 3] * 3 for part in (0, 1)])
+        (
+            lambda: graph.stack([tensor(filled(0, 3, 3, 2)), tensor(filled(1, 3, 3, 2))]),
+            [[[[part] * 2] * 3] * 3 for part in (0, 1)],
+        )
     ],
     "squeeze matrix": [
         (lambda: graph.squeeze(tensor(np.array([[1, 2]])), 0), [1, 2]),
         (lambda: graph.squeeze(tensor(np.array([[1], [2]])), 1), [1, 2]),
     ],
     "squeeze tensor_3d": [
-        (lambda axis=axis: graph.squeeze(graph.expand_dims(tensor(block(1, 2, 2)), axis), axis), [[1, 2], [3, 4]]) for axis in range(3)
+        (lambda axis=axis: graph.squeeze(graph.expand_dims(tensor(block(1, 2, 2)), axis), axis), [[1, 2], [3, 4]])
+        for axis in range(3)
     ],
-    "squeeze tensor_4d": [(lambda axis=axis: graph.squeeze(graph.expand_dims(tensor(CUBES), axis), axis), CUBES) for axis in range(4)],
+    "squeeze tensor_4d": [
+        (lambda axis=axis: graph.squeeze(graph.expand_dims(tensor(CUBES), axis), axis), CUBES) for axis in range(4)
+    ],
     "subvector subvector": [
         (lambda wanted=wanted: subtensor(block(1, 5), wanted), held)
         for wanted, held in (
@@ -288,7 +306,9 @@ def test_two_images_under_one_kernel() -> None:
     rows = np.array([[4, 6, 6, 6, 4], [6, 9, 9, 9, 6], [6, 9, 9, 9, 6], [6, 9, 9, 9, 6], [4, 6, 6, 6, 4]])
     for y in (
         layer.forward(images),
-        conv2d.forward(np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0))), filled(1, 1, 3, 3, 1), None, conv2d.Window())[0],
+        conv2d.forward(np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0))), filled(1, 1, 3, 3, 1), None, conv2d.Window())[
+            0
+        ],
     ):
         np.testing.assert_array_equal(y[..., 0], [rows, 2 * rows])
 
@@ -299,7 +319,8 @@ def test_printing() -> None:
     assert printed(filled(2, 5)) == "[\n  2.00\n  2.00\n  2.00\n  2.00\n  2.00\n] (5,)"
 
 
-# Where the others of the 53 are: the paper's file and test, and the test of this file that holds its values, with its id.
+# Where the others of the 53 are: the paper's file and test, and the test of this file that holds its values, with its
+# id.
 ELSEWHERE = {
     "conv forward": "test_two_images_under_one_kernel",
     "conv misalign": "test_convolution[misaligned]",

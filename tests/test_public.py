@@ -102,7 +102,9 @@ def test_help_shows_the_formula(package: ModuleType) -> None:
             continue
         if kind.__name__.lower() == home.__name__.rpartition(".")[2].replace("_", ""):
             text = pydoc.plain(pydoc.render_doc(kind))
-            assert [line for line in (home.__doc__ or "").splitlines() if line.strip() and line.strip() not in text] == []
+            assert [
+                line for line in (home.__doc__ or "").splitlines() if line.strip() and line.strip() not in text
+            ] == []
             assert f"{name}(" in text  # the signature
             shown += 1
     assert shown >= 6

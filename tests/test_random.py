@@ -150,7 +150,9 @@ def test_interleaving(seed: int, stream: int, counts: list[int]) -> None:
     for method in ("integers32", "random", "standard_normal"):
         parts, whole = PCG32(seed, stream), PCG32(seed, stream)
         drawn = [getattr(parts, method)((count,)) for count in counts]
-        np.testing.assert_allclose(np.concatenate([np.empty(0), *drawn]), getattr(whole, method)((sum(counts),)), rtol=ROUNDING)
+        np.testing.assert_allclose(
+            np.concatenate([np.empty(0), *drawn]), getattr(whole, method)((sum(counts),)), rtol=ROUNDING
+        )
         assert parts == whole
 
 
@@ -193,7 +195,9 @@ def test_never_one_even_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_normal_of_zero_is_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     """P-R3: u₁ = 0 is clamped to the smallest positive normal float32."""
-    assert rigged(monkeypatch, 0, 0).standard_normal((1,)) == pytest.approx(math.sqrt(-2.0 * math.log(np.finfo(np.float32).tiny)))
+    assert rigged(monkeypatch, 0, 0).standard_normal((1,)) == pytest.approx(
+        math.sqrt(-2.0 * math.log(np.finfo(np.float32).tiny))
+    )
     assert np.isfinite(rigged(monkeypatch, 0, 2**32 - 1).standard_normal((4,))).all()
 
 
@@ -236,7 +240,11 @@ def test_permutation(seed: int, n: int) -> None:
 
 def test_seeds_and_streams_differ() -> None:
     """P-R1: by the largest ones too."""
-    starts = {tuple(PCG32(seed, stream).integers32((4,)).tolist()) for seed in (0, 1, 2**64 - 1) for stream in (0, 1, 2**63 - 1)}
+    starts = {
+        tuple(PCG32(seed, stream).integers32((4,)).tolist())
+        for seed in (0, 1, 2**64 - 1)
+        for stream in (0, 1, 2**63 - 1)
+    }
     assert len(starts) == 9
     assert PCG32(3) == PCG32(3, 0)
     assert PCG32(unseen(np.int64(42)), 6) == paper()
@@ -269,7 +277,12 @@ def test_equality_and_printing() -> None:
 def test_rng_is_one_protocol(rng: Rng) -> None:
     """P-R5: NumPy's generator and the paper's are drawn from alike."""
     assert isinstance(rng, Rng)
-    for drawn in (rng.random((2, 3)), rng.standard_normal((2, 3)), rng.uniform(0.0, 2.0, (2, 3)), rng.normal(0.0, 2.0, (2, 3))):
+    for drawn in (
+        rng.random((2, 3)),
+        rng.standard_normal((2, 3)),
+        rng.uniform(0.0, 2.0, (2, 3)),
+        rng.normal(0.0, 2.0, (2, 3)),
+    ):
         assert isinstance(drawn, np.ndarray)
         assert drawn.shape == (2, 3)
         assert drawn.dtype == np.float64
@@ -288,10 +301,19 @@ def test_rng_is_one_protocol(rng: Rng) -> None:
         (lambda: PCG32(0, 2**63), "PCG32: stream is an integer from 0 to 9223372036854775807, got 9223372036854775808"),
         (lambda: paper().random(unseen(3)), "PCG32: size is a tuple of integers, got 3; write (3,) for three numbers"),
         (lambda: paper().random((2, -1)), "PCG32: each of size is an integer from 0 to 9223372036854775807, got -1"),
-        (lambda: paper().standard_normal((-1,)), "PCG32: each of size is an integer from 0 to 9223372036854775807, got -1"),
-        (lambda: paper().uniform(1.0, 0.0, (1,)), "PCG32.uniform: low is at most high, got low=1.0, high=0.0; swap them"),
+        (
+            lambda: paper().standard_normal((-1,)),
+            "PCG32: each of size is an integer from 0 to 9223372036854775807, got -1",
+        ),
+        (
+            lambda: paper().uniform(1.0, 0.0, (1,)),
+            "PCG32.uniform: low is at most high, got low=1.0, high=0.0; swap them",
+        ),
         (lambda: paper().uniform(0.0, math.inf, (1,)), "PCG32.uniform: high must be a finite number, got inf"),
-        (lambda: paper().normal(0.0, -1.0, (1,)), "PCG32.normal: scale must be a finite number with 0 <= scale < inf, got -1.0"),
+        (
+            lambda: paper().normal(0.0, -1.0, (1,)),
+            "PCG32.normal: scale must be a finite number with 0 <= scale < inf, got -1.0",
+        ),
         (lambda: paper().normal(math.nan, 1.0, (1,)), "PCG32.normal: loc must be a finite number, got nan"),
         (lambda: paper().permutation(-1), "PCG32.permutation: n is an integer from 0 to 4294967295, got -1"),
         (lambda: Fans(0, 1), "Fans: fan_in is an integer from 1 to 9223372036854775807, got 0"),
@@ -308,19 +330,24 @@ def test_rng_is_one_protocol(rng: Rng) -> None:
         ),
         (
             lambda: initialiser("he_normall"),
-            "initialiser: a name is one of zeros, ones, he_normal, he_uniform, xavier_normal, xavier_uniform, kaiming_uniform, "
+            "initialiser: a name is one of zeros, ones, he_normal, he_uniform, xavier_normal, xavier_uniform, "
+            "kaiming_uniform, "
             "kaiming_normal, got 'he_normall'; did you mean 'he_normal'?",
         ),
         (
             lambda: initialiser("?"),
-            "initialiser: a name is one of zeros, ones, he_normal, he_uniform, xavier_normal, xavier_uniform, kaiming_uniform, "
+            "initialiser: a name is one of zeros, ones, he_normal, he_uniform, xavier_normal, xavier_uniform, "
+            "kaiming_uniform, "
             "kaiming_normal, got '?'; or pass a rule, such as Normal(0.02)",
         ),
         (
             lambda: initialiser(unseen(HeNormal)),
             "initialiser: expects a rule, got <class 'typednn.random.initialisers.HeNormal'>; write HeNormal(...)",
         ),
-        (lambda: initialiser(unseen(3)), "initialiser: expects a name or a rule, got 3; pass HeNormal() or 'he_normal'"),
+        (
+            lambda: initialiser(unseen(3)),
+            "initialiser: expects a name or a rule, got 3; pass HeNormal() or 'he_normal'",
+        ),
     ],
 )
 def test_refusals(call: Any, message: str) -> None:
@@ -331,7 +358,14 @@ def test_refusals(call: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "saved", [{}, {"state": 1}, {"state": 1, "increment": 2}, {"state": -1, "increment": 1}, {"state": 1, "increment": 1, "x": 0}]
+    "saved",
+    [
+        {},
+        {"state": 1},
+        {"state": 1, "increment": 2},
+        {"state": -1, "increment": 1},
+        {"state": 1, "increment": 1, "x": 0},
+    ],
 )
 def test_foreign_state_is_refused(saved: dict[str, int]) -> None:
     """And leaves the generator as it was."""
@@ -413,7 +447,9 @@ def test_weights_then_bias_from_one_generator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "cost"), [(row[0], 2) for row in NORMALS] + [(row[0], 1) for row in UNIFORMS], ids=lambda value: repr(value)
+    ("rule", "cost"),
+    [(row[0], 2) for row in NORMALS] + [(row[0], 1) for row in UNIFORMS],
+    ids=lambda value: repr(value),
 )
 def test_what_a_rule_costs(rule: Initialiser, cost: int) -> None:
     """P-R3: as the numbers it draws, and no more."""
@@ -467,9 +503,14 @@ def test_all_is_what_there_is() -> None:
     """``__all__`` names every class of the package's files."""
     files = [importlib.import_module(f"typednn.random.{file.name}") for file in pkgutil.iter_modules(module.__path__)]
     classes = {
-        name for file in files for name, value in vars(file).items() if isinstance(value, type) and value.__module__ == file.__name__
+        name
+        for file in files
+        for name, value in vars(file).items()
+        if isinstance(value, type) and value.__module__ == file.__name__
     }
-    assert {name for name in classes if name[0] != "_"} == {name for name in module.__all__ if isinstance(getattr(module, name), type)}
+    assert {name for name in classes if name[0] != "_"} == {
+        name for name in module.__all__ if isinstance(getattr(module, name), type)
+    }
     assert set(module.__all__) - classes == {"Fan", "initialiser"}
 
 
@@ -477,11 +518,19 @@ def test_all_is_what_there_is() -> None:
 
 
 def test_xorshift_published() -> None:
-    """G-C3: the numbers that Rosetta Code publishes for "Xorshift star": five of seed 1234567, and counts of 100,000 of another."""
+    """G-C3: the numbers that Rosetta Code publishes for "Xorshift star": five of seed 1234567, and counts of 100,000 of
+    another.
+    """
     rng = XorShift64(1234567)
     assert [rng.next_uint32() for _ in range(5)] == [3540625527, 2750739987, 4037983143, 1993361440, 3809424708]
     rng = XorShift64(987654321)
-    assert np.bincount([rng.next_uint32() * 5 >> 32 for _ in range(100_000)]).tolist() == [20103, 19922, 19937, 20031, 20007]
+    assert np.bincount([rng.next_uint32() * 5 >> 32 for _ in range(100_000)]).tolist() == [
+        20103,
+        19922,
+        19937,
+        20031,
+        20007,
+    ]
 
 
 def test_xorshift_coins() -> None:
@@ -490,7 +539,9 @@ def test_xorshift_coins() -> None:
     rng = XorShift64()
     assert [rng.next_uint32() for _ in range(6)] == numbers
     coins = XorShift64(1337).random((2, 3))
-    np.testing.assert_allclose(coins, [[0.230317235, 0.19051826, 0.310865164], [0.902659476, 0.684917867, 0.307830393]], rtol=2e-8)
+    np.testing.assert_allclose(
+        coins, [[0.230317235, 0.19051826, 0.310865164], [0.902659476, 0.684917867, 0.307830393]], rtol=2e-8
+    )
     np.testing.assert_array_equal(coins.astype(np.float32), coins)
     rng = XorShift64(2**64 - 1)
     assert [rng.next_uint32() for _ in range(4)] == [4180462053, 2415166680, 879531507, 3310800028]

@@ -157,7 +157,9 @@ FAR: dict[str, Any] = {
 
 @pytest.mark.parametrize("numbers", FAR.values(), ids=FAR)
 def test_numbers_that_float32_cannot_tell_apart(numbers: Any) -> None:
-    """As inputs and as targets: a line through them has an R² of 1; also in copies and after later passes. Another column stays."""
+    """As inputs and as targets: a line through them has an R² of 1; also in copies and after later passes. Another
+    column stays.
+    """
     scaled = (numbers - numbers.mean()) / numbers.std()
     other = np.random.default_rng(1).standard_normal(len(numbers))
     x, y = np.column_stack([numbers, other]), 2 * scaled - other + 1
@@ -166,7 +168,9 @@ def test_numbers_that_float32_cannot_tell_apart(numbers: Any) -> None:
     assert trained.score(x, y) > 0.9999
     assert len(np.unique(trained.predict(x[:, :1] * [1, 0]))) == len(numbers)
     weight, bias = (np.asarray(array, np.float64) for array in trained.model_.parameters())
-    np.testing.assert_allclose(trained.predict(x), (np.column_stack([scaled, other]) @ weight.T + bias)[:, 0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        trained.predict(x), (np.column_stack([scaled, other]) @ weight.T + bias)[:, 0], rtol=1e-5, atol=1e-5
+    )
     copied = _through_pickle(trained)
     np.testing.assert_array_equal(copied.predict(x), trained.predict(x))
     assert trained.partial_fit(x[:10], y[:10]).score(x, y) > 0.9999, "moved as at the first"
@@ -174,7 +178,12 @@ def test_numbers_that_float32_cannot_tell_apart(numbers: Any) -> None:
     told = clone(line).fit(np.column_stack([scaled, other]), both).predict(np.column_stack([scaled, other]))
     np.testing.assert_allclose(told, both, atol=0.01 * numbers.std(), rtol=0)
     late = numbers > np.median(numbers)
-    assert Classifier((), learning_rate=0.05, epochs=100, random_state=0).fit(numbers[:, None], late).score(numbers[:, None], late) > 0.97
+    assert (
+        Classifier((), learning_rate=0.05, epochs=100, random_state=0)
+        .fit(numbers[:, None], late)
+        .score(numbers[:, None], late)
+        > 0.97
+    )
 
 
 @pytest.mark.parametrize("column", [np.full(30, 7e6), np.arange(1990.0, 2020.0), np.arange(30.0) / 30])
@@ -221,7 +230,9 @@ def _through_joblib(trained: Any) -> Any:
 @pytest.mark.parametrize("through", [copy.deepcopy, _through_pickle, _through_joblib])
 @pytest.mark.parametrize("model", [(8,), CONFIG, drops], ids=["sizes", "config", "function"])
 def test_copies_predict_and_go_on_the_same(model: Any, through: Any) -> None:
-    """Weights, buffers, moments, generators of the model and of the order: a copy's next steps are the original's to the bit."""
+    """Weights, buffers, moments, generators of the model and of the order: a copy's next steps are the original's to
+    the bit.
+    """
     x, y = three_corners()
     trained = Classifier(model, optimizer="Adam", epochs=2, random_state=0, batch_size=8).fit(x, y)
     other = through(trained)
@@ -260,7 +271,9 @@ def test_an_unfitted_one_is_copied_too() -> None:
 def test_early_stopping_takes_the_best_weights() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((60, 4)), rng.integers(0, 2, 60)  # nothing to learn: soon it only gets worse
-    trained = Classifier((32,), learning_rate=0.05, epochs=300, early_stopping=True, n_iter_no_change=3, random_state=0).fit(x, y)
+    trained = Classifier(
+        (32,), learning_rate=0.05, epochs=300, early_stopping=True, n_iter_no_change=3, random_state=0
+    ).fit(x, y)
     history = trained.history_
     assert history.stopped == "early stopping"
     assert trained.n_iter_ == len(history.epochs) == len(trained.loss_curve_) < 300
@@ -275,7 +288,10 @@ def test_one_partial_fit_is_a_fit_of_one_epoch() -> None:
     whole = Classifier((8,), epochs=1, random_state=3).fit(x, y)
     part = Classifier((8,), random_state=3).partial_fit(x, y, classes=["west", "east", "north"])
     assert (whole.predict_proba(x) == part.predict_proba(x)).all()
-    numbers = Regressor((8,), epochs=1, random_state=3).fit(x, x[:, 0]), Regressor((8,), random_state=3).partial_fit(x, x[:, 0])
+    numbers = (
+        Regressor((8,), epochs=1, random_state=3).fit(x, x[:, 0]),
+        Regressor((8,), random_state=3).partial_fit(x, x[:, 0]),
+    )
     assert (numbers[0].predict(x) == numbers[1].predict(x)).all()
 
 
@@ -307,16 +323,29 @@ def test_weights_of_samples_are_not_promised() -> None:
     ("parameters", "message"),
     [
         ({"model": (0,)}, "Classifier: a size in model must be an integer of at least 1, got 0"),
-        ({"model": 5}, "Classifier: model is sizes of hidden layers, a config's text, a function that gives a model, or a model, got 5"),
+        (
+            {"model": 5},
+            "Classifier: model is sizes of hidden layers, a config's text, a function that gives a model, or a "
+            "model, got 5",
+        ),
         ({"model": lambda *_: None}, "Classifier: model is sizes of hidden layers"),
-        ({"model": Linear(2, 2)}, "Classifier: model reads rows of 2 numbers and gives 3 for each, got 2, and 2; a function"),
-        ({"model": Input(3) >> Linear(3, 3)}, "Classifier: model reads rows of 2 numbers and gives 3 for each, got 3, and 3"),
+        (
+            {"model": Linear(2, 2)},
+            "Classifier: model reads rows of 2 numbers and gives 3 for each, got 2, and 2; a function",
+        ),
+        (
+            {"model": Input(3) >> Linear(3, 3)},
+            "Classifier: model reads rows of 2 numbers and gives 3 for each, got 3, and 3",
+        ),
         ({"optimizer": "adam"}, "Classifier: optimizer must be one of 'SGD', "),
         ({"learning_rate": -1.0}, "Classifier: learning_rate must be a finite number"),
         ({"epochs": 0}, "fit: epochs must be an integer of at least 1, got 0"),
         ({"batch_size": 2.5}, "Loader: batch_size must be an integer of at least 1, got 2.5"),
         ({"early_stopping": 1}, "Classifier: early_stopping must be True or False, got 1"),
-        ({"early_stopping": True, "validation_fraction": 1.5}, "Classifier: validation_fraction must be a finite number"),
+        (
+            {"early_stopping": True, "validation_fraction": 1.5},
+            "Classifier: validation_fraction must be a finite number",
+        ),
         ({"early_stopping": True, "n_iter_no_change": 0}, "EarlyStopping: patience must be an integer of at least 1"),
         ({"verbose": "yes"}, "Classifier: verbose must be True or False, got 'yes'"),
     ],
@@ -337,7 +366,9 @@ def test_a_config_with_a_mistake_is_a_configs_error() -> None:
 def test_labels_and_numbers_that_do_not_fit() -> None:
     x, y = three_corners()
     trained = Classifier((), epochs=1).fit(x, y)
-    with pytest.raises(ArgumentError, match=r"y must hold classes of the first call, .* got \['south', 'zenith'\]; pass classes="):
+    with pytest.raises(
+        ArgumentError, match=r"y must hold classes of the first call, .* got \['south', 'zenith'\]; pass classes="
+    ):
         trained.partial_fit(x, np.where(y == "east", "south", "zenith"))
     with pytest.raises(ValueError, match="too large for dtype"):  # scikit-learn's own: beyond float32
         trained.predict(x * 1e300)
@@ -398,7 +429,9 @@ def _fitted_part(estimator: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", [Classifier, Regressor])
-@pytest.mark.parametrize(("parameters", "change_x", "change_y", "error"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES])
+@pytest.mark.parametrize(
+    ("parameters", "change_x", "change_y", "error"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES]
+)
 def test_a_failed_fit_leaves_what_was_there(
     kind: Any, parameters: dict[str, Any], change_x: Any, change_y: Any, error: type[BaseException]
 ) -> None:
@@ -430,8 +463,12 @@ def test_a_failed_fit_leaves_what_was_there(
 @pytest.mark.parametrize("kind", [Classifier, Regressor])
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, _Stops])
-def test_a_pass_that_is_cut_short_changes_nothing(kind: Any, first: bool, stop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C or an error in the middle of partial_fit: the weights, the optimizer and the order are those of the pass before."""
+def test_a_pass_that_is_cut_short_changes_nothing(
+    kind: Any, first: bool, stop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C or an error in the middle of partial_fit: the weights, the optimizer and the order are those of the pass
+    before.
+    """
     x = np.random.default_rng(0).standard_normal((40, 2))
     y = x[:, 0] if kind is Regressor else np.where(x[:, 0] > 0, "right", "left")
     one, peer = (kind((3,), batch_size=8, random_state=0) for _ in range(2))
@@ -463,5 +500,7 @@ def test_a_batch_of_one_row_does_not_end_batch_normalisation() -> None:
     """33 rows are a batch of 33, not 32 and 1; with drop_last 32."""
     x = np.random.default_rng(0).standard_normal((33, 2))
     for settings in ({}, {"drop_last": True}):
-        model = Classifier(Input(2) >> Linear(2, 4) >> BatchNorm1d(4) >> ReLU() >> Linear(4, 2), epochs=2, random_state=0, **settings)
+        model = Classifier(
+            Input(2) >> Linear(2, 4) >> BatchNorm1d(4) >> ReLU() >> Linear(4, 2), epochs=2, random_state=0, **settings
+        )
         assert model.fit(x, x[:, 0] > 0).n_iter_ == 2

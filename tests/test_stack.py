@@ -29,7 +29,20 @@ from typednn import (
 )
 from typednn.errors import ArgumentError, LayerReused, NotForwarded, NotInitialised, ShapeError, StackError
 from typednn.layer import A, FirstLayer, MultiInput, Sequential
-from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Sigmoid, Softmax, Tanh
+from typednn.layers import (
+    Conv2d,
+    Flatten,
+    Linear,
+    MaxPool2d,
+    Pad2d,
+    PerPosition,
+    PReLU,
+    ReLU,
+    Residual,
+    Sigmoid,
+    Softmax,
+    Tanh,
+)
 from typednn.optim import SGD, Adam
 from typednn.random import PCG32
 from typednn.stack import Dyn, DynGrad, Stack
@@ -239,7 +252,11 @@ def test_any_batch_size_after_any_other(images: Any) -> None:
 def nested(make: Callable[[], list[Any]] = lenet5_layers) -> Stack:
     layers = make()
     return Stack(
-        [Stack(layers[:4], input=(28, 28, 1)), Stack([*layers[4:7], Stack(layers[7:], input=(5, 5, 16))], input=(14, 14, 6))], input=(784,)
+        [
+            Stack(layers[:4], input=(28, 28, 1)),
+            Stack([*layers[4:7], Stack(layers[7:], input=(5, 5, 16))], input=(14, 14, 6)),
+        ],
+        input=(784,),
     )
 
 
@@ -265,7 +282,9 @@ def test_nested_stacks_equal_a_flat_one(images: Any) -> None:
 
 def test_nested_stack_derivatives() -> None:
     """P-D3: central differences in float64, through stacks in stacks, wrappers and chains."""
-    inner = Stack([Conv2d(2, 3, 2, bias=True), Sigmoid(), Stack([Flatten(), Linear(12, 5)], input=(2, 2, 3))], input=(3, 3, 2))
+    inner = Stack(
+        [Conv2d(2, 3, 2, bias=True), Sigmoid(), Stack([Flatten(), Linear(12, 5)], input=(2, 2, 3))], input=(3, 3, 2)
+    )
     model = Stack([Linear(4, 18), inner, Residual(Stack([Linear(5, 5), Tanh()], input=(5,))), Linear(5, 2)], input=(4,))
     gradcheck(model.init(PCG32(1)), np.random.default_rng(3).standard_normal((3, 4)))
 
@@ -283,7 +302,10 @@ def test_a_stack_in_a_stack_reads_its_row_as_its_own_input() -> None:
     assert stack.forward(np.ones((2, 48), np.float32)).shape == (2, 3)
     with pytest.raises(StackError) as raised:
         Stack([MaxPool2d(2), Stack([Conv2d(3, 3, 2)], input=(2, 3, 3))], input=(4, 4, 3))
-    assert str(raised.value) == "Stack cannot follow MaxPool2d(2): expects 18 features, gets 12 (= 2*2*3, from MaxPool2d on 4x4x3)"
+    assert (
+        str(raised.value)
+        == "Stack cannot follow MaxPool2d(2): expects 18 features, gets 12 (= 2*2*3, from MaxPool2d on 4x4x3)"
+    )
 
 
 def test_shared_stack_has_kept_values_of_its_own() -> None:
@@ -364,7 +386,9 @@ class PairGrad(Gradient, inputs=("left", "right")):
 
 
 class Pair(MultiInput[Array2, PairGrad]):
-    def forward(self, left: Float[Array2, "batch features"], right: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+    def forward(
+        self, left: Float[Array2, "batch features"], right: Float[Array2, "batch features"]
+    ) -> Float[Array2, "batch features"]:
         raise AssertionError
 
     def backward(self, next_grad: Float[Array2, "batch features"]) -> PairGrad:
@@ -396,7 +420,8 @@ class Vague(Layer[Array2, Array2, VagueGrad]):
         (lambda: Stack([3], input=(2,)), "a Stack is made of layers, got int"),
         (
             lambda: Stack([Tokens()], input=(2,)),
-            "Tokens() cannot be part of a Stack: it reads integers, and a Stack's rows are floats; build such a model with >>",
+            "Tokens() cannot be part of a Stack: it reads integers, and a Stack's rows are floats; build such a "
+            "model with >>",
         ),
         (
             lambda: Stack([Pair()], input=(2,)),
@@ -500,7 +525,11 @@ def test_a_foreign_dyn_layer_is_a_part() -> None:
     assert isinstance(gradient.parts[1].inner, HalvesGrad)
     rows = next_grad @ last.weight
     np.testing.assert_allclose(gradient.parts[1].input, np.concatenate([rows, rows], axis=1), rtol=1e-12)
-    assert Stack({"conv": Conv2d(1, 2, 2), "halves": Halves(), "out": Linear(4, 3)}, input=(3, 3, 1)).names == ("conv", "halves", "out")
+    assert Stack({"conv": Conv2d(1, 2, 2), "halves": Halves(), "out": Linear(4, 3)}, input=(3, 3, 1)).names == (
+        "conv",
+        "halves",
+        "out",
+    )
 
 
 @pytest.mark.parametrize(
@@ -508,15 +537,22 @@ def test_a_foreign_dyn_layer_is_a_part() -> None:
     [
         (
             lambda: Stack([Halves(out_features=None)], input=(8,)),
-            "Halves: a part of a Stack declares out_features, how many numbers of a sample it gives, got no such attribute; "
+            "Halves: a part of a Stack declares out_features, how many numbers of a sample it gives, got no "
+            "such attribute; "
             "set self.out_features to a positive integer",
         ),
         (lambda: Stack([Halves(out_features="4")], input=(8,)), "Halves: a part of a Stack declares out_features, "),
         (lambda: Stack([Halves(out_features=0)], input=(8,)), "Halves: a part of a Stack declares out_features, "),
-        (lambda: Stack([Halves(in_features=2.0)], input=(8,)), "Halves: a part of a Stack declares in_features, how many numbers of a"),
+        (
+            lambda: Stack([Halves(in_features=2.0)], input=(8,)),
+            "Halves: a part of a Stack declares in_features, how many numbers of a",
+        ),
         (lambda: Stack([Halves()], input=(9,)), "Halves cannot follow Input(9): expects 8 features, gets 9"),
         (lambda: Stack([Halves()], input=(3, 3)), "Halves cannot follow Input(3, 3): expects 8 features, gets 9"),
-        (lambda: Stack([Halves(), Linear(5, 2)], input=(8,)), "Linear(5, 2) cannot follow Halves: expects 5 features, gets 4"),
+        (
+            lambda: Stack([Halves(), Linear(5, 2)], input=(8,)),
+            "Linear(5, 2) cannot follow Halves: expects 5 features, gets 4",
+        ),
         (lambda: Stack([object()], input=(8,)), "a Stack is made of layers, got object"),  # type: ignore[list-item]
         (lambda: Stack([Halves], input=(8,)), "a Stack is made of layers, got the class Halves; call it"),  # type: ignore[list-item]
     ],
@@ -535,7 +571,9 @@ def test_one_foreign_dyn_layer_stands_in_a_stack_once() -> None:
 
 def test_a_foreign_dyn_layer_keeps_its_word() -> None:
     stack = Stack([Halves(wrong=1), Linear(4, 2, rng=PCG32(1))], input=(8,))
-    with pytest.raises(ShapeError, match=r"Halves.forward: gives 4 numbers per sample, as its out_features says, got shape \(5, 5\)"):
+    with pytest.raises(
+        ShapeError, match=r"Halves.forward: gives 4 numbers per sample, as its out_features says, got shape \(5, 5\)"
+    ):
         stack.forward(np.ones((5, 8), np.float32))
     free = Stack([Halves(in_features=None)], input=(8,))
     assert free.forward(np.ones((5, 8), np.float32)).shape == (5, 4)
@@ -545,12 +583,16 @@ def test_dyn_is_a_part_of_a_stack(images: Any) -> None:
     """P-D1: the same as the layer itself, and with a shape of its own a stack within the stack."""
     layers = [Conv2d(1, 2, 3, rng=PCG32(1)), ReLU(), Flatten(), Linear(26 * 26 * 2, 3, rng=PCG32(2))]
     plain = Stack([layer.shared() for layer in layers], input=(28, 28, 1))
-    wrapped = Stack([Dyn(layers[0], (28, 28, 1)), layers[1], layers[2], Dyn(layers[3], (26 * 26 * 2,))], input=(28, 28, 1))
+    wrapped = Stack(
+        [Dyn(layers[0], (28, 28, 1)), layers[1], layers[2], Dyn(layers[3], (26 * 26 * 2,))], input=(28, 28, 1)
+    )
     rows = images.reshape(3, -1)
     np.testing.assert_array_equal(wrapped.forward(rows), plain.forward(rows))
     next_grad = np.ones((3, 3), np.float32)
     assert list(wrapped.state_dict()) == list(plain.state_dict())
-    np.testing.assert_array_equal(wrapped.backward(next_grad).parts[0].inner.weight, plain.backward(next_grad).parts[0].inner.weight)
+    np.testing.assert_array_equal(
+        wrapped.backward(next_grad).parts[0].inner.weight, plain.backward(next_grad).parts[0].inner.weight
+    )
     other = Stack([Dyn(Conv2d(1, 2, 3, rng=PCG32(1)), (28, 28, 1))], input=(784,))
     np.testing.assert_array_equal(other.forward(rows), layers[0].shared().forward(images).reshape(3, -1))
     assert list(other.state_dict()) == ["0.0.weight"]

@@ -1,4 +1,6 @@
-"""The paper's tensor is NumPy's array: what section III asks of one, shown on the arrays that typednn makes, takes and views."""
+"""The paper's tensor is NumPy's array: what section III asks of one, shown on the arrays that typednn makes, takes and
+views.
+"""
 
 import itertools
 import math
@@ -61,7 +63,9 @@ def row_major(shape: tuple[int, ...]) -> list[int]:
 def lies_at(array: Any, memory: Any, offset: int, strides: list[int]) -> bool:
     """Eq 4: each number of ``array`` is the one at offset + Σ stride·index of ``memory``, which is flat."""
     places = itertools.product(*map(range, array.shape))
-    return all(array[index] == memory[offset + sum(s * i for s, i in zip(strides, index, strict=True))] for index in places)
+    return all(
+        array[index] == memory[offset + sum(s * i for s, i in zip(strides, index, strict=True))] for index in places
+    )
 
 
 def in_elements(array: Any) -> list[int]:
@@ -71,7 +75,9 @@ def in_elements(array: Any) -> list[int]:
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
 def test_row_major_strides(rows: int, columns: int, height: int, width: int) -> None:
-    """P-T2, eqs 3 and 4: what typednn makes is row-major: parameters, outputs, literals, and arrays of the graph, also of turned input."""
+    """P-T2, eqs 3 and 4: what typednn makes is row-major: parameters, outputs, literals, and arrays of the graph, also
+    of turned input.
+    """
     generator = np.random.default_rng(0)
     linear, convolution = Linear(columns, rows, rng=generator), Conv2d(rows, columns, (height, width), rng=generator)
     image = generator.standard_normal((rows, columns, width + 1, height + 1), dtype=np.float32).transpose(1, 3, 2, 0)
@@ -110,7 +116,14 @@ def test_views_share_memory() -> None:
     """P-T3: subtensor, squeeze, row, column and diagonal copy metadata only."""
     base = numbered((200, 300))
     tracemalloc.start()
-    views = [subtensor(base, slice(2, 5), slice(1, None)), base[3], base[:, 3], base[..., None].squeeze(-1), base.T, np.diagonal(base)]
+    views = [
+        subtensor(base, slice(2, 5), slice(1, None)),
+        base[3],
+        base[:, 3],
+        base[..., None].squeeze(-1),
+        base.T,
+        np.diagonal(base),
+    ]
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert all(np.shares_memory(view, base) for view in views)
@@ -151,16 +164,22 @@ def test_views_through_ranges(wanted: int | slice, held: list[int]) -> None:
 @pytest.mark.parametrize(
     "wanted",
     [
-        *(5, -6, 10**30, slice(5, 6), slice(3, 6), slice(5, None), slice(-6, None), slice(None, -5), slice(None, 6)),  # outside
+        # outside
+        *(5, -6, 10**30, slice(5, 6), slice(3, 6), slice(5, None), slice(-6, None), slice(None, -5), slice(None, 6)),
         *(slice(2, 2), slice(3, 2), slice(None, 0), slice(-1, -2)),  # empty
         *(slice(None, None, 2), slice(None, None, -1), slice(0, 5, 0)),
     ],
 )
 def test_ranges_that_are_empty_or_outside(wanted: int | slice) -> None:
     """P-T9: refused with the axis and its size; NumPy itself would cut them off."""
-    for x, ranges in ((np.zeros(5), (wanted,)), (np.zeros((2, 5)), (1, wanted)), (np.zeros((5, 2)).T, (slice(None), wanted))):
+    for x, ranges in (
+        (np.zeros(5), (wanted,)),
+        (np.zeros((2, 5)), (1, wanted)),
+        (np.zeros((5, 2)).T, (slice(None), wanted)),
+    ):
         with pytest.raises(
-            ArgumentError, match=rf"^subtensor: the range of axis {len(ranges) - 1} holds something and lies within its 5, "
+            ArgumentError,
+            match=rf"^subtensor: the range of axis {len(ranges) - 1} holds something and lies within its 5, ",
         ):
             subtensor(x, *ranges)
     with pytest.raises(ArgumentError, match="takes at most 1 ranges, one per axis, got 2"):
@@ -192,7 +211,9 @@ def test_kept_inputs_are_views_and_never_written() -> None:
 
 
 def test_linear_algebra() -> None:
-    """P-T5, eqs 5 to 10 with the repairs of eqs 5 and 9: product, sum, scale, transpose, reverse, correlate, convolve."""
+    """P-T5, eqs 5 to 10 with the repairs of eqs 5 and 9: product, sum, scale, transpose, reverse,
+    correlate, convolve.
+    """
     a, b = numbered((2, 3)), numbered((3, 4))
     x, y, cube = tensor(a), tensor(b), numbered((2, 3, 4))
     product = [[sum(a[i, k] * b[k, j] for k in range(3)) for j in range(4)] for i in range(2)]
@@ -200,7 +221,11 @@ def test_linear_algebra() -> None:
     linear: Linear = Linear(3, 4, bias=False)
     linear.init(np.random.default_rng(0)).load_state_dict({"weight": b.T})
     assert linear.forward(a).tolist() == product
-    assert (x + x).numpy().tolist() == (x * 2.0).numpy().tolist() == [[a[i, j] + a[i, j] for j in range(3)] for i in range(2)]
+    assert (
+        (x + x).numpy().tolist()
+        == (x * 2.0).numpy().tolist()
+        == [[a[i, j] + a[i, j] for j in range(3)] for i in range(2)]
+    )
     turned = graph.permute(tensor(cube), (2, 0, 1)).numpy()
     reversed_rows, reversed_all = graph.flip(tensor(cube), 0).numpy(), graph.flip(tensor(cube), (0, 1, 2)).numpy()
     for i, j, k in np.ndindex(2, 3, 4):
@@ -209,10 +234,15 @@ def test_linear_algebra() -> None:
         assert reversed_all[i, j, k] == cube[2 - i - 1, 3 - j - 1, 4 - k - 1]
     image, kernel = numbered((5, 4)), numbered((2, 3))
     by_hand = np.array(
-        [[sum(image[2 * m + i, n + j] * kernel[i, j] for i in range(2) for j in range(3)) for n in range(2)] for m in range(2)]
+        [
+            [sum(image[2 * m + i, n + j] * kernel[i, j] for i in range(2) for j in range(3)) for n in range(2)]
+            for m in range(2)
+        ]
     )
     np.testing.assert_array_equal(cross_correlate2d(image, kernel, (2, 1)), by_hand)
-    np.testing.assert_array_equal(convolve2d(image, kernel, (1, 1)), cross_correlate2d(image, np.flip(kernel, (0, 1)), (1, 1)))
+    np.testing.assert_array_equal(
+        convolve2d(image, kernel, (1, 1)), cross_correlate2d(image, np.flip(kernel, (0, 1)), (1, 1))
+    )
 
 
 EIGHTEEN = numbered((18,)) + 1
@@ -220,7 +250,15 @@ EIGHTEEN = numbered((18,)) + 1
 
 @pytest.mark.parametrize(
     ("axes", "shape"),
-    [((0, 1), (6, 3)), ((1, 2), (2, 9)), ((), (18,)), ((1,), (2, 9)), ((0, 0), (2, 3, 3)), ((-2, -1), (2, 9)), ((0, -2), (6, 3))],
+    [
+        ((0, 1), (6, 3)),
+        ((1, 2), (2, 9)),
+        ((), (18,)),
+        ((1,), (2, 9)),
+        ((0, 0), (2, 3, 3)),
+        ((-2, -1), (2, 9)),
+        ((0, -2), (6, 3)),
+    ],
 )
 def test_flatten_includes_its_last_axis(axes: tuple[int, ...], shape: tuple[int, ...]) -> None:
     """P-T6: the three of the paper's own suite, and counted from the end."""
@@ -238,7 +276,9 @@ def test_flatten_by_its_index(shape: list[int], start: int, stop: int) -> None:
     x = numbered(tuple(reversed(shape))).T
     first, last = (axis + rank if axis < 0 else axis for axis in (start, stop))
     if not 0 <= first <= last < rank:
-        with pytest.raises(ArgumentError, match=rf"flatten: takes axes in order, of an array of rank {rank}, got {start} to {stop}; "):
+        with pytest.raises(
+            ArgumentError, match=rf"flatten: takes axes in order, of an array of rank {rank}, got {start} to {stop}; "
+        ):
             flatten(x, start, stop)
         return
     flat = flatten(x, start, stop)
@@ -270,8 +310,8 @@ def test_shapes_are_changed_without_copying() -> None:
     np.testing.assert_array_equal(flat.backward(flat.forward(image)).input, image)
 
 
-# One operation of ml-rs's tensor a row: the function of the graph that serves it, and what it is by the index. a and b are 3 by 4, v has
-# a number per column, w one per row; x, y, p and q are the tensors of these.
+# One operation of ml-rs's tensor a row: the function of the graph that serves it, and what it is by the index. a and b
+# are 3 by 4, v has a number per column, w one per row; x, y, p and q are the tensors of these.
 def _each(rule: Callable[[int, int], float]) -> list[list[float]]:
     return [[rule(i, j) for j in range(4)] for i in range(3)]
 
@@ -303,7 +343,10 @@ OPERATIONS: dict[str, tuple[Callable[[], Any], Any]] = {
     "row_mul": (lambda: x * p, _each(lambda i, j: a[i, j] * v[j])),
     "col_mul": (lambda: x * q.reshape(3, 1), _each(lambda i, j: a[i, j] * w[i])),
     "dot": (lambda: p @ graph.flip(p, 0), sum(v[j] * v[3 - j] for j in range(4))),
-    "to_diag": (lambda: graph.eye(3, dtype=np.float64) * q, [[w[i] if i == j else 0.0 for j in range(3)] for i in range(3)]),
+    "to_diag": (
+        lambda: graph.eye(3, dtype=np.float64) * q,
+        [[w[i] if i == j else 0.0 for j in range(3)] for i in range(3)],
+    ),
     "diag": (lambda: graph.diagonal(x), [a[i, i] for i in range(3)]),
     "t": (lambda: x.T, [[a[i, j] for i in range(3)] for j in range(4)]),
     "matmul": (lambda: x @ y.T, [[sum(a[i, k] * b[j, k] for k in range(4)) for j in range(3)] for i in range(3)]),
@@ -322,7 +365,10 @@ OPERATIONS: dict[str, tuple[Callable[[], Any], Any]] = {
         [[[sum(left[i, k] * a[j, k] for k in range(4)) for j in range(3)] for i in range(3)] for left in (a, b)],
     ),
     "filled": (lambda: graph.full((3, 4), 7.0, np.float64), _each(lambda i, j: 7)),
-    "identity": (lambda: graph.eye(3, dtype=np.float64), [[1.0 if i == j else 0.0 for j in range(3)] for i in range(3)]),
+    "identity": (
+        lambda: graph.eye(3, dtype=np.float64),
+        [[1.0 if i == j else 0.0 for j in range(3)] for i in range(3)],
+    ),
     "random": (
         lambda: graph.rand(PCG32(42, 6), (2, 2), np.float64),
         [[u32 / 2**32 for u32 in row] for row in ((1725101930, 3003856880), (2649591122, 128887272))],
@@ -359,9 +405,19 @@ def test_of_equal_maxima_the_first_wins() -> None:
 
 def test_equality_within_a_tolerance() -> None:
     """P-T8: shapes must match; NaN and infinity equal nothing, themselves included."""
-    zeros, many, few, nothing, endless = (np.full((4, 5, 6), value, np.float32) for value in (0, 123, -3, np.nan, np.inf))
+    zeros, many, few, nothing, endless = (
+        np.full((4, 5, 6), value, np.float32) for value in (0, 123, -3, np.nan, np.inf)
+    )
     assert all(equal(array, array.copy()) for array in (zeros, many, few))
-    pairs = [(zeros, many), (zeros, few), (many, few), (zeros, nothing), (nothing, nothing), (endless, endless), (endless, -endless)]
+    pairs = [
+        (zeros, many),
+        (zeros, few),
+        (many, few),
+        (zeros, nothing),
+        (nothing, nothing),
+        (endless, endless),
+        (endless, -endless),
+    ]
     assert not any(equal(first, second) or equal(second, first) for first, second in pairs)
     one_off = zeros.copy()
     one_off[3, 4, 5] = 2e-6
@@ -386,7 +442,9 @@ def test_printing() -> None:
     assert printed(np.full(5, 2.0)) == "[\n  2.00\n  2.00\n  2.00\n  2.00\n  2.00\n] (5,)"
     assert printed(block(0, 1, 2, 2)) == "[\n  [0.00 1.00 ][2.00 3.00 ]\n] (1x2x2)"
     assert printed(block(0, 1, 1, 1, 2), 0) == "[\n  [[0 1 ]]\n] (1x1x1x2)"
-    assert printed(np.array([[1 / 3, -2 / 3]], np.float32), precision=4, indent=2) == "[\n    0.3333 -0.6667 \n  ] (1x2)"
+    assert (
+        printed(np.array([[1 / 3, -2 / 3]], np.float32), precision=4, indent=2) == "[\n    0.3333 -0.6667 \n  ] (1x2)"
+    )
     assert printed(np.array([np.nan, np.inf, 7])) == "[\n  nan\n  inf\n  7.00\n] (3,)"
     with pytest.raises(ArgumentError, match="printed: precision must be an integer of at least 0, got -1"):
         printed(np.zeros(2), -1)
@@ -420,14 +478,24 @@ def test_literals(shape: Any, values: Any) -> None:
 @pytest.mark.parametrize(
     ("shape", "values", "error", "message"),
     [
-        ((2, 3), [1, 2, 3, 4, 5], ShapeError, r"literal: the number of elements matches the shape \(2, 3\), which holds 6, got 5 elements"),
+        (
+            (2, 3),
+            [1, 2, 3, 4, 5],
+            ShapeError,
+            r"literal: the number of elements matches the shape \(2, 3\), which holds 6, got 5 elements",
+        ),
         (
             (2, 3),
             [[1, 2], [3, 4], [5, 6]],
             ShapeError,
             r"literal: values are nested as the shape \(2, 3\) says, or flat, got shape \(3, 2\)",
         ),
-        ((2, 2), [[1, 2], [3]], ArgumentError, "literal: values are numbers, in nested lists whose rows are of equal length"),
+        (
+            (2, 2),
+            [[1, 2], [3]],
+            ArgumentError,
+            "literal: values are numbers, in nested lists whose rows are of equal length",
+        ),
         ((2,), ["one", "two"], ArgumentError, "literal: values are numbers"),
         ((2,), ["1.5", 2], ArgumentError, "literal: values are numbers"),
         ((2,), [1.5, None], ArgumentError, "literal: values are numbers, .*, got values that make no array of float32"),
@@ -445,11 +513,20 @@ def test_literals_that_are_refused(shape: Any, values: Any, error: type[Exceptio
 
 @pytest.mark.parametrize(
     ("values", "dtype"),
-    [([1.7], np.int64), ([300], np.uint8), ([-1], np.uint8), ([1 << 70], np.int64), ([np.nan], np.int64), (np.array([300]), np.uint8)],
+    [
+        ([1.7], np.int64),
+        ([300], np.uint8),
+        ([-1], np.uint8),
+        ([1 << 70], np.int64),
+        ([np.nan], np.int64),
+        (np.array([300]), np.uint8),
+    ],
 )
 def test_literals_of_integers_are_whole_and_fit(values: Any, dtype: Any) -> None:
     """P-T11: nothing is cut off; what an integer can hold is taken, also where it is written as a float."""
-    with pytest.raises(ArgumentError, match=f"literal: values are numbers, .*, got values that make no array of {np.dtype(dtype)}"):
+    with pytest.raises(
+        ArgumentError, match=f"literal: values are numbers, .*, got values that make no array of {np.dtype(dtype)}"
+    ):
         literal((1,), values, dtype)
     assert literal((2,), [2.0, 255], dtype).tolist() == [2, 255]
     assert literal((1,), [1 << 70]).tolist() == [2.0**70]
@@ -465,9 +542,13 @@ def test_matrices_that_cannot_be_correlated() -> None:
             call(image, kernel[0])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         with pytest.raises(ShapeError, match=rf"{where}: image is a matrix that is not empty, got shape \(0, 4\)"):
             call(image[:0], kernel)
-        with pytest.raises(ShapeError, match=rf"{where}: the kernel is no larger than the image, got \(3, 4\) on \(2, 2\)"):
+        with pytest.raises(
+            ShapeError, match=rf"{where}: the kernel is no larger than the image, got \(3, 4\) on \(2, 2\)"
+        ):
             call(kernel, image)
-        with pytest.raises(DTypeError, match=f"{where}: image and kernel are floats of one dtype, got float32 and float64"):
+        with pytest.raises(
+            DTypeError, match=f"{where}: image and kernel are floats of one dtype, got float32 and float64"
+        ):
             call(image, kernel.astype(np.float64))
         with pytest.raises(DTypeError, match=f"{where}: image and kernel are floats of one dtype, got int64 and int64"):
             call(image.astype(np.int64), kernel.astype(np.int64))
@@ -483,7 +564,9 @@ def test_matrices_that_cannot_be_correlated() -> None:
 
 
 def test_padding_sizes() -> None:
-    """P-T12: ``same`` keeps the extra row at the bottom, ``full`` is the kernel's size less one; each axis has its own."""
+    """P-T12: ``same`` keeps the extra row at the bottom, ``full`` is the kernel's size less one; each
+    axis has its own.
+    """
     for wrong in ((0, 3, 1), (5, 0, 1), (5, 3, 0), (5.0, 3, 1)):
         with pytest.raises(ArgumentError, match=r"same_padding: .* must be an integer of at least 1"):
             same_padding(*wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -524,7 +607,9 @@ def test_bad_shapes_are_told() -> None:
 
 
 def test_what_a_tensor_library_offers() -> None:
-    """G-T1: creating, filling, drawing, ranges, copies, views of the same number of elements, shapes as text, files, devices."""
+    """G-T1: creating, filling, drawing, ranges, copies, views of the same number of elements, shapes as text, files,
+    devices.
+    """
     assert graph.zeros((2, 3)).numpy().tolist() == [[0, 0, 0]] * 2
     assert graph.ones((2, 3)).numpy().tolist() == [[1, 1, 1]] * 2
     assert graph.full((2,), 2.5).numpy().tolist() == [2.5, 2.5]

@@ -57,7 +57,10 @@ def frames(act: Callable[[], object]) -> list[str]:
     try:
         act()
     except (TypednnError, AttributeError) as error:
-        return [f"{frame.f_globals['__name__']}.{frame.f_code.co_name}" for frame, _ in traceback.walk_tb(error.__traceback__)][1:]
+        return [
+            f"{frame.f_globals['__name__']}.{frame.f_code.co_name}"
+            for frame, _ in traceback.walk_tb(error.__traceback__)
+        ][1:]
     raise AssertionError
 
 
@@ -110,7 +113,10 @@ def test_a_callback_of_the_user_stays() -> None:
         def on_step(self, step: Step) -> None:
             Linear(0, step.step)
 
-    names = frames(lambda: fit(model(), SoftmaxCrossEntropy(), SGD(0.1), loader(), epochs=1, callbacks=[Broken()], progress=False))  # type: ignore[arg-type]
+    callbacks: Any = [Broken()]
+    names = frames(
+        lambda: fit(model(), SoftmaxCrossEntropy(), SGD(0.1), loader(), epochs=1, callbacks=callbacks, progress=False)
+    )
     assert names == [*HERE, f"{__name__}.on_step"]
 
 
@@ -123,7 +129,10 @@ def test_other_errors_keep_all_lines() -> None:
 
     with pytest.raises(ZeroDivisionError) as raised:
         fit(model(), SoftmaxCrossEntropy(), SGD(0.1), loader(), epochs=1, callbacks=[Broken()], progress=False)  # type: ignore[arg-type]
-    assert any(frame.f_globals["__name__"] == "typednn.training.session" for frame, _ in traceback.walk_tb(raised.value.__traceback__))
+    assert any(
+        frame.f_globals["__name__"] == "typednn.training.session"
+        for frame, _ in traceback.walk_tb(raised.value.__traceback__)
+    )
 
 
 def test_what_an_error_came_from_is_folded_too() -> None:

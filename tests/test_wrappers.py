@@ -11,7 +11,20 @@ from typing_extensions import TypeVar
 from typednn import Array2, Array3, Gradient, Input, Layer, S, config, gradcheck
 from typednn.config.registry import LAYERS
 from typednn.errors import ConfigError, DefinitionError, ShapeError, StackError
-from typednn.layers import Concat, Conv2d, Flatten, Identity, Linear, Pad2d, PerPosition, ReLU, Repeat, Residual, Softmax, Tanh
+from typednn.layers import (
+    Concat,
+    Conv2d,
+    Flatten,
+    Identity,
+    Linear,
+    Pad2d,
+    PerPosition,
+    ReLU,
+    Repeat,
+    Residual,
+    Softmax,
+    Tanh,
+)
 from typednn.shapes import Flow
 
 Down = TypeVar("Down", covariant=True)
@@ -102,14 +115,18 @@ def position(n: int, m: int) -> Any:
         ),
         (
             lambda: Blocks(5, [position(4, 3), position(3, 6)]),
-            "Blocks(5, [PerPosition(Linear(4, 3)), PerPosition(Linear(3, 6))]): the inner layer must give features=5, gives 6",
+            "Blocks(5, [PerPosition(Linear(4, 3)), PerPosition(Linear(3, 6))]): the inner layer must give "
+            "features=5, gives 6",
         ),
         (lambda: Blocks(5, position(4, 5)), "Blocks.blocks: holds a list or tuple of layers, got PerPosition"),
         (
             lambda: Residual(np.ones(3)),  # type: ignore[arg-type]
             "a stack is made of layers, got ndarray",
         ),
-        (lambda: Repeat(Linear(3, 4), 1), "Repeat(Linear(3, 4), 1): the inner layer must keep the shape: gets 3, gives 4"),
+        (
+            lambda: Repeat(Linear(3, 4), 1),
+            "Repeat(Linear(3, 4), 1): the inner layer must keep the shape: gets 3, gives 4",
+        ),
         (
             lambda: Residual(Linear(3, 4), shortcut=Linear(3, 5)),
             "Residual(Linear(3, 4), shortcut=Linear(3, 5)): shortcut must give 4, as inner does, gives 5",
@@ -121,7 +138,8 @@ def position(n: int, m: int) -> Any:
         (lambda: Residual(Linear(3, 4), shortcut=Linear(5, 4)), "Linear(5, 4): expects 5 features, gets 3"),
         (
             lambda: Input(10, 10, 3) >> Concat(Conv2d(3, 2, 3), Conv2d(3, 2, 5)),
-            "branches.1 must give height-2 x width-2 before the last axis, as branches.0 does, gives height-4 x width-4",
+            "branches.1 must give height-2 x width-2 before the last axis, as branches.0 does, gives height-4 x "
+            "width-4",
         ),
         (
             lambda: Input(10, 10, 3) >> Concat(Identity(), Pad2d(1) >> Conv2d(3, 2, 3)) >> Conv2d(6, 1, 1),
@@ -131,7 +149,8 @@ def position(n: int, m: int) -> Any:
         (lambda: Repeat(Linear(3, 4), 2), "Linear(3, 4) cannot follow Linear(3, 4): expects 3 features, gets 4"),
         (
             lambda: Repeat(Conv2d(1, 1, 3), 1),
-            "Repeat(Conv2d(1, 1, 3), 1): the inner layer must keep the shape: gets height x width x 1, gives height-2 x width-2 x 1",
+            "Repeat(Conv2d(1, 1, 3), 1): the inner layer must keep the shape: gets height x width x 1, gives "
+            "height-2 x width-2 x 1",
         ),
     ],
 )
@@ -145,7 +164,12 @@ def test_what_it_gives_follows_from_what_is_inside() -> None:
     assert Bottleneck(Linear(6, 3), Linear(3, 6)).trace(Flow.start()).contract == "batch 6 -> batch 6"
     assert Bottleneck(Softmax(), Softmax()).trace(Flow.start()).contract == "batch features -> batch features"
     assert Blocks(5, [position(4, 3), position(3, 5)]).trace(Flow.start()).contract == "batch time 4 -> batch time 5"
-    assert gradcheck(Bottleneck(Linear(6, 3), Linear(3, 6)).init(np.random.default_rng(0)), np.ones((2, 6), np.float32)).error < 1e-6
+    assert (
+        gradcheck(
+            Bottleneck(Linear(6, 3), Linear(3, 6)).init(np.random.default_rng(0)), np.ones((2, 6), np.float32)
+        ).error
+        < 1e-6
+    )
     assert Repeat(ReLU() >> Linear(3, 3), 3).trace(Flow.start()).contract == "batch 3 -> batch 3"
 
 
@@ -153,7 +177,10 @@ def test_branches_and_shortcuts_decide_what_is_read_and_given() -> None:
     assert Residual(Linear(3, 4), shortcut=Linear(3, 4)).trace(Flow.start()).contract == "batch 3 -> batch 4"
     assert Concat(Identity(), Linear(3, 2)).trace(Flow.start()).contract == "batch 3 -> batch 5"
     assert Concat(Linear(3, 2), Identity(), Linear(3, 1)).trace(Flow.start()).contract == "batch 3 -> batch 6"
-    names = [*Concat(Identity(), Linear(3, 2)).parameter_shapes(), *Residual(Linear(3, 4), Linear(3, 4, False)).parameter_shapes()]
+    names = [
+        *Concat(Identity(), Linear(3, 2)).parameter_shapes(),
+        *Residual(Linear(3, 4), Linear(3, 4, False)).parameter_shapes(),
+    ]
     assert names == ["branches.1.weight", "branches.1.bias", "inner.weight", "inner.bias", "shortcut.weight"]
 
 
@@ -196,7 +223,10 @@ def test_an_array_that_does_not_fit_is_refused_before_any_arithmetic() -> None:
     [
         ("batch *shape", "says what it reads and what it must give, got 'batch *shape'"),
         ("batch time -> batch features", "bound by forward, or by a layer inside that is declared before, got 'time'"),
-        ("batch features -> batch features*time", "declared before, got 'time' in 'batch features -> batch features*time'"),
+        (
+            "batch features -> batch features*time",
+            "declared before, got 'time' in 'batch features -> batch features*time'",
+        ),
         ("batch *rest -> batch *rest", "declared before, got '*rest'"),
         ("batch -> batch features", "Array2 promises 2 axes, got 1 axis in 'batch'"),
         ("batch feat(ures -> batch features", "not an expression"),
@@ -223,7 +253,9 @@ def test_what_was_never_assigned_says_so() -> None:
         def __init__(self) -> None: ...
 
     layer = Forgetful()
-    with pytest.raises(DefinitionError, match=r"Forgetful.up: a layer inside is assigned in the constructor, got nothing"):
+    with pytest.raises(
+        DefinitionError, match=r"Forgetful.up: a layer inside is assigned in the constructor, got nothing"
+    ):
         layer.forward(np.ones((2, 3), np.float32))
 
 

@@ -1,4 +1,5 @@
-"""typednn: models that are proven to fit together before they run, checked while they run, with gradients you hold in your hand.
+"""typednn: models that are proven to fit together before they run, checked while they run, with gradients you hold in
+your hand.
 
 >>> import numpy as np
 >>> from typednn import Input
@@ -42,7 +43,19 @@ if TYPE_CHECKING:
         testing,
         training,
     )
-    from typednn.arrays import AnyArray, AnyBoolArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
+    from typednn.arrays import (
+        AnyArray,
+        AnyBoolArray,
+        AnyIntArray,
+        Array0,
+        Array1,
+        Array2,
+        Array3,
+        Array4,
+        IntArray1,
+        IntArray2,
+        IntArray3,
+    )
     from typednn.contracts.checks import checking, get_checks, set_checks
     from typednn.contracts.protocols import Backward, DynLayer, Forward, Incremental, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
@@ -69,8 +82,8 @@ if TYPE_CHECKING:
     from typednn.stack import Dyn, DynGrad, Stack
     from typednn.testing.gradcheck import gradcheck
 
-# An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so it is set
-# before NumPy is; what the user has set stays.
+# An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so
+# it is set before NumPy is; what the user has set stays.
 if "numpy" not in sys.modules:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
@@ -84,7 +97,8 @@ _HOMES = {
     "testing.gradcheck": "gradcheck",
     "graph_layer": "GraphElementwise GraphLayer GraphLoss",
     "module.gradients": "ChainGrad ElementwiseGrad Gradient",
-    "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",
+    "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise "
+    "PositionwiseChain S Sequential",
     "module.module": "Module",
     "contracts.protocols": "Backward DynLayer Forward Incremental InputGrad Loss Optimizer Update",
     "stack": "Dyn DynGrad Stack",

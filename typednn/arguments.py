@@ -1,4 +1,6 @@
-"""Constructor arguments as people write them, brought into one form; a wrong one is an `ArgumentError` that names it."""
+"""Constructor arguments as people write them, brought into one form; a wrong one is an `ArgumentError`
+that names it.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,22 @@ from typednn.habits import value_cure
 Choice = TypeVar("Choice", bound=str)
 
 
-def integer(where: str, name: str, value: SupportsIndex, least: int = 1, *, below: int | None = None, argument: str = "") -> int:
-    """``value`` as an int, at least ``least`` and less than ``below``; a bool or a float is refused. ``argument``: what it is a part of."""
+def integer(
+    where: str, name: str, value: SupportsIndex, least: int = 1, *, below: int | None = None, argument: str = ""
+) -> int:
+    """``value`` as an int, at least ``least`` and less than ``below``; a bool or a float is refused. ``argument``: what
+    it is a part of.
+    """
     try:
         given = least - 1 if isinstance(value, bool) else value.__index__()
     except (AttributeError, TypeError):  # an array has the method, which refuses all but one number
         given = least - 1
     if given < least or (below is not None and given >= below):
-        rule = f"{name} must be an integer of at least {least}" if below is None else f"{name} is an integer from {least} to {below - 1}"
+        rule = (
+            f"{name} must be an integer of at least {least}"
+            if below is None
+            else f"{name} is an integer from {least} to {below - 1}"
+        )
         raise ArgumentError(explain(where, rule, shown(value), value_cure(name, value)), argument or name)
     return given
 
@@ -53,7 +63,9 @@ def number(
     most: float | None = None,
     argument: str = "",
 ) -> float:
-    """``value`` as a finite float, ``least <= value < below`` or ``<= most``; ``argument``: what ``name`` is a part of."""
+    """``value`` as a finite float, ``least <= value < below`` or ``<= most``; ``argument``: what
+    ``name`` is a part of.
+    """
     written, got = cast("object", value), ""
     try:
         given = float(written) if isinstance(written, Real) and not isinstance(written, bool) else float("nan")
@@ -61,9 +73,14 @@ def number(
         given, got = float("inf"), "an integer beyond the largest float"
     if given == float("-inf") or not least <= given or not (given < below if most is None else given <= most):
         upper = f"< {below:g}" if most is None else f"<= {most:g}"
-        bounds = "" if least == float("-inf") and below == float("inf") and most is None else f" with {least:g} <= {name} {upper}"
+        bounds = (
+            ""
+            if least == float("-inf") and below == float("inf") and most is None
+            else f" with {least:g} <= {name} {upper}"
+        )
         raise ArgumentError(
-            explain(where, f"{name} must be a finite number{bounds}", got or shown(value), value_cure(name, value)), argument or name
+            explain(where, f"{name} must be a finite number{bounds}", got or shown(value), value_cure(name, value)),
+            argument or name,
         )
     return given
 
@@ -71,14 +88,21 @@ def number(
 def choice(where: str, name: str, value: Choice, choices: Sequence[str]) -> Choice:
     """``value`` if it is one of ``choices``."""
     if not isinstance(cast("object", value), str) or value not in choices:
-        raise ArgumentError(explain(where, f"{name} must be one of {', '.join(map(repr, choices))}", shown(value)), name)
+        raise ArgumentError(
+            explain(where, f"{name} must be one of {', '.join(map(repr, choices))}", shown(value)), name
+        )
     return value
 
 
 def zeros_around(
-    where: str, padding: int | Sequence[int] | str, kernel_size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+    where: str,
+    padding: int | Sequence[int] | str,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
 ) -> tuple[int, int, int, int]:
-    """A convolution's padding as (left, right, top, bottom): of ``2``, ``(2, 1)`` as (height, width), ``"valid"`` or ``"same"``.
+    """A convolution's padding as (left, right, top, bottom): of ``2``, ``(2, 1)`` as (height, width), ``"valid"`` or
+    ``"same"``.
 
     "same" keeps an image's size; where the window's reach is odd, the last row and column get the larger share.
     """
@@ -89,7 +113,8 @@ def zeros_around(
         return 0, 0, 0, 0
     if tuple(stride) != (1, 1):
         raise ArgumentError(
-            explain(where, 'padding="same" needs stride 1', f"stride={max(stride)}", "give the padding in numbers"), "padding"
+            explain(where, 'padding="same" needs stride 1', f"stride={max(stride)}", "give the padding in numbers"),
+            "padding",
         )
     down, across = (step * (taps - 1) for step, taps in zip(dilation, kernel_size, strict=True))
     return across // 2, across - across // 2, down // 2, down - down // 2

@@ -119,7 +119,9 @@ def is_array(candidate: object) -> bool:
 
 
 def _recognise(array_type: type) -> bool:
-    """Whether this is CuPy's array type, which is then registered. It is known by its name, so that nobody imports CuPy for it."""
+    """Whether this is CuPy's array type, which is then registered. It is known by its name, so that nobody imports CuPy
+    for it.
+    """
     is_cupy = (array_type.__module__, array_type.__qualname__) == ("cupy", "ndarray")
     if is_cupy:
         register_array_type(array_type, "cuda", lambda: sys.modules["cupy"])
@@ -156,7 +158,9 @@ def described(value: object) -> str:
 
 
 def refuse_beyond_memory(where: str, shape: Sequence[int], dtype: np.dtype[Any], device: str, owner: object) -> None:
-    """`OutOfMemory` where an array of this shape can't be: on the CPU it must fit into the machine's memory, elsewhere be addressable."""
+    """`OutOfMemory` where an array of this shape can't be: on the CPU it must fit into the machine's memory, elsewhere
+    be addressable.
+    """
     if math.prod(shape) * dtype.itemsize > (memory() if device == "cpu" else sys.maxsize):
         raise out_of_memory(where, f"{dtype} of shape {tuple(shape)}", math.prod(shape) * dtype.itemsize, owner)
 
@@ -174,7 +178,9 @@ def at_least_float32(array: Any) -> Any:
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
-    """Whether ``dtype`` holds floats; bfloat16 is one, which ml_dtypes registers with the kind "V". All of typednn asks this here."""
+    """Whether ``dtype`` holds floats; bfloat16 is one, which ml_dtypes registers with the kind "V". All of typednn asks
+    this here.
+    """
     return dtype.kind == "f" or (dtype.kind == "V" and dtype.name == "bfloat16")
 
 
@@ -190,7 +196,9 @@ def is_number(dtype: np.dtype[Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """The dtypes of a model: of its parameters, of what it computes, and the least that it adds sums up in. So far all are one dtype."""
+    """The dtypes of a model: of its parameters, of what it computes, and the least that it adds sums up in. So far all
+    are one dtype.
+    """
 
     parameters: np.dtype[Any]
     compute: np.dtype[Any]

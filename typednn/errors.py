@@ -68,7 +68,9 @@ class MissingImport(TypednnError, ImportError):
 
 
 class LocatedError(TypednnError):
-    """An error of one layer; ``path`` is that layer's place in the model, filled in while the error travels outwards."""
+    """An error of one layer; ``path`` is that layer's place in the model, filled in while the error
+    travels outwards.
+    """
 
     def __init__(self, message: str, owner: object = None) -> None:
         super().__init__(message)
@@ -111,9 +113,11 @@ class StackError(TypednnError, TypeError):
                        "part"   the object cannot be a part of this stack, whatever its sizes
     ``axis``       the name of the axis, where it is one axis
     ``expected``   what would fit, as the message says it; ``got`` what there is
-    ``argument``   the layer's argument that gives the size, as its annotation says: ``in_features``; "" where there is none
+    ``argument``   the layer's argument that gives the size, as its annotation says: ``in_features``; "" where there is
+                   none
     ``trace``      the shapes so far, a line per layer
-    ``layers``     the layers that the error passed on its way out, innermost first: the first is ``layer``, the one that does not fit
+    ``layers``     the layers that the error passed on its way out, innermost first: the first is ``layer``, the one
+                   that does not fit
     """
 
     def __init__(
@@ -169,7 +173,8 @@ class DataError(TypednnError, ValueError):
 class CheckpointError(TypednnError, ValueError):
     """A run's files cannot be written, or are not what they should be.
 
-    ``damaged`` tells a file that is broken, for which an older checkpoint can stand in, from one that belongs elsewhere.
+    ``damaged`` tells a file that is broken, for which an older checkpoint can stand in, from one that belongs
+    elsewhere.
     """
 
     def __init__(self, message: str, *, damaged: bool = False) -> None:
@@ -180,8 +185,8 @@ class CheckpointError(TypednnError, ValueError):
 class ConfigError(TypednnError, ValueError):
     """A model config that cannot be read or whose shapes do not fit.
 
-    ``message`` says what is wrong, without the place; ``line`` and ``column`` count from 1, 0 where there is none; ``shown`` are lines to
-    print under the message.
+    ``message`` says what is wrong, without the place; ``line`` and ``column`` count from 1, 0 where there is none;
+    ``shown`` are lines to print under the message.
     """
 
     def __init__(self, message: str, path: str = "", line: int = 0, column: int = 0, shown: Sequence[str] = ()) -> None:
@@ -198,7 +203,9 @@ class EngineError(TypednnError, RuntimeError):
 
 
 class MissingExtra(TypednnError, ImportError):
-    """A feature needs an optional package; the message names the extra that brings it, and how it is installed here (`installing`)."""
+    """A feature needs an optional package; the message names the extra that brings it, and how it is installed here
+    (`installing`).
+    """
 
     def __init__(self, message: str, *, name: str | None = None) -> None:
         super().__init__(installing(message), name=name)
@@ -210,8 +217,8 @@ _PIP = re.compile(r"pip install '?typednn\[([\w,]+)\]'?")
 def installing(text: str) -> str:
     """``text`` with each hint to install an extra as it works here, in quotes, without which zsh reads a pattern.
 
-    uv installs into environments that have no pip. Where typednn is not installed, as in a clone on PYTHONPATH, its folder is named: an
-    index might have another package of this name.
+    uv installs into environments that have no pip. Where typednn is not installed, as in a clone on PYTHONPATH, its
+    folder is named: an index might have another package of this name.
     """
     found = _PIP.search(text)
     if found is None:
@@ -237,7 +244,9 @@ def optional(module: str, where: str, rule: str, cure: str) -> Any:
 
 
 def explain(where: str, rule: str, got: str, cure: str = "") -> str:
-    """``where: rule, got …; cure``: the order in which a reader needs it. What quotes a file or an argument is cut where it is long."""
+    """``where: rule, got …; cure``: the order in which a reader needs it. What quotes a file or an argument is cut
+    where it is long.
+    """
     message = f"{where}: {_cut(rule)}, got {_cut(got)}"
     return printable(f"{message}; {cure}" if cure else message)
 
@@ -260,7 +269,9 @@ def listed(parts: Sequence[str], separator: str = ", ", most: int = 12) -> str:
 
 
 def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """The known word that was probably meant, ignoring case; "" where none is as near as ``cutoff``, a share of equal letters."""
+    """The known word that was probably meant, ignoring case; "" where none is as near as ``cutoff``, a share of equal
+    letters.
+    """
     from difflib import get_close_matches  # takes time to import, for mistakes alone
 
     lower = {name.lower(): name for name in known}
@@ -296,12 +307,14 @@ def counted(number: int, noun: str) -> str:
 def printable(text: str) -> str:
     r"""``text`` as every terminal, page and file can show it. All that is shown to people goes through this.
 
-    Written as escapes, such as ``\u001b``, which JSON reads too: controls but tabs and line feeds, which move the cursor or command a
-    terminal; marks that turn the direction of text around, which can make one name look like another; lone surrogates, which names that
-    are not UTF-8 contain.
+    Written as escapes, such as ``\u001b``, which JSON reads too: controls but tabs and line feeds, which move the
+    cursor or command a terminal; marks that turn the direction of text around, which can make one name look like
+    another; lone surrogates, which names that are not UTF-8 contain.
     """
     return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text.encode("utf-8", "backslashreplace").decode())
 
 
-UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb]")
+UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb]"
+)
 """The characters that `printable` escapes."""

@@ -1,10 +1,12 @@
-"""files: what every reader of outside bytes shares, so that no file can block it, crash it or exhaust the memory; writing is atomic.
+"""files: what every reader of outside bytes shares, so that no file can block it, crash it or exhaust the memory;
+writing is atomic.
 
-A path is checked before it is used. Only plain files are read: a pipe, a device or a folder is refused before it is opened. A reader takes
-no more memory than its limit: it asks `File.take` for what a header declares before it allocates, and `File.exactly` unpacks in pieces.
+A path is checked before it is used. Only plain files are read: a pipe, a device or a folder is refused before it is
+opened. A reader takes no more memory than its limit: it asks `File.take` for what a header declares before it
+allocates, and `File.exactly` unpacks in pieces.
 
-The limit is the reader's argument ``limit`` in bytes, else ``TYPEDNN_DATA_LIMIT`` (bytes, or ``500M``, ``8G``), else `LIMIT` or what the
-file takes on the disk, whichever is more; but never more than half of the memory that is free.
+The limit is the reader's argument ``limit`` in bytes, else ``TYPEDNN_DATA_LIMIT`` (bytes, or ``500M``, ``8G``), else
+`LIMIT` or what the file takes on the disk, whichever is more; but never more than half of the memory that is free.
 """
 
 import json
@@ -50,7 +52,9 @@ class Readable(Protocol):
 @final
 @dataclass(slots=True)
 class File:
-    """An open file: ``where`` is its name for messages, ``size`` its length, ``limit`` the memory that its reader may take."""
+    """An open file: ``where`` is its name for messages, ``size`` its length, ``limit`` the memory that its reader may
+    take.
+    """
 
     where: str
     stream: BinaryIO
@@ -59,7 +63,9 @@ class File:
     taken: int = 0
 
     def take(self, size: int) -> None:
-        """Count ``size`` bytes of memory that are about to be needed; a `DataError` where that makes more than the limit."""
+        """Count ``size`` bytes of memory that are about to be needed; a `DataError` where that makes more than the
+        limit.
+        """
         self.room(size)
         self.taken += size
 
@@ -68,7 +74,9 @@ class File:
         allow(self.where, self.taken + size, self.limit)
 
     def exactly(self, stream: Readable, size: int) -> bytearray:
-        """The next ``size`` bytes of ``stream``, or as many as there are; read in pieces, so that a false size takes no memory."""
+        """The next ``size`` bytes of ``stream``, or as many as there are; read in pieces, so that a false size takes no
+        memory.
+        """
         self.take(size)
         content = bytearray()
         while len(content) < size and (piece := stream.read(min(1 << 20, size - len(content)))):
@@ -90,7 +98,9 @@ def opened(caller: str, path: object, limit: int | None = None) -> Generator[Fil
     where = str(place)
     try:
         _refuse_special(where, os.stat(place).st_mode)  # opening a pipe may wait, opening a device may do something
-        with open(place, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as stream:
+        with open(
+            place, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+        ) as stream:
             about = os.fstat(stream.fileno())
             _refuse_special(where, about.st_mode)
             on_disk = getattr(about, "st_blocks", 0) * 512  # a file with holes is longer than that
@@ -99,7 +109,9 @@ def opened(caller: str, path: object, limit: int | None = None) -> Generator[Fil
         raise DataError(explain(where, "must be a readable file", reason(error))) from None
     except MemoryError:
         raise DataError(
-            explain(where, "must fit into memory", "more than this process may take", f"set {VARIABLE} to less than is free")
+            explain(
+                where, "must fit into memory", "more than this process may take", f"set {VARIABLE} to less than is free"
+            )
         ) from None
 
 
@@ -125,7 +137,9 @@ def path_of(caller: str, path: object) -> Path:
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise ArgumentError(explain(caller, rule, ascii(text)[:80], "it holds a character that no name has here")) from None
+        raise ArgumentError(
+            explain(caller, rule, ascii(text)[:80], "it holds a character that no name has here")
+        ) from None
     return Path(text)
 
 
@@ -192,8 +206,9 @@ def write_file(path: Path, content: bytes) -> None:
 def replace_file(path: Path, content: bytes) -> None:
     """Replace the file's content, or leave it unchanged; on the disk when this returns.
 
-    Each writer first writes a file with a name of its own beside it, ``.new-NAME-PROCESS-…``. So several may write at once: the file is
-    always a whole version, in the end the last one. What a crash left there is removed by the next writer of the same name.
+    Each writer first writes a file with a name of its own beside it, ``.new-NAME-PROCESS-…``. So several may write at
+    once: the file is always a whole version, in the end the last one. What a crash left there is removed by the next
+    writer of the same name.
     """
     remove_leftovers(path)
     for tries in range(_TRIES):
@@ -263,7 +278,12 @@ def writing(path: Path, what: str = "") -> Generator[None]:
         yield
     except OSError as error:
         raise DataError(
-            explain(str(path), f"{what} must be writable".lstrip(), reason(error), "make room, or make the folder writable, and try again")
+            explain(
+                str(path),
+                f"{what} must be writable".lstrip(),
+                reason(error),
+                "make room, or make the folder writable, and try again",
+            )
         ) from None
 
 

@@ -15,7 +15,8 @@ _functions: Final[Counter[str]] = Counter()  # of each source, how many of its f
 
 
 def execute(source: str, title: str, scope: dict[str, Any]) -> None:
-    """Run ``source``, which defines functions, in ``scope``. Its lines are those of a file ``<typednn: TITLE, NUMBER>``.
+    """Run ``source``, which defines functions, in ``scope``. Its lines are those of a file ``<typednn: TITLE,
+    NUMBER>``.
 
     They are kept as long as one of the functions. What a user gave is never part of ``source``.
     """

@@ -4,28 +4,29 @@
         def formula(self, x: Float[AnyTensor, "*shape"]) -> Float[AnyTensor, "*shape"]:
             return x * sigmoid(x)
 
-================  ===================================================================  ==================================
+================  ===================================================================  =================================
 class             formula                                                              gives
-================  ===================================================================  ==================================
+================  ===================================================================  =================================
 GraphLayer        one tensor in, one out; reads the layer's parameters as tensors      a `Layer`: forward and backward
 GraphElementwise  the same for any rank and shape                                      an `Elementwise`
 GraphMultiInput   several tensors in, one out                                          a `MultiInput`
 GraphLoss         a prediction and a target in, one number out                         a `Loss`: loss and loss_grad
-================  ===================================================================  ==================================
+================  ===================================================================  =================================
 
-The annotations of ``formula`` are the contract: forward, backward and their checks have them, with arrays for tensors. A formula is
-recorded, not run: it sees no numbers, and Python's branches may depend on shapes and on the layer's attributes only.
+The annotations of ``formula`` are the contract: forward, backward and their checks have them, with arrays for tensors.
+A formula is recorded, not run: it sees no numbers, and Python's branches may depend on shapes and on the layer's
+attributes only.
 
-Each formula is recorded once for each combination of attributes, shapes and dtypes; then a call computes the recorded programs on its
-own arrays. A formula that makes tensors of arrays of its own (a random mask, say) is recorded at each call, unless these are the same
-read-only arrays each time, as those of `arange` are. So is one of a layer whose attributes are not numbers, strings, booleans, None or
-tuples of them: nobody could tell whether it would be the same.
+Each formula is recorded once for each combination of attributes, shapes and dtypes; then a call computes the recorded
+programs on its own arrays. A formula that makes tensors of arrays of its own (a random mask, say) is recorded at each
+call, unless these are the same read-only arrays each time, as those of `arange` are. So is one of a layer whose
+attributes are not numbers, strings, booleans, None or tuples of them: nobody could tell whether it would be the same.
 
-Kept for backward: the input, by reference, and the results of sums and of other reductions. What is computed number by number from
-these is computed again. About 10 µs a call beside the computation, checks included.
+Kept for backward: the input, by reference, and the results of sums and of other reductions. What is computed number by
+number from these is computed again. About 10 µs a call beside the computation, checks included.
 
-Where nobody who calls backward reads the derivative by the input of a `GraphLayer`, as in a model that begins with it, it is computed when
-it is read, as a chain's is: before the weights change, and before another forward.
+Where nobody who calls backward reads the derivative by the input of a `GraphLayer`, as in a model that begins with it,
+it is computed when it is read, as a chain's is: before the weights change, and before another forward.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ Prediction = TypeVar("Prediction")
 Target = TypeVar("Target", contravariant=True)
 
 _REMEMBERED: Final = 1024
-_COMPUTED: Final = re.compile(r"[^\s{][*+/%-]|[*+/%-]\s*\(")  # in the axes of an annotation: one that follows from others
+# in the axes of an annotation: one that follows from others
+_COMPUTED: Final = re.compile(r"[^\s{][*+/%-]|[*+/%-]\s*\(")
 _PLAIN: Final = frozenset({bool, int, float, str, type(None)})
 _HELD: Final = frozenset({"__typednn_storage__", "__typednn_calls__"})
 
@@ -80,7 +82,8 @@ class _Step(NamedTuple):
 
     program: Program
     reads: tuple[Any, ...]
-    own: tuple[bool, ...]  # of each result that leaves this file, whether it is computed, and not an array that was only moved
+    # of each result that leaves this file, whether it is computed, and not an array that was only moved
+    own: tuple[bool, ...]
 
     def __call__(self, known: Sequence[Any]) -> list[Any]:
         """The results for these arrays; those that leave this file are arrays of their own, in NumPy's order."""
@@ -95,7 +98,9 @@ class _Step(NamedTuple):
 def _step(wanted: Sequence[int], known: Sequence[int], *, leaving: int) -> _Step:
     """What computes the nodes ``wanted`` from those that are ``known``; so many of the results leave this file."""
     program, leaves = traced(wanted)
-    return _stepping(program, tuple(known.index(number) if number in known else array_of(number) for number in leaves), leaving)
+    return _stepping(
+        program, tuple(known.index(number) if number in known else array_of(number) for number in leaves), leaving
+    )
 
 
 def _stepping(program: Program, reads: tuple[Any, ...], leaving: int) -> _Step:
@@ -110,12 +115,16 @@ class _Recording:
 
     __slots__ = ("backward", "both", "forward", "keeps_result", "parted")
 
-    def __init__(self, forward: _Step, backward: _Step, both: _Step, keeps_result: bool, parted: tuple[_Step, _Step] | None) -> None:
+    def __init__(
+        self, forward: _Step, backward: _Step, both: _Step, keeps_result: bool, parted: tuple[_Step, _Step] | None
+    ) -> None:
         self.forward = forward  # the result, and what backward reads of what was computed on the way
-        self.backward = backward  # the derivatives: from what forward reads, what it kept, and the derivative by the result
+        # the derivatives: from what forward reads, what it kept, and the derivative by the result
+        self.backward = backward
         self.both = both  # the result and its derivatives; of a loss
         self.keeps_result = keeps_result
-        # Backward in two: the derivatives by the parameters with what both need, and that by the input, which reads these too.
+        # Backward in two: the derivatives by the parameters with what both need, and that by the input, which reads
+        # these too.
         self.parted = parted
 
     @property
@@ -133,7 +142,8 @@ def _record(
     is_loss: bool,
     waits: bool = False,
 ) -> _Recording:
-    """``formula`` gets a tensor for each of the named arrays; the derivatives are by those whose places are ``sources``.
+    """``formula`` gets a tensor for each of the named arrays; the derivatives are by those whose places are
+    ``sources``.
 
     Where the first derivative ``waits``, it can be computed later than the others, if that is worth it and safe.
     """
@@ -146,7 +156,9 @@ def _record(
             raise ArgumentError(explain(where, "gives a tensor", type(result).__name__, cure), "formula")
         value: AnyTensor = result
         if is_loss and value.shape:
-            raise ArgumentError(explain(where, "gives one number", f"shape {value.shape}", "take its mean() or sum()"), "formula")
+            raise ArgumentError(
+                explain(where, "gives one number", f"shape {value.shape}", "take its mean() or sum()"), "formula"
+            )
         on_the_way = [] if is_loss else GRAPH.ancestors([value.id])
         next_grad = _stand_in(where, "next_grad", value.shape, value.dtype)
         wanted = [given[place] for place in sources]
@@ -160,14 +172,17 @@ def _record(
     for number in kept:
         GRAPH.arrays[number] = _refusal(where)  # backward finds these computed
     backward = _step(derivatives, [*known, *kept, next_grad.id], leaving=len(derivatives))
-    own = [number for number in kept if number != value.id]  # nobody else has these arrays, so they tell whether others have changed
+    # nobody else has these arrays, so they tell whether others have changed
+    own = [number for number in kept if number != value.id]
     told = [known.index(number) for number in GRAPH.ancestors(own) if number in known]
     told += range(len(known) + len(kept) - len(own), len(known) + len(kept))
     return _Recording(forward, backward, both, value.id in kept, _parted(backward, told) if waits else None)
 
 
 def _parted(backward: _Step, told: Sequence[int]) -> tuple[_Step, _Step] | None:
-    """``backward`` in two steps, of which the second gives its first result; None unless that one reads arrays ``told`` of alone."""
+    """``backward`` in two steps, of which the second gives its first result; None unless that one reads arrays ``told``
+    of alone.
+    """
     parts = split(backward.program, len(backward.reads))
     if parts is None:
         return None
@@ -215,7 +230,9 @@ def _recording(key: Any, record: Callable[[], _Recording]) -> _Recording:
 
 
 def _key(owner: Any, inputs: Sequence[Any], *more: Any) -> Any:
-    """What decides about a recording, None where that can't be told: attributes may change, and a formula may read all of them."""
+    """What decides about a recording, None where that can't be told: attributes may change, and a formula may read all
+    of them.
+    """
     attributes = getattr(owner, "__dict__", None)
     if attributes is None:
         return None
@@ -270,7 +287,9 @@ class Formula:
             contract = Contract(formula, where)
             contracted(formula, contract)
             if len(contract.hints) != cls._takes and (cls._takes or not contract.hints):
-                raise DefinitionError(explain(where, f"takes tensors: {cls._takes or 'one or more'}", ", ".join(contract.names) or "none"))
+                raise DefinitionError(
+                    explain(where, f"takes tensors: {cls._takes or 'one or more'}", ", ".join(contract.names) or "none")
+                )
             *inputs, result = (_of_arrays(where, hint) for hint in (*contract.hints, contract.result))
             for name, (method, annotations) in cls._methods(inputs, result).items():
                 method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
@@ -281,10 +300,14 @@ class Formula:
 
 def _argument(cls: type, base: type, name: str) -> Any:
     """What ``cls`` puts in for the type variable ``name`` of ``base``."""
-    found = next((argument for variable, argument in type_arguments(cls, base).items() if variable.__name__ == name), None)
+    found = next(
+        (argument for variable, argument in type_arguments(cls, base).items() if variable.__name__ == name), None
+    )
     if found is None or isinstance(found, TypeVar):
         cure = f"write class {cls.__name__}({base.__name__}[...]) with all of them"
-        raise DefinitionError(explain(cls.__qualname__, f"names its gradient among the type arguments of {base.__name__}", "none", cure))
+        raise DefinitionError(
+            explain(cls.__qualname__, f"names its gradient among the type arguments of {base.__name__}", "none", cure)
+        )
     return found
 
 
@@ -317,12 +340,16 @@ class _GraphModule(Formula):
 
     @classmethod
     def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any], bool]:
-        """The gradient's type, what makes one of the derivatives by the input and by the parameters, and whether the first may wait."""
+        """The gradient's type, what makes one of the derivatives by the input and by the parameters, and whether the
+        first may wait.
+        """
         raise NotImplementedError
 
 
 class GraphLayer(_GraphModule, Layer[In, Out, G, S], Generic[In, Out, G, S]):
-    """One array in, one out. Derive, declare fields and a gradient, annotate ``formula``; everything else is inherited."""
+    """One array in, one out. Derive, declare fields and a gradient, annotate ``formula``; everything
+    else is inherited.
+    """
 
     if TYPE_CHECKING:  # each class with a formula gets these
 
@@ -363,7 +390,9 @@ class GraphElementwise(_GraphModule, Elementwise[P], Generic[P]):
 
 
 class GraphMultiInput(_GraphModule, MultiInput[Out, P], Generic[Out, P]):
-    """Several arrays in, one out; ``P`` is its gradient, which names them: ``class PairGrad(Gradient, inputs=("left", "right"))``."""
+    """Several arrays in, one out; ``P`` is its gradient, which names them: ``class PairGrad(Gradient, inputs=("left",
+    "right"))``.
+    """
 
     _takes = 0
 
@@ -392,7 +421,9 @@ class GraphMultiInput(_GraphModule, MultiInput[Out, P], Generic[Out, P]):
 
 
 def _may_wait(gradient: Any) -> bool:
-    """Whether a gradient of this class can be made and checked without its ``input``: an axis ``3*width`` needs it to know the width."""
+    """Whether a gradient of this class can be made and checked without its ``input``: an axis ``3*width`` needs it to
+    know the width.
+    """
     kind: Any = get_origin(gradient) or gradient
     fields: dict[str, Any] = getattr(kind, "__dataclass_fields__", {})
     return (
@@ -402,13 +433,17 @@ def _may_wait(gradient: Any) -> bool:
         and "input" in fields
         and fields["input"].default is MISSING
         and not any(
-            _COMPUTED.search(each.dim_str) for hint in gradient_fields(kind, kind.__qualname__).values() for each in array_hints(hint)
+            _COMPUTED.search(each.dim_str)
+            for hint in gradient_fields(kind, kind.__qualname__).values()
+            for each in array_hints(hint)
         )
     )
 
 
 def _forward(layer: Any, inputs: tuple[Any, ...], waits: bool) -> Any:
-    """The result of the formula; the derivative by the first input may be computed later than the others, where it ``waits``."""
+    """The result of the formula; the derivative by the first input may be computed later than the others, where it
+    ``waits``.
+    """
     recording, arrays = _recorded(layer, inputs, waits)
     results = recording.forward(arrays)
     layer._recorded, layer._inputs = recording, inputs
@@ -417,7 +452,9 @@ def _forward(layer: Any, inputs: tuple[Any, ...], waits: bool) -> Any:
 
 
 def interpreted(layer: Any, *inputs: Any) -> Any:
-    """The result of a layer's formula, one function of NumPy for each instruction: for arrays that only note what is done."""
+    """The result of a layer's formula, one function of NumPy for each instruction: for arrays that only note what is
+    done.
+    """
     recording, arrays = _recorded(layer, inputs, False)
     step = recording.forward
     return interpret(step.program, [arrays[each] if each.__class__ is int else each for each in step.reads])[0]
@@ -439,18 +476,24 @@ def _recorded(layer: Any, inputs: tuple[Any, ...], waits: bool) -> tuple[_Record
 
         def formula(*tensors: AnyTensor) -> Any:
             names = (name for name, _ in stored)
-            return layer.__class__.formula(_with_tensors(layer, dict(zip(names, tensors[many:], strict=True))), *tensors[:many])
+            return layer.__class__.formula(
+                _with_tensors(layer, dict(zip(names, tensors[many:], strict=True))), *tensors[:many]
+            )
 
         named = ["x"] if many == 1 else [f"x{place}" for place in range(many)]
         given = [*zip(named, inputs, strict=True), *stored]
-        return _record(where, formula, given, sources, is_loss=False, waits=waits and sources[:1] == [0] and bool(learnt))
+        return _record(
+            where, formula, given, sources, is_loss=False, waits=waits and sources[:1] == [0] and bool(learnt)
+        )
 
     key = _key(layer, inputs, layer.dtype, tuple(name for name, _ in stored), waits)
     return _recording(key, record), [*inputs, *(array for _, array in stored)]
 
 
 def _backward(layer: Any, next_grad: Any) -> tuple[list[Any], dict[str, Any]]:
-    """The derivatives by the inputs, of which the first may be what computes it when it is read; and that by each parameter."""
+    """The derivatives by the inputs, of which the first may be what computes it when it is read; and that by each
+    parameter.
+    """
     recording: _Recording = layer._recorded
     inputs = layer._inputs
     stored = [getattr(layer, name) for name, _ in layer.stored_fields()]
@@ -468,7 +511,9 @@ def _backward(layer: Any, next_grad: Any) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _later(layer: Any, between: Sequence[Any]) -> Callable[[], Any]:
-    """What computes the derivative by the input, from what backward has computed on the way; it holds nothing that forward kept."""
+    """What computes the derivative by the input, from what backward has computed on the way; it holds nothing that
+    forward kept.
+    """
     moment, last = next(changes), ref(layer._reduced)
 
     def refusal(got: str) -> StateError:
@@ -494,7 +539,9 @@ def _later(layer: Any, between: Sequence[Any]) -> Callable[[], Any]:
 
 
 class _Reduced(list[Any]):
-    """What forward computed and backward reads. A list that can be told from others, and that goes when nobody needs it."""
+    """What forward computed and backward reads. A list that can be told from others, and that goes when nobody needs
+    it.
+    """
 
 
 def _with_tensors(layer: Any, tensors: dict[str, AnyTensor]) -> Any:
@@ -517,7 +564,9 @@ class GraphLoss(Formula, Loss[Prediction, Target], Generic[Prediction, Target]):
 
     if TYPE_CHECKING:
 
-        def loss(self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]) -> float:
+        def loss(
+            self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]
+        ) -> float:
             """The loss."""
             raise NotImplementedError
 

@@ -1,8 +1,9 @@
 """Habits: what people write who know PyTorch, Keras, JAX or scikit-learn, and what to write here instead.
 
-A name that typednn lacks is looked up here when it is missed, and never before: an attribute of a model, an optimizer or a loss
-(`ATTRIBUTES`), a name of a package (`NAMES`), an argument (`ARGUMENTS`). The error is then a `MissingName`, `MissingImport` or `CallError`.
-A name that typednn had and has given another works for one minor version, with a `DeprecationWarning` (`RENAMED`).
+A name that typednn lacks is looked up here when it is missed, and never before: an attribute of a model, an optimizer
+or a loss (`ATTRIBUTES`), a name of a package (`NAMES`), an argument (`ARGUMENTS`). The error is then a `MissingName`,
+`MissingImport` or `CallError`. A name that typednn had and has given another works for one minor version, with a
+`DeprecationWarning` (`RENAMED`).
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from typing import Any, Final
 from typednn.errors import SURE, MissingImport, MissingName, closest, explain
 from typednn.tracebacks import caller_level, folding
 
-# What was renamed: the old name with its package, the new one's, and the version that drops the old. CHANGELOG lists the same.
+# What was renamed: the old name with its package, the new one's, and the version that drops the old. CHANGELOG lists
+# the same.
 RENAMED: Final[dict[str, tuple[str, str]]] = {
     "typednn.arrays.flatten": ("typednn.tensors.flatten", "0.3"),
     "typednn.arrays.subtensor": ("typednn.tensors.subtensor", "0.3"),
 }
 
 # The packages whose names are public.
-_PARTS = "layers losses optim training data models runs metrics tasks recipes config exchange random tensors testing graph"
+_PARTS = (
+    "layers losses optim training data models runs metrics tasks recipes config exchange random tensors testing graph"
+)
 PACKAGES: Final = ("typednn", *map("typednn.{}".format, _PARTS.split()))
 
 
@@ -39,12 +43,16 @@ _STATE = "model.state_dict() gives the arrays by name, and load_state_dict takes
 _FILE = "model.save(path) writes a model into one file, and typednn.load(path) reads it"
 _BACKWARD = "grad = model.backward(loss.loss_grad(prediction, target)), then model.update(optimizer, grad)"
 _NO_ZERO = "leave it out: backward returns the gradient as a value, and nothing accumulates"
-_OWN_BACKWARD = "a layer writes its backward, or is a GraphLayer, whose formula is differentiated; model.backward(…) gives gradients"
+_OWN_BACKWARD = (
+    "a layer writes its backward, or is a GraphLayer, whose formula is differentiated; model.backward(…) gives "
+    "gradients"
+)
 _INSIDE = "index the chain, model[0], iterate over it, or walk model.named_modules()"
 _ACTIVATION = "it is a layer of its own: put ReLU() and its like after it"
 
 _SCHEDULES = {
-    "CosineAnnealingLR": "CosineLR", "CosineDecay": "CosineLR", "ExponentialDecay": "ExponentialLR", "PolynomialDecay": "PolynomialLR",
+    "CosineAnnealingLR": "CosineLR", "CosineDecay": "CosineLR", "ExponentialDecay": "ExponentialLR",
+    "PolynomialDecay": "PolynomialLR",
     "PiecewiseConstantDecay": "StepLR",
 }  # fmt: skip
 _SCHEDULE = _each(
@@ -60,7 +68,9 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
         "fit train_on_batch train_step partial_fit fit_generator": _FIT,
         "compile": "leave it out: loss and optimizer are arguments of fit, in typednn.training",
         "predict predict_proba predict_on_batch call": _EVALUATE,
-        "evaluate test_on_batch score": "pass validation=Evaluation(x, y) to fit, or read evaluate(model, x), both of typednn.training",
+        "evaluate test_on_batch score": (
+            "pass validation=Evaluation(x, y) to fit, or read evaluate(model, x), both of typednn.training"
+        ),
         "summary tabulate": "print(model) shows layers, shapes and counts",
         "count_params": "it is called model.num_parameters()",
         "zero_grad": _NO_ZERO,
@@ -72,18 +82,29 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
         "half bfloat16": "model.astype(numpy.float16) converts it",
         "double": "model.astype(numpy.float64) converts it",
         "type": "model.astype(dtype) converts it, and model.dtype says what it is",
-        "requires_grad_ requires_grad trainable freeze unfreeze": 'the optimizer decides: groups=[Group("body.*", frozen=True)]',
-        "weight bias kernel w b": "a layer of the model has it, such as model[0].weight; model.named_parameters() lists all by name",
+        "requires_grad_ requires_grad trainable freeze unfreeze": (
+            'the optimizer decides: groups=[Group("body.*", frozen=True)]'
+        ),
+        "weight bias kernel w b": (
+            "a layer of the model has it, such as model[0].weight; model.named_parameters() lists all by name"
+        ),
         "layers modules named_children submodules": _INSIDE,
         "add add_module": "write model >> layer, which gives a new chain",
-        "get_weights weights variables trainable_variables trainable_weights params": "model.named_parameters() gives them by name",
+        "get_weights weights variables trainable_variables trainable_weights params": (
+            "model.named_parameters() gives them by name"
+        ),
         "set_weights": _STATE,
         "save_weights load_weights": _FILE,
         "to_onnx export to_torchscript": "typednn.exchange.export_onnx(model, path) writes an ONNX file",
         "register_buffer": "declare it in the class: statistics: Buffer[Float[Array1, …]]",
         "register_parameter": "declare it in the class: weight: Parameter[Float[Array2, …]]",
-        "register_forward_hook register_backward_hook register_full_backward_hook": "with observing(model, function): of typednn",
-        "apply": "model.forward(x) computes; model.init(rng) fills the parameters; iterate over model.named_modules() for the rest",
+        "register_forward_hook register_backward_hook register_full_backward_hook": (
+            "with observing(model, function): of typednn"
+        ),
+        "apply": (
+            "model.forward(x) computes; model.init(rng) fills the parameters; iterate over model.named_modules() "
+            "for the rest"
+        ),
         "__matmul__": "model(x) and model.forward(x) compute",
         "__add__": "Residual(layer) of typednn.layers adds a layer's input to its output; a >> b puts b after a",
         "__or__": "a >> b puts b after a",
@@ -100,7 +121,9 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
     }),
     "Loss": _each({
         "backward": _BACKWARD,
-        "forward call __call__": "loss.loss(prediction, target) is the value, loss.loss_grad(prediction, target) the derivative",
+        "forward call __call__": (
+            "loss.loss(prediction, target) is the value, loss.loss_grad(prediction, target) the derivative"
+        ),
         "item": "loss.loss(prediction, target) is a float already",
         "grad": "it is called loss.loss_grad(prediction, target)",
     }),
@@ -128,16 +151,21 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, str]]] = {
 
 _LAYER = "from typednn.layers import {}"
 _KERAS_LAYERS = {
-    "Dense": "Linear", "Conv1D": "Conv1d", "Conv2D": "Conv2d", "Conv2DTranspose": "ConvTranspose2d", "MaxPooling2D": "MaxPool2d",
-    "MaxPool2D": "MaxPool2d", "AveragePooling2D": "AvgPool2d", "GlobalAveragePooling2D": "GlobalAvgPool2d", "UpSampling2D": "Upsample",
-    "ZeroPadding2D": "Pad2d", "ZeroPad2d": "Pad2d", "LayerNormalization": "LayerNorm", "GroupNormalization": "GroupNorm",
-    "MultiheadAttention": "MultiHeadAttention", "Unflatten": "Reshape", "TimeDistributed": "SequenceLinear", "SimpleRNN": "RNN",
+    "Dense": "Linear", "Conv1D": "Conv1d", "Conv2D": "Conv2d", "Conv2DTranspose": "ConvTranspose2d",
+    "MaxPooling2D": "MaxPool2d",
+    "MaxPool2D": "MaxPool2d", "AveragePooling2D": "AvgPool2d", "GlobalAveragePooling2D": "GlobalAvgPool2d",
+    "UpSampling2D": "Upsample",
+    "ZeroPadding2D": "Pad2d", "ZeroPad2d": "Pad2d", "LayerNormalization": "LayerNorm",
+    "GroupNormalization": "GroupNorm",
+    "MultiheadAttention": "MultiHeadAttention", "Unflatten": "Reshape", "TimeDistributed": "SequenceLinear",
+    "SimpleRNN": "RNN",
     "SpatialDropout2D": "Dropout2d", "Concatenate": "Concat", "LogSoftMax": "LogSoftmax", "Swish": "SiLU",
 }  # fmt: skip
 _LOSSES = {
     "CrossEntropyLoss": "SoftmaxCrossEntropy", "SparseCategoricalCrossentropy": "SoftmaxCrossEntropy",
     "CategoricalCrossentropy": "SoftmaxCrossEntropy", "MSELoss": "MSE", "MeanSquaredError": "MSE", "L1Loss": "L1",
-    "MeanAbsoluteError": "L1", "NLLLoss": "NLL", "HuberLoss": "Huber", "SmoothL1Loss": "Huber", "BCELoss": "BCEWithLogits",
+    "MeanAbsoluteError": "L1", "NLLLoss": "NLL", "HuberLoss": "Huber", "SmoothL1Loss": "Huber",
+    "BCELoss": "BCEWithLogits",
     "BCEWithLogitsLoss": "BCEWithLogits",
     "BinaryCrossentropy": "BCEWithLogits", "KLDivLoss": "KLDiv", "CosineEmbeddingLoss": "CosineSimilarity",
 }  # fmt: skip
@@ -151,14 +179,24 @@ NAMES: Final[Mapping[str, str]] = {
         "nn": "layers are in typednn.layers, losses in typednn.losses, and models derive from typednn.Layer",
         "functional F": "a layer is an object: ReLU().forward(x); formulas of arrays are in typednn.graph",
         "optimizers": "they are in typednn.optim",
-        "lr_scheduler schedules LRScheduler LearningRateScheduler": "schedules are in typednn.optim, such as StepLR; pass one as lr",
+        "lr_scheduler schedules LRScheduler LearningRateScheduler": (
+            "schedules are in typednn.optim, such as StepLR; pass one as lr"
+        ),
         "callbacks": "Callback and EarlyStopping are in typednn.training",
         "datasets utils": "readers, named data sets and Loader are in typednn.data",
         "activations": "they are layers: from typednn.layers import ReLU",
-        "no_grad inference_mode set_grad_enabled": "model.eval() keeps nothing for a backward, as in evaluate(model, x)",
-        "tensor Tensor as_tensor from_numpy": "an array of NumPy is a tensor here: numpy.asarray(values, numpy.float32)",
-        "float32 float64 float16 int64 zeros ones arange stack": "dtypes and arrays are NumPy's: numpy.float32, numpy.zeros",
-        "manual_seed seed set_seed set_random_seed PRNGKey": "there is no global generator: pass rng=numpy.random.default_rng(0)",
+        "no_grad inference_mode set_grad_enabled": (
+            "model.eval() keeps nothing for a backward, as in evaluate(model, x)"
+        ),
+        "tensor Tensor as_tensor from_numpy": (
+            "an array of NumPy is a tensor here: numpy.asarray(values, numpy.float32)"
+        ),
+        "float32 float64 float16 int64 zeros ones arange stack": (
+            "dtypes and arrays are NumPy's: numpy.float32, numpy.zeros"
+        ),
+        "manual_seed seed set_seed set_random_seed PRNGKey": (
+            "there is no global generator: pass rng=numpy.random.default_rng(0)"
+        ),
         "device": 'a device is a text: model.to("cuda")',
         "cuda": 'model.to("cuda") moves a model, with the extra typednn[gpu]',
         "grad value_and_grad autograd jacobian backward": _OWN_BACKWARD,
@@ -178,7 +216,9 @@ NAMES: Final[Mapping[str, str]] = {
         "ModelCheckpoint Checkpoint": "pass run=Run.create(…) and checkpoint_every to fit",
         "TensorBoard CSVLogger": "pass run=Run.create(…) to fit: it writes metrics.jsonl and events",
         "ReduceLROnPlateau": "from typednn.optim import ReduceLROnPlateau; pass it as lr",
-        "clip_grad_norm_ clip_grad_value_ clip_by_global_norm": "from typednn.optim import clip_grad_norm, which gives a new gradient",
+        "clip_grad_norm_ clip_grad_value_ clip_by_global_norm": (
+            "from typednn.optim import clip_grad_norm, which gives a new gradient"
+        ),
         "init initializers": "pass weight_init= to a layer: typednn.random has the rules",
         "to_categorical": "from typednn.data import one_hot",
         "accuracy_score Accuracy": "fit measures the accuracy of labels; ClassificationReport is in typednn.metrics",
@@ -190,7 +230,9 @@ NAMES: Final[Mapping[str, str]] = {
 ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "Sequential": {"*": "pass one list, Sequential([a, b]), or write a >> b, which keeps the types"},
     "Optimizer": _each({
-        "params parameters weights lr": "an optimizer gets its settings alone, and model.update(optimizer, grad) hands it the weights",
+        "params parameters weights lr": (
+            "an optimizer gets its settings alone, and model.update(optimizer, grad) hands it the weights"
+        ),
         "step_size": "a schedule is the rate: SGD(lr=StepLR(0.1, step_size=10))",
     }),
     "Input": _each({
@@ -247,8 +289,12 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "device": "move the model: model.to(device)",
         "dtype": "convert the model: model.astype(numpy.float64)",
         "padding_mode": "put Pad2d(…, mode=…) before it",
-        "batch_first return_sequences": "leave it out: sequences are (batch, time, features), and LastStep() picks the last",
-        "from_logits": "leave it out: SoftmaxCrossEntropy and BCEWithLogits take scores, CrossEntropy takes probabilities",
+        "batch_first return_sequences": (
+            "leave it out: sequences are (batch, time, features), and LastStep() picks the last"
+        ),
+        "from_logits": (
+            "leave it out: SoftmaxCrossEntropy and BCEWithLogits take scores, CrossEntropy takes probabilities"
+        ),
         "size_average reduce": "it is called reduction",
         "T_max decay_steps": "it is called total_steps",
         "num_features num_classes": "sizes are stated, so that they can be checked before anything runs",
@@ -295,7 +341,11 @@ def names_of(package: str) -> Callable[[str], Any]:
         asks: str = caller.f_globals.get("__name__", "")
         if f"{package}.{name}" in RENAMED:
             return _renamed(f"{package}.{name}", told=asks.partition(".")[0] == "importlib")
-        if name.startswith("_") or asks.partition(".")[0] in ("importlib", "typednn") or not (cure := _cure(package, name)):
+        if (
+            name.startswith("_")
+            or asks.partition(".")[0] in ("importlib", "typednn")
+            or not (cure := _cure(package, name))
+        ):
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         message = explain(package, "has no such name", repr(name), cure)
         raise MissingImport(message, name=package) if _imports(caller) else MissingName(message)
@@ -304,13 +354,16 @@ def names_of(package: str) -> Callable[[str], Any]:
 
 
 def _renamed(old: str, *, told: bool) -> Any:
-    """What ``old``, a name with its package, is called now, with a `DeprecationWarning` in the line that used it, unless it was told.
+    """What ``old``, a name with its package, is called now, with a `DeprecationWarning` in the line that used it,
+    unless it was told.
 
     An import asks twice: the import system looks whether there is such a name, then the line itself gets it.
     """
     new, until = RENAMED[old]
     if not told:
-        warnings.warn(f"{old} is called {new} now; the old name goes in {until}", DeprecationWarning, stacklevel=caller_level())
+        warnings.warn(
+            f"{old} is called {new} now; the old name goes in {until}", DeprecationWarning, stacklevel=caller_level()
+        )
     package, _, name = new.rpartition(".")
     return getattr(import_module(package), name)
 
@@ -335,8 +388,10 @@ def _cure(package: str, name: str) -> str:
 
 
 # Short names of losses and optimizers, as texts, that are no near match.
-_SHORT = {"crossentropy": "SoftmaxCrossEntropy", "categorical_crossentropy": "SoftmaxCrossEntropy", "mae": "L1", "bce": "BCEWithLogits",
-    "sparse_categorical_crossentropy": "SoftmaxCrossEntropy", "binary_crossentropy": "BCEWithLogits", "mean_squared_error": "MSE",
+_SHORT = {"crossentropy": "SoftmaxCrossEntropy", "categorical_crossentropy": "SoftmaxCrossEntropy", "mae": "L1",
+    "bce": "BCEWithLogits",
+    "sparse_categorical_crossentropy": "SoftmaxCrossEntropy", "binary_crossentropy": "BCEWithLogits",
+    "mean_squared_error": "MSE",
     "cross_entropy": "SoftmaxCrossEntropy", "nll_loss": "NLL", "momentum": "SGD"}  # fmt: skip
 
 
@@ -348,7 +403,9 @@ def kin(name: str, names: Iterable[str]) -> str:
 def public_names(package: str) -> list[str]:
     """The names that a package gives its users; those that it defines, where it lists none."""
     module = import_module(package)
-    own = (name for name, value in vars(module).items() if name[0] != "_" and getattr(value, "__module__", "") == package)
+    own = (
+        name for name, value in vars(module).items() if name[0] != "_" and getattr(value, "__module__", "") == package
+    )
     return sorted(getattr(module, "__all__", own))
 
 

@@ -1,4 +1,6 @@
-"""What lower floors call of higher ones. `typednn/__init__.py`, which is above all floors and runs before any of them, sets each."""
+"""What lower floors call of higher ones. `typednn/__init__.py`, which is above all floors and runs before any of them,
+sets each.
+"""
 
 from __future__ import annotations
 

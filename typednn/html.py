@@ -1,8 +1,10 @@
-"""Pieces of HTML that notebooks show: tables, bars, curves, small images. Each object's ``_repr_html_`` puts some together.
+"""Pieces of HTML that notebooks show: tables, bars, curves, small images. Each object's ``_repr_html_`` puts some
+together.
 
-What they give is whole: styles are in the elements, curves are SVG and images are PNG in the text, so that nothing is loaded and nothing
-around it is changed. Every text is escaped. Text, lines and borders have the colour of the text around them, so that a page may be light or
-dark. Data, too, that are not finite, empty or very long are shown: a notebook is where people look for such a thing.
+What they give is whole: styles are in the elements, curves are SVG and images are PNG in the text, so that nothing is
+loaded and nothing around it is changed. Every text is escaped. Text, lines and borders have the colour of the text
+around them, so that a page may be light or dark. Data, too, that are not finite, empty or very long are shown: a
+notebook is where people look for such a thing.
 """
 
 import base64
@@ -37,14 +39,19 @@ class Html(str):
 
 
 def escaped(text: str) -> str:
-    """``text`` for HTML, without control characters, which have no meaning there; a lone surrogate, which no file can hold, becomes "?"."""
+    """``text`` for HTML, without control characters, which have no meaning there; a lone surrogate, which no file can
+    hold, becomes "?".
+    """
     plain = text.replace("\r\n", "\n").encode("utf-8", "replace").decode()
     return escape(UNSEEN.sub("\N{REPLACEMENT CHARACTER}", plain))
 
 
 def shown(title: str, *parts: str) -> Html:
     """A title, and the parts below it."""
-    return Html(f'<div style="line-height:1.4"><div style="font-weight:600;margin:.2em 0">{_cell(title)}</div>{"".join(parts)}</div>')
+    return Html(
+        '<div style="line-height:1.4"><div style="font-weight:600;margin:.2em '
+        f'0">{_cell(title)}</div>{"".join(parts)}</div>'
+    )
 
 
 def facts(named: Mapping[str, object]) -> Html:
@@ -61,13 +68,18 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Col
     lines += [_row("td", row, right, "") for row in every[:_ROWS]]
     more = f'<div style="{_FAINT}">and {len(every) - _ROWS:,} more rows</div>' if len(every) > _ROWS else ""
     style = "border-collapse:collapse;border:0;margin:.3em 0;font-variant-numeric:tabular-nums"
-    return Html(f'<div style="max-height:36em;overflow:auto"><table style="{style}">{"".join(lines)}</table></div>{more}')
+    return Html(
+        f'<div style="max-height:36em;overflow:auto"><table style="{style}">{"".join(lines)}</table></div>{more}'
+    )
 
 
 def _row(kind: str, cells: Sequence[object], right: Sequence[bool], style: str) -> str:
     common = f"padding:.1em .9em .1em 0;border:0;white-space:pre;vertical-align:middle;color:inherit;{style}"
     sides = ("right" if flush else "left" for flush in right)
-    made = (f'<{kind} style="text-align:{side};{common}">{_cell(cell)}</{kind}>' for side, cell in zip(sides, cells, strict=True))
+    made = (
+        f'<{kind} style="text-align:{side};{common}">{_cell(cell)}</{kind}>'
+        for side, cell in zip(sides, cells, strict=True)
+    )
     return f'<tr style="background:none">{"".join(made)}</tr>'
 
 
@@ -83,14 +95,21 @@ def bar(share: float) -> Html:
 
 def tinted(words: str, share: float) -> Html:
     """A cell whose background is the stronger the greater ``share`` is, between 0 and 1; a hundredth is seen."""
-    return Html(f'<div style="padding:0 .3em;background:rgba(0,114,178,{0.65 * share**0.45:.2f})">{escaped(words) or "&nbsp;"}</div>')
+    return Html(
+        '<div style="padding:0 '
+        f'.3em;background:rgba(0,114,178,{0.65 * share**0.45:.2f})">{escaped(words) or "&nbsp;"}</div>'
+    )
 
 
 def progress(share: float, words: str, lines: Sequence[str]) -> Html:
     """A bar of which ``share`` is filled, with words beside it, and lines of text below."""
     filled = f'<div style="width:{100 * min(max(share, 0.0), 1.0):.1f}%;height:100%;background:{COLOURS[0]}"></div>'
     track = "display:inline-block;width:16em;height:.6em;margin-right:.8em;background:rgba(128,128,128,.3)"
-    text = f'<pre style="margin:.3em 0;background:none;color:inherit">{escaped(chr(10).join(lines))}</pre>' if lines else ""
+    text = (
+        f'<pre style="margin:.3em 0;background:none;color:inherit">{escaped(chr(10).join(lines))}</pre>'
+        if lines
+        else ""
+    )
     return Html(f'<div style="white-space:pre"><div style="{track}">{filled}</div>{escaped(words)}</div>{text}')
 
 
@@ -102,7 +121,8 @@ def number(value: float) -> Html:
 
 
 def curves(lines: Mapping[str, Points], along: str) -> Html:
-    """Lines in one diagram, by name, over ``along``; logarithmic where all are above 0 and they span more than a factor of 50.
+    """Lines in one diagram, by name, over ``along``; logarithmic where all are above 0 and they span more than a factor
+    of 50.
 
     Points that are not finite are left out; nothing is drawn where no point is left.
     """
@@ -135,14 +155,22 @@ def curves(lines: Mapping[str, Points], along: str) -> Html:
     for index, (name, points) in enumerate(finite.items()):
         colour = COLOURS[index % len(COLOURS)]
         places = " ".join(place(x, y) for x, y in points)
-        drawn.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>')
+        drawn.append(
+            f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>'
+        )
         if len(points) <= 30:
-            drawn += [f'<circle cx="{at.partition(",")[0]}" cy="{at.partition(",")[2]}" r="2.5" fill="{colour}"/>' for at in places.split()]
-        drawn.append(f'<rect x="{left + 130 * index:.0f}" y="{bottom + 28:.0f}" width="12" height="4" fill="{colour}"/>')
+            drawn += [
+                f'<circle cx="{at.partition(",")[0]}" cy="{at.partition(",")[2]}" r="2.5" fill="{colour}"/>'
+                for at in places.split()
+            ]
+        drawn.append(
+            f'<rect x="{left + 130 * index:.0f}" y="{bottom + 28:.0f}" width="12" height="4" fill="{colour}"/>'
+        )
         drawn.append(_text(left + 130 * index + 17, bottom + 34, name[:18], "start"))
     style = "display:block;max-width:100%;color:inherit"
     return Html(
-        f'<svg viewBox="0 0 480 {bottom + 42:.0f}" width="480" role="img" aria-label="{escaped(", ".join(finite))}" style="{style}" '
+        f'<svg viewBox="0 0 480 {bottom + 42:.0f}" width="480" role="img" '
+        f'aria-label="{escaped(", ".join(finite))}" style="{style}" '
         f'font-size="11" font-family="system-ui,sans-serif">{"".join(drawn)}</svg>'
     )
 
@@ -164,7 +192,8 @@ def _thinned(points: Points) -> Points:
 
 
 def images(pictures: npt.NDArray[Any], words: Sequence[object]) -> Html:
-    """Small images (n, height, width, channels), one or three channels, each with words below it; of large ones every k-th pixel.
+    """Small images (n, height, width, channels), one or three channels, each with words below it; of large ones every
+    k-th pixel.
 
     Bytes are shown as they are, other numbers from their least, black, to their greatest, white.
     """

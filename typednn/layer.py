@@ -26,7 +26,17 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn import arrays, hooks
-from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
+from typednn.arrays import (
+    AnyArray,
+    Array2,
+    Array3,
+    Array4,
+    IntArray1,
+    IntArray2,
+    device_of,
+    is_floating,
+    refuse_beyond_memory,
+)
 from typednn.contracts.derivatives import backwards
 from typednn.contracts.operands import KeepingOperand, Last, Operand
 from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
@@ -57,7 +67,8 @@ P2 = TypeVar("P2")
 L = TypeVar("L")
 G = TypeVar("G", bound=InputGrad[Any])
 G2 = TypeVar("G2", bound=InputGrad[Any])
-ArrayGrad = TypeVar("ArrayGrad", bound=InputGrad[AnyArray])  # of a part whose input has a derivative, as a FirstLayer's has not
+# of a part whose input has a derivative, as a FirstLayer's has not
+ArrayGrad = TypeVar("ArrayGrad", bound=InputGrad[AnyArray])
 S = TypeVar("S", bound=str, covariant=True, default=Any)
 S0 = TypeVar("S0", bound=str, covariant=True)
 Gs = TypeVarTuple("Gs")
@@ -69,7 +80,9 @@ class _Updated(Module, Generic[P]):
 
     @inherited
     def update(self, optimizer: Optimizer, grad: P) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own
+        ``update`` is called.
+        """
         try:
             update_parts(self, optimizer, grad)
         except TypednnError as error:
@@ -91,7 +104,9 @@ class _OneInput(_Updated[G], Generic[In, Out, G]):
 
 
 class Layer(_OneInput[In, Out, G], Forward[In, Out], Backward[Out, In], Update[G], Generic[In, Out, G, S]):
-    """One array in, one out. Derive, declare fields, annotate ``forward`` and ``backward``: everything else is inherited."""
+    """One array in, one out. Derive, declare fields, annotate ``forward`` and ``backward``: everything else is
+    inherited.
+    """
 
     @classmethod
     def adopt(cls, parts: Sequence[Any]) -> list[Module]:
@@ -117,7 +132,9 @@ class Layer(_OneInput[In, Out, G], Forward[In, Out], Backward[Out, In], Update[G
 
 
 class Elementwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
-    """Keeps the shape and the rank of whatever it is given; ``P`` is the dataclass of its parameters' gradients, or None."""
+    """Keeps the shape and the rank of whatever it is given; ``P`` is the dataclass of its parameters' gradients, or
+    None.
+    """
 
     gradient_prefix = "parameters."
 
@@ -150,7 +167,8 @@ class Elementwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
 
 
 class Positionwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
-    """Reads the last axis of rows or of sequences, ``batch features`` or ``batch time features``, and keeps the axes before it.
+    """Reads the last axis of rows or of sequences, ``batch features`` or ``batch time features``, and keeps the axes
+    before it.
 
     One that keeps the last axis too, at any rank, is an `Elementwise` with the annotation ``*batch {self.features}``.
     """
@@ -177,22 +195,32 @@ class Positionwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
     @overload
     def __rshift__(self, other: "Positionwise[P2] | Elementwise[P2]") -> "PositionwiseChain[P, P2]": ...
     @overload
-    def __rshift__(self, other: Operand[Rows, Out, G, L]) -> "Chain[Rows, Out, Last[L], ElementwiseGrad[Rows, P], G]": ...
+    def __rshift__(
+        self, other: Operand[Rows, Out, G, L]
+    ) -> "Chain[Rows, Out, Last[L], ElementwiseGrad[Rows, P], G]": ...
     def __rshift__(self, other: Any) -> Any:
-        return _stacked(PositionwiseChain if isinstance(other, Positionwise | Elementwise) else Chain, None, self, other)
+        return _stacked(
+            PositionwiseChain if isinstance(other, Positionwise | Elementwise) else Chain, None, self, other
+        )
 
     @overload
-    def __rrshift__(self, other: "Chain[In, Rows, str, *Gs]") -> "Chain[In, Rows, Last[Self], *Gs, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(
+        self, other: "Chain[In, Rows, str, *Gs]"
+    ) -> "Chain[In, Rows, Last[Self], *Gs, ElementwiseGrad[Rows, P]]": ...
     @overload  # a FirstChain is a FirstLayer too, and grows
     def __rrshift__(  # pyright: ignore[reportOverlappingOverload]
         self, other: "FirstChain[In, Rows, str, *Gs]"
     ) -> "FirstChain[In, Rows, Last[Self], *Gs, ElementwiseGrad[Rows, P]]": ...
     @overload
-    def __rrshift__(self, other: "FirstLayer[In, Rows, G]") -> "FirstChain[In, Rows, Last[Self], G, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(
+        self, other: "FirstLayer[In, Rows, G]"
+    ) -> "FirstChain[In, Rows, Last[Self], G, ElementwiseGrad[Rows, P]]": ...
     @overload
     def __rrshift__(self, other: "Input[Rows]") -> "Chain[Rows, Rows, Last[Self], ElementwiseGrad[Rows, P]]": ...
     @overload
-    def __rrshift__(self, other: Part[In, Rows, ArrayGrad]) -> "Chain[In, Rows, Last[Self], ArrayGrad, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(
+        self, other: Part[In, Rows, ArrayGrad]
+    ) -> "Chain[In, Rows, Last[Self], ArrayGrad, ElementwiseGrad[Rows, P]]": ...
     def __rrshift__(self, other: Any) -> Any:
         return _stacked(Chain, None, other, self)
 
@@ -209,7 +237,9 @@ class FirstLayer(_OneInput[In, Out, G], Generic[In, Out, G, S]):
 
 
 class MultiInput(_Updated[P], Generic[Out, P]):
-    """Several annotated arrays in; the gradient names a field for each: ``class BilinearGrad(Gradient, inputs=("left", "right"))``."""
+    """Several annotated arrays in; the gradient names a field for each: ``class BilinearGrad(Gradient, inputs=("left",
+    "right"))``.
+    """
 
     forward: Callable[..., Out]
 
@@ -246,7 +276,10 @@ class Input(Generic[In]):
                 cure = f"write Input({', '.join(map(str, written))})" if several else "leave the batch out"
                 raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), cure), "sizes")
         if len(sizes) > 3 or (not sizes and dtype is float):
-            raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"), "sizes")
+            raise ArgumentError(
+                explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"),
+                "sizes",
+            )
         self.sizes = sizes
         self.dtype = dtype
         self.flow: Flow = Flow.start(sizes)
@@ -264,7 +297,9 @@ class Input(Generic[In]):
         """Raise unless a batch ``x`` holds samples of this shape."""
         if tuple(x.shape[1:]) != self.sizes:
             rule = f'the input must be "batch {" ".join(map(str, self.sizes))}"'
-            cure = rank_cure("x", len(self.sizes) + 1, len(x.shape)) or channels_cure("x", x.shape, str(*self.sizes[-1:]))
+            cure = rank_cure("x", len(self.sizes) + 1, len(x.shape)) or channels_cure(
+                "x", x.shape, str(*self.sizes[-1:])
+            )
             cure = cure or "feed such samples or declare others"
             raise ShapeError(explain(f"{self!r}", rule, f"shape {tuple(x.shape)}", cure), model)
 
@@ -299,8 +334,12 @@ def run_back(steps: Sequence[Any], next_grad: Any) -> Any:
 
 
 def input_is_read() -> bool:
-    """Whether what calls the backward that runs reads the derivative by its input, as all do but chains that begin with it."""
-    return any(not (isinstance(outer, Parts) and outer.parts[0] is inner) for outer, inner in pairwise(backwards.running))
+    """Whether what calls the backward that runs reads the derivative by its input, as all do but chains that begin with
+    it.
+    """
+    return any(
+        not (isinstance(outer, Parts) and outer.parts[0] is inner) for outer, inner in pairwise(backwards.running)
+    )
 
 
 class Parts(Module):
@@ -322,12 +361,19 @@ class Parts(Module):
         twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
             raise ArgumentError(
-                explain(type(self).__name__, "every part's name is its own", f"{twice!r} twice", "rename one with named(...)")
+                explain(
+                    type(self).__name__,
+                    "every part's name is its own",
+                    f"{twice!r} twice",
+                    "rename one with named(...)",
+                )
             )
         self.parts, self.sample, self.names = tuple(parts), sample, names
 
     def grown(self, kind: Any, other: Any) -> Any:
-        """This chain and one more layer. What fitted fits: only the new layer is looked at, or long chains would take hours."""
+        """This chain and one more layer. What fitted fits: only the new layer is looked at, or long chains would take
+        hours.
+        """
         part = adopted(other)
         check_stackable((*self.parts, part), known=len(self.parts))
         longer = _chain_of(kind, (*self.parts, part), self.sample)
@@ -378,7 +424,8 @@ class Parts(Module):
             _follow(self, inputs[0], self.parts)
 
     def fuse(self, mode: bool = True) -> Self:
-        """Run neighbouring layers as one kernel, here and in chains below, as is the default (``fuse(False)``: part by part).
+        """Run neighbouring layers as one kernel, here and in chains below, as is the default (``fuse(False)``: part by
+        part).
 
         Results are the same up to rounding. Returns the chain.
         """
@@ -418,7 +465,9 @@ class Parts(Module):
         """A part by its place or name; of a slice, a chain of the same layers, its static types erased."""
         if isinstance(place, str):
             if place not in self.names:
-                raise ArgumentError(explain(self.label(), "a part is known by its name", repr(place), f"one of {', '.join(self.names)}"))
+                raise ArgumentError(
+                    explain(self.label(), "a part is known by its name", repr(place), f"one of {', '.join(self.names)}")
+                )
             return self.parts[self.names.index(place)]
         return self.sliced(place) if isinstance(place, slice) else self.parts[place]
 
@@ -464,7 +513,8 @@ class Chain(Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0, 
     def __rshift__(self, other: KeepingOperand[P, L]) -> "Chain[In, Out, Last[L], *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], *Gs, G2]": ...
-    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
+    # a chain grows, a layer begins one
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.grown(Chain, other)
 
     append = __rshift__
@@ -486,10 +536,13 @@ class FirstChain(Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[I
         return gradient
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: KeepingOperand[P, L]) -> "FirstChain[In, Out, Last[L], *Gs, ElementwiseGrad[Out, P]]": ...
+    def __rshift__(
+        self, other: KeepingOperand[P, L]
+    ) -> "FirstChain[In, Out, Last[L], *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "FirstChain[In, Next, Last[L], *Gs, G2]": ...
-    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
+    # a chain grows, a layer begins one
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.grown(FirstChain, other)
 
     append = __rshift__
@@ -524,17 +577,26 @@ class ElementwiseChain(_ParametersOfParts, Elementwise[tuple[*Ps]], Generic[*Ps]
     @overload
     def __rshift__(self, other: Positionwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
     @overload
-    def __rshift__(self, other: Operand[In, Out, G, L]) -> "Chain[In, Out, Last[L], ElementwiseGrad[In, tuple[*Ps]], G]": ...
-    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
+    def __rshift__(
+        self, other: Operand[In, Out, G, L]
+    ) -> "Chain[In, Out, Last[L], ElementwiseGrad[In, tuple[*Ps]], G]": ...
+    # a chain grows, a layer begins one
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         if isinstance(other, Elementwise):
             return self.grown(ElementwiseChain, other)
-        return self.grown(PositionwiseChain, other) if isinstance(other, Positionwise) else _stacked(Chain, None, self, other)
+        return (
+            self.grown(PositionwiseChain, other)
+            if isinstance(other, Positionwise)
+            else _stacked(Chain, None, self, other)
+        )
 
     append = __rshift__
 
 
 class PositionwiseChain(_ParametersOfParts, Positionwise[tuple[*Ps]], Generic[*Ps]):
-    """Positionwise and elementwise layers one after another: again positionwise; ``grad.parameters`` holds one entry for each."""
+    """Positionwise and elementwise layers one after another: again positionwise; ``grad.parameters`` holds one entry
+    for each.
+    """
 
     def forward(self, x: Float[Rows, "*batch in_features"]) -> Float[Rows, "*batch out_features"]:
         output: Rows = self.run(x)
@@ -547,9 +609,16 @@ class PositionwiseChain(_ParametersOfParts, Positionwise[tuple[*Ps]], Generic[*P
     @overload  # type: ignore[override]
     def __rshift__(self, other: Positionwise[P2] | Elementwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
     @overload
-    def __rshift__(self, other: Operand[Rows, Out, G, L]) -> "Chain[Rows, Out, Last[L], ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
-    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
-        return self.grown(PositionwiseChain, other) if isinstance(other, Positionwise | Elementwise) else _stacked(Chain, None, self, other)
+    def __rshift__(
+        self, other: Operand[Rows, Out, G, L]
+    ) -> "Chain[Rows, Out, Last[L], ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
+    # a chain grows, a layer begins one
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return (
+            self.grown(PositionwiseChain, other)
+            if isinstance(other, Positionwise | Elementwise)
+            else _stacked(Chain, None, self, other)
+        )
 
     append = __rshift__
 
@@ -565,20 +634,27 @@ class Sequential(Chain[Any, Any, S, *tuple[Any, ...]], Generic[S]):
     def __init__(self, layers: "Sequence[AnyPart] | Mapping[str, AnyPart]", *, input: Input[Any] | None = None) -> None:
         if not isinstance(layers, Mapping | list | tuple) or not layers:
             got = "none" if isinstance(layers, Mapping | list | tuple) else type(layers).__name__
-            raise ArgumentError(explain("Sequential", "needs a list of layers, or a mapping of names to layers", got), "layers")
+            raise ArgumentError(
+                explain("Sequential", "needs a list of layers, or a mapping of names to layers", got), "layers"
+            )
         parts = Layer.adopt([*layers.values()] if isinstance(layers, Mapping) else layers)
         if isinstance(layers, Mapping):
             parts = [layer.named(name) for name, layer in zip(layers, parts, strict=True)]
         flat: list[Module] = []
         for layer in parts:
-            flat += layer.parts if isinstance(layer, Chain | FirstChain) and not layer.__typednn_storage__.name else [layer]
+            flat += (
+                layer.parts if isinstance(layer, Chain | FirstChain) and not layer.__typednn_storage__.name else [layer]
+            )
         super().__init__(flat, input)
 
     @overload
-    def __rshift__(self, other: KeepingOperand[P, L]) -> "Chain[Any, Any, Last[L], AnyChainGrad, ElementwiseGrad[Any, P]]": ...
+    def __rshift__(
+        self, other: KeepingOperand[P, L]
+    ) -> "Chain[Any, Any, Last[L], AnyChainGrad, ElementwiseGrad[Any, P]]": ...
     @overload
     def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[Any, Next, Last[L], AnyChainGrad, G2]": ...
-    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # it stays one part, with its name
+    # it stays one part, with its name
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return _stacked(Chain, None, self, other)
 
     def append(  # type: ignore[override]
@@ -591,7 +667,8 @@ class Sequential(Chain[Any, Any, S, *tuple[Any, ...]], Generic[S]):
 
 def _chain_of(kind: Any, parts: Sequence[Module], sample: Input[Any] | None) -> Any:
     """A chain of parts that are known to fit."""
-    chain = kind.__new__(kind, parts, **{"input" if kind is Sequential else "sample": sample})  # which notes the arguments
+    # which notes the arguments
+    chain = kind.__new__(kind, parts, **{"input" if kind is Sequential else "sample": sample})
     chain.consist(parts, sample)
     return chain
 
@@ -616,7 +693,9 @@ def _follow(model: Module, x: Any, parts: Sequence[Module], judged: Collection[s
 
 
 def check_stackable(parts: Sequence[Any], known: int = 0) -> None:
-    """Only layers with one input, integers read first, and each layer once: it holds one forward. The first ``known`` are."""
+    """Only layers with one input, integers read first, and each layer once: it holds one forward. The first ``known``
+    are.
+    """
     seen = {id(identity(part)) for part in parts[:known]}
     for place, part in enumerate(parts[known:], known):
         key = id(identity(part))
@@ -626,9 +705,15 @@ def check_stackable(parts: Sequence[Any], known: int = 0) -> None:
             cure = value_cure("part", part)
             raise StackError(f"a stack is made of layers, got {not_a_part(part)}{f'; {cure}' if cure else ''}")
         if place and isinstance(part, FirstLayer):
-            raise StackError(f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put it first")
+            raise StackError(
+                f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put "
+                "it first"
+            )
         if key in seen:
-            raise StackError(f"{part!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
+            raise StackError(
+                f"{part!r} stands twice in one stack, but a layer holds one forward; use a second instance or "
+                "layer.shared()"
+            )
         seen.add(key)
 
 

@@ -1,4 +1,5 @@
-"""Metrics: what a classifier got right, class by class, how far a regression is from its targets, how well a text is told.
+"""Metrics: what a classifier got right, class by class, how far a regression is from its targets, how well a text is
+told.
 
 With c[t, p] the number of samples of true class t that were predicted as p (true classes are the ROWS):
 
@@ -43,8 +44,8 @@ _CELLS = 25  # classes of a confusion matrix in a notebook
 class ClassificationReport:
     """Labels predicted beside labels true, counted; ``str(report)`` is a table to print.
 
-    A class that was never predicted has no precision, one that no sample belongs to has no recall, and one of which both
-    hold has no f1 either. Such a share is 0 here, and ``undefined`` names it, to distinguish it from a true 0.
+    A class that was never predicted has no precision, one that no sample belongs to has no recall, and one of which
+    both hold has no f1 either. Such a share is 0 here, and ``undefined`` names it, to distinguish it from a true 0.
     """
 
     classes: int
@@ -68,7 +69,10 @@ class ClassificationReport:
         predicted = checked_labels("ClassificationReport", "prediction", prediction, classes)
         true = checked_labels("ClassificationReport", "target", target, classes)
         if len(predicted) != len(true) or not len(true):
-            rule, got = "needs a prediction for each target, and at least one", f"{len(predicted)} predictions and {len(true)} targets"
+            rule, got = (
+                "needs a prediction for each target, and at least one",
+                f"{len(predicted)} predictions and {len(true)} targets",
+            )
             raise ArgumentError(explain("ClassificationReport", rule, got))
         confusion = np.bincount(true * classes + predicted, minlength=classes * classes).reshape(classes, classes)
         right, called, support = np.diagonal(confusion), confusion.sum(axis=0), confusion.sum(axis=1)
@@ -77,8 +81,12 @@ class ClassificationReport:
             "recall": (right, support),
             "f1": (2 * right, called + support),
         }
-        shares = {name: np.divide(part, of, out=np.zeros(classes), where=of != 0) for name, (part, of) in fractions.items()}
-        undefined = tuple((name, int(label)) for name, (_, of) in fractions.items() for label in np.flatnonzero(of == 0))
+        shares = {
+            name: np.divide(part, of, out=np.zeros(classes), where=of != 0) for name, (part, of) in fractions.items()
+        }
+        undefined = tuple(
+            (name, int(label)) for name, (_, of) in fractions.items() for label in np.flatnonzero(of == 0)
+        )
         arrays: dict[str, npt.NDArray[Any]] = {"confusion": confusion, "support": support, **shares}
         for array in arrays.values():
             array.flags.writeable = False
@@ -108,7 +116,9 @@ class ClassificationReport:
         }
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the shares of every class, and the confusion matrix, darker where more of a class is."""
+        """What a notebook shows: the shares of every class, and the confusion matrix, darker where more
+        of a class is.
+        """
         from typednn.html import shown, table, tinted
 
         names = self.names if len(self.names) == self.classes else tuple(map(str, range(self.classes)))
@@ -131,14 +141,24 @@ class ClassificationReport:
     def __str__(self) -> str:
         """The shares of every class, the accuracy, and the confusion matrix."""
         shares = (self.precision, self.recall, self.f1)
-        named = [name if name == str(label) else f"{label} {name}" for label, name in enumerate(map(printable, self._every_name))]
-        rows = [(named[label], *(share[label] for share in shares), self.support[label]) for label in range(self.classes)]
+        named = [
+            name if name == str(label) else f"{label} {name}"
+            for label, name in enumerate(map(printable, self._every_name))
+        ]
+        rows = [
+            (named[label], *(share[label] for share in shares), self.support[label]) for label in range(self.classes)
+        ]
         rows.append(("mean", *(share.mean() for share in shares), self.support.sum()))
         wide = max(5, *map(len, named))
         lines = [f"{'class':{wide}}  precision  recall     f1  support"]
-        lines += [f"{name:>{wide}}  {precision:9.3f}  {recall:6.3f}  {f1:5.3f}  {count:7,}" for name, precision, recall, f1, count in rows]
+        lines += [
+            f"{name:>{wide}}  {precision:9.3f}  {recall:6.3f}  {f1:5.3f}  {count:7,}"
+            for name, precision, recall, f1, count in rows
+        ]
         if self.undefined:
-            lines.append("0 for want of samples: " + ", ".join(f"{measure} of {label}" for measure, label in self.undefined))
+            lines.append(
+                "0 for want of samples: " + ", ".join(f"{measure} of {label}" for measure, label in self.undefined)
+            )
         lines += ["", f"accuracy {self.accuracy:.2%} ({np.trace(self.confusion):,} of {self.confusion.sum():,})", ""]
 
         cell = max(len(f"{self.confusion.max():,}"), len(str(self.classes - 1))) + 2
@@ -146,7 +166,9 @@ class ClassificationReport:
         lines.append(f"{'':>{edge}}  predicted")
         lines.append(f"{'true':>{edge}}" + "".join(f"{label:>{cell}}" for label in range(self.classes)))
         for label in range(self.classes):
-            counts = "".join(f"{count:>{cell},}" if count else f"{'.':>{cell}}" for count in self.confusion[label].tolist())
+            counts = "".join(
+                f"{count:>{cell},}" if count else f"{'.':>{cell}}" for count in self.confusion[label].tolist()
+            )
             lines.append(f"{named[label]:>{edge}}{counts}")
         return "\n".join(lines)
 
@@ -161,7 +183,9 @@ def accuracy(scores: Array2, labels: IntArray1) -> float:
 
 
 def top_k_accuracy(scores: Array2, labels: IntArray1, k: int = 5) -> float:
-    """The share of rows whose label is among the ``k`` largest scores; of equal scores the first count, so that k = 1 is `accuracy`."""
+    """The share of rows whose label is among the ``k`` largest scores; of equal scores the first count, so that k = 1
+    is `accuracy`.
+    """
     where = "top_k_accuracy"
     host = _checked_scores(where, scores)
     own = _checked_rows(where, host, labels)
@@ -171,7 +195,9 @@ def top_k_accuracy(scores: Array2, labels: IntArray1, k: int = 5) -> float:
 
 
 def in_top_k(scores: Any, labels: Any, k: int) -> npt.NDArray[np.bool_]:
-    """Whether fewer than ``k`` classes, along the last axis of ``scores``, come before each label; one beyond the classes is not."""
+    """Whether fewer than ``k`` classes, along the last axis of ``scores``, come before each label; one beyond the
+    classes is not.
+    """
     classes = scores.shape[-1]
     label = labels.clip(0, classes - 1)[..., None]
     own = cast("Any", np.take_along_axis(scores, label, axis=-1))
@@ -181,14 +207,17 @@ def in_top_k(scores: Any, labels: Any, k: int) -> npt.NDArray[np.bool_]:
 
 
 def roc_auc(scores: Array1 | Array2, labels: IntArray1) -> float:
-    """The area under the ROC curve: how often a random row of the class has a larger score than a random row of none, equal ones half.
+    """The area under the ROC curve: how often a random row of the class has a larger score than a random row of none,
+    equal ones half.
 
-    ``scores`` (batch) are those of class 1, whatever their scale, and labels 0 or 1. Of scores (batch, classes), the mean over the classes,
-    each against the rest (one-vs-rest, macro): rows are compared with each other, so give probabilities, such as a softmax's; of two
-    classes it is the area for class 1. Every class needs a row, and another class one too.
+    ``scores`` (batch) are those of class 1, whatever their scale, and labels 0 or 1. Of scores (batch, classes), the
+    mean over the classes, each against the rest (one-vs-rest, macro): rows are compared with each other, so give
+    probabilities, such as a softmax's; of two classes it is the area for class 1. Every class needs a row, and another
+    class one too.
 
-    area = (Σ rank of the class's rows - n(n + 1)/2) / (n·others), with the mean rank of equal scores; a sort of each column.
-    Source: Hanley and McNeil, "The Meaning and Use of the Area under a Receiver Operating Characteristic (ROC) Curve", 1982.
+    area = (Σ rank of the class's rows - n(n + 1)/2) / (n·others), with the mean rank of equal scores; a sort of each
+    column. Source: Hanley and McNeil, "The Meaning and Use of the Area under a Receiver Operating Characteristic (ROC)
+    Curve", 1982.
     """
     where = "roc_auc"
     one = is_array(scores) and scores.ndim == 1
@@ -203,7 +232,10 @@ def roc_auc(scores: Array1 | Array2, labels: IntArray1) -> float:
 def _area(where: str, scores: npt.NDArray[Any], own: npt.NDArray[np.bool_], label: int) -> float:
     count, others = int(own.sum()), int((~own).sum())
     if not count or not others:
-        rule, got = "every class needs a row, and another class one too", f"{count} rows of class {label} and {others} of others"
+        rule, got = (
+            "every class needs a row, and another class one too",
+            f"{count} rows of class {label} and {others} of others",
+        )
         raise ArgumentError(explain(where, rule, got), "labels")
     _, places, sizes = np.unique(scores, return_inverse=True, return_counts=True)
     ranks = np.cumsum(sizes) - (sizes - 1) / 2.0  # from 1; the mean of those of equal scores
@@ -213,7 +245,9 @@ def _area(where: str, scores: npt.NDArray[Any], own: npt.NDArray[np.bool_], labe
 def _checked_scores(where: str, scores: Any) -> npt.NDArray[Any]:
     """Scores (batch, classes) on the host; an `ArgumentError` where they are not."""
     if not is_array(scores) or scores.ndim != 2 or not is_floating(scores.dtype):
-        raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", described(scores)), "scores")
+        raise ArgumentError(
+            explain(where, "scores must be floats of shape (batch, classes)", described(scores)), "scores"
+        )
     host: npt.NDArray[Any] = to_numpy(scores)
     undefined = np.isnan(host).any(axis=1)
     if undefined.any():
@@ -236,7 +270,8 @@ def _checked_rows(where: str, scores: npt.NDArray[Any], labels: Any) -> npt.NDAr
 class RegressionReport:
     """Predicted numbers beside true ones; ``str(report)`` is a table to print.
 
-    Where the targets of every output are all equal there is nothing to explain: ``r2`` is then 1 if every prediction is right, else 0.
+    Where the targets of every output are all equal there is nothing to explain: ``r2`` is then 1 if every prediction is
+    right, else 0.
     """
 
     samples: int
@@ -253,7 +288,10 @@ class RegressionReport:
         for batch in batches:
             prediction, target = (np.asarray(to_numpy(array), np.float64) for array in batch)
             if prediction.shape != target.shape or not len(target):
-                rule, got = "needs a prediction for each target, and at least one", f"{prediction.shape} and {target.shape}"
+                rule, got = (
+                    "needs a prediction for each target, and at least one",
+                    f"{prediction.shape} and {target.shape}",
+                )
                 raise ArgumentError(explain("RegressionReport", rule, got))
             error, centre, rows = prediction - target, target.mean(axis=0), len(target)
             first = target[0] if first is None else first
@@ -262,11 +300,15 @@ class RegressionReport:
             absolute += float(np.abs(error).sum())
             # Two sets' spreads joined: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae" (1979), eq 2.1.
             shift = centre - mean
-            spread += float(np.square(target - centre).sum() + np.square(shift).sum() * samples * rows / (samples + rows))
+            spread += float(
+                np.square(target - centre).sum() + np.square(shift).sum() * samples * rows / (samples + rows)
+            )
             mean = mean + shift * rows / (samples + rows)
             samples, numbers = samples + rows, numbers + target.size
         if not numbers:
-            raise ArgumentError(explain("RegressionReport", "needs a prediction for each target, and at least one", "none"))
+            raise ArgumentError(
+                explain("RegressionReport", "needs a prediction for each target, and at least one", "none")
+            )
         explained = 1.0 - squared / spread if varies and spread else float(not squared)
         return cls(samples, squared / numbers, absolute / numbers, explained)
 
@@ -293,14 +335,16 @@ class RegressionReport:
 
     def __str__(self) -> str:
         return (
-            f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nRMSE     {self.rmse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
+            f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nRMSE     {self.rmse:.6g}\nMAE      "
+            f"{self.mae:.6g}\nR²       {self.r2:.4f}"
         )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LanguageReport:
-    """How well each next token of a text was told: the mean loss in nats, and the share of tokens that had the largest score.
+    """How well each next token of a text was told: the mean loss in nats, and the share of tokens that had the largest
+    score.
 
     perplexity = e^loss: the number of equally likely tokens between which the model hesitates
     """

@@ -1,7 +1,9 @@
-"""What a user's code calls: arguments that are not taken become a `CallError` with the right ones, and tracebacks end at the call.
+"""What a user's code calls: arguments that are not taken become a `CallError` with the right ones, and tracebacks end
+at the call.
 
 `public` marks a function, `opened` a class, `published` all of a package; classes whose methods are enforced
-(`typednn.contracts.promises`) are opened by that. Names that another library has are missed in the words of `typednn.habits`.
+(`typednn.contracts.promises`) are opened by that. Names that another library has are missed in the words of
+`typednn.habits`.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ def opened(kind: type) -> None:
 def published(names: dict[str, Any]) -> Callable[[str], Any]:
     """Make public what a package gives its users, ``names`` being its ``globals()``; returns its ``__getattr__``.
 
-    A function is public in the package alone: the module that defines it, and what imports it from there, calls it as it is.
+    A function is public in the package alone: the module that defines it, and what imports it from there, calls it as
+    it is.
     """
     package: str = names["__name__"]
     for name in names["__all__"]:
@@ -80,7 +83,9 @@ def published(names: dict[str, Any]) -> Callable[[str], Any]:
 
 
 def _tell_formula(kind: type) -> None:
-    """Add what its file says to the class's docstring: a layer's formulas, shapes and costs stand there, and ``help`` shows them."""
+    """Add what its file says to the class's docstring: a layer's formulas, shapes and costs stand there, and ``help``
+    shows them.
+    """
     home = sys.modules[kind.__module__]
     if kind.__name__.lower() == home.__name__.rpartition(".")[2].replace("_", "") and home.__doc__ and kind.__doc__:
         kind.__doc__ = f"{inspect.cleandoc(kind.__doc__)}\n\n{home.__doc__}"
@@ -131,7 +136,9 @@ def refuse_misfit(function: Callable[..., Any], args: Sequence[Any], named: Mapp
         blamed, got = missing[0] if missing else "", f"no {' and no '.join(missing)}" if missing else reason
         cure = f"pass {missing[0]}=…" if missing else ""
     places = [where, *kinds, path[-1], ""]
-    cure = next((habits.ARGUMENTS[place][blamed] for place in places if blamed in habits.ARGUMENTS.get(place, {})), cure)
+    cure = next(
+        (habits.ARGUMENTS[place][blamed] for place in places if blamed in habits.ARGUMENTS.get(place, {})), cure
+    )
     needed = [each.name for each in parameters if each.default is each.empty]
     optional = [name for name in names if name not in needed]
     takes = ", ".join([*needed, *([f"[{', '.join(optional)}]"] if optional else [])]) or "nothing"

@@ -6,13 +6,14 @@
 
     pipeline = make_pipeline(StandardScaler(), Classifier((64,), epochs=20, random_state=0)).fit(X, y)
 
-``X`` is a table (samples, features) of any numbers: an array, a list of rows, a data frame. It is converted here, and nowhere else, to
-float32. A column that is far from 0 for what it varies (`FAR`), such as a date, is centred and scaled in float64 first, and so are such
-targets; all others are as they are. A model that reads images gets each row in the shape that its `Input` declares. Training computes in
-float32; predictions are computed in float64, with the same weights, so that those of a row do not depend on the rows beside it.
+``X`` is a table (samples, features) of any numbers: an array, a list of rows, a data frame. It is converted here, and
+nowhere else, to float32. A column that is far from 0 for what it varies (`FAR`), such as a date, is centred and scaled
+in float64 first, and so are such targets; all others are as they are. A model that reads images gets each row in the
+shape that its `Input` declares. Training computes in float32; predictions are computed in float64, with the same
+weights, so that those of a row do not depend on the rows beside it.
 
-A pickled or copied estimator holds its parameters, and arrays of weights and of the optimizer; the model is built anew from ``model``.
-A function that builds a model is pickled by its name, as Python's functions are.
+A pickled or copied estimator holds its parameters, and arrays of weights and of the optimizer; the model is built anew
+from ``model``. A function that builds a model is pickled by its name, as Python's functions are.
 """
 
 import copy
@@ -77,7 +78,9 @@ else:
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_is_fitted, validate_data
     except ImportError as failed:
-        why = explain("typednn.sklearn", "needs scikit-learn 1.6 or later", str(failed), "pip install 'typednn[sklearn]'")
+        why = explain(
+            "typednn.sklearn", "needs scikit-learn 1.6 or later", str(failed), "pip install 'typednn[sklearn]'"
+        )
         raise MissingExtra(why, name="sklearn") from None
 
 Numbers: TypeAlias = npt.NDArray[Any]
@@ -88,7 +91,9 @@ Described: TypeAlias = "str | Sequence[int] | AnyModel | Callable[[int, int], An
 
 
 FAR: Final = 1e4
-"""A column is far from 0 where its mean is more than this many deviations: float32 keeps at most three digits of what differs."""
+"""A column is far from 0 where its mean is more than this many deviations: float32 keeps at most three digits of what
+differs.
+"""
 
 
 class _Estimator(BaseEstimator):
@@ -111,18 +116,21 @@ class _Estimator(BaseEstimator):
     ) -> None:
         """The parameters, which `fit` checks.
 
-        =====================  =======================================================================================================
+        =====================  =========================================================================================
         model                  sizes of hidden layers, with a ReLU after each; the text of a config; a function
-                               ``model(features, outputs)`` that gives a model; or a model, of which a copy is trained from the start
-        optimizer              a name, such as ``"SGD"``, or an optimizer, which is copied; None: the config's, or else Adam
+                               ``model(features, outputs)`` that gives a model; or a model, of which a copy is trained
+                               from the start
+        optimizer              a name, such as ``"SGD"``, or an optimizer, which is copied; None: the config's, or else
+                               Adam
         learning_rate          None: the optimizer's own
         epochs, batch_size     passes over the data; rows of a step
-        drop_last              leave out the rows of an epoch that fill no batch; else the last batch is short, though never of one row
+        drop_last              leave out the rows of an epoch that fill no batch; else the last batch is short, though
+                               never of one row
         early_stopping         end when the loss of a share of the rows, ``validation_fraction``, has not improved for
                                ``n_iter_no_change`` epochs, and take the best weights
         random_state           an integer gives the same weights at each fit
         verbose                show the progress
-        =====================  =======================================================================================================
+        =====================  =========================================================================================
         """
         self.model: Described = model
         self.optimizer: str | GradientOptimizer | None = optimizer
@@ -158,7 +166,9 @@ class _Estimator(BaseEstimator):
 
     @contextmanager
     def _whole(self) -> Generator[None]:
-        """What is fitted is set as a whole: after an error or Ctrl-C the estimator has what it had before, or nothing."""
+        """What is fitted is set as a whole: after an error or Ctrl-C the estimator has what it had
+        before, or nothing.
+        """
         before = dict(vars(self))
         try:
             yield
@@ -177,12 +187,18 @@ class _Estimator(BaseEstimator):
         given = self.model_.trace(Flow.start(self._shape)).sizes()
         if math.prod(self._shape) != features or given not in (None, (outputs,)):
             rule = f"model reads rows of {features} numbers and gives {outputs} for each"
-            got = f"{math.prod(self._shape)}, and {'an unknown number' if given is None else ' x '.join(map(str, given))}"
-            raise ArgumentError(explain(where, rule, got, "a function model(features, outputs) gets both from the data"), "model")
+            got = (
+                f"{math.prod(self._shape)}, and {'an unknown number' if given is None else ' x '.join(map(str, given))}"
+            )
+            raise ArgumentError(
+                explain(where, rule, got, "a function model(features, outputs) gets both from the data"), "model"
+            )
         if isinstance(chosen, GradientOptimizer):
             optimizer = copy.deepcopy(chosen)
         elif chosen is not None or optimizer is None:
-            optimizer = OPTIMIZERS[choice(where, "optimizer", "Adam" if chosen is None else chosen, tuple(OPTIMIZERS))]()  # type: ignore[call-arg]
+            optimizer = OPTIMIZERS[
+                choice(where, "optimizer", "Adam" if chosen is None else chosen, tuple(OPTIMIZERS))
+            ]()  # type: ignore[call-arg]
         if self.learning_rate is not None:
             optimizer.lr = number(where, "learning_rate", self.learning_rate, least=0.0)
         self._optimizer: GradientOptimizer = optimizer.bind(self.model_)
@@ -198,16 +214,22 @@ class _Estimator(BaseEstimator):
         return draws
 
     def _go_on(self) -> None:
-        """Before a further pass: train copies, so that the model of the pass before stays as it was if this one fails."""
+        """Before a further pass: train copies, so that the model of the pass before stays as it was if
+        this one fails.
+        """
         self.model_, self._optimizer, self._rng = copy.deepcopy((self.model_, self._optimizer, self._rng))
 
-    def _train(self, loss: Any, x: Numbers, y: Numbers, epochs: int, validation: tuple[Numbers, Numbers] | None = None) -> Self:
+    def _train(
+        self, loss: Any, x: Numbers, y: Numbers, epochs: int, validation: tuple[Numbers, Numbers] | None = None
+    ) -> Self:
         """``epochs`` more passes over ``x`` and ``y``."""
         self.history_ = fit(
             self.model_,
             loss,
             self._optimizer,
-            Loader(self._samples(x), y, batch_size=self.batch_size, drop_last=self.drop_last, rng=self._rng, prefetch=0),
+            Loader(
+                self._samples(x), y, batch_size=self.batch_size, drop_last=self.drop_last, rng=self._rng, prefetch=0
+            ),
             epochs=epochs,
             validation=None if validation is None else Evaluation(self._samples(validation[0]), validation[1]),
             early_stopping=None if validation is None else EarlyStopping(self.n_iter_no_change),
@@ -273,7 +295,9 @@ class _Estimator(BaseEstimator):
 
 @final
 class Classifier(ClassifierMixin, _Estimator):
-    """A classifier of any labels: the model gives a score (a logit) for each of ``classes_``; the loss is `SoftmaxCrossEntropy`."""
+    """A classifier of any labels: the model gives a score (a logit) for each of ``classes_``; the loss is
+    `SoftmaxCrossEntropy`.
+    """
 
     classes_: Numbers
     """The labels, sorted."""
@@ -304,7 +328,8 @@ class Classifier(ClassifierMixin, _Estimator):
                 unknown = np.setdiff1d(np.asarray(y), self.classes_)
                 rule = f"y must hold classes of the first call, {self.classes_.tolist()!r:.200}"
                 raise ArgumentError(
-                    explain("Classifier.partial_fit", rule, f"{unknown.tolist()!r:.200}", "pass classes= at the first"), "y"
+                    explain("Classifier.partial_fit", rule, f"{unknown.tolist()!r:.200}", "pass classes= at the first"),
+                    "y",
                 )
             return self._train(SoftmaxCrossEntropy(), x, labels, 1)
 
@@ -384,7 +409,9 @@ def _built(where: str, described: Described, features: int, outputs: int) -> tup
     elif isinstance(described, tuple | list):
         model = _perceptron(where, features, given, outputs)
     else:
-        model = adopted(given(features, outputs) if callable(given) and not hasattr(given, "forward") else copy.deepcopy(given))
+        model = adopted(
+            given(features, outputs) if callable(given) and not hasattr(given, "forward") else copy.deepcopy(given)
+        )
     made: object = model
     if isinstance(made, Stack):
         model, _ = computed(model, fused=True)
@@ -404,7 +431,9 @@ def _perceptron(where: str, features: int, hidden: Sequence[int], outputs: int) 
 
 
 def _moves(numbers: Numbers) -> Moves:
-    """What is taken off each column, and what it is divided by then: mean and deviation of one that is `FAR` from 0, else 0 and 1."""
+    """What is taken off each column, and what it is divided by then: mean and deviation of one that is `FAR` from 0,
+    else 0 and 1.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = numbers.mean(axis=0, dtype=np.float64), numbers.std(axis=0, dtype=np.float64)
         far = (np.abs(mean) > FAR * deviation) & (deviation > 1e-12 * np.abs(mean))  # and it varies

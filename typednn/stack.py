@@ -41,14 +41,18 @@ from typednn.module.gradients import Gradient
 from typednn.module.module import Module
 from typednn.shapes import Axis, Dim, Flow
 
-AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | FirstLayer[Any, Any, Any, Any] | Foreign"
+AnyLayer: TypeAlias = (
+    "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | FirstLayer[Any, Any, Any, Any] | Foreign"
+)
 StackPart: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | DynLayer"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DynGrad(Gradient):
-    """The loss's derivative by the layer's input, as rows, and the layer's own whole gradient: ``grad.inner.weight``."""
+    """The loss's derivative by the layer's input, as rows, and the layer's own whole gradient:
+    ``grad.inner.weight``.
+    """
 
     input: Float[Array2, "batch in_features"]
     inner: Any
@@ -56,7 +60,9 @@ class DynGrad(Gradient):
 
 @final
 class Dyn(DynLayer):
-    """Any layer with one array in, made to read and give rows; ``sample_shape`` is what it works on, without the batch."""
+    """Any layer with one array in, made to read and give rows; ``sample_shape`` is what it works on,
+    without the batch.
+    """
 
     def __init__(self, layer: AnyLayer, sample_shape: Sequence[int]) -> None:
         check_part(layer)
@@ -92,10 +98,11 @@ class Dyn(DynLayer):
 class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
     """Layers one after another between rows; ``input`` is one sample's shape, an `Input` or its sizes.
 
-    A part is a layer, or any `DynLayer`: a `Dyn`, or an object that derives from nothing and declares ``out_features`` (and
-    ``in_features``, if that is to be checked). A `Chain` or `Sequential` is taken apart, its declared input with it; layers in a
-    list keep their places, those in a mapping get its names. A stack in a stack reads its row as its own ``input``, whatever shape
-    came before. The derivatives between the layers are rows: ``grad.parts[5]`` is a `DynGrad`, with the layer's own as ``inner``.
+    A part is a layer, or any `DynLayer`: a `Dyn`, or an object that derives from nothing and declares ``out_features``
+    (and ``in_features``, if that is to be checked). A `Chain` or `Sequential` is taken apart, its declared input with
+    it; layers in a list keep their places, those in a mapping get its names. A stack in a stack reads its row as its
+    own ``input``, whatever shape came before. The derivatives between the layers are rows: ``grad.parts[5]`` is a
+    `DynGrad`, with the layer's own as ``inner``.
     """
 
     dyn_layers: tuple[DynLayer, ...]
@@ -116,11 +123,16 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
         else:
             members = list(layers)
         if sample is None:
-            raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"), "input")
+            raise ArgumentError(
+                explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"), "input"
+            )
         if not members:
             raise ArgumentError(explain("Stack", "needs at least one layer", "none"), "layers")
         if not isinstance(sample, Input | list | tuple):
-            raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"), "input")
+            raise ArgumentError(
+                explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"),
+                "input",
+            )
         sample = sample if isinstance(sample, Input) else Input(*sample)
         if sample.dtype is not float:
             raise ArgumentError(explain("Stack", "reads rows of floats", repr(sample), "leave dtype=int out"), "input")
@@ -163,7 +175,9 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
         return Stack(parts, input=first.sample_shape)
 
     def as_chain(self) -> "Sequential[Any]":
-        """The same layers as a chain that reads samples instead of rows; `StackError` if one of them reads rows where these are none."""
+        """The same layers as a chain that reads samples instead of rows; `StackError` if one of them reads rows where
+        these are none.
+        """
         chain: Sequential[Any] = super().sliced(slice(None))
         return chain
 
@@ -181,7 +195,9 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
 
     def _read(self, flow: Flow, sizes: str) -> Flow:
         """The rows of ``flow`` as samples of ``sizes``; how long a row is follows from the argument ``input``."""
-        return flow.through(self.label(), "batch in_features={self.input}", f"batch {sizes}", lambda _: Dim.of(self.in_features))
+        return flow.through(
+            self.label(), "batch in_features={self.input}", f"batch {sizes}", lambda _: Dim.of(self.in_features)
+        )
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         _check_rows(f"{self.label()}.forward", inputs[0], self.sample_shape, self)
@@ -243,14 +259,18 @@ def stack_part(part: Any) -> AnyLayer:
 
 
 def _parts(members: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ...]:
-    """The members of a Stack, as layers: a `Dyn` is its own layer, or a stack within the stack if that reads another shape."""
+    """The members of a Stack, as layers: a `Dyn` is its own layer, or a stack within the stack if that reads another
+    shape.
+    """
     if not any(isinstance(part, Dyn) for part in members):
         return tuple(map(stack_part, members))
     parts: list[AnyLayer] = []
     flow = Flow.start(sample)
     for part in members:
         if isinstance(part, Dyn):
-            parts.append(part.layer if known_sizes(flow) == part.sample_shape else Stack([part.layer], input=part.sample_shape))
+            parts.append(
+                part.layer if known_sizes(flow) == part.sample_shape else Stack([part.layer], input=part.sample_shape)
+            )
         else:
             parts.append(stack_part(part))
         flow = trace_part(parts[-1], flow)
@@ -273,4 +293,6 @@ def _check_rows(where: str, x: Any, sizes: tuple[int, ...], owner: object) -> No
     if x.shape[1] != features:
         how = f" (= {'*'.join(map(str, sizes))})" if len(sizes) > 1 else ""
         cure = f"feed samples of {'x'.join(map(str, sizes))}, one row each, or declare another input"
-        raise ShapeError(explain(where, f"x must be rows of {features} numbers{how}", f"rows of {x.shape[1]}", cure), owner)
+        raise ShapeError(
+            explain(where, f"x must be rows of {features} numbers{how}", f"rows of {x.shape[1]}", cure), owner
+        )

@@ -1,7 +1,8 @@
 """tensor_files: safetensors. The header first, so that names, shapes and dtypes are judged before an array exists.
 
-A file is a header in JSON, then the numbers of each array. Its metadata are texts by name. Reading one runs no code. Every safetensors
-file is read and written here. BF16, which NumPy has not, is read as float32, which holds each of its numbers exactly.
+A file is a header in JSON, then the numbers of each array. Its metadata are texts by name. Reading one runs no code.
+Every safetensors file is read and written here. BF16, which NumPy has not, is read as float32, which holds each of its
+numbers exactly.
 """
 
 import json
@@ -40,7 +41,9 @@ DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class TensorHeader:
-    """What a file says of one array: the dtype that it is read as, or the format's own name where NumPy has no such numbers."""
+    """What a file says of one array: the dtype that it is read as, or the format's own name where NumPy has no such
+    numbers.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any] | str
@@ -96,7 +99,9 @@ def read_header(caller: str, path: object) -> TensorFile:
             return TensorFile(place, tensors, dict(file.metadata() or {}))
     except (safetensors.SafetensorError, OSError, MemoryError) as error:
         got = str(error).partition("\n")[0][:80]
-        raise DataError(explain(str(place), "must be a whole safetensors file", got, "it is damaged, or of another format")) from None
+        raise DataError(
+            explain(str(place), "must be a whole safetensors file", got, "it is damaged, or of another format")
+        ) from None
 
 
 def packed(arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> bytes:
@@ -112,7 +117,9 @@ def write_tensors(path: Path, arrays: Mapping[str, Any], metadata: Mapping[str, 
 
 
 def unpacked(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays in the content of a safetensors file; a `ValueError` where it is damaged, or holds numbers that NumPy has not."""
+    """The arrays in the content of a safetensors file; a `ValueError` where it is damaged, or holds numbers that NumPy
+    has not.
+    """
     try:
         parts = _deserialized(content)
     except safetensors.SafetensorError as error:
@@ -122,7 +129,9 @@ def unpacked(content: bytes) -> dict[str, np.ndarray[Any, Any]]:
         kind, shape, numbers = str(part["dtype"]), tuple(part["shape"]), part["data"]
         if kind not in DTYPES:
             raise ValueError(f"{name!r} is {kind}, which NumPy has not")
-        arrays[name] = _widened(numbers, shape) if kind == "BF16" else np.frombuffer(numbers, DTYPES[kind]).reshape(shape)
+        arrays[name] = (
+            _widened(numbers, shape) if kind == "BF16" else np.frombuffer(numbers, DTYPES[kind]).reshape(shape)
+        )
     return arrays
 
 

@@ -1,7 +1,8 @@
-"""The paper's tensor operations on arrays: views by ranges, flattening, correlation and convolution, and the paddings around them.
+"""The paper's tensor operations on arrays: views by ranges, flattening, correlation and convolution, and the paddings
+around them.
 
-A tensor is an array of NumPy or CuPy, so that most of section III is the array's own: ``A @ B`` is eq 5, ``A + B`` eq 6, ``a * A``
-eq 7, ``A.transpose(axes)`` eq 8, ``numpy.flip(A, axes)`` eq 9. Here is what arrays lack or do differently:
+A tensor is an array of NumPy or CuPy, so that most of section III is the array's own: ``A @ B`` is eq 5, ``A + B`` eq
+6, ``a * A`` eq 7, ``A.transpose(axes)`` eq 8, ``numpy.flip(A, axes)`` eq 9. Here is what arrays lack or do differently:
 
 ==========================================  ==========================================================================
 `subtensor`  `flatten`                      views: ranges that are never cut off; axes as one, the last included
@@ -28,7 +29,18 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn.arguments import integer, number, pair
-from typednn.arrays import AnyArray, AnyBoolArray, AnyIntArray, Array1, Array2, Array3, Array4, is_floating, is_number, namespace
+from typednn.arrays import (
+    AnyArray,
+    AnyBoolArray,
+    AnyIntArray,
+    Array1,
+    Array2,
+    Array3,
+    Array4,
+    is_floating,
+    is_number,
+    namespace,
+)
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.kernels import conv2d
 from typednn.kernels.conv2d import Window
@@ -54,8 +66,8 @@ Values: TypeAlias = "Sequence[float] | Sequence[Values]"
 def flatten(x: AnyArray, start: int = 0, stop: int = -1) -> AnyArray:
     """The axes from ``start`` to ``stop``, both included, as one, last axis fastest; a view where the memory allows it.
 
-    (2, 3, 3) becomes (6, 3) by ``flatten(x, 0, 1)``, (2, 9) by ``flatten(x, 1)``, (18,) by ``flatten(x)``. `ArgumentError` unless
-    start and stop are axes in order.
+    (2, 3, 3) becomes (6, 3) by ``flatten(x, 0, 1)``, (2, 9) by ``flatten(x, 1)``, (18,) by ``flatten(x)``.
+    `ArgumentError` unless start and stop are axes in order.
     """
     first, last = (axis + x.ndim if axis < 0 else axis for axis in (start, stop))
     if not 0 <= first <= last < x.ndim:
@@ -67,17 +79,23 @@ def flatten(x: AnyArray, start: int = 0, stop: int = -1) -> AnyArray:
 def subtensor(x: A, *ranges: int | slice) -> A:
     """A view of a range per axis, the first axes first, of the same rank: a single index is a range of one.
 
-    Shape and offset change; strides and memory are those of x. NumPy cuts a range off where the array ends; here one that is empty or
-    reaches outside is an `ArgumentError`.
+    Shape and offset change; strides and memory are those of x. NumPy cuts a range off where the array ends; here one
+    that is empty or reaches outside is an `ArgumentError`.
     """
     if len(ranges) > x.ndim:
-        raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))), "ranges")
-    return cast("A", cast("Any", x)[tuple(_checked_range(*each) for each in zip(range(x.ndim), x.shape, ranges, strict=False))])
+        raise ArgumentError(
+            explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))), "ranges"
+        )
+    parts = tuple(_checked_range(*each) for each in zip(range(x.ndim), x.shape, ranges, strict=False))
+    return cast("A", cast("Any", x)[parts])
 
 
 def _checked_range(axis: int, size: int, index: int | slice) -> slice:
     bounds = (index.start, index.stop) if isinstance(index, slice) else (index, None if index == -1 else index + 1)
-    start, stop = (end if bound is None else bound + size if bound < 0 else bound for bound, end in zip(bounds, (0, size), strict=True))
+    start, stop = (
+        end if bound is None else bound + size if bound < 0 else bound
+        for bound, end in zip(bounds, (0, size), strict=True)
+    )
     if not 0 <= start < stop <= size or (isinstance(index, slice) and index.step not in (None, 1)):
         rule = f"the range of axis {axis} holds something and lies within its {size}, step 1"
         got = f"{index.start}:{index.stop}:{index.step}" if isinstance(index, slice) else str(index)
@@ -86,25 +104,31 @@ def _checked_range(axis: int, size: int, index: int | slice) -> slice:
 
 
 def cross_correlate2d(
-    image: Float[Array2, "height width"], kernel: Float[Array2, "kernel_height kernel_width"], stride: int | tuple[int, int] = 1
+    image: Float[Array2, "height width"],
+    kernel: Float[Array2, "kernel_height kernel_width"],
+    stride: int | tuple[int, int] = 1,
 ) -> Float[Array2, "out_height out_width"]:
     """y[r, c] = Σ_ij image[r·stride + i, c·stride + j] kernel[i, j] (eq 10).
 
-    y's height is (height - kernel_height) // stride + 1, its width likewise; ``stride`` is one integer or (down, across). The kernel does
-    not leave the image: put a border around it first, of `same_padding` or `full_padding`, with ``numpy.pad``. A new array of the dtype of
-    both, which are floats; 2·out_height·out_width·kernel_height·kernel_width flops, computed by the kernels of `Conv2d`.
-    `ShapeError` if one is no matrix or the kernel is larger than the image, `DTypeError` for integers or two dtypes.
+    y's height is (height - kernel_height) // stride + 1, its width likewise; ``stride`` is one integer or (down,
+    across). The kernel does not leave the image: put a border around it first, of `same_padding` or `full_padding`,
+    with ``numpy.pad``. A new array of the dtype of both, which are floats;
+    2·out_height·out_width·kernel_height·kernel_width flops, computed by the kernels of `Conv2d`. `ShapeError` if one is
+    no matrix or the kernel is larger than the image, `DTypeError` for integers or two dtypes.
     """
     return _correlated("cross_correlate2d", image, kernel, stride)
 
 
 def convolve2d(
-    image: Float[Array2, "height width"], kernel: Float[Array2, "kernel_height kernel_width"], stride: int | tuple[int, int] = 1
+    image: Float[Array2, "height width"],
+    kernel: Float[Array2, "kernel_height kernel_width"],
+    stride: int | tuple[int, int] = 1,
 ) -> Float[Array2, "out_height out_width"]:
-    """y[r, c] = Σ_ij image[r·stride + kernel_height - 1 - i, c·stride + kernel_width - 1 - j] kernel[i, j] (eqs 9 and 10).
+    """y[r, c] = Σ_ij image[r·stride + kernel_height - 1 - i, c·stride + kernel_width - 1 - j] kernel[i, j] (eqs 9 and
+    10).
 
-    `cross_correlate2d` with the kernel reversed along both axes; all else is the same. With stride 1 and `full_padding` around the image it
-    is the convolution that signal processing calls "full", without padding "valid".
+    `cross_correlate2d` with the kernel reversed along both axes; all else is the same. With stride 1 and `full_padding`
+    around the image it is the convolution that signal processing calls "full", without padding "valid".
     """
     _check_matrices("convolve2d", image, kernel)
     return _correlated("convolve2d", image, kernel[::-1, ::-1], stride)
@@ -113,7 +137,10 @@ def convolve2d(
 def _correlated(where: str, image: Any, kernel: Any, stride: int | tuple[int, int]) -> Array2:
     _check_matrices(where, image, kernel)
     if any(reach > size for reach, size in zip(kernel.shape, image.shape, strict=True)):
-        got, cure = f"{kernel.shape} on {image.shape}", "put a border around the image, numpy.pad(image, full_padding(size))"
+        got, cure = (
+            f"{kernel.shape} on {image.shape}",
+            "put a border around the image, numpy.pad(image, full_padding(size))",
+        )
         raise ShapeError(explain(where, "the kernel is no larger than the image", got, cure))
     window = Window(pair(where, "stride", stride))
     y: Any = conv2d.forward(image[None, :, :, None], kernel[None, :, :, None], None, window)[0]
@@ -136,8 +163,9 @@ def dilate2d(
 ) -> Float[Array4, "batch out_height out_width channels"]:
     """factor - 1 zeros between neighbours of each image (eq 26): y[b, factor·r, factor·c, k] = x[b, r, c, k], else 0.
 
-    y's height is factor·(height - 1) + 1, its width likewise; ``factor`` is one integer or (down, across). A new array of x's dtype.
-    With it the derivative by a convolution's input is a convolution (eq 27). `ShapeError` unless x has four axes.
+    y's height is factor·(height - 1) + 1, its width likewise; ``factor`` is one integer or (down, across). A new array
+    of x's dtype. With it the derivative by a convolution's input is a convolution (eq 27). `ShapeError` unless x has
+    four axes.
     """
     down, across = pair("dilate2d", "factor", factor)
     xp = namespace(x)
@@ -153,8 +181,8 @@ def dilate2d(
 def same_padding(size: int, kernel: int, stride: int = 1) -> tuple[int, int]:
     """(before, after) along one axis, so that a kernel moved by ``stride`` gives ``size`` outputs again.
 
-    size·(stride - 1) + kernel - stride in all; of an odd number the extra one goes after: below, or to the right. One axis at a time, so
-    that height and width may differ. `ArgumentError` for sizes below 1.
+    size·(stride - 1) + kernel - stride in all; of an odd number the extra one goes after: below, or to the right. One
+    axis at a time, so that height and width may differ. `ArgumentError` for sizes below 1.
     """
     size, kernel, stride = (
         integer("same_padding", name, value) for name, value in (("size", size), ("kernel", kernel), ("stride", stride))
@@ -164,7 +192,9 @@ def same_padding(size: int, kernel: int, stride: int = 1) -> tuple[int, int]:
 
 
 def full_padding(kernel: int) -> tuple[int, int]:
-    """(before, after) along one axis, so that every tap of the kernel is multiplied by every pixel: kernel - 1 on both sides."""
+    """(before, after) along one axis, so that every tap of the kernel is multiplied by every pixel: kernel - 1 on both
+    sides.
+    """
     around = integer("full_padding", "kernel", kernel) - 1
     return around, around
 
@@ -182,9 +212,9 @@ def literal(shape: Sequence[int], values: Values, dtype: Any = ...) -> AnyArray:
 def literal(shape: Any, values: Any, dtype: Any = np.float32) -> Any:
     """An array of this shape with the ``values`` written out, nested or flat: ``literal((2, 3), [1, 2, 3, 4, 5, 6])``.
 
-    Flat values are in row-major order, last axis fastest. To type checkers the rank is the length of ``shape``. `ShapeError` if their
-    number is not that of the shape, or if they are nested in another shape; `ArgumentError` if rows differ in length, or hold what is no
-    number, or what an integer ``dtype`` can't hold.
+    Flat values are in row-major order, last axis fastest. To type checkers the rank is the length of ``shape``.
+    `ShapeError` if their number is not that of the shape, or if they are nested in another shape; `ArgumentError` if
+    rows differ in length, or hold what is no number, or what an integer ``dtype`` can't hold.
     """
     listed = cast("Sequence[int]", shape if isinstance(shape, list | tuple) else (shape,))
     sizes = tuple(integer("literal", "shape", size) for size in listed)
@@ -197,21 +227,28 @@ def literal(shape: Any, values: Any, dtype: Any = np.float32) -> Any:
     numbers = is_number(plain.dtype) or plain.dtype.kind == "b" or all(isinstance(each, Real) for each in plain.ravel())
     if given is None or not numbers or not (is_floating(given.dtype) or (given == plain).all()):
         rule = "values are numbers, in nested lists whose rows are of equal length, or in one flat list"
-        raise ArgumentError(explain("literal", rule, f"values that make no array of {np.dtype(dtype)}"), "values") from None
+        raise ArgumentError(
+            explain("literal", rule, f"values that make no array of {np.dtype(dtype)}"), "values"
+        ) from None
     if given.size != math.prod(sizes):
         rule = f"the number of elements matches the shape {sizes}, which holds {math.prod(sizes)}"
         raise ShapeError(explain("literal", rule, f"{given.size} elements"))
     if given.ndim != 1 and given.shape != sizes:
-        raise ShapeError(explain("literal", f"values are nested as the shape {sizes} says, or flat", f"shape {given.shape}"))
+        raise ShapeError(
+            explain("literal", f"values are nested as the shape {sizes} says, or flat", f"shape {given.shape}")
+        )
     return given.reshape(sizes).copy()
 
 
-def equal(x: AnyArray | AnyIntArray | AnyBoolArray, y: AnyArray | AnyIntArray | AnyBoolArray, tolerance: float = 1e-6) -> bool:
-    """Whether x and y have the same shape and no two of their numbers are farther apart than ``tolerance``, which is absolute.
+def equal(
+    x: AnyArray | AnyIntArray | AnyBoolArray, y: AnyArray | AnyIntArray | AnyBoolArray, tolerance: float = 1e-6
+) -> bool:
+    """Whether x and y have the same shape and no two of their numbers are farther apart than ``tolerance``, which is
+    absolute.
 
-    NaN and infinity equal nothing, not even themselves, and nothing is broadcast; ``numpy.allclose`` does both the other way round.
-    dtypes may differ. Compared in float64, in memory of three such arrays. `DeviceError` for what is no array, `ArgumentError` for a
-    negative tolerance.
+    NaN and infinity equal nothing, not even themselves, and nothing is broadcast; ``numpy.allclose`` does both the
+    other way round. dtypes may differ. Compared in float64, in memory of three such arrays. `DeviceError` for what is
+    no array, `ArgumentError` for a negative tolerance.
     """
     limit = number("equal", "tolerance", tolerance, least=0.0)
     xp, _ = namespace(x), namespace(y)
@@ -230,10 +267,14 @@ def printed(x: AnyArray | AnyIntArray | AnyBoolArray, precision: int = 2, indent
           0.00 1.00
         ] (2x2)
 
-    Every line but the first is indented by ``indent`` spaces, for use within a text. Of three axes or more, brackets are around each row of
-    the last. A vector's shape is written (5,). All numbers are written: take a `subtensor` of a large array.
+    Every line but the first is indented by ``indent`` spaces, for use within a text. Of three axes or more, brackets
+    are around each row of the last. A vector's shape is written (5,). All numbers are written: take a `subtensor` of a
+    large array.
     """
-    precision, indent = integer("printed", "precision", precision, least=0), integer("printed", "indent", indent, least=0)
+    precision, indent = (
+        integer("printed", "precision", precision, least=0),
+        integer("printed", "indent", indent, least=0),
+    )
     namespace(x)
     if not x.ndim:
         raise ShapeError(explain("printed", "takes arrays of one axis or more", "a single number", "write f'{x:.2f}'"))
@@ -247,7 +288,10 @@ def _row(row: Any, precision: int) -> str:
     """A number, the numbers of a vector with a space behind each, or such rows in brackets."""
     if not isinstance(row, list):
         return f"{row:.{precision}f}"
-    return "".join(f"[{_row(each, precision)}]" if isinstance(each, list) else f"{each:.{precision}f} " for each in cast("Any", row))
+    return "".join(
+        f"[{_row(each, precision)}]" if isinstance(each, list) else f"{each:.{precision}f} "
+        for each in cast("Any", row)
+    )
 
 
 if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake

@@ -1,10 +1,11 @@
 """Tracebacks that end where a user's code called typednn: what is below that line is typednn's own.
 
-`folding` marks the function that is called, `fold` does it for one error. ``TYPEDNN_DEBUG=64`` shows all lines. A call that works costs
-nothing but a frame.
+`folding` marks the function that is called, `fold` does it for one error. ``TYPEDNN_DEBUG=64`` shows all lines. A call
+that works costs nothing but a frame.
 
-Lines of the user's that typednn has called, such as a hand-written ``forward`` or a callback, stay. So do typednn's where no such
-function was called, and those of an error that is not typednn's: that one is a bug, and its lines are what a report of it needs.
+Lines of the user's that typednn has called, such as a hand-written ``forward`` or a callback, stay. So do typednn's
+where no such function was called, and those of an error that is not typednn's: that one is a bug, and its lines are
+what a report of it needs.
 """
 
 from __future__ import annotations

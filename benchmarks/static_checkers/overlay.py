@@ -1,15 +1,18 @@
-"""Stubs of typednn in Pyrefly's syntax, generated from typednn's annotations: ``python -m benchmarks.static_checkers.overlay DIR``.
+"""Stubs of typednn in Pyrefly's syntax, generated from typednn's annotations: ``python -m
+benchmarks.static_checkers.overlay DIR``.
 
-Pyrefly does not read ``"batch {self.in_features}"``, but has its own syntax for sizes. So this program translates each layer's strings
-to
+Pyrefly does not read ``"batch {self.in_features}"``, but has its own syntax for sizes. So this program translates each
+layer's strings to
 
     class Linear[in_features: IntVar, out_features: IntVar](Layer[Array2, Array2, LinearGrad, Any]):
         def __new__[...](cls, in_features: Int[...], out_features: Int[...], ...) -> Linear[...]: ...
-        def forward[batch: IntVar](self, x: ndarray[[batch, in_features], ...]) -> ndarray[[batch, out_features], ...]: ...
+        def forward[batch: IntVar](self, x: ndarray[[batch, in_features], ...]) -> ndarray[[batch, out_features], ...]:
+        ...
 
-and ``>>`` takes any object whose forward and backward fit. DIR then holds a copy of the package, with each stub beside its module. DIR
-must be first on Pyrefly's search path. To find which attribute comes from which argument of the constructor, a layer is built twice with
-prime numbers: an attribute that has the argument's number both times comes from that argument.
+and ``>>`` takes any object whose forward and backward fit. DIR then holds a copy of the package, with each stub beside
+its module. DIR must be first on Pyrefly's search path. To find which attribute comes from which argument of the
+constructor, a layer is built twice with prime numbers: an attribute that has the argument's number both times comes
+from that argument.
 """
 
 from __future__ import annotations
@@ -34,14 +37,24 @@ from typednn import Gradient, Layer, TypednnError
 _SELF = re.compile(r"\{self\.([A-Za-z_]\w*(?:\[\d+\])*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMPY = "_numpy.ndarray[{shape}, _numpy.dtype[Any]]"
-_HEAD = "import numpy as _numpy\nfrom shape_extensions import Int as _Int, IntVar as _IntVar\nfrom typing import Any, overload\n"
+_HEAD = (
+    "import numpy as _numpy\nfrom shape_extensions import Int as _Int, IntVar as _IntVar\nfrom typing import "
+    "Any, overload\n"
+)
 # Each call of a constructor takes its numbers from one of these tuples, so arguments and defaults cannot be confused.
-_PRIMES = ((101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157), (211, 223, 227, 229, 233, 239, 241, 251, 257, 263, 269, 271))
+_PRIMES = (
+    (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157),
+    (211, 223, 227, 229, 233, 239, 241, 251, 257, 263, 269, 271),
+)
 _MOST_OVERLOADS = 32
 
 # Any replaces the contract, which only the mypy plugin uses.
 _RSHIFT: Mapping[str, Any] = {
-    "Layer": 'def __rshift__[X1, Y1, Z1, G1, G3](self: "Fits[X1, Y1, G1]", other: "Fits[Y1, Z1, G3]") -> "Chain[X1, Z1, Any, G1, G3]": ...',
+    "Layer": """
+def __rshift__[X1, Y1, Z1, G1, G3](
+    self: "Fits[X1, Y1, G1]", other: "Fits[Y1, Z1, G3]"
+) -> "Chain[X1, Z1, Any, G1, G3]": ...
+""",
     "FirstLayer": 'def __rshift__[Z1, G3](self, other: "Fits[Out, Z1, G3]") -> "FirstChain[In, Z1, Any, G, G3]": ...',
     "Chain": 'def __rshift__[Z1, G3](self, other: "Fits[Out, Z1, G3]") -> "Chain[In, Z1, Any, *Gs, G3]": ...',
     "FirstChain": 'def __rshift__[Z1, G3](self, other: "Fits[Out, Z1, G3]") -> "FirstChain[In, Z1, Any, *Gs, G3]": ...',
@@ -55,7 +68,9 @@ def __rshift__[X1, Y1, G3](self, other: "Fits[X1, Y1, G3]") -> "Chain[X1, Y1, An
 @overload
 def __rshift__(self, other: "Elementwise[P2]") -> "ElementwiseChain[*Ps, P2]": ...
 @overload
-def __rshift__[X1, Y1, G3](self, other: "Fits[X1, Y1, G3]") -> "Chain[X1, Y1, Any, ElementwiseGrad[X1, tuple[*Ps]], G3]": ...
+def __rshift__[X1, Y1, G3](
+    self, other: "Fits[X1, Y1, G3]"
+) -> "Chain[X1, Y1, Any, ElementwiseGrad[X1, tuple[*Ps]], G3]": ...
 """,
     "Input": """
 @overload
@@ -77,7 +92,9 @@ def write_overlay(folder: Path, modules: Sequence[str] = ()) -> None:
     """Write the stubs of typednn, and of ``modules`` with your own layers, into ``folder``."""
     package = Path(typednn.__file__).parent
     shutil.copytree(package, folder / "typednn", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    layers = [f"typednn.layers.{path.stem}" for path in sorted((package / "layers").glob("*.py")) if path.stem != "__init__"]
+    layers = [
+        f"typednn.layers.{path.stem}" for path in sorted((package / "layers").glob("*.py")) if path.stem != "__init__"
+    ]
     for name in ("typednn.layer", *layers, *modules):
         module = importlib.import_module(name)
         stub = folder.joinpath(*name.split(".")).with_suffix(".pyi")
@@ -142,7 +159,9 @@ def _size_gradient(node: ast.ClassDef) -> list[str]:
 
 
 def _size_layer(node: ast.ClassDef, cls: type[Any], gradients: Mapping[str, list[str]]) -> None:
-    """Add a size to a layer for each attribute in its annotations; a wrapper's parameters become the protocol ``Fits``."""
+    """Add a size to a layer for each attribute in its annotations; a wrapper's parameters become the
+    protocol ``Fits``.
+    """
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
     strings = [text for name in ("forward", "backward") for hint in _hints(methods[name]) for text in _strings(hint)]
     if "__init__" in methods:
@@ -187,7 +206,11 @@ def _size_layer(node: ast.ClassDef, cls: type[Any], gradients: Mapping[str, list
 def _constructors(cls: type[Any], init: ast.FunctionDef, attributes: Sequence[str]) -> Iterator[str]:
     """One overload of ``__new__`` for each form of the sizes, and one for unknown sizes."""
     hints = typing.get_type_hints(cls.__init__)
-    ways = {name: list(_ways(hints[name], parameter)) for name, parameter in inspect.signature(cls).parameters.items() if name in hints}
+    ways = {
+        name: list(_ways(hints[name], parameter))
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if name in hints
+    }
     sized = {name: way for name, way in ways.items() if way}
     combinations = list(itertools.product(*sized.values()))
     if len(combinations) <= _MOST_OVERLOADS:
@@ -199,7 +222,10 @@ def _constructors(cls: type[Any], init: ast.FunctionDef, attributes: Sequence[st
                 generics = f"[{', '.join(f'{symbol}: _IntVar' for symbol in symbols)}]" if symbols else ""
                 parameters = _parameters(init, {name: _annotation(name, count) for name, count in chosen.items()})
                 yield f"@overload\ndef __new__{generics}({parameters}) -> {cls.__name__}[{', '.join(found)}]: ..."
-    yield f"@overload\ndef __new__({_parameters(init, {})}) -> {cls.__name__}[{', '.join(['int'] * len(attributes))}]: ..."
+    yield (
+        f"@overload\ndef __new__({_parameters(init, {})}) -> "
+        f"{cls.__name__}[{', '.join(['int'] * len(attributes))}]: ..."
+    )
 
 
 def _ways(hint: Any, parameter: inspect.Parameter) -> Iterator[int | None]:
@@ -215,7 +241,13 @@ def _ways(hint: Any, parameter: inspect.Parameter) -> Iterator[int | None]:
 
 
 def _symbols(name: str, count: int | None) -> list[str]:
-    return [] if count is None else [f"given_{name}"] if count == 1 else [f"given_{name}_{place}" for place in range(count)]
+    return (
+        []
+        if count is None
+        else [f"given_{name}"]
+        if count == 1
+        else [f"given_{name}_{place}" for place in range(count)]
+    )
 
 
 def _annotation(name: str, count: int | None) -> str | None:
@@ -285,13 +317,18 @@ def _defaults_last(parts: list[str]) -> list[str]:
 
 
 def _shape(text: str, owned: Collection[str] = (), unknown: frozenset[str] = frozenset()) -> str | None:
-    """An annotation's string as a Pyrefly shape; None if Pyrefly cannot express it. ``owned`` are the names of the class."""
+    """An annotation's string as a Pyrefly shape; None if Pyrefly cannot express it. ``owned`` are the names of the
+    class.
+    """
     words = text.split()
     if any(word.startswith("*") or word in ("...", "_") for word in words):
         return None
     if unknown:
         words = ["int" if unknown.intersection(_NAME.findall(_SELF.sub("0", word))) else word for word in words]
-    words = [_NAME.sub(lambda found: f"{found[0]}_" if found[0] in owned else found[0], word.split("=")[-1]) for word in words]
+    words = [
+        _NAME.sub(lambda found: f"{found[0]}_" if found[0] in owned else found[0], word.split("=")[-1])
+        for word in words
+    ]
     return f"[{', '.join(_SELF.sub(lambda found: _identifier(found[1]), word) for word in words)}]"
 
 
@@ -305,7 +342,9 @@ def _strings(hint: ast.expr) -> list[str]:
 
 
 def _hints(method: ast.FunctionDef) -> list[ast.expr]:
-    return [argument.annotation for argument in method.args.args if argument.annotation] + ([method.returns] if method.returns else [])
+    return [argument.annotation for argument in method.args.args if argument.annotation] + (
+        [method.returns] if method.returns else []
+    )
 
 
 def _free_names(method: ast.FunctionDef, *, results: bool = True) -> list[str]:
@@ -323,7 +362,11 @@ def _parametrise(node: Any, names: Sequence[str]) -> None:
 
 def _applied(name: str, sizes: Sequence[str], known: Mapping[str, str]) -> ast.expr:
     """A gradient's class with the sizes that are known at this place."""
-    return ast.parse(f"{name}[{', '.join(known.get(size, 'int') for size in sizes)}]", mode="eval").body if sizes else ast.Name(name)
+    return (
+        ast.parse(f"{name}[{', '.join(known.get(size, 'int') for size in sizes)}]", mode="eval").body
+        if sizes
+        else ast.Name(name)
+    )
 
 
 def _layer_to_fits(argument: ast.arg) -> ast.arg:
@@ -369,7 +412,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the stubs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, help="where to; this folder comes first on Pyrefly's search path")
-    parser.add_argument("--module", action="append", default=[], help="a module with layers of your own; may be repeated")
+    parser.add_argument(
+        "--module", action="append", default=[], help="a module with layers of your own; may be repeated"
+    )
     options = parser.parse_args(arguments)
     if not hasattr(ast, "TypeVar"):
         parser.error(f"Pyrefly's syntax is that of Python 3.12 and later, got Python {sys.version.split()[0]}")

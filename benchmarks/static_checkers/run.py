@@ -1,14 +1,14 @@
 """The same mistakes under several static checkers: ``python -m benchmarks.static_checkers.run``.
 
 Each program in ``typednn/`` and ``torch/`` has one mistake, on the line that ends in ``# right:`` and the correct code.
-Every checker reads every program twice: with the mistake, where it should find an error, and corrected, where it should find none.
-All verdicts come from the output of the checkers. A checker that is not installed is skipped with a message.
+Every checker reads every program twice: with the mistake, where it should find an error, and corrected, where it should
+find none. All verdicts come from the output of the checkers. A checker that is not installed is skipped with a message.
 
 Pyrefly needs its own environment, because its stubs need Python 3.12 or later:
 
     python3.13 -m venv pyrefly-venv
-    pyrefly-venv/bin/pip install pyrefly==1.4.1 pyrefly-torch-stubs==1.4.0 pyrefly-numpy-stubs==1.4.0 numpy torch --editable .
-    python -m benchmarks.static_checkers.run --pyrefly pyrefly-venv/bin/pyrefly
+    pyrefly-venv/bin/pip install pyrefly==1.4.1 pyrefly-torch-stubs==1.4.0 pyrefly-numpy-stubs==1.4.0 numpy torch
+    --editable . python -m benchmarks.static_checkers.run --pyrefly pyrefly-venv/bin/pyrefly
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class Verdict:
 
     @classmethod
     def on(cls, mistake: int, found: Sequence[Finding], put_right: Sequence[Finding]) -> Verdict:
-        """``found`` are the findings with the mistake in line ``mistake``; ``put_right`` are those of the corrected program."""
+        """``found`` are the findings with the mistake in line ``mistake``; ``put_right`` are those of the corrected
+        program.
+        """
         if put_right:
             return cls("refused, right too", f"line {put_right[0].line}, put right: {put_right[0].message}")
         if not found:
@@ -110,14 +112,18 @@ def verdicts(checker: Checker) -> dict[str, Verdict]:
             found.append(checker.check(place))
     wrong, right = found
     return {
-        path.stem: Verdict.on(mistake_line(path.read_text(encoding="utf-8")), wrong.get(path.stem, []), right.get(path.stem, []))
+        path.stem: Verdict.on(
+            mistake_line(path.read_text(encoding="utf-8")), wrong.get(path.stem, []), right.get(path.stem, [])
+        )
         for path in programs(checker.folder)
     }
 
 
 def _run(command: Sequence[str | Path], place: Path) -> str:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
-    done = subprocess.run(list(map(str, command)), cwd=place, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        list(map(str, command)), cwd=place, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -128,7 +134,16 @@ def mypy(place: Path, *, plugins: str = "") -> Findings:
     config = place / "mypy.ini"
     config.write_text(f"[mypy]\nstrict = True\n{plugins}", encoding="utf-8")
     options = ["--no-error-summary", "--no-pretty"]
-    command: list[str | Path] = [sys.executable, "-m", "mypy", "--config-file", config, "--cache-dir", place.parent / "cache", *options]
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        config,
+        "--cache-dir",
+        place.parent / "cache",
+        *options,
+    ]
     findings: Findings = {}
     for line in _run([*command, *sorted(path.name for path in place.glob("*.py"))], place).splitlines():
         if match := _MYPY_LINE.match(line):
@@ -159,7 +174,10 @@ def pyrefly(program: Path, search_path: Path | None = None) -> Callable[[Path], 
     def check(place: Path) -> Findings:
         paths = [str(place), *([str(search_path)] if search_path else [])]
         interpreter = program.parent / "python"
-        config = f'project-includes = ["*.py"]\npython-interpreter-path = "{interpreter}"\nsearch-path = {json.dumps(paths)}\n'
+        config = (
+            f'project-includes = ["*.py"]\npython-interpreter-path = "{interpreter}"\nsearch-path = '
+            f"{json.dumps(paths)}\n"
+        )
         (place / "pyrefly.toml").write_text(config, encoding="utf-8")
         findings: Findings = {}
         for found in json.loads(_run([program, "check", "--output-format", "json"], place))["errors"]:
@@ -218,7 +236,9 @@ def checkers(pyrefly_program: Path | None, overlay: Path) -> tuple[list[Checker]
 def versions(pyrefly_program: Path | None) -> str:
     """The versions of all programs, in one line."""
     found = [f"Python {sys.version.split()[0]}"]
-    found += [f"{name} {version(name)}" for name in ("typednn", "numpy", "mypy", "pyright") if importlib.util.find_spec(name)]
+    found += [
+        f"{name} {version(name)}" for name in ("typednn", "numpy", "mypy", "pyright") if importlib.util.find_spec(name)
+    ]
     if pyrefly_program is not None:
         found.append(_run([pyrefly_program, "--version"], Path.cwd()).strip())
         freeze = ["-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"]
@@ -232,7 +252,9 @@ def table(columns: Sequence[Checker], results: Sequence[dict[str, Verdict]]) -> 
     rows = [["program", *(column.title for column in columns)]]
     rows.append(["---"] * len(rows[0]))
     for path in programs("typednn"):
-        rows.append([path.stem, *(result[path.stem].where if path.stem in result else "no equivalent" for result in results)])
+        rows.append(
+            [path.stem, *(result[path.stem].where if path.stem in result else "no equivalent" for result in results)]
+        )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

@@ -1,6 +1,7 @@
 """The data of the ten tasks, from what scikit-learn brings with it: python -m examples.ten_tasks.make_data FOLDER
 
-diabetes.csv            442 patients, ten measurements, and the progression of the disease a year later (Efron et al. 2004)
+diabetes.csv            442 patients, ten measurements, and the progression of the disease a year later (Efron et al.
+                        2004)
 digits/train, digits/test   1,797 handwritten digits as PNG files of 32x32, in a folder for each class
 texts/train, texts/test     short texts that count upwards or downwards, in a folder for each
 """

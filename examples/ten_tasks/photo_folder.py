@@ -18,7 +18,16 @@ model = (
     >> Flatten()
     >> Linear(6 * 6 * 32, 10)
 ).init(rng)
-loader = data.Loader(photos.train_images, photos.train_labels, batch_size=32, rng=rng, transform=data.rescaled, workers=2)
+loader = data.Loader(
+    photos.train_images, photos.train_labels, batch_size=32, rng=rng, transform=data.rescaled, workers=2
+)
 training.fit(model, losses.SoftmaxCrossEntropy(), optim.Adam().bind(model), loader, epochs=5, progress=False)
-print("test accuracy", (training.evaluate(model, photos.test_images, transform=data.rescaled).argmax(1) == photos.test_labels).mean())
-print(photos.names[training.evaluate(model, data.read_image("digits/test/zero/0000.png"), transform=data.rescaled).argmax()])
+print(
+    "test accuracy",
+    (training.evaluate(model, photos.test_images, transform=data.rescaled).argmax(1) == photos.test_labels).mean(),
+)
+print(
+    photos.names[
+        training.evaluate(model, data.read_image("digits/test/zero/0000.png"), transform=data.rescaled).argmax()
+    ]
+)

@@ -14,8 +14,12 @@ def train(folder: str, epochs: int) -> float:
     rng = np.random.default_rng(0)
     model = (Input(32, 32, 1) >> Flatten() >> Linear(1024, 64) >> ReLU() >> Linear(64, 10)).init(rng)
     loader = data.Loader(photos.train_images, photos.train_labels, batch_size=32, rng=rng, transform=data.rescaled)
-    training.fit(model, losses.SoftmaxCrossEntropy(), optim.Adam().bind(model), loader, epochs=epochs, run=folder, progress=False)
-    return float((training.evaluate(model, photos.test_images, transform=data.rescaled).argmax(1) == photos.test_labels).mean())
+    training.fit(
+        model, losses.SoftmaxCrossEntropy(), optim.Adam().bind(model), loader, epochs=epochs, run=folder, progress=False
+    )
+    return float(
+        (training.evaluate(model, photos.test_images, transform=data.rescaled).argmax(1) == photos.test_labels).mean()
+    )
 
 
 train("here", 3)

@@ -57,7 +57,9 @@ def _fake_cupy(*, devices: int = 1, driver: bool = True, compiler: bool = True) 
     def device_count() -> int:
         calls.append("getDeviceCount")
         if not driver:
-            raise CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version")
+            raise CUDARuntimeError(
+                "cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version"
+            )
         return devices
 
     def add(left: object, right: object) -> object:

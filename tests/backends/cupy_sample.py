@@ -12,7 +12,8 @@ Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 def there_and_back(host: Matrix) -> Matrix:
     assert_type(cupy.asarray(host), Matrix)
     assert_type(cupy.asnumpy(cupy.asarray(host)), Matrix)
-    return cupy.asnumpy(cupy.exp(cupy.asarray(host)))  # a function forgets the rank, as NumPy's do; the declared type holds
+    # a function forgets the rank, as NumPy's do; the declared type holds
+    return cupy.asnumpy(cupy.exp(cupy.asarray(host)))
 
 
 def one_function_for_both(x: cupy.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, Any]:

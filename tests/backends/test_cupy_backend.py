@@ -21,7 +21,9 @@ def test_without_cupy_the_extra_is_named(without_cupy: None) -> None:
     for use in (select, synchronize, lambda device: to_device(X, device)):
         with pytest.raises(MissingExtra) as caught:
             use("cuda")
-        assert str(caught.value) == "device \"cuda\": needs CuPy, got no module named 'cupy'; pip install 'typednn[gpu]'"
+        assert (
+            str(caught.value) == "device \"cuda\": needs CuPy, got no module named 'cupy'; pip install 'typednn[gpu]'"
+        )
         assert caught.value.name == "cupy"
         assert isinstance(caught.value, ImportError)
 
@@ -32,7 +34,8 @@ def test_without_cupy_the_extra_is_named(without_cupy: None) -> None:
         ({"devices": 0}, "RuntimeError: no CUDA device found"),
         (
             {"driver": False},
-            "CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version",
+            "CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA "
+            "runtime version",
         ),
         ({"compiler": False}, "ImportError: libnvrtc.so.12: cannot open shared object file"),
     ],
@@ -49,10 +52,15 @@ def test_without_a_usable_gpu_the_reason_is_told(install_cupy: Install, state: d
     ("error", "reason"),
     [
         (ImportError("CuPy failed to load libcublas"), "ImportError: CuPy failed to load libcublas"),
-        (ModuleNotFoundError("No module named 'fastrlock'", name="fastrlock"), "ModuleNotFoundError: No module named 'fastrlock'"),
+        (
+            ModuleNotFoundError("No module named 'fastrlock'", name="fastrlock"),
+            "ModuleNotFoundError: No module named 'fastrlock'",
+        ),
     ],
 )
-def test_a_cupy_that_cannot_be_imported_is_not_called_missing(monkeypatch: pytest.MonkeyPatch, error: ImportError, reason: str) -> None:
+def test_a_cupy_that_cannot_be_imported_is_not_called_missing(
+    monkeypatch: pytest.MonkeyPatch, error: ImportError, reason: str
+) -> None:
     class Broken:
         def find_spec(self, name: str, path: object = None, target: object = None) -> None:
             if name == "cupy":
@@ -133,7 +141,9 @@ def test_the_real_cupy_works_or_says_why() -> None:
         assert type(there) is cupy.ndarray
         np.testing.assert_array_equal(to_numpy(there), X)
     else:
-        with pytest.raises(DeviceError, match=r'^device "cuda": needs a GPU that CuPy can use, got \w+: .*; check the driver'):
+        with pytest.raises(
+            DeviceError, match=r'^device "cuda": needs a GPU that CuPy can use, got \w+: .*; check the driver'
+        ):
             select("cuda")
     assert cupy.ndarray.__module__ == "cupy"
     assert cupy.ndarray.__qualname__ == "ndarray"

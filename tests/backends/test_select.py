@@ -47,7 +47,10 @@ def test_an_unknown_device_is_told_the_known_ones(device: Any) -> None:
     for use in (select, synchronize, lambda name: to_device(np.ones(1), name)):
         with pytest.raises(DeviceError) as caught:
             use(device)
-        assert str(caught.value) == f'select(device): expected "cpu" or "cuda", got "{device}"; register_backend(...) adds a device'
+        assert (
+            str(caught.value)
+            == f'select(device): expected "cpu" or "cuda", got "{device}"; register_backend(...) adds a device'
+        )
 
 
 def test_a_registered_device_is_known() -> None:
@@ -84,7 +87,8 @@ def test_a_device_has_one_backend() -> None:
     with pytest.raises(ArgumentError) as caught:
         register_backend(Pretender())
     assert str(caught.value) == (
-        'register_backend(Pretender()): a device has one backend, got "cpu", which belongs to NumpyBackend; choose another device name'
+        'register_backend(Pretender()): a device has one backend, got "cpu", which belongs to NumpyBackend; '
+        "choose another device name"
     )
     assert select("cpu") is before
     first, again = ElsewhereBackend(), ElsewhereBackend()
@@ -113,7 +117,9 @@ def test_available_without_cupy(without_cupy: None) -> None:
     assert available() == ["cpu"]
 
 
-@pytest.mark.parametrize(("state", "expected"), [({}, ["cpu", "cuda"]), ({"devices": 0}, ["cpu"]), ({"driver": False}, ["cpu"])])
+@pytest.mark.parametrize(
+    ("state", "expected"), [({}, ["cpu", "cuda"]), ({"devices": 0}, ["cpu"]), ({"driver": False}, ["cpu"])]
+)
 def test_available_with_cupy(install_cupy: Callable[..., Any], state: dict[str, Any], expected: list[str]) -> None:
     install_cupy(**state)
     assert available() == expected

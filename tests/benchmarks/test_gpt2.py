@@ -1,4 +1,6 @@
-"""`benchmarks.gpt2`: its counts are those of the model, wrong results are refused before a clock starts, goals are judged as it says."""
+"""`benchmarks.gpt2`: its counts are those of the model, wrong results are refused before a clock starts, goals are
+judged as it says.
+"""
 
 import os
 import subprocess
@@ -22,11 +24,19 @@ TINY = SIZES["tiny"]
 
 
 def test_alone() -> None:
-    """The smallest model, without PyTorch even where it is installed: times, limit, memory, tokens; nothing is judged."""
+    """The smallest model, without PyTorch even where it is installed: times, limit, memory, tokens;
+    nothing is judged.
+    """
     hidden = "import sys; sys.modules['torch'] = None; import benchmarks.gpt2 as g; g.find_spec = lambda name: None; "
     for row in (["step", "64"], ["memory", "64", "typednn"], ["text", "4"]):
-        command = [sys.executable, "-c", f"{hidden}g.main({['--size', 'tiny', '--rounds', '1', '--new', '3', '--measure', *row]!r})"]
-        done = subprocess.run(command, cwd=REPOSITORY, env=dict(os.environ), capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-c",
+            f"{hidden}g.main({['--size', 'tiny', '--rounds', '1', '--new', '3', '--measure', *row]!r})",
+        ]
+        done = subprocess.run(
+            command, cwd=REPOSITORY, env=dict(os.environ), capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(("{", "1", "2", "3", "4", "5", "6", "7", "8", "9")), done.stdout
 
@@ -36,7 +46,11 @@ def test_beside_pytorch() -> None:
     options = ["--size", "tiny", "--rounds", "1", "--processes", "1", "--new", "5", "--threads", "1", "--eager"]
     options += ["--only", "step-64", "memory-64", "generation"]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "gpt2", *options], cwd=REPOSITORY, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "benchmarks", "gpt2", *options],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all results agree" in done.stdout
@@ -46,7 +60,9 @@ def test_beside_pytorch() -> None:
 
 
 def test_no_such_benchmark() -> None:
-    done = subprocess.run([sys.executable, "-m", "benchmarks", "gpt3"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "gpt3"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "no benchmark 'gpt3'" in done.stderr
 
@@ -118,7 +134,12 @@ def test_all_take_turns() -> None:
 
 
 def _found(**times: list[float]) -> dict[str, Any]:
-    return {"times": times, "limit": {"products": 1.0, "AdamW": 0.5}, "rates": {"flops": 1e9, "copied": 1e9}, "read": 4e9}
+    return {
+        "times": times,
+        "limit": {"products": 1.0, "AdamW": 0.5},
+        "rates": {"flops": 1e9, "copied": 1e9},
+        "read": 4e9,
+    }
 
 
 def test_the_faster_peer_is_the_peer(capsys: pytest.CaptureFixture[str]) -> None:

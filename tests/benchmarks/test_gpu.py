@@ -21,7 +21,14 @@ SMALL = works.Work("small", (8, 8, 1), (("pad", (1,)), works.conv(1, 2, 3), work
 def test_without_a_gpu_nothing_is_measured(module: str) -> None:
     if "cuda" in available():
         pytest.skip("there is a GPU")
-    done = subprocess.run([sys.executable, "-m", module], cwd=REPOSITORY, env=dict(os.environ), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", module],
+        cwd=REPOSITORY,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert done.stdout.startswith('nothing measured: device "cuda": needs ')
     assert done.stderr == ""
@@ -88,7 +95,9 @@ def test_all_take_turns() -> None:
 
 
 def test_the_faster_layout_is_the_peer() -> None:
-    text = gpu.line(SMALL, {"typednn": [0.001, 0.003, 0.002], "torch": [0.008] * 3, "torch-channels-last": [0.004, 0.002, 0.004]})
+    text = gpu.line(
+        SMALL, {"typednn": [0.001, 0.003, 0.002], "torch": [0.008] * 3, "torch-channels-last": [0.004, 0.002, 0.004]}
+    )
     assert text.split()[-3:] == ["torch-channels-last", "0.50", "0.50"]
     assert gpu.line(SMALL, {"typednn": [0.001]}).split() == ["small", "1.000", "ms"]
     others = gpu.line(SMALL, {"typednn": [0.004], "torch": [0.008], "compiled": [0.002], "JAX": [0.001]})

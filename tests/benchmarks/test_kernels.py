@@ -1,4 +1,6 @@
-"""`benchmarks.kernels` runs through with the smallest settings, refuses wrong results before it starts a clock, and judges as it says."""
+"""`benchmarks.kernels` runs through with the smallest settings, refuses wrong results before it starts a clock, and
+judges as it says.
+"""
 
 import json
 import math
@@ -23,17 +25,38 @@ SMALL = works.Work("small", (8, 8, 1), (("pad", (1,)), works.conv(1, 2, 3), work
 def test_quick(tmp_path: Path) -> None:
     written = tmp_path / "found.json"
     rows = ["lenet5-one", "control-step", "memory", "checks"]
-    command = [sys.executable, "-m", "benchmarks.kernels", "--quick", "--threads", "1", "--json", str(written), "--rows", *rows]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.kernels",
+        "--quick",
+        "--threads",
+        "1",
+        "--json",
+        str(written),
+        "--rows",
+        *rows,
+    ]
     done = subprocess.run(command, cwd=REPOSITORY, env=dict(os.environ), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    for part in ("Who", "Results: how far from typednn", "Which engine ran typednn's ops", "Limit of this machine", "  work "):
+    for part in (
+        "Who",
+        "Results: how far from typednn",
+        "Which engine ran typednn's ops",
+        "Limit of this machine",
+        "  work ",
+    ):
         assert f"\n{part}" in done.stdout
     assert "not judged: too small" in done.stdout
     assert "MISSED" not in done.stdout
     assert "1 threads" in done.stdout
     assert "to the end of LeNet5's first step: typednn " in done.stdout
     table = done.stdout.partition("\n  work ")[2]
-    for title in ("LeNet5, batch 1, forward", "MLP 17-256-256-6, batch 256, step with Adam", "LeNet5, batch 600, training: peak memory"):
+    for title in (
+        "LeNet5, batch 1, forward",
+        "MLP 17-256-256-6, batch 256, step with Adam",
+        "LeNet5, batch 600, training: peak memory",
+    ):
         assert f"\n  {title} " in table
     assert "checked calls x" in table
     found = json.loads(written.read_text(encoding="utf-8"))
@@ -65,7 +88,12 @@ class _Contestant:
         return "given"
 
 
-RIGHT = {"output": np.array([1.0, -2.0]), "loss": np.array(0.5), "gradient 1.weight": np.ones(3), "way 1.weight": np.full(3, 0.1)}
+RIGHT = {
+    "output": np.array([1.0, -2.0]),
+    "loss": np.array(0.5),
+    "gradient 1.weight": np.ones(3),
+    "way 1.weight": np.full(3, 0.1),
+}
 
 
 def _contest(monkeypatch: pytest.MonkeyPatch, **others: Any) -> tuple[dict[str, Any], dict[str, _Contestant]]:
@@ -89,7 +117,9 @@ def _contest(monkeypatch: pytest.MonkeyPatch, **others: Any) -> tuple[dict[str, 
         pytest.param({"gradient 2.weight": np.ones(3)}, id="another gradient"),
     ],
 )
-def test_wrong_results_are_refused_before_timing(wrong: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_results_are_refused_before_timing(
+    wrong: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     found, made = _contest(monkeypatch, **wrong)
     assert found["times"] == {}
     assert [contestant.runs for contestant in made.values()] == [0, 0]
@@ -120,7 +150,9 @@ def test_the_faster_layout_is_the_peer_and_the_median_process_decides() -> None:
     assert line.held
     assert line.limit == pytest.approx(1000)
     assert not kernels.lines(kernels.Goal("lenet5-forward", "PyTorch", works.LAYOUTS, 0.24), founds)[0].held
-    assert kernels.lines(kernels.Goal("lenet5-forward", "PyTorch", works.LAYOUTS, 0.24, 0.26), founds, avx2=True)[0].held
+    assert kernels.lines(kernels.Goal("lenet5-forward", "PyTorch", works.LAYOUTS, 0.24, 0.26), founds, avx2=True)[
+        0
+    ].held
     (line,) = kernels.lines(kernels.Goal("lenet5-forward", "the limit", kernels.LIMIT, 999.0), founds)
     assert (line.theirs, line.ratios, line.held) == (pytest.approx(1e-3), pytest.approx((500, 1000, 3000)), False)
     assert kernels.lines(goal, [_found(typednn=1.0)]) == []
@@ -159,7 +191,12 @@ def test_engines_used() -> None:
 def test_ours_tells_every_gradient_and_goes_down_it() -> None:
     results = works.new_contestant("typednn", SMALL).results()
     names = ("1.weight", "1.bias", "5.weight", "5.bias")
-    assert set(results) == {"output", "loss", *(f"gradient {name}" for name in names), *(f"way {name}" for name in names)}
+    assert set(results) == {
+        "output",
+        "loss",
+        *(f"gradient {name}" for name in names),
+        *(f"way {name}" for name in names),
+    }
     for name in names:
         way, slope = (results[f"{what} {name}"].ravel() for what in ("way", "gradient"))
         assert way @ slope < -0.8 * np.linalg.norm(way) * np.linalg.norm(slope)
@@ -171,19 +208,23 @@ def test_layouts_are_each_others_inverse() -> None:
 
 
 def test_arithmetic_is_counted() -> None:
-    """Products by hand: padded 3x3 convolution of 8x8 pixels to 2 channels, 32 features to 3; the loss and the rest take less."""
+    """Products by hand: padded 3x3 convolution of 8x8 pixels to 2 channels, 32 features to 3; the loss and the rest
+    take less.
+    """
     products = 4 * 2 * (8 * 8 * 2 * 9 + 32 * 3)
     for work, times in ((replace(SMALL, optimizer=""), 1), (SMALL, 3)):
         flops, traffic = works.needed(work)
         unread = 4 * 2 * 8 * 8 * 2 * 9 if work.optimizer else 0  # the derivative by the images
         assert times * products - unread <= flops <= 1.3 * times * products
         numbers = 2 * 9 + 2 + 3 * 32 + 3
-        assert traffic == 4 * (4 * 64 + (3 if work.optimizer else 1) * numbers) + (4 * 8 if work.optimizer else 0)  # and int64 labels
+        # and int64 labels
+        assert traffic == 4 * (4 * 64 + (3 if work.optimizer else 1) * numbers) + (4 * 8 if work.optimizer else 0)
 
 
 def test_checked_calls_of_a_step() -> None:
     contestant: Any = works.new_contestant("typednn", SMALL)
-    # Six parts and the whole, forward and backward; update walks once, and hands all parameters over at once; loss with its gradient.
+    # Six parts and the whole, forward and backward; update walks once, and hands all parameters over at once; loss with
+    # its gradient.
     assert kernels.checked_calls(contestant.step) == 7 + 7 + 1 + 1
 
 
@@ -193,7 +234,9 @@ def test_the_measured_processes_choose_their_own_kernels(monkeypatch: pytest.Mon
     variables = machine.environment(machine.How(2))
     assert "OPENBLAS_CORETYPE" not in variables
     assert machine.environment(machine.How(2, "avx2"))["TYPEDNN_TARGET"] == "avx2"
-    assert {variables[name] for name in ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")} == {"2"}
+    assert {variables[name] for name in ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")} == {
+        "2"
+    }
 
 
 def test_a_profile_names_the_ops() -> None:

@@ -28,7 +28,9 @@ def test_both_learn(tmp_path: Path) -> None:
     [(0.019, 0.49, 0), (-1.0, 0.49, 0), (0.021, 0.49, 1), (0.0, 0.51, 1)],
     ids=["met", "better", "loss", "time"],
 )
-def test_verdict(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, further: float, slower: float, code: int) -> None:
+def test_verdict(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, further: float, slower: float, code: int
+) -> None:
     monkeypatch.setattr(shakespeare, "has_avx512", lambda how: True)
     peer = {"loss": 1.8, "seconds": 2.0, "steps": 10}
     found = {

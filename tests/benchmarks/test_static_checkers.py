@@ -1,6 +1,8 @@
-"""The comparison of static checkers: its programs, its verdicts, and the overlay for Pyrefly against what stacking says.
+"""The comparison of static checkers: its programs, its verdicts, and the overlay for Pyrefly against what stacking
+says.
 
-What needs Pyrefly runs where ``PYREFLY`` names the program (in an environment that has its stubs and typednn); else it is skipped.
+What needs Pyrefly runs where ``PYREFLY`` names the program (in an environment that has its stubs and typednn); else it
+is skipped.
 """
 
 import ast
@@ -34,7 +36,11 @@ def test_program(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     right = run.put_right(text)
     line = run.mistake_line(text)
-    changed = [number for number, pair in enumerate(zip(text.splitlines(), right.splitlines(), strict=True), 1) if pair[0] != pair[1]]
+    changed = [
+        number
+        for number, pair in enumerate(zip(text.splitlines(), right.splitlines(), strict=True), 1)
+        if pair[0] != pair[1]
+    ]
     assert changed == [line]
     assert "right:" not in right
     ast.parse(text)
@@ -87,7 +93,10 @@ def column(title: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "checker",
-    [run.Checker("mypy + plugin", "typednn", run.mypy_with_plugin), run.Checker("no checker: run", "typednn", run.running)],
+    [
+        run.Checker("mypy + plugin", "typednn", run.mypy_with_plugin),
+        run.Checker("no checker: run", "typednn", run.running),
+    ],
     ids=lambda checker: checker.title,
 )
 def test_the_page_says_what_is_found(checker: run.Checker) -> None:
@@ -109,7 +118,10 @@ def test_where_attributes_come_from() -> None:
 def test_stub_of_linear() -> None:
     stub = overlay.layers_stub(typednn.layers.linear)
     assert "class Linear[in_features_: _IntVar, out_features_: _IntVar](Layer[Array2, Array2, LinearGrad, Any])" in stub
-    assert "_numpy.ndarray[[batch, in_features_], _numpy.dtype[Any]]) -> _numpy.ndarray[[batch, out_features_], _numpy.dtype[Any]]" in stub
+    assert (
+        "_numpy.ndarray[[batch, in_features_], _numpy.dtype[Any]]) -> _numpy.ndarray[[batch, out_features_], "
+        "_numpy.dtype[Any]]" in stub
+    )
     assert "grad: LinearGrad[int, in_features_, out_features_]" in stub
 
 
@@ -126,7 +138,14 @@ def test_every_stub_is_python(tmp_path: Path) -> None:
 def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert PYREFLY is not None
     folder = tmp_path_factory.mktemp("overlay")
-    command = [Path(PYREFLY).parent / "python", "-m", "benchmarks.static_checkers.overlay", folder, "--module", "own_layers"]
+    command = [
+        Path(PYREFLY).parent / "python",
+        "-m",
+        "benchmarks.static_checkers.overlay",
+        folder,
+        "--module",
+        "own_layers",
+    ]
     own = run.put_right((REPOSITORY / "benchmarks/static_checkers/typednn/11_own_layer.py").read_text(encoding="utf-8"))
     (folder / "own_layers.py").write_text(own.replace("model = ", "# "), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(folder)])}
@@ -162,7 +181,10 @@ def random_stack(rng: random.Random) -> str:
             kinds += [f"MaxPool2d({pair(1, 3)}{extra})", f"Pad2d({rng.choice(['1', '(1, 0, 2, 1)'])})", "Flatten()"]
             kinds += [f"Residual(Conv2d({now[-1]}, {given}, 1))"]
         else:
-            kinds += [f"Linear({given}, {rng.randint(1, 9)})"] * 3 + ["Softmax()", f"Residual(Linear({now[-1]}, {given}))"]
+            kinds += [f"Linear({given}, {rng.randint(1, 9)})"] * 3 + [
+                "Softmax()",
+                f"Residual(Linear({now[-1]}, {given}))",
+            ]
         text += f" >> {rng.choice(kinds)}"
         if verdict(text):
             break
@@ -183,7 +205,9 @@ def verdict(text: str) -> str:
 
 @needs_pyrefly
 def test_overlay_agrees_with_stacking(tmp_path: Path, stubs: Path) -> None:
-    """No stack that can be built is refused. Missed: a kernel larger than its image, and what comes before a residual block."""
+    """No stack that can be built is refused. Missed: a kernel larger than its image, and what comes before a residual
+    block.
+    """
     rng = random.Random(0)
     stacks = [random_stack(rng) for _ in range(200)]
     lines = ["from typednn import Input", "from typednn.layers import *", *stacks]
@@ -192,14 +216,21 @@ def test_overlay_agrees_with_stacking(tmp_path: Path, stubs: Path) -> None:
     assert sum(map(bool, expected.values())) > 20
     assert sum(not said for said in expected.values()) > 20
     assert [lines[line - 1] for line, said in expected.items() if not said and line in found] == []
-    missed = [(said, lines[line - 1].split(" >> ")[-1]) for line, said in expected.items() if said and line not in found]
-    unexplained = [last for said, last in missed if "kernel does not fit" not in said and not last.startswith("Residual(")]
+    missed = [
+        (said, lines[line - 1].split(" >> ")[-1]) for line, said in expected.items() if said and line not in found
+    ]
+    unexplained = [
+        last for said, last in missed if "kernel does not fit" not in said and not last.startswith("Residual(")
+    ]
     assert unexplained == []
 
 
 @needs_pyrefly
 def test_overlay_of_ones_own_module(tmp_path: Path, stubs: Path) -> None:
-    text = "from own_layers import Scale\nfrom typednn.layers import Linear\nLinear(4, 8) >> Scale(8)\nLinear(4, 8) >> Scale(9)\n"
+    text = (
+        "from own_layers import Scale\nfrom typednn.layers import Linear\nLinear(4, 8) >> Scale(8)\nLinear(4, 8) >> "
+        "Scale(9)\n"
+    )
     assert list(refused(tmp_path, stubs, text)) == [4]
 
 
@@ -226,7 +257,9 @@ def test_overlay_reads_lenet5(tmp_path: Path, stubs: Path) -> None:
 
 def test_pyrefly_answers_are_read(tmp_path: Path) -> None:
     """Its JSON, without Pyrefly: a program that prints such a report."""
-    report = {"errors": [{"line": 3, "path": "program.py", "severity": "error", "description": "no"}, {"severity": "info"}]}
+    report = {
+        "errors": [{"line": 3, "path": "program.py", "severity": "error", "description": "no"}, {"severity": "info"}]
+    }
     program = tmp_path / "pyrefly"
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(report)}\nEND\nexit 1\n", encoding="utf-8")
     program.chmod(0o755)

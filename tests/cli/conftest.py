@@ -70,7 +70,10 @@ def table(rows: int, seed: int) -> str:
     corners = np.array([[2, 0, 0, 1], [0, 2, 1, 0], [-2, 0, -1, -1]])
     labels = rng.integers(0, 3, rows)
     numbers = corners[labels] + 0.5 * rng.standard_normal((rows, 4))
-    return "".join(f"{label}," + ",".join(f"{number:.4f}" for number in row) + "\n" for label, row in zip(labels, numbers, strict=True))
+    return "".join(
+        f"{label}," + ",".join(f"{number:.4f}" for number in row) + "\n"
+        for label, row in zip(labels, numbers, strict=True)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +89,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_command(*arguments: str | Path, cwd: Path, **changes: str) -> Done:
     command = [sys.executable, "-W", "error", "-m", "typednn", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 @pytest.fixture
@@ -123,7 +128,15 @@ def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     """A run folder that the command line made, and what it said; nothing is written there."""
     folder = tmp_path_factory.mktemp("trained")
     done = run_command(
-        "train", files / "model.toml", files / "train.csv", files / "test.csv", "--epochs", "8", "--set", "batch_size=20", cwd=folder
+        "train",
+        files / "model.toml",
+        files / "train.csv",
+        files / "test.csv",
+        "--epochs",
+        "8",
+        "--set",
+        "batch_size=20",
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     return folder / "runs" / "model-1", done

@@ -27,7 +27,8 @@ LENET = """\
 from typednn import Input
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU
 
-body = Input(28, 28, 1) >> Pad2d(2) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) >> Conv2d(6, 16, 5) >> ReLU() >> MaxPool2d(2)
+body = Input(28, 28, 1) >> Pad2d(2) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) \
+>> Conv2d(6, 16, 5) >> ReLU() >> MaxPool2d(2)
 model = body >> Flatten() >> Linear(400, 120) >> ReLU() >> Linear(120, 84) >> ReLU() >> Linear(84, 10)
 """
 WRONG = LENET.replace("Linear(400, 120)", "Linear(256, 120)")
@@ -48,7 +49,9 @@ def check(tmp_path: Path, cache: Path) -> Check:
         shared = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY), "MYPY_CACHE_DIR": str(cache)}
         environment = {name: value for name, value in {**os.environ, **shared, **changes}.items() if value}
         command = [sys.executable, "-W", "error", "-m", "typednn", "check", *map(str, arguments)]
-        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        return subprocess.run(
+            command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
 
     return run
 
@@ -74,9 +77,13 @@ def found(path: str, line: int = 5) -> str:
 
 
 def found_through_import(done: Done, path: str) -> bool:
-    """Whether the mistake was found, and nothing else; where the sizes came from may be told in fewer words than within one file."""
+    """Whether the mistake was found, and nothing else; where the sizes came from may be told in fewer words than within
+    one file.
+    """
     told = SAID.partition(" (=")[0]
-    return bool(re.fullmatch(rf"{re.escape(f'{path}:5: error: {told}')} .*  \[shape\]\n1 finding in 1 file\n", done.stdout))
+    return bool(
+        re.fullmatch(rf"{re.escape(f'{path}:5: error: {told}')} .*  \[shape\]\n1 finding in 1 file\n", done.stdout)
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- verdicts
@@ -127,9 +134,12 @@ def test_functions_without_annotations(check: Check, put: Put) -> None:
 
 
 def test_a_variable_that_changes_its_type(check: Check, put: Put) -> None:
-    """The sizes of a name's first value are not held against its second, although mypy's complaint about the change is not shown."""
+    """The sizes of a name's first value are not held against its second, although mypy's complaint about the change is
+    not shown.
+    """
     head = (
-        "from typednn import Input\nfrom typednn.layers import Linear\n\nmodel = Input(4) >> Linear(4, 8)\nmodel = model >> Linear(8, 3)\n"
+        "from typednn import Input\nfrom typednn.layers import Linear\n\nmodel = Input(4) >> Linear(4, 8)\nmodel = "
+        "model >> Linear(8, 3)\n"
     )
     put("fits.py", head + "model = model >> Linear(3, 2)\n")
     put("wrong.py", head + "model = model >> Linear(8, 2)\n")
@@ -157,13 +167,15 @@ def test_nothing_is_run(check: Check, put: Put, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-# ---------------------------------------------------------------------------------------------------- formats and watching
+# ------------------------------------------------------------------------------------------------- formats and watching
 
 
 def test_formats(check: Check, put: Put) -> None:
     put("lenet.py", WRONG)
     put("bad.toml", "format = 1\n")
-    place = f"file=lenet.py,line=5,col={COLUMN},endLine=5,endColumn={COLUMN + len('Linear(256, 120)')},title=typednn shape"
+    place = (
+        f"file=lenet.py,line=5,col={COLUMN},endLine=5,endColumn={COLUMN + len('Linear(256, 120)')},title=typednn shape"
+    )
     assert check("lenet.py", "--format", "github").stdout == f"::error {place}::{SAID}\n"
     done = check("lenet.py", "bad.toml", "--format", "sarif")
     assert (done.returncode, done.stderr) == (1, "")
@@ -177,7 +189,9 @@ def test_coverage_and_watching_are_not_for_every_format(check: Check, put: Put) 
     said = check("lenet.py", "--coverage", "--format", "sarif").stderr
     assert said == "typednn check: --coverage: writes text or JSON, once, got --format sarif\n"
     said = check("lenet.py", "--watch", "--format", "sarif").stderr
-    assert said == "typednn check: --watch: writes text, JSON or GitHub's annotations, got --format sarif, one document\n"
+    assert (
+        said == "typednn check: --watch: writes text, JSON or GitHub's annotations, got --format sarif, one document\n"
+    )
 
 
 BODIES = """\
@@ -269,12 +283,17 @@ def test_watching(put: Put, tmp_path: Path) -> None:
 
 
 def test_watching_a_folder_on_pythons_path(put: Put, tmp_path: Path) -> None:
-    """The first edit is checked, and each after it: by the installed script, of a target with its whole path, beside PYTHONPATH."""
+    """The first edit is checked, and each after it: by the installed script, of a target with its whole path, beside
+    PYTHONPATH.
+    """
     put("src/lenet.py", LENET)
     command = [Path(sys.executable).with_name("typednn"), "check", tmp_path / "src", "--watch"]
     path = os.pathsep.join([str(REPOSITORY), str(tmp_path / "src")])
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process, ExitStack() as at_end:
+    with (
+        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process,
+        ExitStack() as at_end,
+    ):
         assert process.stdout is not None
         at_end.callback(process.kill)
         assert process.stdout.readline() == "no size mistakes found in 1 file\n"
@@ -386,10 +405,14 @@ def test_configs_beside_python(check: Check, put: Put, files: Path) -> None:
     ("target", "message"),
     [
         ("lenet5.py", "lenet5.py: expects a config, a Python file, a folder or a module, got nothing of that name"),
-        ("src/lenet5.py", "src/lenet5.py: expects a config, a Python file, a folder or a module, got nothing of that name"),
+        (
+            "src/lenet5.py",
+            "src/lenet5.py: expects a config, a Python file, a folder or a module, got nothing of that name",
+        ),
         (
             "notes.ipynb",
-            "notes.ipynb: expects Python source, got a notebook; write its cells out first: jupyter nbconvert --to script notes.ipynb",
+            "notes.ipynb: expects Python source, got a notebook; write its cells out first: jupyter nbconvert "
+            "--to script notes.ipynb",
         ),
         ("empty", "empty: expects a folder with Python files, got none; mypy's setting exclude counts here too"),
         (
@@ -402,7 +425,12 @@ def test_configs_beside_python(check: Check, put: Put, files: Path) -> None:
     ],
 )
 def test_refused_in_one_line(
-    target: str, message: str, put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    target: str,
+    message: str,
+    put: Put,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     put("notes.ipynb", "{}")
     (tmp_path / "empty").mkdir()
@@ -417,7 +445,7 @@ def test_a_command_that_is_not_understood(check: Check) -> None:
     assert check("--strict", "a.py").returncode == 2
 
 
-# ---------------------------------------------------------------------------------------------------- files that cannot be parsed
+# ------------------------------------------------------------------------------------------ files that cannot be parsed
 
 
 @pytest.mark.parametrize(
@@ -433,14 +461,19 @@ def test_what_cannot_be_parsed_is_no_pass(check: Check, tmp_path: Path, text: by
     (tmp_path / "broken.py").write_bytes(text)
     done = check("broken.py")
     assert done.returncode == 1
-    assert re.fullmatch(rf"broken\.py:{line}: error: {message}  \[syntax\]\n1 finding in 1 file\n", done.stdout), done.stdout
+    assert re.fullmatch(rf"broken\.py:{line}: error: {message}  \[syntax\]\n1 finding in 1 file\n", done.stdout), (
+        done.stdout
+    )
 
 
 def test_the_others_are_checked_all_the_same(check: Check, put: Put) -> None:
     put("broken.py", "def f(:\n")
     put("lenet.py", f"{WRONG}import broken\n")
     line = found("lenet.py")
-    assert check("broken.py", "lenet.py").stdout == f"broken.py:1: error: invalid syntax  [syntax]\n{line}2 findings in 2 files\n"
+    assert (
+        check("broken.py", "lenet.py").stdout
+        == f"broken.py:1: error: invalid syntax  [syntax]\n{line}2 findings in 2 files\n"
+    )
     imported = check("lenet.py")
     assert imported.stdout.startswith(f"{line}broken.py:1: error: ")
     assert imported.stdout.endswith(" in 2 files\n")
@@ -457,7 +490,9 @@ def test_what_stops_mypy_is_no_pass(check: Check, put: Put) -> None:
 
 @pytest.mark.parametrize("name", ["numpy.py", "typednn/__init__.py", "jaxtyping.pyi"])
 def test_what_hides_a_package_is_no_pass(check: Check, put: Put, name: str) -> None:
-    """mypy would read that file, and know no size. So does Python where the current folder is first on its path, which it is not here."""
+    """mypy would read that file, and know no size. So does Python where the current folder is first on its path, which
+    it is not here.
+    """
     put(name)
     put("lenet.py", f"\n{WRONG}")
     package = re.split(r"\W", name)[0]
@@ -491,24 +526,37 @@ sys.exit(main(["check", "lenet.py"]))
 def test_a_crash_of_mypy(put: Put, tmp_path: Path, cache: Path) -> None:
     """One message that says what to do, with the exit code of a failure; all that mypy printed is in a file."""
     put("lenet.py", f"{WRONG}# which no other test has checked: mypy keeps what it has found in a text\n")
-    shared = {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY), "MYPY_CACHE_DIR": str(cache), "TMPDIR": str(tmp_path)}
+    shared = {
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONPATH": str(REPOSITORY),
+        "MYPY_CACHE_DIR": str(cache),
+        "TMPDIR": str(tmp_path),
+    }
     command = [sys.executable, "-c", CRASHING]
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **shared}, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **shared}, capture_output=True, text=True, check=False, timeout=300
+    )
     assert (done.returncode, done.stdout) == (1, "")
     rule = "mypy: reads every program to its end; this is a fault of mypy or of typednn's plugin, not of yours, got "
     cure = "; nothing was checked; please report it, with this file and the program: "
-    told = re.fullmatch(rf"typednn check: {re.escape(rule)}RuntimeError: on purpose, at .*{re.escape(cure)}(\S+)\n", done.stderr)
+    told = re.fullmatch(
+        rf"typednn check: {re.escape(rule)}RuntimeError: on purpose, at .*{re.escape(cure)}(\S+)\n", done.stderr
+    )
     assert told, done.stderr
     assert "RuntimeError: on purpose" in Path(told[1]).read_text(encoding="utf-8")
 
 
-def test_without_mypy(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], files: Path) -> None:
+def test_without_mypy(
+    put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], files: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "mypy", None)
     monkeypatch.delitem(sys.modules, "mypy.api", raising=False)
     put("lenet.py", LENET)
     assert main(["check", "lenet.py"]) == 1
-    needs = "typednn check: lenet.py: needs mypy to check Python, got no module named 'mypy'; pip install 'typednn[mypy]'\n"
+    needs = (
+        "typednn check: lenet.py: needs mypy to check Python, got no module named 'mypy'; pip install 'typednn[mypy]'\n"
+    )
     assert capsys.readouterr() == ("", needs)
     assert main(["check", str(files / "model.toml")]) == 0, "configs need no mypy"
 
@@ -522,7 +570,8 @@ plugins = ["no_such_plugin"]
 mypy_path = ["$MYPY_CONFIG_FILE_DIR/lib"]
 exclude = ["^old/", "_wip\\\\.py$"]
 """,
-    "mypy.ini": "[mypy]\nstrict = True\nplugins = no_such_plugin\nmypy_path = stubs:lib\nexclude = (?x)(^old/ | _wip\\.py$)\n",
+    "mypy.ini": "[mypy]\nstrict = True\nplugins = no_such_plugin\nmypy_path = stubs:lib\nexclude = (?x)(^old/ | "
+    "_wip\\.py$)\n",
 }
 
 
@@ -612,4 +661,7 @@ def test_hook_for_pre_commit(put: Put, check: Check) -> None:
     command, *arguments = hook["entry"].split()
     assert command in project["scripts"]
     assert arguments == ["check"]
-    assert [name for name in ("a.py", "b/c.py", "a.pyi", "script", "model.toml") if re.search(hook["files"], name)] == ["a.py", "b/c.py"]
+    assert [name for name in ("a.py", "b/c.py", "a.pyi", "script", "model.toml") if re.search(hook["files"], name)] == [
+        "a.py",
+        "b/c.py",
+    ]

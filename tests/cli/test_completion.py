@@ -31,7 +31,11 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("shtab")
     path = tmp_path_factory.mktemp("completion") / "typednn.bash"
     done = subprocess.run(
-        [sys.executable, "-m", "typednn", "completion", "bash"], env=environment(), capture_output=True, text=True, check=True
+        [sys.executable, "-m", "typednn", "completion", "bash"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     path.write_text(done.stdout)
     return path
@@ -83,4 +87,6 @@ def test_without_shtab(at_once: Command, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "shtab", None)
     done = at_once("completion", "bash")
     assert done.returncode == 1
-    assert done.stderr.endswith("needs the package shtab, got no module named 'shtab'; pip install 'typednn[completion]'\n")
+    assert done.stderr.endswith(
+        "needs the package shtab, got no module named 'shtab'; pip install 'typednn[completion]'\n"
+    )

@@ -85,9 +85,15 @@ def test_a_wrong_turn_gets_a_cure(at_once: Command, tmp_path: Path, typed: str, 
 
 
 def test_no_cure_names_what_there_is_not() -> None:
-    """A command of ours is no wrong turn; each cure for an option names one that some command has, or no option at all."""
+    """A command of ours is no wrong turn; each cure for an option names one that some command has, or
+    no option at all.
+    """
     assert not set(COMMANDS_ELSEWHERE) & set(COMMANDS)
-    known = {name for command in COMMANDS.values() for names, _ in command.arguments for name in names} | {"--debug", "--help", "--version"}
+    known = {name for command in COMMANDS.values() for names, _ in command.arguments for name in names} | {
+        "--debug",
+        "--help",
+        "--version",
+    }
     train = {name for names, _ in COMMANDS["train"].arguments for name in names}
     for name, told in OPTIONS_ELSEWHERE.items():
         assert f"--{name}" not in train, name
@@ -101,7 +107,9 @@ def test_what_the_parser_knows_of_recipes() -> None:
     options = {name.removeprefix("--").replace("-", "_") for names, _ in COMMANDS["train"].arguments for name in names}
     assert set(CHANGEABLE) - set(SETTINGS.split()) <= options
     words = re.split(r"[\s;]+", COMMANDS["train"].examples.partition("settings for --set:")[2])
-    assert set(CHANGEABLE) - {"data", "task"} <= set(words), "the help names those that are no option of another meaning"
+    assert set(CHANGEABLE) - {"data", "task"} <= set(words), (
+        "the help names those that are no option of another meaning"
+    )
 
 
 def test_cures_alone() -> None:

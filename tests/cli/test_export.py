@@ -34,7 +34,12 @@ def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_
     _, model = opened(trained[0])
     x = np.random.default_rng(0).standard_normal((3, 4), np.float32)
     expected = model.eval().forward(x)
-    names = {"onnx": "model-1.onnx", "torch": "model-1.torch.safetensors", "npz": "model-1.npz", "typednn": "model-1.safetensors"}
+    names = {
+        "onnx": "model-1.onnx",
+        "torch": "model-1.torch.safetensors",
+        "npz": "model-1.npz",
+        "typednn": "model-1.safetensors",
+    }
     for to, name in names.items():
         done = at_once("export", trained[0], "--to", to)
         assert done.returncode == 0, done.stderr
@@ -67,7 +72,9 @@ def test_scaled_answers_are_told(at_once: Command, tmp_path: Path) -> None:
     x = np.random.default_rng(0).standard_normal((40, 2))
     rows = [f"{1000 + 500 * a:.3f},{a:.4f},{b:.4f}" for a, b in x]
     (tmp_path / "table.csv").write_text("\n".join(["price,a,b", *rows]))
-    run = at_once("train", "--data", "table.csv", "--target", "price", "--task", "regression", "--epochs", "2", "--run", "r", "-q")
+    run = at_once(
+        "train", "--data", "table.csv", "--target", "price", "--task", "regression", "--epochs", "2", "--run", "r", "-q"
+    )
     assert run.returncode == 0, run.stderr
     done = at_once("export", "r", "--to", "typednn", "--output", "m.safetensors")
     told = re.search(r"the model answers in scaled numbers: y \* (\S+) \+ (\S+) has the targets' units", done.stderr)
@@ -78,7 +85,9 @@ def test_scaled_answers_are_told(at_once: Command, tmp_path: Path) -> None:
     model: Any = load(tmp_path / "m.safetensors")
     y = model.eval().forward(((x[:3] - mean) / deviation).astype(np.float32))[:, 0] * float(told[1]) + float(told[2])
     np.savetxt(tmp_path / "new.csv", x[:3], delimiter=",", header="a,b", comments="")
-    answers = [json.loads(line)["values"][0] for line in at_once("predict", "r", "new.csv", "--json").stdout.splitlines()]
+    answers = [
+        json.loads(line)["values"][0] for line in at_once("predict", "r", "new.csv", "--json").stdout.splitlines()
+    ]
     np.testing.assert_allclose(y, answers, rtol=1e-4)
 
 
@@ -95,13 +104,18 @@ def test_a_file(at_once: Command, tmp_path: Path) -> None:
 def test_mistakes(at_once: Command, tmp_path: Path, trained: tuple[Path, Any]) -> None:
     (Input(4) >> Linear(4, 3)).init(np.random.default_rng(0)).save(tmp_path / "m.safetensors")
     before = (tmp_path / "m.safetensors").read_bytes()
-    _refused(at_once("export", "none.safetensors", "--to", "npz"), "none.safetensors: must be a readable file, got No such file")
+    _refused(
+        at_once("export", "none.safetensors", "--to", "npz"),
+        "none.safetensors: must be a readable file, got No such file",
+    )
     _refused(at_once("export", tmp_path, "--to", "npz"), "typednn export: ")
     _refused(
-        at_once("export", "m.safetensors", "--to", "typednn"), "--output: must be another file than the model's own, got m.safetensors"
+        at_once("export", "m.safetensors", "--to", "typednn"),
+        "--output: must be another file than the model's own, got m.safetensors",
     )
     _refused(
-        at_once("export", "m.safetensors", "--to", "npz", "--weights", "best"), "--weights: chooses between the weights of a run, got m"
+        at_once("export", "m.safetensors", "--to", "npz", "--weights", "best"),
+        "--weights: chooses between the weights of a run, got m",
     )
     _refused(
         at_once("export", "m.safetensors", "--to", "npz", "--channels-first"),
@@ -148,13 +162,19 @@ def test_a_gpt2_for_gpt_c(at_once: Command, tmp_path: Path) -> None:
     assert at_once("export", "model.bin", "--to", "typednn").returncode == 0
     done = at_once("export", "model.safetensors", "--to", "gpt.c", "--output", "again.bin")
     assert (done.returncode, done.stdout) == (0, "again.bin\n")
-    assert done.stderr == "no table of tokens was written: it needs the model's vocabulary, got none beside the weights\n"
+    assert (
+        done.stderr == "no table of tokens was written: it needs the model's vocabulary, got none beside the weights\n"
+    )
     assert (tmp_path / "again.bin").read_bytes() == (tmp_path / "model.bin").read_bytes()
     (Input(2) >> Linear(2, 1)).init(np.random.default_rng(0)).save(tmp_path / "linear.safetensors")
     _refused(
-        at_once("export", "linear.safetensors", "--to", "gpt.c"), "--to gpt.c: is for a GPT-2, got linear.safetensors, which is another"
+        at_once("export", "linear.safetensors", "--to", "gpt.c"),
+        "--to gpt.c: is for a GPT-2, got linear.safetensors, which is another",
     )
-    _refused(at_once("export", "hf", "--to", "gpt.c", "--weights", "best"), "--weights: chooses between the weights of a run, got hf")
+    _refused(
+        at_once("export", "hf", "--to", "gpt.c", "--weights", "best"),
+        "--weights: chooses between the weights of a run, got hf",
+    )
 
 
 def test_a_gpt2_of_the_hub(at_once: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +185,10 @@ def test_a_gpt2_of_the_hub(at_once: Command, tmp_path: Path, monkeypatch: pytest
     save_gpt2(model, snapshot)
     train_tokenizer(["the the"], 258).save(snapshot)
     asked: list[tuple[str, str | None]] = []
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, *, revision, **_: asked.append((name, revision)) or str(snapshot))
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download",
+        lambda name, *, revision, **_: asked.append((name, revision)) or str(snapshot),
+    )
     done = at_once("export", "hf://ann/small@v1.5", "--to", "gpt.c")
     assert (done.returncode, done.stdout, done.stderr) == (0, "small.bin\nsmall.tokenizer.bin\n", "")
     read, _ = read_gpt_c(tmp_path / "small.bin")
@@ -184,5 +207,9 @@ def test_json_and_raw_numbers(at_once: Command, trained: tuple[Path, Any], tmp_p
         _, fresh = opened(trained[0])
         fresh.init(np.random.default_rng(5))
         again = read(tmp_path / name, fresh.as_chain())
-        assert [array.tobytes() for array in again.state_dict().values()] == [array.tobytes() for array in model.state_dict().values()]
-    _refused(at_once("export", trained[0], "--to", "gpt.c"), "must be the run of a language model, got a classification")
+        assert [array.tobytes() for array in again.state_dict().values()] == [
+            array.tobytes() for array in model.state_dict().values()
+        ]
+    _refused(
+        at_once("export", trained[0], "--to", "gpt.c"), "must be the run of a language model, got a classification"
+    )

@@ -1,4 +1,6 @@
-"""typednn generate: a run, a folder and gpt.c's file; what is drawn and how it is printed; prompts, tables, mistakes."""
+"""typednn generate: a run, a folder and gpt.c's file; what is drawn and how it is printed; prompts,
+tables, mistakes.
+"""
 
 import io
 import os
@@ -28,7 +30,9 @@ pytestmark = pytest.mark.usefixtures("on_the_reference")
 Command = Callable[..., Any]
 MERGED = 261
 LETTERS = "\n !abcdehilostw"
-WHERE = "must be the run of a language model, a folder with config.json and model.safetensors, or gpt.c's file of a model"
+WHERE = (
+    "must be the run of a language model, a folder with config.json and model.safetensors, or gpt.c's file of a model"
+)
 
 
 def model_of(vocab_size: int) -> GPT2:
@@ -72,9 +76,9 @@ def greedy(model: GPT2, tokens: list[int], count: int) -> list[int]:
 def visible(tokenizer: Tokenizer, tokens: list[int]) -> str:
     """The text of ``tokens``, without single bytes that are controls or in no UTF-8."""
     pieces = [tokenizer.bytes_of(token) for token in tokens]
-    return b"".join(piece for piece in pieces if not re.fullmatch(rb"[\x00-\x08\x0e-\x1f\x7f\xc0\xc1\xf5-\xff]", piece)).decode(
-        errors="replace"
-    )
+    return b"".join(
+        piece for piece in pieces if not re.fullmatch(rb"[\x00-\x08\x0e-\x1f\x7f\xc0\xc1\xf5-\xff]", piece)
+    ).decode(errors="replace")
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *rows: list[int]) -> list[dict[str, Any]]:
@@ -97,11 +101,16 @@ def test_a_folder_with_merges(at_once: Command, merged: Path) -> None:
     """G-C2, C-R5: the likeliest text is that of forward; the number of tokens per second is no part of the result."""
     tokenizer = read_tokenizer(merged)
     expected = visible(tokenizer, greedy(model_of(MERGED), tokenizer.encode("the thé").tolist(), 30))
-    done = at_once("generate", merged, "--prompt", "the thé", "--temperature", "0", "--max-tokens", "30", "--stop", "260")
+    done = at_once(
+        "generate", merged, "--prompt", "the thé", "--temperature", "0", "--max-tokens", "30", "--stop", "260"
+    )
     assert (done.returncode, done.stdout) == (0, f"{expected}\n"), done.stderr
     assert re.fullmatch(r"30 tokens, [\d,]+\.\d tokens per second\n", done.stderr)
     assert (
-        at_once("generate", merged, "--prompt", "the thé", "--temperature", "0", "--max-tokens", "30", "--stop", "260", "-q").stderr == ""
+        at_once(
+            "generate", merged, "--prompt", "the thé", "--temperature", "0", "--max-tokens", "30", "--stop", "260", "-q"
+        ).stderr
+        == ""
     )
 
 
@@ -121,18 +130,28 @@ def test_a_run(at_once: Command, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(LETTERS * 40)
     small = partial(gpt2, n_positions=8, n_embd=8, n_layer=1, n_head=2)
     settings = {"max_steps": 4, "evaluate_every": 2, "checkpoint_every": 2, "optimizer.lr": 0.3, "fuse": False}
-    train(replace(recipe("gpt2"), model=small).changed(settings), str(tmp_path / "text.txt"), run=tmp_path / "run", progress=False)
+    train(
+        replace(recipe("gpt2"), model=small).changed(settings),
+        str(tmp_path / "text.txt"),
+        run=tmp_path / "run",
+        progress=False,
+    )
     run = Path(tmp_path, "run")
     for weights in (None, "best", "latest"):
         model, vocabulary = language_model(run, weights)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         chosen = () if weights is None else ("--weights", weights)
-        done = at_once("generate", "run", "--prompt", LETTERS[:3], "--max-tokens", "3", "--temperature", "0", "-q", *chosen)
+        done = at_once(
+            "generate", "run", "--prompt", LETTERS[:3], "--max-tokens", "3", "--temperature", "0", "-q", *chosen
+        )
         expected = greedy(model, vocabulary.encode(LETTERS[:3]).tolist(), 3)
         assert (done.returncode, done.stdout) == (0, f"{vocabulary.decode(expected)}\n"), done.stderr
     train(recipe("mlp").changed({"epochs": 1}), "digits", run=tmp_path / "mlp", progress=False)
     done = at_once("generate", "mlp", "--prompt", "the")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "typednn generate: mlp: must be the run of a language model, got a classification; typednn predict uses it\n"
+    assert (
+        done.stderr
+        == "typednn generate: mlp: must be the run of a language model, got a classification; typednn predict uses it\n"
+    )
 
 
 def test_weights_that_are_not_finite(at_once: Command, letters: Path) -> None:
@@ -154,7 +173,9 @@ def test_fewer_bits(at_once: Command, letters: Path) -> None:
     """The greedy text is that of `compact`, which other tests compare with what its matrices stand for."""
     model, prompt = load_gpt2(letters), Characters(LETTERS).encode("the")[None]
     for kind in ("bfloat16", "int8"):
-        done = at_once("generate", letters, "--prompt", "the", "--max-tokens", "12", "--temperature", "0", "-q", "--dtype", kind)
+        done = at_once(
+            "generate", letters, "--prompt", "the", "--max-tokens", "12", "--temperature", "0", "-q", "--dtype", kind
+        )
         expected = generate(compact(model, kind), prompt, 12, temperature=0)[0]
         assert (done.returncode, done.stdout) == (0, f"{Characters(LETTERS).decode(expected)}\n"), done.stderr
 
@@ -182,7 +203,9 @@ def test_what_is_drawn(at_once: Command, letters: Path, told: list[str], options
     assert done.stderr.startswith("256 tokens, ")
 
 
-def test_prompts_of_one_length_are_read_together(at_once: Command, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts_of_one_length_are_read_together(
+    at_once: Command, letters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each text is that of its prompt alone; they are printed in the order of the prompts."""
     prompts = ["the", "a cat", "who", "a cow", "the"]
     prompts = [prompt.replace("w", "l") for prompt in prompts]
@@ -210,14 +233,22 @@ def test_what_the_model_is_asked(at_once: Command, merged: Path, monkeypatch: py
     """The end of a text stops by default, and is a token within a prompt; an empty prompt begins with it, unprinted."""
     asked = scripted(monkeypatch, [5, 0, 7], [6, 0, 7])
     tokenizer = read_tokenizer(merged)
-    end, the, new = tokenizer.vocab["<|endoftext|>"], *tokenizer.encode("the").tolist(), *tokenizer.encode("\n").tolist()
+    end, the, new = (
+        tokenizer.vocab["<|endoftext|>"],
+        *tokenizer.encode("the").tolist(),
+        *tokenizer.encode("\n").tolist(),
+    )
     assert at_once("generate", merged, "--max-tokens", "1").stdout == f"{tokenizer.decode([5])}\n"
     assert at_once("generate", merged, "--prompt", "").returncode == 0
     assert at_once("generate", merged, "--prompt-tokens", "[]").returncode == 0
-    assert [(each["prompt"], each["stop"], each["count"]) for each in asked] == [([[end]], [end], count) for count in (1, 256, 256)]
+    assert [(each["prompt"], each["stop"], each["count"]) for each in asked] == [
+        ([[end]], [end], count) for count in (1, 256, 256)
+    ]
     del asked[:]
     prompt = "the<|endoftext|><|endoftext|>the"
-    done = at_once("generate", merged, "--prompt", prompt, "--stop", "\n", "--stop", "7", "--stop", "the", "--top-k", "3")
+    done = at_once(
+        "generate", merged, "--prompt", prompt, "--stop", "\n", "--stop", "7", "--stop", "the", "--top-k", "3"
+    )
     assert done.stdout.startswith(prompt)
     assert asked[0]["prompt"] == [[the, end, end, the]]
     assert asked[0]["stop"] == [new, 7, the]
@@ -259,13 +290,17 @@ def test_characters_are_printed_once_they_are_whole(merged: Path, monkeypatch: p
 
 
 def test_what_is_not_printed(at_once: Command, merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-C6: single bytes that are no character, of a prompt's tokens too; spaces and new lines are printed; a cut character is told."""
+    """G-C6: single bytes that are no character, of a prompt's tokens too; spaces and new lines are printed; a cut
+    character is told.
+    """
     tokenizer = read_tokenizer(merged)
     by_byte = {tokenizer.bytes_of(token): token for token in range(len(tokenizer))}
     hidden = [by_byte[bytes([byte])] for byte in (0, 7, 8, 27, 31, 127, 0xC0, 0xC1, 0xF5, 0xFF)]
     seen = [by_byte[bytes([byte])] for byte in b"a \t\n~"]
     scripted(monkeypatch, [*hidden, *seen, by_byte[b"\xc3"]])
-    done = at_once("generate", merged, "--prompt-tokens", str([*hidden, by_byte[b"b"], by_byte[b"\xc3"], by_byte[b"\xa9"]]))
+    done = at_once(
+        "generate", merged, "--prompt-tokens", str([*hidden, by_byte[b"b"], by_byte[b"\xc3"], by_byte[b"\xa9"]])
+    )
     assert done.stdout == "béa \t\n~\ufffd\n"
 
 
@@ -316,7 +351,10 @@ def test_bytes_in_the_table(at_once: Command, merged: Path) -> None:
 def test_interactive(at_once: Command, letters: Path) -> None:
     """Each line is a prompt, which is not printed again; without a terminal there is no sign."""
     more = ("--temperature", "0", "--max-tokens", "5", "-q")
-    alone = [at_once("generate", letters, "--prompt", prompt, *more).stdout.removeprefix(prompt) for prompt in ("the", "a cat")]
+    alone = [
+        at_once("generate", letters, "--prompt", prompt, *more).stdout.removeprefix(prompt)
+        for prompt in ("the", "a cat")
+    ]
     done = at_once("generate", letters, "--interactive", *more, stdin="the\na cat")
     assert (done.returncode, done.stdout, done.stderr) == (0, "---------------\n".join(alone), "")
     done = at_once("generate", letters, "--interactive", "--prompt", "the", *more, stdin="a cat\n")
@@ -337,7 +375,9 @@ def test_a_line_that_is_refused(at_once: Command, letters: Path) -> None:
 def test_interactive_with_gpt_cs_table(at_once: Command, merged: Path) -> None:
     """G-C2: it reads no text, so each line lists tokens."""
     more = ("--temperature", "0", "--max-tokens", "3", "-q")
-    done = at_once("generate", "model.bin", "--tokenizer", "tokenizer.bin", "--interactive", *more, stdin="[5, 6]\nthe\n")
+    done = at_once(
+        "generate", "model.bin", "--tokenizer", "tokenizer.bin", "--interactive", *more, stdin="[5, 6]\nthe\n"
+    )
     expected = greedy(model_of(MERGED), [5, 6], 3)[2:]
     assert done.stdout == visible(read_tokenizer(merged), expected) + "\n"
     assert "a table of tokens reads no text" in done.stderr
@@ -351,7 +391,9 @@ def test_a_terminal_shows_a_sign(letters: Path) -> None:
 
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "typednn", "generate", str(letters), "--interactive", "--max-tokens", "0", "-q"]
-    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True) as process:
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
+    ) as process:
         os.close(theirs)
         os.write(ours, b"the\n\x04")
         out, told = process.communicate(timeout=120)
@@ -359,13 +401,20 @@ def test_a_terminal_shows_a_sign(letters: Path) -> None:
     assert (process.returncode, out, told) == (0, "\n", "> > ")
 
 
-@pytest.mark.parametrize(("stdin", "told"), [(b"the\n\xff\n", "standard input: must be utf-8, got another byte at"), (None, "")])
+@pytest.mark.parametrize(
+    ("stdin", "told"), [(b"the\n\xff\n", "standard input: must be utf-8, got another byte at"), (None, "")]
+)
 def test_standard_input_of_any_kind(letters: Path, stdin: bytes | None, told: str) -> None:
     """Bytes that are no text, and no standard input at all."""
     command = [sys.executable, "-m", "typednn", "generate", str(letters), "--interactive", "--max-tokens", "1", "-q"]
     shell = ["sh", "-c", f'exec "$@" {"<&-" if stdin is None else ""}', "sh", *command]
     done = subprocess.run(
-        shell, input=stdin, capture_output=True, env=environment(PYTHONIOENCODING="utf-8:strict"), check=False, timeout=120
+        shell,
+        input=stdin,
+        capture_output=True,
+        env=environment(PYTHONIOENCODING="utf-8:strict"),
+        check=False,
+        timeout=120,
     )
     assert done.returncode == (1 if told else 0)
     assert done.stderr.decode().startswith(f"typednn generate: {told}" if told else "")
@@ -383,19 +432,44 @@ def test_standard_input_of_any_kind(letters: Path, stdin: bytes | None, told: st
         ("", "generate: path must be the name of a file or folder, got ''"),
         ("text.txt --tokenizer letters", "text.txt: must begin with a header of 1024 bytes, got 3 bytes"),
         ("unweighted", "model.safetensors: must be a readable file, got No such file"),
-        ("letters", "--prompt: a text begins with a prompt, or with <|endoftext|>, got a vocabulary without it; give a prompt of one"),
-        ("letters --prompt The", "text is of the vocabulary's characters, got 'T' at 0; the vocabulary has the 15 characters of its own"),
-        ("letters --prompt-tokens [1,2,x]", "--prompt-tokens: tokens are whole numbers, such as [50256, 8643], got 'x'"),
+        (
+            "letters",
+            "--prompt: a text begins with a prompt, or with <|endoftext|>, got a vocabulary without it; give a "
+            "prompt of one",
+        ),
+        (
+            "letters --prompt The",
+            "text is of the vocabulary's characters, got 'T' at 0; the vocabulary has the 15 characters of its own",
+        ),
+        (
+            "letters --prompt-tokens [1,2,x]",
+            "--prompt-tokens: tokens are whole numbers, such as [50256, 8643], got 'x'",
+        ),
         ("letters --prompt-tokens [15]", "--prompt-tokens: tokens are 0 to 14, got 15"),
         ("letters --prompt-tokens []", "--prompt: a text begins with a prompt"),
         ("letters --prompt a --stop the", "--stop: is one token, or its number, got 'the', which is 3 tokens"),
         ("letters --prompt a --stop 15", "--stop: tokens are 0 to 14, got 15"),
         ("letters --prompt a --stop Z", "text is of the vocabulary's characters, got 'Z' at 0"),
-        ("letters --prompt a --sampler xorshift64* --seed 0", "XorShift64: seed is an integer from 1 to 18446744073709551615, got 0"),
-        ("letters --prompt a --weights best", "--weights: chooses between the weights of a run, got letters, which is no run; leave"),
-        ("letters --prompt a --tokenizer others", "letters: the model has 15 tokens, got a vocabulary of 2; give --tokenizer the one with"),
-        ("wordless --prompt a", "wordless: needs the model's vocabulary, got none beside the weights; give --tokenizer a folder"),
-        ("model.bin --prompt a", "model.bin: needs the model's vocabulary, got none beside the weights; give --tokenizer a folder"),
+        (
+            "letters --prompt a --sampler xorshift64* --seed 0",
+            "XorShift64: seed is an integer from 1 to 18446744073709551615, got 0",
+        ),
+        (
+            "letters --prompt a --weights best",
+            "--weights: chooses between the weights of a run, got letters, which is no run; leave",
+        ),
+        (
+            "letters --prompt a --tokenizer others",
+            "letters: the model has 15 tokens, got a vocabulary of 2; give --tokenizer the one with",
+        ),
+        (
+            "wordless --prompt a",
+            "wordless: needs the model's vocabulary, got none beside the weights; give --tokenizer a folder",
+        ),
+        (
+            "model.bin --prompt a",
+            "model.bin: needs the model's vocabulary, got none beside the weights; give --tokenizer a folder",
+        ),
         ("letters --prompt a --tokenizer nowhere", "vocab.json: must be a readable file, got No such file"),
     ],
 )
@@ -450,5 +524,6 @@ def test_without_the_extra(at_once: Command, merged: Path, monkeypatch: pytest.M
     assert (done.returncode, done.stdout) == (1, "")
     assert (
         done.stderr
-        == "typednn generate: Tokenizer: needs the package tokenizers, got no module named 'tokenizers'; pip install 'typednn[text]'\n"
+        == "typednn generate: Tokenizer: needs the package tokenizers, got no module named 'tokenizers'; pip "
+        "install 'typednn[text]'\n"
     )

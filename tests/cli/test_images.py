@@ -40,7 +40,9 @@ def test_png_either_way_round(typednn: Command, digit_run: Path, image: tuple[An
     pixels, label = image
     light = pillow.fromarray(pixels.round().astype(np.uint8))
     light.save(tmp_path / "light.png")
-    pillow.fromarray((255 - pixels).round().astype(np.uint8)).convert("RGB").resize((112, 112)).save(tmp_path / "dark.png")
+    pillow.fromarray((255 - pixels).round().astype(np.uint8)).convert("RGB").resize((112, 112)).save(
+        tmp_path / "dark.png"
+    )
     done = typednn("predict", digit_run, "light.png")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"light.png[0]  {label}  ")
@@ -93,12 +95,16 @@ def test_folders_of_images(typednn: Command, tmp_path: Path) -> None:
                 pillow.new("L", (4, 4), level + number).save(folder / f"{number}.png")
     done = typednn("train", "model.toml", "--data", "pictures", "--run", "run", "--epochs", "30", "-q")
     assert done.returncode == 0, done.stderr
-    assert typednn("predict", "run", "pictures/test/light/0.png").stdout.startswith("pictures/test/light/0.png[0]  light  ")
+    assert typednn("predict", "run", "pictures/test/light/0.png").stdout.startswith(
+        "pictures/test/light/0.png[0]  light  "
+    )
     assert typednn("resume", "run", "-q").returncode == 0
 
 
 def test_pictures_when_they_are_asked_for(typednn: Command, digit_run: Path, tmp_path: Path) -> None:
-    """`report` draws every picture from what the run kept, without its data; `--report` does so at the end of a training."""
+    """`report` draws every picture from what the run kept, without its data; `--report` does so at the end of a
+    training.
+    """
     pytest.importorskip("matplotlib")
     assert not (digit_run / "plots").exists()
     shutil.copytree(digit_run, tmp_path / "kept")

@@ -53,7 +53,8 @@ def test_check(at_once: Command, files: Path, tmp_path: Path) -> None:
 
 def test_check_with_layers_of_ones_own(typednn: Command, files: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        'from typednn.config import register\nfrom typednn.layers import ReLU\n\n\n@register("Mine")\nclass Mine(ReLU.__mro__[1]):\n'
+        'from typednn.config import register\nfrom typednn.layers import ReLU\n\n\n@register("Mine")\nclass '
+        "Mine(ReLU.__mro__[1]):\n"
         "    def forward(self, x):\n        return x\n",
         encoding="utf-8",
     )
@@ -64,7 +65,15 @@ def test_check_with_layers_of_ones_own(typednn: Command, files: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     "subject",
-    ["Conv2d(2, 3, (3, 2), stride=2, bias=True)", "Linear(4, 2)", "MaxPool2d(2)", "Softmax()", "GLU()", "LSTM(3, 4)", "GroupNorm(2, 4)"],
+    [
+        "Conv2d(2, 3, (3, 2), stride=2, bias=True)",
+        "Linear(4, 2)",
+        "MaxPool2d(2)",
+        "Softmax()",
+        "GLU()",
+        "LSTM(3, 4)",
+        "GroupNorm(2, 4)",
+    ],
 )
 def test_gradcheck_of_a_layer(at_once: Command, subject: str) -> None:
     done = at_once("gradcheck", subject)
@@ -90,7 +99,10 @@ def test_gradcheck_of_a_config(at_once: Command, files: Path) -> None:
         (["Linear(4, 2)", "--input", "5"], "expects 4 features, gets 5"),
         (["Conv2d(2, 3, 50)"], "kernel does not fit"),
         (["Linear(n(4), 2)"], "a layer's arguments are numbers and words, got n(4); such as"),
-        ([f"Linear({'-' * 900}1, 2)"], "a layer's arguments are numbers and words, got one that is nested too deeply; such as"),
+        (
+            [f"Linear({'-' * 900}1, 2)"],
+            "a layer's arguments are numbers and words, got one that is nested too deeply; such as",
+        ),
     ],
 )
 def test_gradcheck_refuses(at_once: Command, arguments: list[str], part: str) -> None:

@@ -33,7 +33,20 @@ def test_a_project_passes_at_once(at_once: Command, tmp_path: Path) -> None:
     assert "3 passed" in tests.stdout
     types = _python("-m", "mypy", "--strict", cwd=project)
     assert types.returncode == 0, types.stdout
-    trained = _python("-m", "typednn", "train", "model.toml", "--import", "layers", "--data", "spiral", "--epochs", "2", "-q", cwd=project)
+    trained = _python(
+        "-m",
+        "typednn",
+        "train",
+        "model.toml",
+        "--import",
+        "layers",
+        "--data",
+        "spiral",
+        "--epochs",
+        "2",
+        "-q",
+        cwd=project,
+    )
     assert trained.returncode == 0, trained.stderr
     style = _python("-m", "ruff", "check", "--isolated", "--ignore", "F722", "--line-length", "140", ".", cwd=project)
     assert style.returncode == 0, style.stdout
@@ -56,7 +69,9 @@ def test_the_tests_of_a_project_find_mistakes(at_once: Command, tmp_path: Path) 
     assert "expects 31 features, gets 32" in types.stdout
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "1st", "two words", "-x", "ünder", "typednn", "TypeDNN", "a.b", "a\nb"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "1st", "two words", "-x", "ünder", "typednn", "TypeDNN", "a.b", "a\nb"]
+)
 def test_a_bad_name(at_once: Command, tmp_path: Path, name: str) -> None:
     done = at_once("new", "--", name)
     assert done.returncode == 1

@@ -1,4 +1,6 @@
-"""typednn train on data of one's own, without a config: what is chosen, said, kept, and used again by eval and predict."""
+"""typednn train on data of one's own, without a config: what is chosen, said, kept, and used again by
+eval and predict.
+"""
 
 import json
 import re
@@ -15,12 +17,26 @@ Command = Callable[..., Any]
 
 def test_numbers_of_a_table(at_once: Command, tmp_path: Path) -> None:
     write_houses(tmp_path / "houses.csv")
-    done = at_once("train", "--data", "houses.csv", "--target", "price", "--task", "regression", "--set", "max_steps=500", "--run", "run")
+    done = at_once(
+        "train",
+        "--data",
+        "houses.csv",
+        "--target",
+        "price",
+        "--task",
+        "regression",
+        "--set",
+        "max_steps=500",
+        "--run",
+        "run",
+    )
     assert done.returncode == 0, done.stderr
     assert "chosen: 2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32" in done.stderr
     assert "houses.csv, of which 80 rows are kept apart to test; 320 to train on, 80 to test" in done.stderr
     assert re.search(
-        r"^step 100  validation loss \S+  validation mse \S+  validation mae \S+  validation r2 0\.\d+$", done.stderr, re.MULTILINE
+        r"^step 100  validation loss \S+  validation mse \S+  validation mae \S+  validation r2 0\.\d+$",
+        done.stderr,
+        re.MULTILINE,
     )
     assert re.search(r"^RMSE     \d+", done.stdout, re.MULTILINE)
     assert float(re.findall(r"test R² (\S+),", done.stdout)[0]) > 0.99
@@ -55,11 +71,15 @@ def test_photos(at_once: Command, tmp_path: Path) -> None:
     done = at_once("train", "--model", "mlp", "--data", "photos/", "--set", "max_steps=1", "--run", "run")
     assert done.returncode == 0, done.stderr
     assert (
-        "chosen: 28 x 28 x 1 images to 3 classes; SGD, lr 0.025 under CosineLR, batches of 32, 1 epochs; inputs standardised" in done.stderr
+        "chosen: 28 x 28 x 1 images to 3 classes; SGD, lr 0.025 under CosineLR, batches of 32, 1 epochs; inputs "
+        "standardised" in done.stderr
     )
     assert "12 to train on, 3 to test" in done.stderr
     write_photos(tmp_path / "more", (20, 20), each=1, ending="png")
-    said = [json.loads(line) for line in at_once("predict", "run", "more/red/0.png", "photos/blue/0.jpg", "--json").stdout.splitlines()]
+    said = [
+        json.loads(line)
+        for line in at_once("predict", "run", "more/red/0.png", "photos/blue/0.jpg", "--json").stdout.splitlines()
+    ]
     assert [list(line["probabilities"]) for line in said] == [["blue", "green", "red"]] * 2
     assert at_once("eval", "run", "--data", "more").stdout.count("0 blue") == 2
 
@@ -84,7 +104,9 @@ def test_options_behind_files(at_once: Command, files: Path) -> None:
 
 
 def test_how_a_table_was_read_is_told(at_once: Command, tmp_path: Path) -> None:
-    """In a line, when a run trains, is measured and predicts; an option decides what the file leaves open, and the run keeps it."""
+    """In a line, when a run trains, is measured and predicts; an option decides what the file leaves open, and the run
+    keeps it.
+    """
     rows = [f"{kind};{number},5" for number in range(30) for kind in (10115, 90210)]
     (tmp_path / "codes.csv").write_text("\n".join(["code;gro\u0308\u00dfe", *rows]))
     train = ("train", "codes.csv", "--target", "code", "--set", "max_steps=2")
@@ -116,17 +138,27 @@ def test_what_a_table_leaves_open_is_decided_by_an_option(at_once: Command, tmp_
     assert not (tmp_path / "runs").exists()
     assert at_once(*train, "--decimal", ",", "--header", "no", "--run", "run").returncode == 0
     (tmp_path / "new.csv").write_text("100\n1,234\n")
-    assert len(at_once("predict", "run", "new.csv", "--delimiter", ";").stdout.splitlines()) == 2, "the run keeps its decimal mark"
+    assert len(at_once("predict", "run", "new.csv", "--delimiter", ";").stdout.splitlines()) == 2, (
+        "the run keeps its decimal mark"
+    )
     assert at_once("resume", "run", "-q").returncode == 0
     kept = json.loads((tmp_path / "run" / "recipe.json").read_text())["data"]
     assert (kept["decimal"], kept["header"]) == (",", "false")
-    assert "--header: says how a table is written, got data 'spiral'" in at_once("train", "--data", "spiral", "--header", "yes").stderr
+    assert (
+        "--header: says how a table is written, got data 'spiral'"
+        in at_once("train", "--data", "spiral", "--header", "yes").stderr
+    )
 
 
 def test_no_row_is_lost_to_names(at_once: Command, tmp_path: Path) -> None:
     """Inputs whose first line has a missing value."""
     (tmp_path / "t.csv").write_text("".join(f"{row},{row},1\n" for row in range(30)))
-    assert at_once("train", "--data", "t.csv", "--task", "regression", "--set", "max_steps=2", "-q", "--run", "run").returncode == 0
+    assert (
+        at_once(
+            "train", "--data", "t.csv", "--task", "regression", "--set", "max_steps=2", "-q", "--run", "run"
+        ).returncode
+        == 0
+    )
     for first in (",1", "NA,1"):
         (tmp_path / "new.csv").write_text(f"{first}\n2,3\n")
         said = at_once("predict", "run", "new.csv")
@@ -138,7 +170,9 @@ def test_an_export_tells_the_classes(at_once: Command, tmp_path: Path) -> None:
     """In the metadata of an ONNX file, and in a line."""
     onnx: Any = pytest.importorskip("onnx")
     write_towns(tmp_path / "towns.csv", 60)
-    assert at_once("train", "towns.csv", "--target", "town", "--set", "max_steps=2", "--run", "run", "-q").returncode == 0
+    assert (
+        at_once("train", "towns.csv", "--target", "town", "--set", "max_steps=2", "--run", "run", "-q").returncode == 0
+    )
     done = at_once("export", "run", "--to", "onnx", "--output", "towns.onnx")
     assert done.returncode == 0, done.stderr
     assert "the model's outputs are the classes 0 Graz, 1 Jena, 2 Ulm\n" in done.stderr

@@ -1,4 +1,6 @@
-"""A layer of one's own that derives from nothing, named in a config: every command, each a process, in a folder like a user's."""
+"""A layer of one's own that derives from nothing, named in a config: every command, each a process, in a folder like a
+user's.
+"""
 
 import json
 import re
@@ -52,7 +54,9 @@ SCALE = '[[layer]]\ntype = "Scale"\nname = "scale"\nfeatures = 8\nstart = 1.5\n\
 def folder(tmp_path: Path, files: Path) -> Iterator[Path]:
     """A config, a module with the layer, and two tables; what is registered here is forgotten afterwards."""
     (tmp_path / "my_layers.py").write_text(LAYERS)
-    (tmp_path / "model.toml").write_text(CONFIG.replace('[[layer]]\ntype = "ReLU"\n\n', SCALE + '[[layer]]\ntype = "ReLU"\n\n'))
+    (tmp_path / "model.toml").write_text(
+        CONFIG.replace('[[layer]]\ntype = "ReLU"\n\n', SCALE + '[[layer]]\ntype = "ReLU"\n\n')
+    )
     for name in ("train.csv", "test.csv"):
         (tmp_path / name).write_text((files / name).read_text())
     before = dict(LAYERS_KNOWN)
@@ -69,7 +73,9 @@ def _weight(folder: Path) -> Any:
 
 
 def test_it_is_trained_resumed_used_and_exported(typednn: Command, folder: Path) -> None:
-    """P-D1 P-D6: a class with forward, backward and update alone; the resumed run has the weights of the whole one, bit for bit."""
+    """P-D1 P-D6: a class with forward, backward and update alone; the resumed run has the weights of the whole one, bit
+    for bit.
+    """
     train = ("train", "model.toml", "train.csv", "test.csv", "--import", "my_layers", "--epochs", "4", "-q")
     whole = typednn(*train, "--run", "whole")
     assert whole.returncode == 0, whole.stderr
@@ -78,12 +84,17 @@ def test_it_is_trained_resumed_used_and_exported(typednn: Command, folder: Path)
     assert np.abs(_weight(folder / "parts") - _weight(folder / "whole")).max() > 0
     refused = typednn("resume", "parts", "-q")
     assert refused.returncode == 1
-    assert "parts/recipe.json: a run imports no code by itself, got layers of my_layers, not imported; if you trust" in refused.stderr
+    assert (
+        "parts/recipe.json: a run imports no code by itself, got layers of my_layers, not imported; if you trust"
+        in refused.stderr
+    )
     resumed = typednn("resume", "parts", "-q", "--import", "my_layers")
     assert resumed.returncode == 0, resumed.stderr
     assert np.array_equal(_weight(folder / "parts"), _weight(folder / "whole"))
     assert np.abs(_weight(folder / "whole") - 1.5).max() > 1e-3, "it learns"
-    assert 'type = "Scale"\nname = "scale"\nfeatures = 8\nstart = 1.5\n' in (folder / "whole" / "config.toml").read_text()
+    assert (
+        'type = "Scale"\nname = "scale"\nfeatures = 8\nstart = 1.5\n' in (folder / "whole" / "config.toml").read_text()
+    )
     report = json.loads((folder / "parts" / "report.json").read_text())
     assert report["accuracy"] > 0.9
 
@@ -117,7 +128,11 @@ def test_it_is_checked_and_counted(at_once: Command, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("self.weight", "self._weight", "Scale: a model counts and saves the arrays in its parts' fields, got an update of an array"),
+        (
+            "self.weight",
+            "self._weight",
+            "Scale: a model counts and saves the arrays in its parts' fields, got an update of an array",
+        ),
         (", np.float32)", ")", 'layer "scale": Scale.forward: the result must stay float32, got float64'),
         ("self.out_features = features", "pass", 'layer 1 "scale": Scale: a part of a Stack declares out_features'),
     ],

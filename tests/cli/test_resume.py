@@ -40,7 +40,9 @@ def _weights(run: Path) -> bytes:
 def test_stopped_and_resumed(typednn: Command, files: Path, tmp_path: Path, number: signal.Signals) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-W", "error", "-m", "typednn", *_training(files, "stopped")]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if line.startswith("epoch 20/"):

@@ -1,4 +1,6 @@
-"""Standard streams that are closed, full, unread or narrow, paths that are no UTF-8, and Ctrl-C while the command line starts."""
+"""Standard streams that are closed, full, unread or narrow, paths that are no UTF-8, and Ctrl-C while the command line
+starts.
+"""
 
 from __future__ import annotations
 
@@ -57,12 +59,16 @@ def place(trained: tuple[Path, Any], files: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(arguments: str | Sequence[str], place: Path, shell: str = "", **changes: Any) -> subprocess.CompletedProcess[str]:
+def run(
+    arguments: str | Sequence[str], place: Path, shell: str = "", **changes: Any
+) -> subprocess.CompletedProcess[str]:
     """The command, its streams as a shell's ``>&-`` would have them."""
     words = arguments.split() if isinstance(arguments, str) else arguments
     command = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-W", "error", "-m", "typednn", *words]
     streams = {name: changes.pop(name, subprocess.PIPE) for name in ("stdout", "stderr")}
-    return subprocess.run(command, cwd=place, env=environment(**changes), check=False, timeout=120, encoding="utf-8", **streams)
+    return subprocess.run(
+        command, cwd=place, env=environment(**changes), check=False, timeout=120, encoding="utf-8", **streams
+    )
 
 
 @pytest.mark.parametrize(("arguments", "code"), VERBS)
@@ -132,7 +138,10 @@ def test_paths_that_are_no_utf8(place: Path) -> None:
     for target in (f"faulty{ODD}.py", "."):
         done = run(["check", target], place)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == "typednn check: faulty\\udcff.py: mypy reads paths in UTF-8, got bytes that are none; rename it\n"
+        assert (
+            done.stderr
+            == "typednn check: faulty\\udcff.py: mypy reads paths in UTF-8, got bytes that are none; rename it\n"
+        )
     done = run([f"tr{ODD}in"], place)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
@@ -142,7 +151,9 @@ def test_paths_that_are_no_utf8(place: Path) -> None:
 HOSTILE = "a\x1b[2J\x07\u202eb\x9bc\rd"
 
 
-def test_names_command_no_terminal(place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_names_command_no_terminal(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """What a name holds is shown as escapes by every verb, on both streams; the file is used all the same."""
     named: dict[str, str] = {}
     for name in ("model.toml", "train.csv", "test.csv", "rows.csv", "faulty.py"):
@@ -192,7 +203,13 @@ sys.argv = ["typednn", "train", "mlp"]
     else:
         code += "from typednn.cli import main\nsys.exit(main())"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
@@ -229,7 +246,9 @@ sys.exit(main([]))
 def test_a_signal_within_a_garbage_collection(tmp_path: Path, name: str, code: int, said: str) -> None:
     """Neither lost nor told as the traceback of whoever's callback ran."""
     command = [sys.executable, "-c", COLLECTS, name]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120
+    )
     assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
 
 

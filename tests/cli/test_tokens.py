@@ -84,7 +84,9 @@ def test_a_text_in_latin_1(at_once: Command, small: Path, tmp_path: Path) -> Non
     files = ("book.tex", "train.bin", "val.bin")
     done = at_once("tokens", "file", "--tokenizer", small, *files, "--val", "7", "--encoding", "latin-1")
     tokens = read_tokenizer(small).encode(text)
-    assert (done.returncode, done.stdout) == (0, f"train.bin: {len(tokens) - 7} tokens\nval.bin: 7 tokens\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"train.bin: {len(tokens) - 7} tokens\nval.bin: 7 tokens\n"), (
+        done.stderr
+    )
     np.testing.assert_array_equal(read_tokens(tmp_path / "train.bin"), tokens[7:])
     np.testing.assert_array_equal(read_tokens(tmp_path / "val.bin"), tokens[:7])
     done = at_once("tokens", "file", "--tokenizer", small, *files, "--val", "7")
@@ -112,7 +114,9 @@ def test_stories(at_once: Command, small: Path, tmp_path: Path) -> None:
         ("--encoding latin-1 --eot-between --val 3", "--val, --eot-between, --encoding"),
     ],
 )
-def test_options_of_a_text_are_not_for_stories(at_once: Command, small: Path, tmp_path: Path, options: str, names: str) -> None:
+def test_options_of_a_text_are_not_for_stories(
+    at_once: Command, small: Path, tmp_path: Path, options: str, names: str
+) -> None:
     done = at_once("tokens", "file", "--tokenizer", small, tmp_path, "train.bin", "val.bin", *options.split())
     said = f"typednn tokens: {names}: of a text, got the folder {tmp_path}; leave out what is of a text\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
@@ -128,10 +132,19 @@ def test_a_file_of_characters(at_once: Command, letters: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("a\n\nb", "0a##0b"), ("a\n\n", "0a##0"), ("\n\n\nb", "0##0#b"), ("a", "0a"), ("", "0"), ("<|endoftext|>", "0<|endoftext|>")],
+    [
+        ("a\n\nb", "0a##0b"),
+        ("a\n\n", "0a##0"),
+        ("\n\n\nb", "0##0#b"),
+        ("a", "0a"),
+        ("", "0"),
+        ("<|endoftext|>", "0<|endoftext|>"),
+    ],
 )
 def test_between_texts(at_once: Command, small: Path, tmp_path: Path, text: str, expected: str) -> None:
-    """G-D21: "\\n\\n" is followed by the end of the text; what is written as its name stays a text. Here 0 is the end, # a new line."""
+    """G-D21: "\\n\\n" is followed by the end of the text; what is written as its name stays a text. Here 0 is the end,
+    # a new line.
+    """
     tokenizer = read_tokenizer(small)
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     assert at_once("tokens", "file", "--tokenizer", small, "text.txt", "out.bin", "--eot-between").returncode == 0
@@ -142,7 +155,11 @@ def test_between_texts(at_once: Command, small: Path, tmp_path: Path, text: str,
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ("encode abcd", "text is of the vocabulary's characters, got 'd' at 3; the vocabulary has the 4 characters of its own text only"),
+        (
+            "encode abcd",
+            "text is of the vocabulary's characters, got 'd' at 3; the vocabulary has the 4 characters of its "
+            "own text only",
+        ),
         ("encode abc --eot", "--eot: needs a vocabulary with <|endoftext|>, got one without; leave it out"),
         ("decode [0,x]", "tokens decode: tokens are whole numbers, such as [50256, 8643], got 'x'"),
         ("decode 1.5", "got '1.5'"),
@@ -184,7 +201,9 @@ def test_mistakes_are_told(at_once: Command, letters: Path, tmp_path: Path, argu
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("arguments", ["tokens", "tokens encode a", "tokens spell a --tokenizer .", "tokens encode --tokenizer ."])
+@pytest.mark.parametrize(
+    "arguments", ["tokens", "tokens encode a", "tokens spell a --tokenizer .", "tokens encode --tokenizer ."]
+)
 def test_the_command_line_is_wrong(at_once: Command, arguments: str) -> None:
     done = at_once(*arguments.split())
     assert done.returncode == 2
@@ -197,5 +216,6 @@ def test_without_the_extra(at_once: Command, small: Path, monkeypatch: pytest.Mo
     assert (done.returncode, done.stdout) == (1, "")
     assert (
         done.stderr
-        == "typednn tokens: Tokenizer: needs the package tokenizers, got no module named 'tokenizers'; pip install 'typednn[text]'\n"
+        == "typednn tokens: Tokenizer: needs the package tokenizers, got no module named 'tokenizers'; pip install "
+        "'typednn[text]'\n"
     )

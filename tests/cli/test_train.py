@@ -43,7 +43,9 @@ def test_reports_on_both_sets(trained: tuple[Path, Any]) -> None:
 
 def test_the_papers_format(at_once: Command, files: Path) -> None:
     """P-D6: a config in the paper's own format, with its batch size and smoothed targets."""
-    done = at_once("train", files / "model.config", files / "train.csv", files / "test.csv", "--run", "here", "--epochs", "20")
+    done = at_once(
+        "train", files / "model.config", files / "train.csv", files / "test.csv", "--run", "here", "--epochs", "20"
+    )
     assert done.returncode == 0, done.stderr
     assert "20 to train on" not in done.stderr
     assert "On the test set:" in done.stdout
@@ -58,14 +60,19 @@ def test_numbers_to_learn(typednn: Command, tmp_path: Path) -> None:
         np.savetxt(tmp_path / f"{name}.csv", table, fmt="%.6f", delimiter=",")
     config = 'format = 1\ninput = [2]\n\n[[layer]]\ntype = "Linear"\nin_features = 2\nout_features = 1\n'
     (tmp_path / "sum.toml").write_text(config, encoding="utf-8")
-    done = typednn("train", "sum.toml", "train.csv", "test.csv", "--run", "sum", "--epochs", "40", "--set", "task=regression")
+    done = typednn(
+        "train", "sum.toml", "train.csv", "test.csv", "--run", "sum", "--epochs", "40", "--set", "task=regression"
+    )
     assert done.returncode == 0, done.stderr
     assert re.search(r"^train R² (0\.999\d|1\.0000), test R² (0\.999\d|1\.0000), \d+ s$", done.stdout, re.MULTILINE)
     assert re.search(
-        r"On the test set:\n\nsamples  40\nMSE      \S+\nRMSE     \S+\nMAE      \S+\nR²       (0\.999\d|1\.0000)\n", done.stdout
+        r"On the test set:\n\nsamples  40\nMSE      \S+\nRMSE     \S+\nMAE      \S+\nR²       (0\.999\d|1\.0000)\n",
+        done.stdout,
     )
     assert re.search(
-        r"^epoch 40/40  train loss \S+  test loss \S+  test mse \S+  test mae \S+  test r2 (0\.999\d|1)  ", done.stderr, re.MULTILINE
+        r"^epoch 40/40  train loss \S+  test loss \S+  test mse \S+  test mae \S+  test r2 (0\.999\d|1)  ",
+        done.stderr,
+        re.MULTILINE,
     )
     assert typednn("eval", "sum").stdout.startswith("samples  40\n")
     wanted = np.loadtxt(tmp_path / "new.csv", delimiter=",").sum(axis=1)
@@ -77,7 +84,14 @@ def test_numbers_to_learn(typednn: Command, tmp_path: Path) -> None:
 def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     """G-C1: from a text to a run: settings, steps, validation, samples, the best kept; and what is refused."""
     (tmp_path / "text.txt").write_text("".join(f"{line}: {line * line} times\n" for line in range(150)))
-    sizes = {"model.n_positions": 8, "model.n_embd": 8, "model.n_layer": 1, "model.n_head": 2, "max_steps": 60, "evaluate_every": 20}
+    sizes = {
+        "model.n_positions": 8,
+        "model.n_embd": 8,
+        "model.n_layer": 1,
+        "model.n_head": 2,
+        "max_steps": 60,
+        "evaluate_every": 20,
+    }
     more = [word for name, value in {**sizes, "fuse": "false"}.items() for word in ("--set", f"{name}={value}")]
     train = ("train", "gpt2", "--preset", "shakespeare-char", "--data", "text.txt", "--run", "here", *more)
     done = typednn(*train, "--report")
@@ -86,7 +100,9 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     small: GPT2 = GPT2(18, 8, 8, 1, 2)
     assert f"gpt2: a GPT-2 that learns to write a text\nmodel: {small.num_parameters():,} parameters\n" in done.stderr
     assert re.search(
-        r"^step 20  validation loss \d\.\d+  validation perplexity \S+  validation token_accuracy \S+$", done.stderr, re.MULTILINE
+        r"^step 20  validation loss \d\.\d+  validation perplexity \S+  validation token_accuracy \S+$",
+        done.stderr,
+        re.MULTILINE,
     )
     assert "--- after step 40 ---" in done.stderr
     assert re.search(r"On the validation text:\n\ntokens      224\nloss        \d\.\d{4}\nperplexity  \d", done.stdout)
@@ -99,12 +115,17 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     assert (text.returncode, len(text.stdout)) == (0, 24)
     _refused(typednn("train", "mlp", "--preset", "nina"), "--preset: is for the recipe gpt2, got recipe 'mlp'")
     _refused(typednn("train", "gpt2", "--data", "nowhere.txt"), "--data: expects a text", "'nowhere.txt'")
-    _refused(typednn("train", "gpt2", "--from", "nowhere"), "nowhere: must be a folder with config.json and model.safetensors")
+    _refused(
+        typednn("train", "gpt2", "--from", "nowhere"),
+        "nowhere: must be a folder with config.json and model.safetensors",
+    )
     _refused(typednn("generate", "here", "--prompt", "é"), "'é' at 0")
 
 
 def test_gpt_cs_files(at_once: Command, tmp_path: Path) -> None:
-    """G-C1, G-C2, G-C9, G-F1, G-F2, G-F3: its model is trained on with its files of tokens, used, and written again with its table."""
+    """G-C1, G-C2, G-C9, G-F1, G-F2, G-F3: its model is trained on with its files of tokens, used, and written again
+    with its table.
+    """
     tokenizer = train_tokenizer(["the cat sat on the mat"] * 3, 262)
     tokens = tokenizer.encode("the cat sat on the mat, and the cat. " * 30)
     (tmp_path / "tokens").mkdir()
@@ -116,7 +137,9 @@ def test_gpt_cs_files(at_once: Command, tmp_path: Path) -> None:
     more = ("--data", "tokens", "--set", "max_steps=2", "--set", "evaluate_every=1", "--set", "fuse=false", "-q")
     done = at_once("train", "gpt2", "--from", "start.bin", *more, "--run", "run")
     _refused(
-        done, f"start.bin: needs the vocabulary of the model's {len(tokenizer)} tokens, got none beside it; give --set vocabulary=FOLDER"
+        done,
+        f"start.bin: needs the vocabulary of the model's {len(tokenizer)} tokens, got none beside it; give "
+        "--set vocabulary=FOLDER",
     )
     done = at_once("train", "gpt2", "--from", "start.bin", *more, "--run", "run", "--set", "vocabulary=table.bin")
     assert done.returncode == 0, done.stderr
@@ -127,27 +150,51 @@ def test_gpt_cs_files(at_once: Command, tmp_path: Path) -> None:
     written, steps = read_gpt_c(tmp_path / "run.bin")
     trained, _ = language_model(tmp_path / "run")
     assert steps == 2
-    assert all(np.array_equal(array, written.named_parameters()[name]) for name, array in trained.named_parameters().items())
+    assert all(
+        np.array_equal(array, written.named_parameters()[name]) for name, array in trained.named_parameters().items()
+    )
     assert not np.array_equal(written.wte.weight, model.wte.weight)
     np.testing.assert_allclose(written.wte.weight, model.wte.weight, atol=0.01)  # two steps of AdamW from there
     assert (tmp_path / "run.tokenizer.bin").read_bytes() == (tmp_path / "table.bin").read_bytes()
 
     drawn = ("--prompt-tokens", "[5, 6]", "--temperature", "0", "--max-tokens", "4", "-q")
-    texts = [at_once("generate", "run", *drawn), at_once("generate", "run.bin", "--tokenizer", "run.tokenizer.bin", *drawn)]
+    texts = [
+        at_once("generate", "run", *drawn),
+        at_once("generate", "run.bin", "--tokenizer", "run.tokenizer.bin", *drawn),
+    ]
     assert texts[0].stdout == texts[1].stdout != ""
     done = at_once(
-        "train", "gpt2", "--from", "run.bin", "--data", "tokens/train.bin", "--set", "vocabulary=table.bin", *more[2:], "--run", "on"
+        "train",
+        "gpt2",
+        "--from",
+        "run.bin",
+        "--data",
+        "tokens/train.bin",
+        "--set",
+        "vocabulary=table.bin",
+        *more[2:],
+        "--run",
+        "on",
     )
     assert done.returncode == 0, done.stderr
     (tmp_path / "book.txt").write_text("the cat sat on the mat " * 20)
-    done = at_once("train", "gpt2", "--from", "run.bin", "--data", "book.txt", "--set", "vocabulary=table.bin", "--run", "no")
-    _refused(done, "vocabulary: book.txt is a text, and needs one that makes tokens of it, got gpt.c's table, which reads no text")
+    done = at_once(
+        "train", "gpt2", "--from", "run.bin", "--data", "book.txt", "--set", "vocabulary=table.bin", "--run", "no"
+    )
+    _refused(
+        done,
+        "vocabulary: book.txt is a text, and needs one that makes tokens of it, got gpt.c's table, which reads no text",
+    )
     (tmp_path / "beside").mkdir()
     (tmp_path / "run.bin").rename(tmp_path / "beside" / "m.bin")
     tokenizer.save(tmp_path / "beside")
     done = at_once("train", "gpt2", "--from", "beside/m.bin", "--data", "book.txt", *more[2:], "--run", "texts")
     assert done.returncode == 0, done.stderr
-    _refused(at_once("train", "gpt2", "--from", "tokens/train.bin"), "field 0: must be 20240415, got ", "this is no model of gpt.c")
+    _refused(
+        at_once("train", "gpt2", "--from", "tokens/train.bin"),
+        "field 0: must be 20240415, got ",
+        "this is no model of gpt.c",
+    )
 
 
 def test_settings_are_kept(at_once: Command, files: Path, tmp_path: Path) -> None:
@@ -183,8 +230,14 @@ def test_runs_are_numbered(typednn: Command, files: Path, tmp_path: Path) -> Non
         (["mlp", "one.csv", "two.csv"], ["one.csv: must be a readable file, got No such file"]),
         (["mlp", "one.csv", "two.csv", "three.csv"], ["two CSV files, train.csv and test.csv"]),
         (["lenet5", "--data", "spiral"], ["the model reads 784 numbers per sample, got 1 x 1 x 2 in the train set"]),
-        (["mlp", "--data", "spiral", "--set", "epoch=3"], ["--set: expects a setting of the recipe, got 'epoch'; did you mean 'epochs'?"]),
-        (["mlp", "--data", "spiral", "--set", "optimizer.momentun=3"], ["SGD has no argument 'momentun'; did you mean 'momentum'?"]),
+        (
+            ["mlp", "--data", "spiral", "--set", "epoch=3"],
+            ["--set: expects a setting of the recipe, got 'epoch'; did you mean 'epochs'?"],
+        ),
+        (
+            ["mlp", "--data", "spiral", "--set", "optimizer.momentun=3"],
+            ["SGD has no argument 'momentun'; did you mean 'momentum'?"],
+        ),
         (["mlp", "--data", "spiral", "--set", "optimizer.lr=-1"], ["--set optimizer", "-1"]),
         (["mlp", "--data", "spiral", "--set", "epochs=many"], ["epochs must be an integer, got 'many'"]),
         (["mlp", "--data", "spiral", "--set", "epochs"], ["NAME=VALUE"]),
@@ -195,7 +248,11 @@ def test_runs_are_numbered(typednn: Command, files: Path, tmp_path: Path) -> Non
 def test_mistakes_are_told(
     at_once: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], parts: list[str]
 ) -> None:
-    for name, value in {"TYPEDNN_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "TYPEDNN_MIRROR": "http://127.0.0.1:9"}.items():
+    for name, value in {
+        "TYPEDNN_DATA": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path),
+        "TYPEDNN_MIRROR": "http://127.0.0.1:9",
+    }.items():
         monkeypatch.setenv(name, value)
     done = at_once("train", *arguments)
     _refused(done, *parts)
@@ -205,13 +262,20 @@ def test_mistakes_are_told(
 
 def test_a_label_beyond_the_classes(at_once: Command, files: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("0,1,2,3,4\n3,1,2,3,4\n", encoding="utf-8")
-    _refused(at_once("train", files / "model.toml", "bad.csv", files / "test.csv"), "labels must be 0 to 2", "3 in line 2")
+    _refused(
+        at_once("train", files / "model.toml", "bad.csv", files / "test.csv"), "labels must be 0 to 2", "3 in line 2"
+    )
 
 
 def test_a_faulty_config(at_once: Command, files: Path, tmp_path: Path) -> None:
     text = (files / "model.toml").read_text(encoding="utf-8").replace("in_features = 8", "in_features = 9")
     (tmp_path / "bad.toml").write_text(text, encoding="utf-8")
-    _refused(at_once("train", "bad.toml", files / "train.csv", files / "test.csv"), "bad.toml:", "expects 9 features, gets 8", "^")
+    _refused(
+        at_once("train", "bad.toml", files / "train.csv", files / "test.csv"),
+        "bad.toml:",
+        "expects 9 features, gets 8",
+        "^",
+    )
 
 
 def test_a_folder_that_holds_a_run(at_once: Command, files: Path, trained: tuple[Path, Any]) -> None:

@@ -94,9 +94,14 @@ def test_a_run_is_checked(at_once: Command, trained: tuple[Path, Any], tmp_path:
     done = at_once("check", "run")
     assert done.returncode == 1
     assert re.search(r"^run/model\.txt: has 14 bytes, had \d+$", done.stdout, re.MULTILINE)
-    assert re.search(r"^run/environment\.json: is missing\nrun|^run: 2 problems in \d+ files$", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^run/environment\.json: is missing\nrun|^run: 2 problems in \d+ files$", done.stdout, re.MULTILINE
+    )
     found = [json.loads(line) for line in at_once("check", "run", "--json").stdout.splitlines()]
-    assert sorted((one["path"], one["code"]) for one in found) == [("run/environment.json", "damage"), ("run/model.txt", "damage")]
+    assert sorted((one["path"], one["code"]) for one in found) == [
+        ("run/environment.json", "damage"),
+        ("run/model.txt", "damage"),
+    ]
 
 
 def test_not_a_run(at_once: Command, tmp_path: Path) -> None:
@@ -110,8 +115,12 @@ def test_a_run_of_another_model(at_once: Command, trained: tuple[Path, Any], tmp
     """The weights of one model under the recipe of another: one error that says how they differ."""
     run = shutil.copytree(trained[0], tmp_path / "run")
     text = (run / "recipe.json").read_text(encoding="utf-8")
-    (run / "recipe.json").write_text(text.replace("out_features = 8", "out_features = 9").replace("in_features = 8", "in_features = 9"))
-    _refused(at_once("eval", "run"), "recipe.json: step-", "was trained by a recipe.json of SHA-256", "bring that file back")
+    (run / "recipe.json").write_text(
+        text.replace("out_features = 8", "out_features = 9").replace("in_features = 8", "in_features = 9")
+    )
+    _refused(
+        at_once("eval", "run"), "recipe.json: step-", "was trained by a recipe.json of SHA-256", "bring that file back"
+    )
     for folder in (run / "checkpoints").glob("step-*"):
         rewritten(folder, lambda state: state.pop("configs"))  # as before checkpoints noted it
     _refused(at_once("eval", "run"), "Linear(4, 9)", "Linear(4, 8)", "use the config it was trained with")
@@ -135,7 +144,9 @@ def test_a_run_of_another_model(at_once: Command, trained: tuple[Path, Any], tmp
         ("\n", "\n\n", "was trained by a recipe.json of SHA-256"),
     ],
 )
-def test_a_damaged_recipe(at_once: Command, trained: tuple[Path, Any], tmp_path: Path, old: str, new: str, part: str) -> None:
+def test_a_damaged_recipe(
+    at_once: Command, trained: tuple[Path, Any], tmp_path: Path, old: str, new: str, part: str
+) -> None:
     run = shutil.copytree(trained[0], tmp_path / "run")
     text = (run / "recipe.json").read_text(encoding="utf-8")
     assert old in text

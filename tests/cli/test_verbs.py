@@ -1,5 +1,5 @@
-"""Every command, started by the installed script ``typednn``, which does not put the current folder on Python's path as ``python -m`` does;
-and every command on folders that are a run, or are none.
+"""Every command, started by the installed script ``typednn``, which does not put the current folder on Python's path as
+``python -m`` does; and every command on folders that are a run, or are none.
 """
 
 import re
@@ -36,7 +36,9 @@ Script = Callable[..., Any]
 def _script(*arguments: str | Path, cwd: Path, **changes: str) -> Any:
     assert SCRIPT.is_file(), "install typednn: `make setup`"
     command = [str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 def _refused(done: Any, *parts: str) -> None:
@@ -52,7 +54,9 @@ def place(tmp_path: Path, files: Path, trained: tuple[Path, Any]) -> Path:
     for name in ("model.toml", "train.csv", "test.csv"):
         shutil.copy(files / name, tmp_path)
     (tmp_path / "rows.csv").write_text("2.1,0.1,-0.2,1.1\n", encoding="utf-8")
-    (tmp_path / "sizes.py").write_text("from typednn.layers import Linear\n\nmodel = Linear(4, 3) >> Linear(3, 2)\n", encoding="utf-8")
+    (tmp_path / "sizes.py").write_text(
+        "from typednn.layers import Linear\n\nmodel = Linear(4, 3) >> Linear(3, 2)\n", encoding="utf-8"
+    )
     shutil.copytree(trained[0], tmp_path / "run")
     (tmp_path / "empty").mkdir()
     Characters("abc").save(tmp_path / "language")
@@ -129,7 +133,9 @@ def test_the_examples_of_the_help_are_understood() -> None:
 
 
 def test_layers_of_a_user_lie_in_the_current_folder(place: Path) -> None:
-    """The run remembers which module registers them, and is used where the user says so: its folder decides nothing that is executed."""
+    """The run remembers which module registers them, and is used where the user says so: its folder decides nothing
+    that is executed.
+    """
     told = ["--import", "my_layers"]
     trained = _script("train", "own.toml", *TABLES, *told, "--epochs", "2", "--run", "own", "-q", cwd=place)
     assert trained.returncode == 0, trained.stderr
@@ -154,7 +160,9 @@ def test_layers_of_a_user_lie_in_the_current_folder(place: Path) -> None:
 
 
 def test_a_run_whose_layers_are_elsewhere(place: Path) -> None:
-    done = _script("train", "own.toml", *TABLES, "--import", "my_layers", "--epochs", "1", "--run", "own", "-q", cwd=place)
+    done = _script(
+        "train", "own.toml", *TABLES, "--import", "my_layers", "--epochs", "1", "--run", "own", "-q", cwd=place
+    )
     assert done.returncode == 0, done.stderr
     cure = "start in the folder that holds it, or name that folder in PYTHONPATH"
     use = ("predict", "../own", "../rows.csv", "--import", "my_layers")
@@ -193,7 +201,9 @@ def test_a_module_that_cannot_be_imported(place: Path, text: str, told: str) -> 
 # ---------------------------------------------------------------------------------------------------- folders
 
 
-@pytest.mark.parametrize(("run", "cwd", "back"), [(".", "run", "../"), ("run/", ".", ""), ("./run//", ".", ""), ("../run", "empty", "../")])
+@pytest.mark.parametrize(
+    ("run", "cwd", "back"), [(".", "run", "../"), ("run/", ".", ""), ("./run//", ".", ""), ("../run", "empty", "../")]
+)
 @pytest.mark.parametrize("command", ["resume", "eval", "predict", "report"])
 def test_a_run_by_any_path(here: Script, place: Path, command: str, run: str, cwd: str, back: str) -> None:
     more = {"predict": [f"{back}rows.csv"], "resume": ["-q"]}.get(command, [])
@@ -214,7 +224,9 @@ def test_what_is_no_run(here: Script, place: Path, command: str, run: str) -> No
     cwd = place / "empty" if run.startswith(".") else place
     done = here(command, run, *(["rows.csv"] if command == "predict" else []), cwd=cwd)
     rule = "run folder" if command != "report" else "needs the folder of a run"
-    _refused(done, *([str(Path(run)), rule] if run or command != "report" else ["must be the name of a file or folder"]))
+    _refused(
+        done, *([str(Path(run)), rule] if run or command != "report" else ["must be the name of a file or folder"])
+    )
     assert len(done.stderr.splitlines()) == 1
     assert {path.relative_to(place) for path in place.rglob("*")} == before
 

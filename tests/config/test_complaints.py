@@ -66,15 +66,20 @@ def test_the_papers_format(text: str, expected: str) -> None:
         pytest.param("format = 1\n\tinput == 3\n", "m.toml", "2:9: not TOML: Invalid value", "=", id="tab"),
         pytest.param("format = 1\nformat = 1\n", "m.toml", "2:11: not TOML: Cannot overwrite a value", "", id="twice"),
         pytest.param("format = 1\ninput = [3", "m.toml", "2:11: not TOML: Unclosed array", "", id="end"),
-        pytest.param('format = "\x01"\n', "m.toml", "1:11: not TOML: Illegal character '\\x01'", "\ufffd", id="control"),
+        pytest.param('format = "\x01"\n', "m.toml", "1:11: not TOML: Illegal character '\\x01'", "\ufffd",
+            id="control"),
         pytest.param("format = 1\0\n", "m.toml", "1:11: a NUL byte; a config is text", "\ufffd", id="nul"),
-        pytest.param("format = 0x" + "f" * 17, "m.toml", "1:10: an integer of more than 64 bits", "0x" + "f" * 17, id="65-bits"),
+        pytest.param("format = 0x" + "f" * 17, "m.toml", "1:10: an integer of more than 64 bits", "0x" + "f" * 17,
+            id="65-bits"),
         pytest.param("format = " + "[" * 40, "m.toml", "1:42: nested more than 32 deep", "[", id="deep"),
         pytest.param("a." * 40 + "b = 1", "m.toml", "1:1: a key of more than 32 words", "a", id="long-key"),
         pytest.param('"a".' * 40 + "b = 1", "m.toml", "1:1: a key of more than 32 words", '"', id="long-quoted-key"),
-        pytest.param(f"6,1,1,1\n{SPLIT}\nReLU\0", "m.txt", "3:5: a NUL byte; a config is text", "\ufffd", id="paper-nul"),
-        pytest.param(f"\n{SPLIT}\nReLU\n{SPLIT}\nSGD,1\n", "m.txt", "6:1: input: expects one line, batch,h,w,c, got 0", "", id="no-input"),
-        pytest.param(f"1,1,1,1\n{SPLIT}\nReLU\n{SPLIT}\n", "m.txt", "5:1: optimizer: expects one line, SGD,lr, got 0", "", id="no-step"),
+        pytest.param(f"6,1,1,1\n{SPLIT}\nReLU\0", "m.txt", "3:5: a NUL byte; a config is text", "\ufffd",
+            id="paper-nul"),
+        pytest.param(f"\n{SPLIT}\nReLU\n{SPLIT}\nSGD,1\n", "m.txt", "6:1: input: expects one line, batch,h,w,c, got 0",
+            "", id="no-input"),
+        pytest.param(f"1,1,1,1\n{SPLIT}\nReLU\n{SPLIT}\n", "m.txt", "5:1: optimizer: expects one line, SGD,lr, got 0",
+            "", id="no-step"),
     ],
 )  # fmt: skip
 def test_syntax(text: str, name: str, message: str, token: str) -> None:
@@ -104,7 +109,8 @@ def test_long_lines_are_cut_around_the_caret() -> None:
 
 def test_windows_newlines_and_comments_keep_places() -> None:
     text = (
-        '# first\nformat = 1 # second\ninput = [4]\n[[layer]] # third\n  type = "Linear" # fourth\n  in_features = 5\n  out_features = 3\n'
+        '# first\nformat = 1 # second\ninput = [4]\n[[layer]] # third\n  type = "Linear" # fourth\n  in_features = '
+        "5\n  out_features = 3\n"
     )
     error = complaint(text.replace("\n", "\r\n"))
     assert (error.line, error.column, pointed(error)) == (6, 17, "5")
@@ -112,7 +118,10 @@ def test_windows_newlines_and_comments_keep_places() -> None:
 
 
 def test_quoted_and_dotted_keys_keep_places() -> None:
-    text = 'format = 1\ninput = [4]\nlayer = [{ "ty\\u0070e" = "Linear", in_features = 4, out_features = 3, weight_init.type = "Norml" }]\n'
+    text = (
+        'format = 1\ninput = [4]\nlayer = [{ "ty\\u0070e" = "Linear", in_features = 4, out_features = 3, '
+        'weight_init.type = "Norml" }]\n'
+    )
     error = complaint(text)
     assert pointed(error) == '"Norml"'
     error = complaint('format = 1\ninput = [4]\nlayer = [{ name = "éé", type = "Relu" }]\n')
@@ -132,4 +141,6 @@ def test_too_many_layers() -> None:
     inside = ROWS + LAYER * 2 + '[[layer]]\ntype = "Sequential"\n' + LAYER.replace("layer", "layer.layers") * 4096
     assert "layer 2.4093: more than 4,096 layers" in str(complaint(inside)).split("\n")[0]
     text = ROWS + LAYER * 4097
-    assert str(complaint(text)).startswith("m.toml:8195:3: layer 4096: more than 4,096 layers; build such a model in code\n")
+    assert str(complaint(text)).startswith(
+        "m.toml:8195:3: layer 4096: more than 4,096 layers; build such a model in code\n"
+    )

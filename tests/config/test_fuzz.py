@@ -1,4 +1,6 @@
-"""Whatever the text, a config is loaded or refused with a `ConfigError`: never a dependency's traceback, never a RecursionError."""
+"""Whatever the text, a config is loaded or refused with a `ConfigError`: never a dependency's traceback, never a
+RecursionError.
+"""
 
 import time
 from contextlib import suppress
@@ -56,8 +58,44 @@ Softmax
 SGD,1.0
 """
 
-SIGNS = ["[", "]", "[[", "]]", "{", "}", "=", ",", '"', "'", '"""', "\n", "\r", "\t", "#", ".", "é", "日", "\\u0000", "\0", "#" * 20]
-VALUES = ["-1", "0", "1.5", "1e999", "nan", "true", "2020-01-01", "07:32:00", "9" * 30, "9223372036854775807", "a" * 200, '""', '"\\u0007"']
+SIGNS = [
+    "[",
+    "]",
+    "[[",
+    "]]",
+    "{",
+    "}",
+    "=",
+    ",",
+    '"',
+    "'",
+    '"""',
+    "\n",
+    "\r",
+    "\t",
+    "#",
+    ".",
+    "é",
+    "日",
+    "\\u0000",
+    "\0",
+    "#" * 20,
+]
+VALUES = [
+    "-1",
+    "0",
+    "1.5",
+    "1e999",
+    "nan",
+    "true",
+    "2020-01-01",
+    "07:32:00",
+    "9" * 30,
+    "9223372036854775807",
+    "a" * 200,
+    '""',
+    '"\\u0007"',
+]
 TABLES = [
     "[]",
     "[[]]",
@@ -71,7 +109,13 @@ TABLES = [
     "[{}]",
     '[{type = "Linear"}]',
 ]
-NESTED = ['[{type = "Stack", layers = [{type = "ReLU"}]}]', "[[layer]]", "[[layer.inner]]", "[[layer.layers]]", "[optimizer]"]
+NESTED = [
+    '[{type = "Stack", layers = [{type = "ReLU"}]}]',
+    "[[layer]]",
+    "[[layer.inner]]",
+    "[[layer.layers]]",
+    "[optimizer]",
+]
 WORDS = [
     "type",
     "name",

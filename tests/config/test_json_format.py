@@ -47,7 +47,10 @@ def test_a_recipe_of_a_json_file(tmp_path: Path) -> None:
 
 
 DOCUMENTS = st.recursive(
-    st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    st.booleans()
+    | st.integers(-(1 << 63), (1 << 63) - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
     lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3),
     max_leaves=8,
 )
@@ -122,8 +125,16 @@ RELU = '{"type": "ReLU"}'
         ('{"formt": 1, "format": 1}', (1, 2), "unknown key 'formt'; did you mean 'format'?"),
         (ROWS % '{"type": "Relu"}', (1, 48), "layer 0: unknown type \"Relu\"; did you mean 'ReLU'?"),
         (ROWS % '{"type": "LeakyReLU", "slope": 1}', (1, 61), "layer 0: LeakyReLU has no argument 'slope'"),
-        (ROWS % '{"type": "LeakyReLU", "negative_slope": "a"}', (1, 79), "layer 0: LeakyReLU: negative_slope must be a number"),
-        (ROWS % '{"type": "Linear", "in_features": 5, "out_features": 2}', (1, 73), "layer 0: Linear(5, 2) cannot follow Input(4)"),
+        (
+            ROWS % '{"type": "LeakyReLU", "negative_slope": "a"}',
+            (1, 79),
+            "layer 0: LeakyReLU: negative_slope must be a number",
+        ),
+        (
+            ROWS % '{"type": "Linear", "in_features": 5, "out_features": 2}',
+            (1, 73),
+            "layer 0: Linear(5, 2) cannot follow Input(4)",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_at_its_place(text: str, place: tuple[int, int], words: str) -> None:

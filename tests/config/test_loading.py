@@ -60,12 +60,19 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-m", "typednn", "check", *arguments]
     path = str(Path(__file__).resolve().parents[2])
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=folder, env={"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},
     )
 
 
 def test_command_prints_the_model_or_the_complaint(tmp_path: Path) -> None:
-    """P-D4, P-D7: exit code 0 with the layers, 1 with the complaint on stderr, 2 for a command that is not understood."""
+    """P-D4, P-D7: exit code 0 with the layers, 1 with the complaint on stderr, 2 for a command that is
+    not understood.
+    """
     (tmp_path / "good.toml").write_text(ROWS + LINEAR)
     (tmp_path / "bad.toml").write_text(ROWS + LINEAR.replace("4", "5"))
     good = run("good.toml", folder=tmp_path)
@@ -88,12 +95,18 @@ def test_command_imports_what_it_is_told_to(tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text(ROWS + '[[layer]]\ntype = "Twice"\n')
     alone = run("m.toml", folder=tmp_path)
     assert alone.returncode == 1
-    assert re.match(r'typednn check: m.toml:4:8: layer 0: unknown type "Twice"; the nearest of \d+ are \w+(, \w+){7}\n', alone.stderr)
+    assert re.match(
+        r'typednn check: m.toml:4:8: layer 0: unknown type "Twice"; the nearest of \d+ are \w+(, \w+){7}\n',
+        alone.stderr,
+    )
     told = run("m.toml", "--import", "my_layers", folder=tmp_path)
     assert (told.returncode, told.stdout) == (0, "     Stack\n  0  Twice()\n0 parameters\n")
     absent = run("m.toml", "--import", "no_such_module", folder=tmp_path)
     cure = "start in the folder that holds it, or name that folder in PYTHONPATH"
-    assert (absent.returncode, absent.stderr) == (1, f"typednn check: import no_such_module: No module named 'no_such_module'; {cure}\n")
+    assert (absent.returncode, absent.stderr) == (
+        1,
+        f"typednn check: import no_such_module: No module named 'no_such_module'; {cure}\n",
+    )
 
 
 @pytest.mark.parametrize("module", ["", ".relative", "no such", "json.nothing"])
@@ -108,7 +121,9 @@ def test_a_module_whose_name_cannot_be_printed() -> None:
     assert str(caught.value).encode()
 
 
-def test_imports_register_a_users_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: dict[str, type[Module]]) -> None:
+def test_imports_register_a_users_layers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: dict[str, type[Module]]
+) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "layers_of_a_user.py").write_text(LAYERS_OF_A_USER)
     (tmp_path / "m.toml").write_text(ROWS + '[[layer]]\ntype = "Twice"\nfactor = 3\n')
@@ -142,7 +157,10 @@ def test_a_registered_class_need_not_be_a_layer(registry: dict[str, type[Module]
     model = loads(text.format(2)).model()
     np.testing.assert_array_equal(model.forward(np.ones((1, 4), np.float32)), [[2.0, 2.0]])
     assert model.names == ("halves",)
-    for wrong, words in ((text.format(0), "Halves: a part of a Stack declares out_features"), (text.format('"2"'), "must be an integer")):
+    for wrong, words in (
+        (text.format(0), "Halves: a part of a Stack declares out_features"),
+        (text.format('"2"'), "must be an integer"),
+    ):
         with pytest.raises(ConfigError, match=words):
             loads(wrong)
     with pytest.raises(ConfigError, match="expects 5 features, gets 2"):
@@ -150,14 +168,18 @@ def test_a_registered_class_need_not_be_a_layer(registry: dict[str, type[Module]
     assert dumps(model) == text.format(2).replace("[[layer]]", "\n[[layer]]")
     assert dumps(loads(dumps(model)).model()) == dumps(model)
     inside = "[[layer]]\ntype = 'Residual'\n[[layer.inner]]\ntype = 'Halves'\nout_features = 4\n"
-    assert 'type = "Residual"\n\n[[layer.inner]]\ntype = "Halves"\nout_features = 4\n' in dumps(loads(ROWS + inside).model())
+    assert 'type = "Residual"\n\n[[layer.inner]]\ntype = "Halves"\nout_features = 4\n' in dumps(
+        loads(ROWS + inside).model()
+    )
     made = Stack([Residual(Halves(out_features=4)), Halves(2)], input=(4,))
     assert dumps(made).count('type = "Halves"\nout_features = ') == 2
 
     class Quarters(Halves):  # not registered itself
         pass
 
-    with pytest.raises(ArgumentError, match=r"dumps: every layer's class has a name in configs, got .*Quarters, which has none"):
+    with pytest.raises(
+        ArgumentError, match=r"dumps: every layer's class has a name in configs, got .*Quarters, which has none"
+    ):
         dumps(Stack([Quarters(2)], input=(4,)))
 
 
@@ -180,7 +202,9 @@ def test_an_object_that_remembers_nothing_is_not_written(registry: dict[str, typ
     early = Same(4)
     register("Same")(Same)
     for same in (early, Same(4)):
-        with pytest.raises(ArgumentError, match="dumps: every layer knows the arguments it was made with, got Same, which is no Module"):
+        with pytest.raises(
+            ArgumentError, match="dumps: every layer knows the arguments it was made with, got Same, which is no Module"
+        ):
             dumps(Stack([same], input=(4,)))
 
 
@@ -234,11 +258,16 @@ def test_unannotated_layers_of_a_user(registry: dict[str, type[Module]]) -> None
     assert isinstance(vars(model.parts[0])["inner"], Tanh)
     assert isinstance(loads(picky + "2\nsecond = [1, {a = 2}]\n").model().parts[0], Picky)
     assert str(_error(picky + "0\n")).split("\n")[0] == "<config>:4:8: layer 0: division by zero"
-    assert str(_error(picky + "1\nsecond = 'named'\n")).split("\n")[0] == "<config>:6:10: layer 0: second must be better"
+    assert (
+        str(_error(picky + "1\nsecond = 'named'\n")).split("\n")[0] == "<config>:6:10: layer 0: second must be better"
+    )
     assert str(_error(picky + "1\nsecond = 'key'\n")).split("\n")[0] == "<config>:4:8: layer 0: 'second'"
     assert str(_error(picky + "1\nsecond = 'silent'\n")).split("\n")[0] == "<config>:4:8: layer 0: ValueError"
     assert str(_error(picky + "'x'\n")).split("\n")[0].startswith("<config>:4:8: layer 0: unsupported operand")
-    assert str(_error(ROWS + '[[layer]]\ntype = "Picky"\n')).split("\n")[0] == "<config>:4:8: layer 0: Picky needs first (any value)"
+    assert (
+        str(_error(ROWS + '[[layer]]\ntype = "Picky"\n')).split("\n")[0]
+        == "<config>:4:8: layer 0: Picky needs first (any value)"
+    )
     with pytest.raises(AssertionError, match="a bug"):  # a fault of the layer's keeps its traceback
         loads(picky + "1\nsecond = 'bug'\n")
 
@@ -273,15 +302,26 @@ class Reserved(Picky):
         (
             "Linear",
             Picky,
-            "register('Linear'): every layer type's name is its own, got that of typednn.layers.linear.Linear; choose another name",
+            "register('Linear'): every layer type's name is its own, got that of typednn.layers.linear.Linear; "
+            "choose another name",
         ),
         ("a b", Picky, "register: a layer type's name is an identifier, got 'a b'; such as \"Swish\""),
-        ("X", int, "register('X'): registers a class derived from Module, or one with forward, backward and update, got <class 'int'>"),
-        ("X", 3, "register('X'): registers a class derived from Module, or one with forward, backward and update, got 3"),
+        (
+            "X",
+            int,
+            "register('X'): registers a class derived from Module, or one with forward, backward and update, "
+            "got <class 'int'>",
+        ),
+        (
+            "X",
+            3,
+            "register('X'): registers a class derived from Module, or one with forward, backward and update, got 3",
+        ),
         (
             "X",
             Reserved,
-            "register('X'): 'name' is a key of every [[layer]], got a constructor's argument of that name in Reserved; rename the argument",
+            "register('X'): 'name' is a key of every [[layer]], got a constructor's argument of that name in "
+            "Reserved; rename the argument",
         ),
     ],
 )
@@ -310,7 +350,11 @@ def test_every_layer_has_its_class_name_in_configs() -> None:
 def test_annotations_of_every_constructor_are_understood() -> None:
     for kind in LAYERS.values():
         takes = [*inspect.signature(constructor(kind)).parameters.values()][1:]
-        named = {parameter.name for parameter in takes if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)}
+        named = {
+            parameter.name
+            for parameter in takes
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        }
         assert named <= hints_of(constructor(kind)).keys(), kind
 
 
@@ -319,7 +363,8 @@ def test_an_unregistered_layer_is_not_written() -> None:
 
     with pytest.raises(
         ArgumentError,
-        match=r"^dumps: every layer's class has a name in configs, got Picky, which has none; decorate it with @register\(\"Picky\"\)$",
+        match=r"^dumps: every layer's class has a name in configs, got Picky, which has none; decorate it with "
+        r"@register\(\"Picky\"\)$",
     ):
         dumps(Input(4) >> Picky(1))
 
@@ -328,14 +373,19 @@ def test_an_unregistered_layer_is_not_written() -> None:
     ("data", "message"),
     [
         pytest.param(None, "m.toml: must be a readable file, got No such file or directory", id="missing"),
-        pytest.param(b"format = 1\nx = '\xff'\n", "m.toml:2:6: byte 0xff is not UTF-8; save the file as UTF-8", id="latin-1"),
-        pytest.param("format = 1\nx = 'é".encode()[:-1], "m.toml:2:6: byte 0xc3 is not UTF-8; save the file as UTF-8", id="cut"),
+        pytest.param(b"format = 1\nx = '\xff'\n", "m.toml:2:6: byte 0xff is not UTF-8; save the file as UTF-8",
+            id="latin-1"),
+        pytest.param("format = 1\nx = 'é".encode()[:-1], "m.toml:2:6: byte 0xc3 is not UTF-8; save the file as UTF-8",
+            id="cut"),
         pytest.param(b"\xff\xfeformat", "m.toml:1:1: byte 0xff is not UTF-8; save the file as UTF-8", id="utf-16"),
-        pytest.param(b"#\n" * (1 << 19) + b"#", "m.toml: longer than 1,048,576 bytes, the most that a config can have", id="long"),
+        pytest.param(b"#\n" * (1 << 19) + b"#", "m.toml: longer than 1,048,576 bytes, the most that a config can have",
+            id="long"),
         pytest.param(b"\x00\x01", "m.toml:1:1: a NUL byte; a config is text", id="binary"),
     ],
 )  # fmt: skip
-def test_files_that_are_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes | None, message: str) -> None:
+def test_files_that_are_no_config(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes | None, message: str
+) -> None:
     """P-D7: a missing file, and files that are not text."""
     monkeypatch.chdir(tmp_path)
     if data is not None:
@@ -375,11 +425,14 @@ def test_a_text_with_half_a_character() -> None:
 def test_rng_must_be_declared() -> None:
     with pytest.raises(
         ArgumentError,
-        match=r"^m\.toml: a generator needs an \[init\] table, got none; add \[init\] with seed = 0, or hand init a generator$",
+        match=r"^m\.toml: a generator needs an \[init\] table, got none; add \[init\] with seed = 0, or hand init a "
+        r"generator$",
     ):
         loads(ROWS + LINEAR, "m.toml").rng()
     config = loads(ROWS + LINEAR + "[init]\nseed = 3\n")
-    assert np.array_equal(config.model().init(config.rng()).parameters()[0], config.model().init(np.random.default_rng(3)).parameters()[0])
+    assert np.array_equal(
+        config.model().init(config.rng()).parameters()[0], config.model().init(np.random.default_rng(3)).parameters()[0]
+    )
     assert loads(ROWS + LINEAR).optimizer() is None
 
 
@@ -401,14 +454,20 @@ def test_a_misfit_inside_a_users_layer_is_told_at_that_layer(registry: dict[str,
 
 
 def test_layers_are_left_as_their_constructors_make_them() -> None:
-    text = ROWS + "[[layer]]\ntype = 'Residual'\n[[layer.inner]]\ntype = 'Stack'\ninput = [4]\n[[layer.inner.layers]]\ntype = 'Tanh'\n"
+    text = (
+        ROWS + "[[layer]]\ntype = 'Residual'\n[[layer.inner]]\ntype = 'Stack'\ninput = "
+        "[4]\n[[layer.inner.layers]]\ntype = 'Tanh'\n"
+    )
     tanh = next(module for _, module in loads(text).model().named_modules() if isinstance(module, Tanh))
     assert vars(tanh).keys() == vars(Tanh()).keys()
 
 
 def test_nothing_is_allocated() -> None:
     """P-D5: the whole file is shape-checked and counted before any array exists."""
-    text = f"format = 1\ninput = [{10**6}]\n" + '[[layer]]\ntype = "Linear"\nin_features = 1_000_000\nout_features = 1_000_000\n' * 3
+    text = (
+        f"format = 1\ninput = [{10**6}]\n"
+        + '[[layer]]\ntype = "Linear"\nin_features = 1_000_000\nout_features = 1_000_000\n' * 3
+    )
     loads(text)
     tracemalloc.start()
     model = loads(text).model()

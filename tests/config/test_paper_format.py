@@ -23,7 +23,8 @@ layer = [
     { type = "Conv2d", in_channels = 1, out_channels = 6, kernel_size = [5, 5], weight_init = "he_normal" },
     { type = "ReLU" },
     { type = "MaxPool2d", kernel_size = 2 },
-    { type = "Conv2d", in_channels = 6, out_channels = 16, kernel_size = 5, weight_init = { type = "HeNormal", fan = "in" } },
+    { type = "Conv2d", in_channels = 6, out_channels = 16, kernel_size = 5, \
+weight_init = { type = "HeNormal", fan = "in" } },
     { type = "ReLU" },
     { type = "MaxPool2d", kernel_size = 2, stride = 2 },
     { type = "Flatten" },
@@ -69,7 +70,8 @@ def in_code() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "name"), [(LENET5, "lenet5.txt"), (LENET5, "<config>"), (LENET5_TOML, "lenet5.toml"), (LENET5_TOML, "<config>")]
+    ("text", "name"),
+    [(LENET5, "lenet5.txt"), (LENET5, "<config>"), (LENET5_TOML, "lenet5.toml"), (LENET5_TOML, "<config>")],
 )
 def test_lenet5_from_a_config_is_lenet5_in_code(text: str, name: str) -> None:
     """P-D4, P-D5, P-E2, P-E3: the same layers, names, shapes and weights, and one training step, bit for bit."""
@@ -119,7 +121,9 @@ def test_what_a_config_says() -> None:
 
 
 def test_unequal_sizes() -> None:
-    """P-D4: heights and widths, strides and dilations of their own; blank lines, spaces and Windows newlines do no harm."""
+    """P-D4: heights and widths, strides and dilations of their own; blank lines, spaces and Windows newlines do no
+    harm.
+    """
     split = "#" * 20
     layers = ["Pad2D, 1, 2, 0.5", "Conv2D,2,3,3,2,2,1,1,2", "", "MaxPool2D,2,1,1,2,1,1", "Flatten"]
     model = loads("\r\n".join(["", "1, 9, 8, 2", split, *layers, split, " SGD , 1e-1 ", ""])).model()
@@ -147,7 +151,12 @@ def test_an_optimizer_and_a_layer_of_ones_own(registry: Any) -> None:
     @register("Scale")
     class Scale:
         def __init__(
-            self, features: int, start: float = 1.0, shape: tuple[int, int] = (1, 1), kind: str = "plain", flag: bool = False
+            self,
+            features: int,
+            start: float = 1.0,
+            shape: tuple[int, int] = (1, 1),
+            kind: str = "plain",
+            flag: bool = False,
         ) -> None:
             self.out_features = features
             self.weight = np.full(features, start, np.float32)

@@ -1,4 +1,6 @@
-"""``loads(dumps(model))`` builds an equal model: same names, layers, rules for initial weights, and so the same bits."""
+"""``loads(dumps(model))`` builds an equal model: same names, layers, rules for initial weights, and so
+the same bits.
+"""
 
 import inspect
 from typing import Any
@@ -42,7 +44,11 @@ def same(model: Any, loaded: Stack) -> None:
     """The same walk, layer by layer, and the same numbers from one generator through one forward."""
 
     def walk(root: Any) -> list[tuple[str, str]]:
-        return [(path, repr(module)) for path, module in root.named_modules() if path and next(module.children(), None) is None]
+        return [
+            (path, repr(module))
+            for path, module in root.named_modules()
+            if path and next(module.children(), None) is None
+        ]
 
     assert walk(model) == walk(loaded)
     assert model.parameter_shapes() == loaded.parameter_shapes()
@@ -84,16 +90,19 @@ def test_every_layer(case: LayerCase, data: st.DataObject) -> None:
         lambda: PReLU(init=0.2) >> Tanh() >> Linear(4, 3),
         lambda: Input(4) >> (PReLU(init=0.2) >> Tanh() >> Linear(4, 3)),
         lambda: Input(4) >> Linear(4, 4) >> (Linear(4, 3) >> Tanh()) >> (Linear(3, 2) >> Tanh()).named("tail"),
-        lambda: Sequential({"fc1": Linear(4, 3, weight_init=Normal(0.02), bias_init="zeros"), "act": ReLU()}, input=Input(4)),
+        lambda: Sequential({"fc1": Linear(4, 3, weight_init=Normal(0.02), bias_init="zeros"), "act": ReLU()},
+            input=Input(4)),
         lambda: Input(4) >> Linear(4, 3, bias=False, weight_init=Uniform(-1, 1.0), bias_init=Zeros()) >> PReLU(init=1),
         lambda: Input(4) >> Linear(4, 4, weight_init=HeNormal("out"), bias_init=Constant(0.5)),
-        lambda: Input(5, 5, 2) >> Pad2d((0, 1, 2, 3), "replicate") >> Conv2d(2, 3, (2, 3), bias=True) >> MaxPool2d(2, 1) >> Flatten(),
+        lambda: Input(5, 5, 2) >> Pad2d((0, 1, 2, 3), "replicate") >> Conv2d(2, 3, (2, 3), bias=True) >> MaxPool2d(2,
+            1) >> Flatten(),
         lambda: Input(3, 4) >> PerPosition(Linear(4, 3) >> ReLU()) >> Residual(PerPosition(Residual(Linear(3, 3)))),
         lambda: Input(4) >> Residual(Chain([Linear(4, 4)])) >> Residual(Chain([Linear(4, 4).named("fc")])),
         lambda: Input(4) >> Residual(Chain([Chain([Linear(4, 4)]), Tanh()])),
         lambda: Input(4) >> Residual((PReLU() >> PReLU()).named("ignored")),
         lambda: Input(4) >> Residual(Sequential([Linear(4, 4), Linear(4, 4).named("last")])),
-        lambda: Stack({"a": Linear(4, 8), "b": Stack([Conv2d(2, 2, 2), Stack([Flatten()], input=(1, 1, 2))], input=(2, 2, 2))}, input=[4]),
+        lambda: Stack({"a": Linear(4, 8), "b": Stack([Conv2d(2, 2, 2), Stack([Flatten()], input=(1, 1, 2))], input=(2,
+            2, 2))}, input=[4]),
         lambda: Stack(Input(4) >> Linear(4, 3).named("fc") >> Tanh()),
         lambda: Stack([Stack(Input(4) >> Linear(4, 3))], input=[4]),
         lambda: Input(4) >> Stack([Linear(4, 3)], input=(4,)) >> Tanh(),
@@ -149,9 +158,18 @@ def test_what_is_written() -> None:
     "build",
     [
         lambda: Input(4) >> (first := Linear(4, 4)) >> ReLU() >> first.shared(),
-        lambda: Input(4) >> (first := Linear(4, 4)) >> Linear(4, 4, bias=False).named("out").tie(first, weight="weight"),
-        lambda: Input(4) >> Residual((first := Linear(4, 4)) >> Tanh()) >> Residual(Tanh() >> first.shared()) >> first.shared(),
-        lambda: Stack({"a": (first := Linear(4, 4)), "b": Stack([Linear(4, 4).tie(first, bias="bias")], input=(4,))}, input=(4,)),
+        lambda: (
+            Input(4) >> (first := Linear(4, 4)) >> Linear(4, 4, bias=False).named("out").tie(first, weight="weight")
+        ),
+        lambda: (
+            Input(4)
+            >> Residual((first := Linear(4, 4)) >> Tanh())
+            >> Residual(Tanh() >> first.shared())
+            >> first.shared()
+        ),
+        lambda: Stack(
+            {"a": (first := Linear(4, 4)), "b": Stack([Linear(4, 4).tie(first, bias="bias")], input=(4,))}, input=(4,)
+        ),
         lambda: Input(4) >> (first := Linear(4, 1)) >> PReLU().tie(first, slope="bias"),
     ],
 )
@@ -174,15 +192,30 @@ def test_shared_parameters_are_written_once(build: Any) -> None:
 @pytest.mark.parametrize(
     ("shared", "words"),
     [
-        ('"a.weight"', 'm.toml:3:10: shared: a list of lists of parameters\' names, two or more in each, got "a.weight"'),
+        (
+            '"a.weight"',
+            'm.toml:3:10: shared: a list of lists of parameters\' names, two or more in each, got "a.weight"',
+        ),
         ('[["a.weight"]]', "m.toml:3:11: shared: a list of lists of parameters' names, two or more in each"),
-        ('[["a.weight", "b.weigt"]]', "m.toml:3:24: shared: \"b.weigt\" is no parameter, or shared already; did you mean 'b.weight'?"),
+        (
+            '[["a.weight", "b.weigt"]]',
+            "m.toml:3:24: shared: \"b.weigt\" is no parameter, or shared already; did you mean 'b.weight'?",
+        ),
         ('[["a.weight", 3]]', "m.toml:3:24: shared: 3 is no parameter"),
         ('[["a.weight", ["b.weight"]]]', 'm.toml:3:24: shared: ["b.weight"] is no parameter'),
         ('[[{x = 1}, "a.weight"]]', "m.toml:3:12: shared: a table is no parameter"),
-        ('[["a.weight", "c.weight"]]', "m.toml:3:24: shared: Linear(4, 3).tie: weight and Linear(4, 4)'s weight must have one shape"),
-        ('[["a.weight", "a.weight"]]', "m.toml:3:24: shared: Linear(4, 4).tie: takes another layer and names, got itself"),
-        ('[["a.weight", "b.weight"], ["a.bias", "b.weight"]]', 'm.toml:3:48: shared: "b.weight" is no parameter, or shared already'),
+        (
+            '[["a.weight", "c.weight"]]',
+            "m.toml:3:24: shared: Linear(4, 3).tie: weight and Linear(4, 4)'s weight must have one shape",
+        ),
+        (
+            '[["a.weight", "a.weight"]]',
+            "m.toml:3:24: shared: Linear(4, 4).tie: takes another layer and names, got itself",
+        ),
+        (
+            '[["a.weight", "b.weight"], ["a.bias", "b.weight"]]',
+            'm.toml:3:48: shared: "b.weight" is no parameter, or shared already',
+        ),
     ],
 )
 def test_complaints_about_shared(shared: str, words: str) -> None:
@@ -203,7 +236,10 @@ def test_complaints_about_shared(shared: str, words: str) -> None:
         SGD(1.0, decay=1e-7),
         SGD(CosineLR(0.1, 100, warmup_steps=5), dampening=0.5, l2=1e-3),
         Adam(1e-3, (0.8, 0.99), eps=1e-6),
-        AdamW(StepLR(0.1, 10), groups=[Group("*.bias", weight_decay=0.0), Group("0.*", lr=ConstantLR(0.5)), Group("*", lr=StepLR(1.0, 2))]),
+        AdamW(
+            StepLR(0.1, 10),
+            groups=[Group("*.bias", weight_decay=0.0), Group("0.*", lr=ConstantLR(0.5)), Group("*", lr=StepLR(1.0, 2))],
+        ),
         AdamW(l2=0.5),
         Adam(OneCycleLR(0.1, 100, pct_start=0.2, three_phase=True), amsgrad=True, ema=0.99),
         RMSprop(ExponentialLR(0.1, 0.9), alpha=0.9, centered=True, momentum=0.5, groups=[Group("*.bias", frozen=True)]),
@@ -220,15 +256,25 @@ def test_optimizers(optimizer: GradientOptimizer) -> None:
     assert loaded is not None
     assert loaded.settings == optimizer.settings
     assert loaded.groups == optimizer.groups
-    for name in inspect.signature(type(optimizer).__init__).parameters.keys() - vars(type(optimizer.settings)).keys() - {"self", "groups"}:
+    for name in (
+        inspect.signature(type(optimizer).__init__).parameters.keys()
+        - vars(type(optimizer.settings)).keys()
+        - {"self", "groups"}
+    ):
         assert getattr(loaded, name, None) == getattr(optimizer, name, None)
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Chain([Linear(4, 3)]), "dumps: a config declares its input, got a model without one; build it as Input(...) >> ..."),
-        (lambda: Linear(4, 3), "dumps: writes a Chain, a Sequential or a Stack, got Linear(4, 3); build one with >> or Sequential"),
+        (
+            lambda: Chain([Linear(4, 3)]),
+            "dumps: a config declares its input, got a model without one; build it as Input(...) >> ...",
+        ),
+        (
+            lambda: Linear(4, 3),
+            "dumps: writes a Chain, a Sequential or a Stack, got Linear(4, 3); build one with >> or Sequential",
+        ),
         (
             lambda: Input(4) >> Linear(4, 3, weight_init=_halves),
             "dumps, weight_init of Linear: an argument must have a form in TOML, got {halves}; "
@@ -252,7 +298,9 @@ def test_an_unregistered_optimizer_has_no_form() -> None:
             raise AssertionError
 
     with pytest.raises(
-        ArgumentError, match=r"^dumps: an optimizer is one of SGD, Adadelta, Adagrad, Adam, AdamW, Lion, RMSprop, got Mine; leave it out$"
+        ArgumentError,
+        match=r"^dumps: an optimizer is one of SGD, Adadelta, Adagrad, Adam, AdamW, Lion, RMSprop, got Mine; leave it "
+        r"out$",
     ):
         dumps(Input(4) >> Linear(4, 3), Mine(0.1))
     with pytest.raises(ArgumentError, match=r"^dumps, lr of SGD: an argument must have a form in TOML, got <function"):

@@ -50,7 +50,9 @@ def test_equals_the_chain_in_code() -> None:
 def test_a_stack_has_rows_of_floats() -> None:
     with pytest.raises(ArgumentError) as raised:
         config.loads(TEXT, name="words.toml").model()
-    assert str(raised.value) == ("words.toml: the rows of a Stack are floats, got Input(7, dtype=int); call built(), which gives a chain")
+    assert str(raised.value) == (
+        "words.toml: the rows of a Stack are floats, got Input(7, dtype=int); call built(), which gives a chain"
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,8 @@ def test_a_stack_has_rows_of_floats() -> None:
         (
             '[[layer]]\ntype = "Embedding"\nnum_embeddings = 5\nembedding_dim = 4\n',
             "",
-            "layer 0: LSTM(4, 6) reads floats, and the input's dtype is int; put a layer that reads integers first, such as Embedding",
+            "layer 0: LSTM(4, 6) reads floats, and the input's dtype is int; put a layer that reads integers "
+            "first, such as Embedding",
         ),
     ],
 )

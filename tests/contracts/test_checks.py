@@ -42,8 +42,29 @@ from typednn import (
     set_checks,
 )
 from typednn.arrays import AnyArray
-from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, NotInitialised, ShapeError, TypednnError
-from typednn.layers import Conv1d, Conv2d, Flatten, Linear, LinearGrad, MaxPool2d, MultiHeadAttention, Pad2d, PerPosition, ReLU, Residual
+from typednn.errors import (
+    ArgumentError,
+    CheckError,
+    DefinitionError,
+    DeviceError,
+    DTypeError,
+    NotInitialised,
+    ShapeError,
+    TypednnError,
+)
+from typednn.layers import (
+    Conv1d,
+    Conv2d,
+    Flatten,
+    Linear,
+    LinearGrad,
+    MaxPool2d,
+    MultiHeadAttention,
+    Pad2d,
+    PerPosition,
+    ReLU,
+    Residual,
+)
 from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, accumulate, clip_grad_norm
 
@@ -130,7 +151,10 @@ def malformed(self: Any, x: Float[Array2, "batch features//"]) -> Float[Array2, 
         (unresolvable, "every annotation must be resolvable at run time, got name 'Nowhere' is not defined"),
         (missing_parameter, "every parameter must be annotated, got 'x' without"),
         (missing_result, "the result must be annotated, got no '->'"),
-        (wrong_rank, "'x': Array2 promises 2 axes, got 3 axes in the string 'batch height width'; write Array3 or name 2 axes"),
+        (
+            wrong_rank,
+            "'x': Array2 promises 2 axes, got 3 axes in the string 'batch height width'; write Array3 or name 2 axes",
+        ),
         (wrong_result_rank, "'return': Array4 promises 4 axes, got 2 axes"),
         (variadic, "takes a fixed list of parameters, got *x; name every parameter"),
         (no_array, "inputs and output are arrays with named axes"),
@@ -157,7 +181,9 @@ def test_the_gradient_must_belong_to_the_layer() -> None:
         defined(backward=image_gradient)
     with pytest.raises(DefinitionError, match="must return a gradient dataclass"):
         defined(backward=no_gradient)
-    with pytest.raises(DefinitionError, match="RowGrad must have a field 'weight': the derivative by that parameter, got input"):
+    with pytest.raises(
+        DefinitionError, match="RowGrad must have a field 'weight': the derivative by that parameter, got input"
+    ):
         defined(__annotations__={"weight": Parameter[Float[Array2, "{self.n} {self.n}"]]})
     with pytest.raises(DefinitionError, match="one array type"):
         defined(__annotations__={"weight": Parameter[int]})
@@ -187,7 +213,9 @@ def test_axes_used_before_they_are_bound_are_told() -> None:
 
 
 def test_a_deferred_annotation_that_resolves_is_enforced() -> None:
-    """``from __future__ import annotations`` must not mute the checks: strings are resolved when the class is defined."""
+    """``from __future__ import annotations`` must not mute the checks: strings are resolved when the
+    class is defined.
+    """
     program = """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -231,11 +259,12 @@ class Own(Layer):
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (
-        "DefinitionError: Own.forward: every annotation must be resolvable at run time, got name 'Array2' is not defined" in result.stderr
+        "DefinitionError: Own.forward: every annotation must be resolvable at run time, got name 'Array2' is "
+        "not defined" in result.stderr
     )
 
 
-# ------------------------------------------------------------------ Protocols, on implementers and where they are consumed
+# --------------------------------------------------------------- Protocols, on implementers and where they are consumed
 
 
 class Doubled(Forward[Array2, Array2]):
@@ -263,7 +292,9 @@ def test_explicit_implementers_of_any_protocol_are_enforced(mode: str) -> None:
         type("Bad", (Forward,), {"forward": lambda self, x: x})
 
     class Own(Loss[Array2, Array2]):
-        def loss_grad(self, prediction: Float[Array2, "batch n"], target: Float[Array2, "batch n"]) -> Float[Array2, "batch n"]:
+        def loss_grad(
+            self, prediction: Float[Array2, "batch n"], target: Float[Array2, "batch n"]
+        ) -> Float[Array2, "batch n"]:
             return prediction[:1] if target.shape[1] == 5 else prediction
 
     with pytest.raises(ShapeError, match=r"target must be \"batch n\", got shape \(2, 4\): axis 1 is 4, not 3"):
@@ -344,7 +375,9 @@ def test_optimizers_and_losses_are_enforced(mode: str) -> None:
 
 
 def test_mistakes_that_people_make_are_told() -> None:
-    """A class for an instance, a seed for a generator, another model's gradient, a mix of precisions, labels for probabilities."""
+    """A class for an instance, a seed for a generator, another model's gradient, a mix of precisions, labels for
+    probabilities.
+    """
     layer = Linear(2, 3, rng=np.random.default_rng(0))
     layer.forward(array(4, 2))
     gradient = layer.backward(array(4, 3))
@@ -367,25 +400,33 @@ def test_mistakes_that_people_make_are_told() -> None:
         told.append(str(caught.value))
     assert told == [
         "Linear(2, 3).update: optimizer must be an Optimizer, got the class SGD; write SGD(...)",
-        "Linear(2, 3).init: rng must be a generator, got int; pass numpy.random.default_rng(0) or PCG32(0): there is no global one",
+        "Linear(2, 3).init: rng must be a generator, got int; pass numpy.random.default_rng(0) or PCG32(0): "
+        "there is no global one",
         "Linear(2, 3).init: rng must be a generator, got numpy.random; "
         "pass numpy.random.default_rng(0) or PCG32(0): there is no global one",
-        "Linear(2, 3).init: rng must be a generator, got Generator; pass numpy.random.default_rng(0) or PCG32(0): there is no global one",
-        "Chain: its gradient must have a part for '0', got LinearGrad; hand it what its own backward returned, with a field '0'",
+        "Linear(2, 3).init: rng must be a generator, got Generator; pass numpy.random.default_rng(0) or "
+        "PCG32(0): there is no global one",
+        "Chain: its gradient must have a part for '0', got LinearGrad; hand it what its own backward returned, "
+        "with a field '0'",
         "MSE(reduction='mean').loss_grad: target must have the dtype of prediction, float32, got float64; "
         "convert it with target.astype(numpy.float32)",
-        "SGD.step: grad must have the dtype of weights, float32, got float64; convert it with grad.astype(numpy.float32)",
-        "CrossEntropy(reduction='mean', eps=1e-07).loss: target must be float \"batch classes\", got int64 of shape (2,); "
+        "SGD.step: grad must have the dtype of weights, float32, got float64; convert it with "
+        "grad.astype(numpy.float32)",
+        "CrossEntropy(reduction='mean', eps=1e-07).loss: target must be float \"batch classes\", got int64 of "
+        "shape (2,); "
         "class labels go through one_hot(labels, classes), or straight into SoftmaxCrossEntropy",
         'Input(28, 28, 1): the input must be "batch 28 28 1", got shape (2, 28, 28); '
         "add a batch or a channel axis: x[None] or x[..., None]",
-        "initialiser: a name is one of zeros, ones, he_normal, he_uniform, xavier_normal, xavier_uniform, kaiming_uniform, kaiming_normal, "
+        "initialiser: a name is one of zeros, ones, he_normal, he_uniform, xavier_normal, xavier_uniform, "
+        "kaiming_uniform, kaiming_normal, "
         "got 'he'; did you mean 'he_normal'?",
     ]
 
 
 def test_mistakes_of_those_who_know_pytorch_are_told() -> None:
-    """Channels first, labels as floats, a loss's weight in the first place, a mask of numbers, a size that has no plural."""
+    """Channels first, labels as floats, a loss's weight in the first place, a mask of numbers, a size that has no
+    plural.
+    """
     rng = np.random.default_rng(0)
     attention, images = MultiHeadAttention(8, 2, rng=rng), Input(8, 8, 3) >> Conv2d(3, 4, 3, rng=rng)
     told = []
@@ -405,17 +446,24 @@ def test_mistakes_of_those_who_know_pytorch_are_told() -> None:
             attempt()
         told.append(str(caught.value))
     assert told == [
-        'Conv2d(3, 4, 3).forward: x must be "batch height width {self.in_channels}", self.in_channels = 3, got shape (2, 3, 8, 8): '
+        'Conv2d(3, 4, 3).forward: x must be "batch height width {self.in_channels}", self.in_channels = 3, got '
+        "shape (2, 3, 8, 8): "
         "axis 3 is 8, not 3; channels stand last: x.transpose(0, 2, 3, 1)",
-        'Input(8, 8, 3): the input must be "batch 8 8 3", got shape (2, 3, 8, 8); channels stand last: x.transpose(0, 2, 3, 1)',
+        'Input(8, 8, 3): the input must be "batch 8 8 3", got shape (2, 3, 8, 8); channels stand last: '
+        "x.transpose(0, 2, 3, 1)",
         'Input(8, 8, 3): the input must be "batch 8 8 3", got shape (2, 8, 3, 3); feed such samples or declare others',
-        'SoftmaxCrossEntropy(reduction=\'batchmean\').loss: target must be integer "batch *positions" or float "batch *positions classes", '
+        "SoftmaxCrossEntropy(reduction='batchmean').loss: target must be integer \"batch *positions\" or float "
+        '"batch *positions classes", '
         "got float32 of shape (2,); class labels are integers: target.astype(numpy.int64)",
-        f"SoftmaxCrossEntropy: reduction must be one of 'none', 'sum', 'mean', 'mean_batch', 'mean_feature', 'batchmean', got {array(3)!r}",
-        "MultiHeadAttention(8, 2).forward: mask must hold numbers of kind bool, got float32; convert it with mask.astype(numpy.bool)",
-        'MultiHeadAttention(8, 2).forward: x must be "batch time {self.embed_dim}", self.embed_dim = 8, got shape (2, 5, 7): '
+        "SoftmaxCrossEntropy: reduction must be one of 'none', 'sum', 'mean', 'mean_batch', 'mean_feature', "
+        f"'batchmean', got {array(3)!r}",
+        "MultiHeadAttention(8, 2).forward: mask must hold numbers of kind bool, got float32; convert it with "
+        "mask.astype(numpy.bool)",
+        'MultiHeadAttention(8, 2).forward: x must be "batch time {self.embed_dim}", self.embed_dim = 8, got '
+        "shape (2, 5, 7): "
         "axis 2 is 7, not 8; make it 8, or build the layer with embed_dim=7",
-        'MultiHeadAttention(8, 2).forward: x must be "batch time {self.embed_dim}", self.embed_dim = 8, got shape (8,): 1 axis',
+        'MultiHeadAttention(8, 2).forward: x must be "batch time {self.embed_dim}", self.embed_dim = 8, got '
+        "shape (8,): 1 axis",
         'Conv1d: padding="same" needs stride 1, got stride=2; give the padding in numbers',
     ]
 
@@ -432,7 +480,10 @@ MODEL: Any = Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2)
         (lambda: MODEL.load_state_dict({"0.weight": "x"}), "'0.weight' is a str, not an array"),
         (lambda: MODEL.astype("nonsense"), "a model's dtype is float16, float32 or float64, got 'nonsense'"),
         (lambda: MODEL.astype("int8"), "a model's dtype is float16, float32 or float64, got 'int8'"),
-        (lambda: MODEL.astype(np.longdouble), "a model's dtype is float16, float32 or float64, got <class 'numpy.longdouble'>"),
+        (
+            lambda: MODEL.astype(np.longdouble),
+            "a model's dtype is float16, float32 or float64, got <class 'numpy.longdouble'>",
+        ),
         (lambda: MODEL.astype(">f4"), "a model's dtype is float16, float32 or float64, got '>f4'"),
         (lambda: MODEL.named(3), "a layer's name is an identifier, got 3"),
         (lambda: MODEL.to("gpu"), 'expected "cpu" or "cuda"'),
@@ -483,19 +534,29 @@ def test_the_environment_sets_the_mode(value: str | None, printed: str, monkeypa
     if value is not None:
         monkeypatch.setenv("TYPEDNN_CHECKS", value)
     program = "import typednn; print(typednn.get_checks())"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == printed
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+        == printed
+    )
 
 
 def test_a_wrong_environment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TYPEDNN_CHECKS", "yes")
-    result = subprocess.run([sys.executable, "-c", "import typednn.contracts.checks"], capture_output=True, text=True, check=False)
-    assert "ArgumentError: environment variable TYPEDNN_CHECKS: must be 'full', 'cached' or 'off', got 'yes'" in result.stderr
+    result = subprocess.run(
+        [sys.executable, "-c", "import typednn.contracts.checks"], capture_output=True, text=True, check=False
+    )
+    assert (
+        "ArgumentError: environment variable TYPEDNN_CHECKS: must be 'full', 'cached' or 'off', got 'yes'"
+        in result.stderr
+    )
 
 
 def test_disabling_jaxtyping_is_not_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
     """JAXTYPING_DISABLE would turn every check into a no-op: it is refused, with the switch that is ours."""
     monkeypatch.setenv("JAXTYPING_DISABLE", "1")
-    result = subprocess.run([sys.executable, "-c", "import typednn.contracts.checks"], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", "import typednn.contracts.checks"], capture_output=True, text=True, check=False
+    )
     assert "TYPEDNN_CHECKS=off" in result.stderr
     monkeypatch.setenv("TYPEDNN_CHECKS", "off")
     assert subprocess.run([sys.executable, "-c", "import typednn.contracts.checks"], check=False).returncode == 0
@@ -589,7 +650,9 @@ def test_every_call_is_compared() -> None:
     with pytest.raises(ShapeError, match=r"next_grad must be shaped as forward's output, \(4, 3\), got shape \(3, 3\)"):
         own.backward(array(3, 3))
     own.cut = "gradient"
-    with pytest.raises(ShapeError, match=r"gradient field 'input' must be shaped as the input, \(4, 3\), got shape \(1, 3\)"):
+    with pytest.raises(
+        ShapeError, match=r"gradient field 'input' must be shaped as the input, \(4, 3\), got shape \(1, 3\)"
+    ):
         own.backward(array(4, 3))
     own.cut = "result"
     with pytest.raises(ShapeError, match=r"the result must be .* axis 1 is 1, not 3"):
@@ -620,7 +683,9 @@ def test_a_new_batch_size_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None
     from typednn.contracts import checks, derivatives
     from typednn.module import gradients
 
-    model = (Input(8, 8, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(18, 2)).init(np.random.default_rng(0))
+    model = (Input(8, 8, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(18, 2)).init(
+        np.random.default_rng(0)
+    )
     loss, optimizer = SoftmaxCrossEntropy(), SGD(0.1)
 
     def step(batch: int) -> None:
@@ -667,7 +732,12 @@ def test_eval_serves_many_threads() -> None:
 def test_messages_name_the_path_the_rule_the_value_and_the_cure() -> None:
     """P-L1: wrong in_features names both."""
     model = (
-        Conv2d(1, 2, 3).named("conv1") >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(18, 5).named("fc1") >> Linear(5, 2).named("fc2")
+        Conv2d(1, 2, 3).named("conv1")
+        >> ReLU()
+        >> MaxPool2d(2)
+        >> Flatten()
+        >> Linear(18, 5).named("fc1")
+        >> Linear(5, 2).named("fc2")
     ).init(np.random.default_rng(0))
     model.forward(array(2, 8, 8, 1))
     told: list[str] = []
@@ -688,7 +758,8 @@ def test_messages_name_the_path_the_rule_the_value_and_the_cure() -> None:
             attempt()
         told.append(f"{type(caught.value).__name__}: {caught.value}")
     assert told == [
-        "ShapeError: Linear(18, 5) cannot follow Flatten: expects 18 features, gets 32 (= 4*4*2, from MaxPool2d on 8x8x2)",
+        "ShapeError: Linear(18, 5) cannot follow Flatten: expects 18 features, gets 32 (= 4*4*2, from MaxPool2d "
+        "on 8x8x2)",
         'DTypeError: layer "conv1": Conv2d(1, 2, 3).forward: x must have the model\'s dtype float32, got float64; '
         "convert one of them: x.astype(numpy.float32) or model.astype(numpy.float64)",
         'DTypeError: layer "conv1": Conv2d(1, 2, 3).forward: x must hold numbers of kind float, got int64; '
@@ -697,12 +768,15 @@ def test_messages_name_the_path_the_rule_the_value_and_the_cure() -> None:
         "ShapeError: Conv2d(1, 2, 3) cannot follow an array of shape (8, 8, 1): expects 4 axes "
         "(batch, height, width, in_channels=1), gets 3 axes (8, 8, 1)",
         "DeviceError: Chain.forward: x must be an array, got list; convert it with numpy.asarray(x)",
-        'ShapeError: Linear(18, 5).forward: x must be "batch {self.in_features}", self.in_features = 18, got shape (2, 17): '
+        'ShapeError: Linear(18, 5).forward: x must be "batch {self.in_features}", self.in_features = 18, got '
+        "shape (2, 17): "
         "axis 1 is 17, not 18; give 18 features, or build the layer with in_features=17",
-        'ShapeError: Linear(18, 5).forward: x must be "batch {self.in_features}", self.in_features = 18, got shape (2, 3, 3, 2): '
+        'ShapeError: Linear(18, 5).forward: x must be "batch {self.in_features}", self.in_features = 18, got '
+        "shape (2, 3, 3, 2): "
         "4 axes; put Flatten() before it, or flatten the samples: x.reshape(len(x), -1)",
         "ShapeError: Chain.backward: next_grad must be shaped as forward's output, (2, 2), got shape (2, 3)",
-        "ShapeError: MSE(reduction='mean').loss: target must be \"batch *features\", got shape (3, 3): axis 0 is 3, not 2",
+        "ShapeError: MSE(reduction='mean').loss: target must be \"batch *features\", got shape (3, 3): axis 0 "
+        "is 3, not 2",
     ]
 
 
@@ -720,7 +794,9 @@ def test_a_hand_written_model_names_its_layer() -> None:
         def backward(self, next_grad: Float[Array2, "batch 2"]) -> RowGrad:
             raise AssertionError
 
-    with pytest.raises(NotInitialised, match=r'layer "fc1": Linear\(3, 4\)\.weight was never filled; call model\.init\(rng\)'):
+    with pytest.raises(
+        NotInitialised, match=r'layer "fc1": Linear\(3, 4\)\.weight was never filled; call model\.init\(rng\)'
+    ):
         Model().forward(array(2, 3))
     with pytest.raises(ShapeError) as caught:
         Model().init(np.random.default_rng(0)).forward(array(2, 3))
@@ -738,7 +814,9 @@ def test_a_layer_that_breaks_the_batch_law_is_refused(mode: str) -> None:
         def backward(self, next_grad: Float[Array2, "half features"]) -> RowGrad:
             raise AssertionError
 
-    with pytest.raises(ShapeError, match=r'the result must be "batch \*output", got shape \(2, 3\): axis 0 is 2, not 4'):
+    with pytest.raises(
+        ShapeError, match=r'the result must be "batch \*output", got shape \(2, 3\): axis 0 is 2, not 4'
+    ):
         Halved().forward(array(4, 3))
 
 
@@ -768,7 +846,10 @@ def test_sizes_in_braces_are_attributes() -> None:
     def by_min(self: Any, x: Float[Array2, "batch {min(self.n[0],4)}"]) -> Float[Array2, "batch features"]:
         return x
 
-    with pytest.raises(DefinitionError, match=r"braces read attributes, got a call in \{self\.size\(\)\}; keep the size in an attribute"):
+    with pytest.raises(
+        DefinitionError,
+        match=r"braces read attributes, got a call in \{self\.size\(\)\}; keep the size in an attribute",
+    ):
         defined(by_call)
     layer = defined(by_list)()
     layer.n = [3]
@@ -790,7 +871,9 @@ def test_the_array_to_blame_is_named() -> None:
 
     layer = defined(forward, backward)()
     layer.forward(array(2, 3))
-    with pytest.raises(ShapeError, match=r"gradient field 'input' must be shaped as the input, \(2, 3\), got shape \(2, 2\)"):
+    with pytest.raises(
+        ShapeError, match=r"gradient field 'input' must be shaped as the input, \(2, 3\), got shape \(2, 2\)"
+    ):
         layer.backward(array(2, 3))
 
 
@@ -808,7 +891,11 @@ def test_a_parameter_can_be_set_but_only_to_what_was_declared() -> None:
     layer = Linear(2, 3)
     layer.weight = array(3, 2)
     assert layer.weight.shape == (3, 2)
-    for wrong, error in ((array(2, 3), ShapeError), (array(3, 2, dtype=np.float64), DTypeError), (array(3, 2, dtype=np.int32), DTypeError)):
+    for wrong, error in (
+        (array(2, 3), ShapeError),
+        (array(3, 2, dtype=np.float64), DTypeError),
+        (array(3, 2, dtype=np.int32), DTypeError),
+    ):
         with pytest.raises(error, match="weight"):
             layer.weight = wrong
 

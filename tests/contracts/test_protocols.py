@@ -113,7 +113,8 @@ IMAGES = Float[Array4, "batch height width channels"]
 def defined(*bases: Any, **methods: Any) -> Any:
     """A class on ``bases`` whose methods have these annotations: parameters, then the result."""
     namespace = {
-        name: method(name, *hints[:-1], result=hints[-1]) if isinstance(hints, tuple) else hints for name, hints in methods.items()
+        name: method(name, *hints[:-1], result=hints[-1]) if isinstance(hints, tuple) else hints
+        for name, hints in methods.items()
     }
 
     def fill(body: dict[str, Any]) -> None:
@@ -128,25 +129,61 @@ def defined(*bases: Any, **methods: Any) -> Any:
 @pytest.mark.parametrize(
     ("bases", "methods", "words"),
     [
-        ((Forward[Array2, Array2],), {"forward": (Any, ROWS)}, "Own.forward, 'x': is an array with named axes, got Any"),
-        ((Forward[Array2, Array2],), {"forward": (ROWS, Any)}, "Own.forward, the result: is an array with named axes, got Any"),
-        ((Forward[Array2, Array2],), {"forward": (ROWS, str)}, "Own.forward, the result: is an array with named axes, got str"),
-        ((Forward[Array2, Array2],), {"forward": (Array2, ROWS)}, "Own.forward, 'x': is an array with named axes, got Array2"),
-        ((Forward[Array2, Array2],), {"forward": (ROWS, ROWS | None)}, "Own.forward, the result: is an array with named axes"),
+        (
+            (Forward[Array2, Array2],),
+            {"forward": (Any, ROWS)},
+            "Own.forward, 'x': is an array with named axes, got Any",
+        ),
+        (
+            (Forward[Array2, Array2],),
+            {"forward": (ROWS, Any)},
+            "Own.forward, the result: is an array with named axes, got Any",
+        ),
+        (
+            (Forward[Array2, Array2],),
+            {"forward": (ROWS, str)},
+            "Own.forward, the result: is an array with named axes, got str",
+        ),
+        (
+            (Forward[Array2, Array2],),
+            {"forward": (Array2, ROWS)},
+            "Own.forward, 'x': is an array with named axes, got Array2",
+        ),
+        (
+            (Forward[Array2, Array2],),
+            {"forward": (ROWS, ROWS | None)},
+            "Own.forward, the result: is an array with named axes",
+        ),
         (
             (Forward[Array2, Array2],),
             {"forward": (ROWS, IMAGES)},
             "Own.forward, the result: the Protocol promises 2 axes, got 'batch height width channels'; name as many",
         ),
         ((Forward[Array2, Array2],), {"forward": (IMAGES, ROWS)}, "Own.forward, 'x': the Protocol promises 2 axes"),
-        ((Forward[Array2, Array2],), {"forward": (ROWS, Float[Array2, "batch *any"])}, "the Protocol promises 2 axes, got 'batch *any'"),
+        (
+            (Forward[Array2, Array2],),
+            {"forward": (ROWS, Float[Array2, "batch *any"])},
+            "the Protocol promises 2 axes, got 'batch *any'",
+        ),
         ((Forward[Array2, Array2],), {"forward": (ROWS,)}, "Own.forward: takes x, got nothing"),
-        ((Forward[Array2, Array2],), {"forward": staticmethod(len)}, "Own.forward: what a Protocol promises is a method"),
+        (
+            (Forward[Array2, Array2],),
+            {"forward": staticmethod(len)},
+            "Own.forward: what a Protocol promises is a method",
+        ),
         ((Backward[Array2, Array2],), {"backward": (Any, RowGrad)}, "Own.backward, 'x': is an array with named axes"),
-        ((Backward[Array2, Array2],), {"backward": (IMAGES, RowGrad)}, "Own.backward, 'x': the Protocol promises 2 axes"),
+        (
+            (Backward[Array2, Array2],),
+            {"backward": (IMAGES, RowGrad)},
+            "Own.backward, 'x': the Protocol promises 2 axes",
+        ),
         ((Backward[Array2, Array2],), {"backward": (ROWS, int)}, "must return a gradient dataclass, got <class 'int'>"),
         ((Backward[Array2, Array2],), {"backward": (ROWS, Any)}, "must return a gradient dataclass"),
-        ((Update[RowGrad],), {"update": (Optimizer, Any, None)}, "Own.update: grad must be what backward returns, a gradient dataclass"),
+        (
+            (Update[RowGrad],),
+            {"update": (Optimizer, Any, None)},
+            "Own.update: grad must be what backward returns, a gradient dataclass",
+        ),
         ((Update[RowGrad],), {"update": (Optimizer, None)}, "Own.update: takes an optimizer and a gradient, got x"),
         (
             (Backward[Array2, Array2], Update[ScaleGrad]),
@@ -154,20 +191,40 @@ def defined(*bases: Any, **methods: Any) -> Any:
             "Own.update: grad must be what backward returns, RowGrad, got ScaleGrad",
         ),
         ((Optimizer,), {"step": (Any, Float[AnyArray, "*w"], None)}, "Own.step, 'x': is an array with named axes"),
-        ((Loss[Array2, Array2],), {"loss_grad": (ROWS, ROWS, float)}, "Own.loss_grad, the result: is an array with named axes"),
-        ((Loss[Array2, Array2],), {"loss_grad": (ROWS, IMAGES, ROWS)}, "Own.loss_grad, 'y': the Protocol promises 2 axes"),
+        (
+            (Loss[Array2, Array2],),
+            {"loss_grad": (ROWS, ROWS, float)},
+            "Own.loss_grad, the result: is an array with named axes",
+        ),
+        (
+            (Loss[Array2, Array2],),
+            {"loss_grad": (ROWS, IMAGES, ROWS)},
+            "Own.loss_grad, 'y': the Protocol promises 2 axes",
+        ),
         (
             (Loss[Array2, IntArray1 | Array2],),
             {"loss_grad": (ROWS, IMAGES, ROWS)},
             "Own.loss_grad, 'y': the Protocol promises 1 axis or 2 axes",
         ),
         ((Incremental[Array2],), {"step": (ROWS, ROWS, ROWS)}, "Own.step, the result: is a tuple of 2, got Float"),
-        ((Incremental[Array2],), {"step": (IMAGES, ROWS, tuple[ROWS, ROWS])}, "Own.step, 'x': the Protocol promises 2 axes"),  # type: ignore[valid-type]
-        ((Incremental[Array2],), {"step": (ROWS, ROWS, tuple[Any, ROWS])}, "Own.step, the result[0]: is an array with named axes"),  # type: ignore[valid-type]
+        (
+            (Incremental[Array2],),
+            {"step": (IMAGES, ROWS, tuple[ROWS, ROWS])},
+            "Own.step, 'x': the Protocol promises 2 axes",
+        ),  # type: ignore[valid-type]
+        (
+            (Incremental[Array2],),
+            {"step": (ROWS, ROWS, tuple[Any, ROWS])},
+            "Own.step, the result[0]: is an array with named axes",
+        ),  # type: ignore[valid-type]
         ((Incremental[Array2],), {"step": (ROWS, tuple[ROWS, ROWS])}, "Own.step: takes x and state, got x"),  # type: ignore[valid-type]
         ((DynLayer,), {"forward": (IMAGES, ROWS)}, "Own.forward, 'x': the Protocol promises 2 axes"),
         ((DynLayer,), {"backward": (ROWS, int)}, "must return a gradient dataclass"),
-        ((Layer[Array2, Array2, RowGrad, S],), {"forward": (IMAGES, ROWS)}, "Own.forward, 'x': the Protocol promises 2 axes"),
+        (
+            (Layer[Array2, Array2, RowGrad, S],),
+            {"forward": (IMAGES, ROWS)},
+            "Own.forward, 'x': the Protocol promises 2 axes",
+        ),
     ],
 )
 def test_a_class_that_breaks_its_protocol_is_not_defined(bases: Any, methods: Any, words: str) -> None:
@@ -190,7 +247,9 @@ def test_what_agrees_is_defined() -> None:
 
 
 def test_a_protocol_of_ones_own_has_names_of_its_own() -> None:
-    """Beside `DynLayer`, whose gradient may be Any: what a Protocol says of the gradient counts, not what it calls it."""
+    """Beside `DynLayer`, whose gradient may be Any: what a Protocol says of the gradient counts, not
+    what it calls it.
+    """
 
     class Steps(Protocol):
         def update(self, optimizer: Any, derivatives: Any) -> None: ...
@@ -224,7 +283,10 @@ def test_the_gradient_names_the_derivative_by_the_input() -> None:
         with pytest.raises(DefinitionError, match="input") as caught:
             defined(Backward[Array2, Array2], backward=(ROWS, gradient))
         assert words in str(caught.value)
-    for methods in ({"forward": (ROWS, ROWS), "backward": (ROWS, Images)}, {"backward": (ROWS, Images), "forward": (ROWS, ROWS)}):
+    for methods in (
+        {"forward": (ROWS, ROWS), "backward": (ROWS, Images)},
+        {"backward": (ROWS, Images), "forward": (ROWS, ROWS)},
+    ):
         with pytest.raises(DefinitionError, match=r"Images\.input: the derivative by that input has its 2 axes"):
             defined(Forward[Array2, Array2], Backward[Array2, Array2], **methods)
     with pytest.raises(DefinitionError, match=r"InputGrad\.input: the Protocol promises 2 axes"):
@@ -319,11 +381,19 @@ def test_forward_is_held_to_its_protocol(mode: str, broken: str, error: Any, wor
     ("broken", "error", "words"),
     [
         ("gradient", CheckError, "the result must be ScaleGrad, got ndarray"),
-        ("input shape", ShapeError, r"gradient field 'input' must be shaped as the input, \(4, 3\), got shape \(4, 1\)"),
+        (
+            "input shape",
+            ShapeError,
+            r"gradient field 'input' must be shaped as the input, \(4, 3\), got shape \(4, 1\)",
+        ),
         ("input rank", ShapeError, "gradient field 'input' must be shaped as the input"),
         ("input text", DeviceError, "gradient field 'input' must be an array, got str"),
         ("input dtype", DTypeError, "gradient field 'input' must have the dtype of the input, float32, got float64"),
-        ("weight shape", ShapeError, r"gradient field 'weight' must be shaped as self.weight, \(3,\), got shape \(1,\)"),
+        (
+            "weight shape",
+            ShapeError,
+            r"gradient field 'weight' must be shaped as self.weight, \(3,\), got shape \(1,\)",
+        ),
         ("weight missing", DeviceError, "gradient field 'weight' must be an array, got NoneType"),
     ],
 )
@@ -346,10 +416,14 @@ def test_the_batch_is_kept_whatever_the_implementer_calls_its_axes(mode: str) ->
             return x[: len(x) // 2]
 
     class Cut(Loss[Array2, Array2]):
-        def loss_grad(self, prediction: Float[Array2, "batch n"], target: Float[Array2, "batch m"]) -> Float[Array2, "some n"]:
+        def loss_grad(
+            self, prediction: Float[Array2, "batch n"], target: Float[Array2, "batch m"]
+        ) -> Float[Array2, "some n"]:
             return prediction[:1]
 
-    with pytest.raises(ShapeError, match=r'Halved.forward: the result must be "batch \*output", got shape \(2, 3\): axis 0 is 2, not 4'):
+    with pytest.raises(
+        ShapeError, match=r'Halved.forward: the result must be "batch \*output", got shape \(2, 3\): axis 0 is 2, not 4'
+    ):
         Halved().forward(array(4, 3))
     with pytest.raises(ShapeError, match=r'the result must be "batch \*features", got shape \(1, 3\)'):
         Cut().loss_grad(array(4, 3), array(4, 3))
@@ -370,10 +444,17 @@ class Summed(Incremental[tuple[Array2, Array2]]):
         self,
         x: Float[Array2, "batch features"],
         state: tuple[Float[Array2, "batch features"], Float[Array2, "batch features"]] | None = None,
-    ) -> tuple[Float[Array2, "batch features"], tuple[Float[Array2, "batch features"], Float[Array2, "batch features"]]]:
+    ) -> tuple[
+        Float[Array2, "batch features"], tuple[Float[Array2, "batch features"], Float[Array2, "batch features"]]
+    ]:
         total, squares = (0 * x, 0 * x) if state is None else state
         y, after = total + x, (total + x, squares + x * x)
-        broken: dict[str, Any] = {"batch": (y[:1], after), "state": (y, (after[0], after[1][:1])), "alone": y, "three": (y, (*after, y))}
+        broken: dict[str, Any] = {
+            "batch": (y[:1], after),
+            "state": (y, (after[0], after[1][:1])),
+            "alone": y,
+            "three": (y, (*after, y)),
+        }
         return broken.get(self.broken, (y, after))
 
 
@@ -451,7 +532,11 @@ def test_update_is_held_to_the_gradient_of_the_class(mode: str) -> None:
     with checking("off"):  # with checks most of these are not made
         cases = (
             (RowGrad(array(2, 3)), CheckError, "grad must be ScaleGrad, got RowGrad"),
-            (ScaleGrad(array(2, 3), array(4)), ShapeError, r"gradient field 'weight' must be shaped as self.weight, \(3,\)"),
+            (
+                ScaleGrad(array(2, 3), array(4)),
+                ShapeError,
+                r"gradient field 'weight' must be shaped as self.weight, \(3,\)",
+            ),
             (ScaleGrad(array(2, 3), array(3, dtype=np.float64)), DTypeError, "must have the dtype of self.weight"),
             (ScaleGrad(array(2, 3), "weight"), DeviceError, "gradient field 'weight' must be an array"),  # type: ignore[arg-type]
             (ScaleGrad(array(3), array(3)), ShapeError, "gradient field 'input' must be"),
@@ -537,7 +622,9 @@ def test_every_way_to_write_such_a_gradient(mode: str) -> None:
 
 def test_a_gradient_class_that_breaks_input_grad_is_not_defined() -> None:
     def made(hint: Any) -> Any:
-        return types.new_class("Own", (InputGrad[Array2],), exec_body=lambda body: body.update(__annotations__={"input": hint}))
+        return types.new_class(
+            "Own", (InputGrad[Array2],), exec_body=lambda body: body.update(__annotations__={"input": hint})
+        )
 
     for hint, words in (
         (Any, "Own.input: is an array with named axes, got Any"),
@@ -580,7 +667,9 @@ def test_instances_of_one_class_have_verdicts_of_their_own() -> None:
     for scale in (small, large):
         scale.forward(array(4, 3))
     small.backward(array(4, 3))
-    with pytest.raises(ShapeError, match=r"gradient field 'weight' must be shaped as self.weight, \(1,\), got shape \(3,\)"):
+    with pytest.raises(
+        ShapeError, match=r"gradient field 'weight' must be shaped as self.weight, \(1,\), got shape \(3,\)"
+    ):
         large.backward(array(4, 3))
 
 

@@ -61,7 +61,9 @@ def test_every_change_is_tested() -> None:
 
 @pytest.mark.parametrize("name", sorted(STRONG))
 @given(size=SIZES, seed=st.integers(0, 1000), dtype=st.sampled_from([np.float32, np.float64]))
-def test_shape_and_dtype_stay_and_the_image_is_not_written(name: str, size: tuple[int, int, int], seed: int, dtype: Any) -> None:
+def test_shape_and_dtype_stay_and_the_image_is_not_written(
+    name: str, size: tuple[int, int, int], seed: int, dtype: Any
+) -> None:
     before = image(size, seed, dtype)
     kept = before.copy()
     before.flags.writeable = False
@@ -133,7 +135,9 @@ def test_crops_come_from_everywhere_and_in_their_size() -> None:
         assert after.shape == (2, 3, 1)
         corners.add(float(after[0, 0, 0]))
     assert corners == {0.0, 1.0, 2.0, 5.0, 6.0, 7.0, 10.0, 11.0, 12.0}
-    with pytest.raises(ArgumentError, match="RandomCrop: an image must be at least 9 x 9, got 4 x 5 with a padding of 2; raise padding"):
+    with pytest.raises(
+        ArgumentError, match="RandomCrop: an image must be at least 9 x 9, got 4 x 5 with a padding of 2; raise padding"
+    ):
         RandomCrop(2, size=9)(before, source)
 
 
@@ -156,11 +160,15 @@ def test_quarter_turns(side: int, seed: int, turns: int) -> None:
 
 @given(size=SIZES, seed=st.integers(0, 100), degrees=st.floats(-180, 180))
 def test_turns_as_pillow_does(size: tuple[int, int, int], seed: int, degrees: float) -> None:
-    """In its float mode. A pixel whose place before is on the edge of the image may be inside for one and outside for the other."""
+    """In its float mode. A pixel whose place before is on the edge of the image may be inside for one and outside for
+    the other.
+    """
     pillow: Any = pytest.importorskip("PIL.Image")
     before = image(size, seed)
     planes = [pillow.fromarray(np.ascontiguousarray(before[..., place])) for place in range(size[2])]
-    turned = np.stack([np.asarray(plane.rotate(degrees, pillow.Resampling.BILINEAR, fillcolor=-500.0)) for plane in planes], axis=2)
+    turned = np.stack(
+        [np.asarray(plane.rotate(degrees, pillow.Resampling.BILINEAR, fillcolor=-500.0)) for plane in planes], axis=2
+    )
     ours = rotated(before, degrees, -500.0)
     apart = (np.abs(ours - turned) > 0.05).any(axis=2)
     angle = math.radians(degrees)
@@ -178,10 +186,13 @@ def test_colours_as_pillow_does(seed: int, which: str) -> None:
     before = np.rint(image((6, 5, 3), seed))
     drawn = rng(seed)
     factor = [
-        float(drawn.uniform(0.5, 1.5) if name == which else drawn.uniform(1.0, 1.0)) for name in ("brightness", "contrast", "saturation")
+        float(drawn.uniform(0.5, 1.5) if name == which else drawn.uniform(1.0, 1.0))
+        for name in ("brightness", "contrast", "saturation")
     ]
     kind = {"brightness": enhance.Brightness, "contrast": enhance.Contrast, "saturation": enhance.Color}[which]
-    expected = kind(pillow.fromarray(before.astype(np.uint8))).enhance(factor[["brightness", "contrast", "saturation"].index(which)])
+    expected = kind(pillow.fromarray(before.astype(np.uint8))).enhance(
+        factor[["brightness", "contrast", "saturation"].index(which)]
+    )
     after = ColorJitter(**{which: 0.5})(before, rng(seed))
     np.testing.assert_allclose(after, np.asarray(expected, np.float32), atol=2.0)
 
@@ -233,13 +244,19 @@ def test_mixed_images_and_labels(rows: int, seed: int) -> None:
     np.testing.assert_allclose(targets.sum(axis=1), 1.0, atol=1e-6)
     scores = np.random.default_rng(seed).normal(size=(rows, 4)).astype(np.float32)
     each = [SoftmaxCrossEntropy().loss(scores, labels) for labels in (y, y[order])]
-    assert SoftmaxCrossEntropy().loss(scores, targets) == pytest.approx(share * each[0] + (1 - share) * each[1], rel=1e-4), "eq 1 of mixup"
+    assert SoftmaxCrossEntropy().loss(scores, targets) == pytest.approx(
+        share * each[0] + (1 - share) * each[1], rel=1e-4
+    ), "eq 1 of mixup"
     numbers = np.random.default_rng(seed).normal(size=rows).astype(np.float32)
-    np.testing.assert_allclose(MixUp(1.0).mixed(x, numbers, rng(seed))[1], share * numbers + (1 - share) * numbers[order], atol=1e-6)
+    np.testing.assert_allclose(
+        MixUp(1.0).mixed(x, numbers, rng(seed))[1], share * numbers + (1 - share) * numbers[order], atol=1e-6
+    )
 
 
 def test_labels_cannot_be_mixed_without_their_number() -> None:
-    with pytest.raises(ArgumentError, match=r"MixUp: labels become probabilities of classes, got no number of classes; pass classes=10"):
+    with pytest.raises(
+        ArgumentError, match=r"MixUp: labels become probabilities of classes, got no number of classes; pass classes=10"
+    ):
         MixUp().mixed(image((2, 2, 1))[None], np.array([1]), rng())
 
 
@@ -251,7 +268,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: RandomShift(2.0), "RandomShift: height must be"),
     (lambda: RandomRotation(math.nan), "RandomRotation: degrees must be"),
     (lambda: ColorJitter(contrast=-1.0), "ColorJitter: contrast must be"),
-    (lambda: RandomErasing(scale=(0.5, 0.1)), r"RandomErasing: scale must be a pair \(least, most\), got \(0\.5, 0\.1\); swap them"),
+    (
+        lambda: RandomErasing(scale=(0.5, 0.1)),
+        r"RandomErasing: scale must be a pair \(least, most\), got \(0\.5, 0\.1\); swap them",
+    ),
     (lambda: RandomErasing(ratio=3.0), r"RandomErasing: ratio must be a pair \(least, most\), got 3\.0"),  # type: ignore[arg-type]
     (lambda: GaussianNoise(-1.0), "GaussianNoise: sigma must be"),
     (lambda: MixUp(0.0), "MixUp: alpha must be"),
@@ -266,15 +286,26 @@ def test_what_is_refused(make: Callable[[], object], message: str) -> None:
 
 
 def test_by_name() -> None:
-    tables = ["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 2}, {"type": "RandomErasing", "scale": [0.1, 0.2]}, "MixUp"]
+    tables = [
+        "RandomHorizontalFlip",
+        {"type": "RandomCrop", "padding": 2},
+        {"type": "RandomErasing", "scale": [0.1, 0.2]},
+        "MixUp",
+    ]
     assert augmentations(tables) == (RandomHorizontalFlip(), RandomCrop(2), RandomErasing(scale=(0.1, 0.2)), MixUp())
     for wrong, message in (
-        (["RandomFlip"], "augment: must be one of RandomHorizontalFlip, .*, or a table with such a type, got 'RandomFlip'"),
+        (
+            ["RandomFlip"],
+            "augment: must be one of RandomHorizontalFlip, .*, or a table with such a type, got 'RandomFlip'",
+        ),
         ([{"padding": 2}], "must be one of"),
         ([{"type": []}], "must be one of"),
         ([7], "must be one of"),
         ("RandomCrop", "augment: must be a list of names and tables, got 'RandomCrop'"),
-        ([{"type": "RandomCrop", "pading": 2}], "augment, RandomCrop: has the settings fill, padding, size, got pading"),
+        (
+            [{"type": "RandomCrop", "pading": 2}],
+            "augment, RandomCrop: has the settings fill, padding, size, got pading",
+        ),
         ([{"type": "RandomCrop", "padding": "2"}], "RandomCrop: padding must be an integer of at least 0, got '2'"),
     ):
         with pytest.raises(ArgumentError, match=message):
@@ -318,7 +349,12 @@ def test_each_epoch_and_each_place_has_changes_of_its_own() -> None:
     assert not np.array_equal(both.x[0], both.x[1])
 
 
-@given(stop=st.integers(0, 9), workers=st.integers(1, 3), shuffle=st.booleans(), generator=st.sampled_from(["PCG32", "NumPy"]))
+@given(
+    stop=st.integers(0, 9),
+    workers=st.integers(1, 3),
+    shuffle=st.booleans(),
+    generator=st.sampled_from(["PCG32", "NumPy"]),
+)
 def test_continues_to_the_bit(stop: int, workers: int, shuffle: bool, generator: str) -> None:
     def fresh(seed: int) -> Loader[Any, Any]:
         return loader(rng=PCG32(seed) if generator == "PCG32" else rng(seed), workers=workers, shuffle=shuffle)
@@ -340,7 +376,9 @@ def test_continues_to_the_bit(stop: int, workers: int, shuffle: bool, generator:
 
 def test_other_changes_are_another_loader() -> None:
     saved = loader().state_dict()
-    with pytest.raises(StateDictError, match=r"augment must be \['RandomCrop\(padding=4, size=None, fill=0\.0\)'\], got"):
+    with pytest.raises(
+        StateDictError, match=r"augment must be \['RandomCrop\(padding=4, size=None, fill=0\.0\)'\], got"
+    ):
         loader(augment=RandomCrop()).load_state_dict(saved)
     with pytest.raises(StateDictError, match="needs the keys"):
         loader(augment=None).load_state_dict(saved)
@@ -363,8 +401,14 @@ def test_a_transform_comes_after_the_changes() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"augment": RandomCrop}, r"augment is a change of images, or a list of them, got the class RandomCrop; write RandomCrop\(\)"),
-        ({"augment": ["flip"]}, "augment is a change of images, or a list of them, got str; such as RandomHorizontalFlip"),
+        (
+            {"augment": RandomCrop},
+            r"augment is a change of images, or a list of them, got the class RandomCrop; write RandomCrop\(\)",
+        ),
+        (
+            {"augment": ["flip"]},
+            "augment is a change of images, or a list of them, got str; such as RandomHorizontalFlip",
+        ),
         ({"augment": [MixUp(), RandomCrop()]}, "MixUp is of a batch, so it is the last of augment, got number 1"),
         (
             {"rng": None, "shuffle": False},
@@ -378,5 +422,7 @@ def test_loaders_that_are_refused(settings: dict[str, Any], message: str) -> Non
 
 
 def test_only_images_are_changed() -> None:
-    with pytest.raises(ArgumentError, match=r"augment changes images \(n, height, width, channels\), got shape \(3, 2\)"):
+    with pytest.raises(
+        ArgumentError, match=r"augment changes images \(n, height, width, channels\), got shape \(3, 2\)"
+    ):
         Loader(np.zeros((3, 2)), np.zeros(3), batch_size=1, rng=PCG32(0), augment=RandomCrop())

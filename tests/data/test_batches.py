@@ -41,7 +41,9 @@ def test_in_order() -> None:
     assert list(in_order(5, 2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
 
 
-@pytest.mark.parametrize(("n", "batch_size", "message"), [(0, 4, "n must be"), (4, 0, "batch_size must be"), (4, 2.5, "got 2.5")])
+@pytest.mark.parametrize(
+    ("n", "batch_size", "message"), [(0, 4, "n must be"), (4, 0, "batch_size must be"), (4, 2.5, "got 2.5")]
+)
 def test_sizes_are_checked_at_the_call(n: int, batch_size: int, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         batches(n, batch_size, PCG32(0))
@@ -49,5 +51,7 @@ def test_sizes_are_checked_at_the_call(n: int, batch_size: int, message: str) ->
 
 @pytest.mark.parametrize("rng", [None, 0])
 def test_a_seed_is_no_generator(rng: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"batches: rng must be a generator, got \w+; pass numpy.random.default_rng\(0\)"):
+    with pytest.raises(
+        ArgumentError, match=r"batches: rng must be a generator, got \w+; pass numpy.random.default_rng\(0\)"
+    ):
         batches(4, 2, rng)

@@ -39,8 +39,14 @@ def test_images_and_labels(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"data_batch_3.bin": bytes(3072)}, "data_batch_3.bin: must be records of 3073 bytes, a label and 3072 pixels, got 3072 bytes"),
-        ({"test_batch.bin": b""}, "test_batch.bin: must be records of 3073 bytes, a label and 3072 pixels, got 0 bytes"),
+        (
+            {"data_batch_3.bin": bytes(3072)},
+            "data_batch_3.bin: must be records of 3073 bytes, a label and 3072 pixels, got 3072 bytes",
+        ),
+        (
+            {"test_batch.bin": b""},
+            "test_batch.bin: must be records of 3073 bytes, a label and 3072 pixels, got 0 bytes",
+        ),
         ({"test_batch.bin": bytes(3073) + b"\x0a" + bytes(3072)}, "a label of CIFAR-10 is 0 to 9, got 10 in record 1"),
     ],
 )
@@ -56,9 +62,13 @@ def test_records_that_are_refused(tmp_path: Path, changes: dict[str, bytes], mes
 
 
 def test_missing(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"the folder must hold cifar-10-binary\.tar\.gz or its six \.bin files, got neither"):
+    with pytest.raises(
+        DataError, match=r"the folder must hold cifar-10-binary\.tar\.gz or its six \.bin files, got neither"
+    ):
         cifar10(tmp_path)
-    (tmp_path / "cifar-10-binary.tar.gz").write_bytes(archive({name: content for name, content in files().items() if "4" not in name}))
+    (tmp_path / "cifar-10-binary.tar.gz").write_bytes(
+        archive({name: content for name, content in files().items() if "4" not in name})
+    )
     with pytest.raises(DataError, match=r"must hold data_batch_1\.bin, .*, got no data_batch_4\.bin; fetch it again"):
         cifar10(tmp_path)
     (tmp_path / "test_batch.bin").write_bytes(bytes(3073))
@@ -86,7 +96,12 @@ def test_nothing_is_unpacked_to_the_disk(tmp_path: Path) -> None:
 def sparse(content: bytes) -> Any:
     member = tarfile.TarInfo("test_batch.bin")
     member.size = len(content)
-    member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.size": str(10**12), "GNU.sparse.map": "0,0"}
+    member.pax_headers = {
+        "GNU.sparse.major": "0",
+        "GNU.sparse.minor": "1",
+        "GNU.sparse.size": str(10**12),
+        "GNU.sparse.map": "0,0",
+    }
     return member
 
 

@@ -91,7 +91,10 @@ def test_rows_of_another_length(tmp_path: Path, text: str, row: int, expected: i
     with pytest.raises(RowLength) as caught:
         read_csv(path, header=int(text.startswith("a")))
     assert (caught.value.row, caught.value.expected, caught.value.got) == (row, expected, got)
-    assert str(caught.value) == f"{path}: line {row} must hold {expected} numbers, as the first does, got {got}; is a line cut short?"
+    assert (
+        str(caught.value)
+        == f"{path}: line {row} must hold {expected} numbers, as the first does, got {got}; is a line cut short?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,11 @@ def test_rows_of_another_length(tmp_path: Path, text: str, row: int, expected: i
         ("", 0, "must hold at least one row, got none"),
         ("\n\r\n", 0, "must hold at least one row, got none"),
         ("a,b\n", 1, "must hold at least one row after 1 header lines, got none"),
-        (b"1,\xff\n", 0, "must be text in UTF-8, got the byte 0xff in line 1; save it as UTF-8; is it another format, or packed?"),
+        (
+            b"1,\xff\n",
+            0,
+            "must be text in UTF-8, got the byte 0xff in line 1; save it as UTF-8; is it another format, or packed?",
+        ),
         ('1,"2\n', 0, "must be comma-separated values, got unexpected end of data"),
         ('1,"2"3\n', 0, "must be comma-separated values, got"),
         (f"1,{'1' * 200_000}\n", 0, "must be comma-separated values, got field larger than field limit"),
@@ -121,7 +128,9 @@ def test_unreadable(tmp_path: Path) -> None:
         read_csv(str(tmp_path))
 
 
-@pytest.mark.parametrize("settings", [{"delimiter": ""}, {"delimiter": ", "}, {"delimiter": "\n"}, {"dtype": "int8"}, {"header": -1}])
+@pytest.mark.parametrize(
+    "settings", [{"delimiter": ""}, {"delimiter": ", "}, {"delimiter": "\n"}, {"dtype": "int8"}, {"header": -1}]
+)
 def test_settings_are_checked(tmp_path: Path, settings: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=f"read_csv: {next(iter(settings))} must be"):
         read_csv(write(tmp_path, "1\n"), **settings)
@@ -155,13 +164,19 @@ def test_labels_are_whole_numbers(wrong: float) -> None:
     """P-C2: an error names the row."""
     matrix = np.zeros((3, 5))
     matrix[1, 0] = wrong
-    with pytest.raises(DataError, match=r"a label must be a whole number of at least 0, got .* in row 1; is the label in the other"):
+    with pytest.raises(
+        DataError, match=r"a label must be a whole number of at least 0, got .* in row 1; is the label in the other"
+    ):
         labelled(matrix, 2, 2)
 
 
 def test_matrices_that_are_no_images() -> None:
     rule = "matrix must be rows of a label and 28 x 28 pixels, so 785 columns, got "
-    for matrix, got in ((np.zeros((2, 784)), r"shape \(2, 784\)"), (np.zeros(785), r"shape \(785,\)"), ([[1.0]], "list")):
+    for matrix, got in (
+        (np.zeros((2, 784)), r"shape \(2, 784\)"),
+        (np.zeros(785), r"shape \(785,\)"),
+        ([[1.0]], "list"),
+    ):
         with pytest.raises(DataError, match=rule + got):
             labelled(matrix)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="label must be 0, the first column, or -1, the last, got 5"):

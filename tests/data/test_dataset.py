@@ -67,12 +67,24 @@ def test_frozen() -> None:
     ("changes", "message"),
     [
         ({"train_labels": np.arange(29) % 10}, "train has a label for each image, got 30 images and 29 labels"),
-        ({"test_labels": np.array([0, 1, 2, 10, 0, 0, 0])}, "test_labels must be 0 to 9, as there are 10 classes, got 10 in row 3"),
-        ({"train_images": np.zeros((30, 4, 5), np.float32)}, r"train_images must be float32 of .*, got float32 of shape \(30, 4, 5\)"),
+        (
+            {"test_labels": np.array([0, 1, 2, 10, 0, 0, 0])},
+            "test_labels must be 0 to 9, as there are 10 classes, got 10 in row 3",
+        ),
+        (
+            {"train_images": np.zeros((30, 4, 5), np.float32)},
+            r"train_images must be float32 of .*, got float32 of shape \(30, 4, 5\)",
+        ),
         ({"test_images": np.zeros((7, 4, 5, 1))}, r"got float64 of shape \(7, 4, 5, 1\)"),
         ({"test_images": [[0.0]]}, "got list"),
-        ({"test_images": np.zeros((7, 5, 4, 1), np.float32)}, r"one shape, got \(4, 5, 1\) to train and \(5, 4, 1\) to test"),
-        ({"test_images": np.zeros((0, 4, 5, 1), np.float32), "test_labels": np.zeros(0, np.int64)}, "at least one image"),
+        (
+            {"test_images": np.zeros((7, 5, 4, 1), np.float32)},
+            r"one shape, got \(4, 5, 1\) to train and \(5, 4, 1\) to test",
+        ),
+        (
+            {"test_images": np.zeros((0, 4, 5, 1), np.float32), "test_labels": np.zeros(0, np.int64)},
+            "at least one image",
+        ),
         ({"classes": 0}, "classes must be an integer of at least 1"),
     ],
 )

@@ -1,6 +1,7 @@
 """PNG of 16 bits: every kind, beside the numbers that were written, by the formulas of ISO/IEC 15948 and ITU-R 601.
 
-The files are written here, with zlib: filters (9.2), the seven passes of an interlaced image (8.2), transparency (11.3.2.1).
+The files are written here, with zlib: filters (9.2), the seven passes of an interlaced image (8.2), transparency
+(11.3.2.1).
 """
 
 import struct
@@ -15,7 +16,8 @@ from typednn.data import read_image
 
 pytest.importorskip("PIL.Image")
 
-_PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))  # first row, column, steps
+# first row, column, steps
+_PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 _BANDS = {0: 1, 2: 3, 4: 2, 6: 4}  # of a kind of colour: grey, colours, grey and alpha, colours and alpha
 
 
@@ -40,7 +42,9 @@ def _filtered(pixels: Any) -> bytes:
     return b"".join(lines)
 
 
-def write_deep(path: Path, pixels: Any, kind: int, *, interlaced: bool = False, clear: tuple[int, ...] | None = None) -> Path:
+def write_deep(
+    path: Path, pixels: Any, kind: int, *, interlaced: bool = False, clear: tuple[int, ...] | None = None
+) -> Path:
     """A PNG of 16 bits, of (height, width, channels)."""
     parts = [pixels[y::down, x::right] for y, x, down, right in _PASSES] if interlaced else [pixels]
     content = b"".join(_filtered(part) for part in parts if part.size)

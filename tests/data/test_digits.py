@@ -39,7 +39,9 @@ def test_images_keep_their_labels_and_the_split_is_fixed() -> None:
 
 
 def test_bilinear_by_hand() -> None:
-    """Pixel centres: 2 -> 4 puts the new ones at -1/4, 1/4, 3/4, 5/4 of the old ones' distance; outside it goes on as it ends."""
+    """Pixel centres: 2 -> 4 puts the new ones at -1/4, 1/4, 3/4, 5/4 of the old ones' distance; outside it goes on as
+    it ends.
+    """
     image = np.array([[0.0, 4.0], [8.0, 12.0]]).reshape(1, 2, 2, 1)
     line = np.array([0.0, 1.0, 3.0, 4.0])
     np.testing.assert_allclose(resized(image, 4, 4)[0, :, :, 0], 2 * line[:, np.newaxis] + line)

@@ -50,7 +50,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             self.send_response(206 if start else 200)
             if start:
                 self.send_header(
-                    "Content-Range", f"bytes {0 if state.behaviour == 'wrong range' else start}-{len(CONTENT) - 1}/{len(CONTENT)}"
+                    "Content-Range",
+                    f"bytes {0 if state.behaviour == 'wrong range' else start}-{len(CONTENT) - 1}/{len(CONTENT)}",
                 )
             if state.behaviour != "no length":
                 self.send_header("Content-Length", str(len(content)))
@@ -99,7 +100,10 @@ def test_truncated_and_resumed(server: Server, tmp_path: Path) -> None:
     half = len(CONTENT) // 2
     with pytest.raises(DataError) as caught:
         fetch(server.address, tmp_path / "b.bin", checksum=SUM)
-    assert str(caught.value) == f"{server.address}: the file has {len(CONTENT)} bytes, got {half}; call again: it goes on where it stopped"
+    assert (
+        str(caught.value)
+        == f"{server.address}: the file has {len(CONTENT)} bytes, got {half}; call again: it goes on where it stopped"
+    )
     assert left(tmp_path) == {"b.bin.part": half}
     server.behaviour = "right"
     fetch(server.address, tmp_path / "b.bin", checksum=SUM)
@@ -115,7 +119,9 @@ def test_altered(server: Server, tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         fetch(server.address, tmp_path / "b.bin", checksum=SUM)
     got = hashlib.sha256(CONTENT[:-1] + b"!").hexdigest()
-    assert f"{server.address}: b.bin must have the sha256 {SUM[7:]}, got {got}; the file was altered on its way" in str(caught.value)
+    assert f"{server.address}: b.bin must have the sha256 {SUM[7:]}, got {got}; the file was altered on its way" in str(
+        caught.value
+    )
     assert left(tmp_path) == {"b.bin": 14}
 
 
@@ -130,7 +136,9 @@ def test_altered_while_resumed(server: Server, tmp_path: Path) -> None:
 
 def test_stalled_and_resumed(server: Server, tmp_path: Path) -> None:
     server.behaviour = "stalled"
-    with pytest.raises(DataError, match=r"must send something at least now and then, got no byte for 1\.5 s; call again: it goes on"):
+    with pytest.raises(
+        DataError, match=r"must send something at least now and then, got no byte for 1\.5 s; call again: it goes on"
+    ):
         fetch(server.address, tmp_path / "b.bin", checksum=SUM, timeout=1.5)
     assert set(left(tmp_path)) == {"b.bin.part"}
     server.behaviour = "right"
@@ -150,7 +158,9 @@ def test_servers_without_ranges(server: Server, tmp_path: Path) -> None:
 def test_servers_that_go_on_elsewhere(server: Server, tmp_path: Path) -> None:
     (tmp_path / "b.bin.part").write_bytes(CONTENT[:1000])
     server.behaviour = "wrong range"
-    with pytest.raises(DataError, match=r"must go on at byte 1000, got 'bytes 0-255999/256000'; call again: it starts anew"):
+    with pytest.raises(
+        DataError, match=r"must go on at byte 1000, got 'bytes 0-255999/256000'; call again: it starts anew"
+    ):
         fetch(server.address, tmp_path / "b.bin", checksum=SUM)
     assert left(tmp_path) == {}
 
@@ -167,7 +177,8 @@ def test_missing_and_unreachable(server: Server, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must answer with the file, got 404 Not Found"):
         fetch(server.address, tmp_path / "b.bin", checksum=SUM)
     with pytest.raises(
-        DataError, match=r"must be reachable, got Connection refused; is there a network\? A local copy is used where TYPEDNN"
+        DataError,
+        match=r"must be reachable, got Connection refused; is there a network\? A local copy is used where TYPEDNN",
     ):
         fetch("http://127.0.0.1:1/b.bin", tmp_path / "b.bin", checksum=SUM)
     assert left(tmp_path) == {}
@@ -176,7 +187,9 @@ def test_missing_and_unreachable(server: Server, tmp_path: Path) -> None:
 @pytest.mark.parametrize("behaviour", ["right", "no length"])
 def test_more_than_was_allowed(server: Server, tmp_path: Path, behaviour: str) -> None:
     server.behaviour = behaviour
-    with pytest.raises(DataError, match="a file has at most 1000 bytes, got " + {"right": "256000", "no length": "more"}[behaviour]):
+    with pytest.raises(
+        DataError, match="a file has at most 1000 bytes, got " + {"right": "256000", "no length": "more"}[behaviour]
+    ):
         fetch(server.address, tmp_path / "b.bin", checksum=SUM, most=1000)
     assert left(tmp_path) == {}
 
@@ -217,7 +230,9 @@ def test_one_download_at_a_time(server: Server, tmp_path: Path) -> None:
     other.start()
     try:
         assert locked.wait(10)
-        with pytest.raises(DataError, match="one download of a file at a time, got a second one; wait for the other process"):
+        with pytest.raises(
+            DataError, match="one download of a file at a time, got a second one; wait for the other process"
+        ):
             fetch(server.address, tmp_path / "b.bin", checksum=SUM)
     finally:
         done.set()
@@ -228,7 +243,11 @@ def test_one_download_at_a_time(server: Server, tmp_path: Path) -> None:
     ("address", "settings", "message"),
     [
         ("file:///etc/passwd", {}, "address must begin with http:// or https://, got 'file:///etc/passwd'"),
-        ("http://localhost", {"checksum": "md5:12"}, "checksum must be md5: or sha256: and hexadecimal digits, got 'md5:12'"),
+        (
+            "http://localhost",
+            {"checksum": "md5:12"},
+            "checksum must be md5: or sha256: and hexadecimal digits, got 'md5:12'",
+        ),
         ("http://localhost", {"checksum": "sha1:" + "0" * 40}, "checksum must be"),
         ("http://localhost", {"timeout": 0}, "timeout must be a finite number"),
     ],

@@ -29,7 +29,9 @@ NAMES = sorted(set(READERS) - {"report page"})  # that takes long: `make torture
 
 @contextmanager
 def bounded(size: int) -> Iterator[None]:
-    """Only typednn's errors, in characters that every file takes, no warning, and memory within what the file can stand for."""
+    """Only typednn's errors, in characters that every file takes, no warning, and memory within what the file can stand
+    for.
+    """
     told = None
     tracemalloc.start()
     try:

@@ -63,7 +63,9 @@ def test_unpacks_no_more_than_is_promised(tmp_path: Path) -> None:
         pytest.param(idx((2, 3), bytes(6))[:3], "begins with two zero bytes, got 00 00 08", id="three bytes"),
         pytest.param(idx((2,), bytes(8), kind=10), "must be one of 8, 9, 11, 12, 13, 14, got type 10", id="type"),
         pytest.param(idx((2,), bytes(7), kind=13), "promises 2 = 2 numbers, got 7 bytes", id="floats cut short"),
-        pytest.param(idx((2, 3), b"")[:9], "a size for each axis, got 9 bytes for a header with 2 axes", id="cut in the header"),
+        pytest.param(
+            idx((2, 3), b"")[:9], "a size for each axis, got 9 bytes for a header with 2 axes", id="cut in the header"
+        ),
         pytest.param(idx((), b"\1"), "a size for each axis, got 4 bytes for a header with 0 axes", id="no axes"),
         pytest.param(idx((2, 3), bytes(5)), "promises 2 x 3 = 6 numbers, got 5", id="cut short"),
         pytest.param(idx((2, 3), bytes(7)), "promises 2 x 3 = 6 numbers, got 7", id="too long"),
@@ -71,9 +73,13 @@ def test_unpacks_no_more_than_is_promised(tmp_path: Path) -> None:
         pytest.param(idx((2**32 - 1,) * 3 + (0,), b""), "= 0 numbers, got ", id="nothing in an absurd shape"),
         pytest.param(idx((1,) * 40, b"1"), "at most 32 axes, got 40", id="axes"),
         pytest.param(gzip.compress(idx((2, 3), bytes(5))), "= 6 numbers, got 5; fetch it again", id="gzip of too few"),
-        pytest.param(gzip.compress(idx((2, 3), bytes(7))), "= 6 numbers, got more; fetch it again", id="gzip of too many"),
+        pytest.param(
+            gzip.compress(idx((2, 3), bytes(7))), "= 6 numbers, got more; fetch it again", id="gzip of too many"
+        ),
         pytest.param(gzip.compress(idx((2, 3), bytes(6)))[:-4], "must be a whole gzip file", id="cut gzip"),
-        pytest.param(gzip.compress(idx((2, 3), bytes(6)))[:10] + b"\xff" * 30, "must be a whole gzip file", id="damaged gzip"),
+        pytest.param(
+            gzip.compress(idx((2, 3), bytes(6)))[:10] + b"\xff" * 30, "must be a whole gzip file", id="damaged gzip"
+        ),
         pytest.param(gzip.compress(idx((2, 3), bytes(6))) + b"junk", "must be a whole gzip file", id="junk after gzip"),
     ],
 )

@@ -81,10 +81,19 @@ def test_a_class_may_be_called_train(tmp_path: Path) -> None:
 def test_indexed_like_an_array(photos: Path) -> None:
     """Whatever the index, what NumPy gives of all images decoded one by one."""
     images = open_image_folder(photos, size=(6, 5)).train_images
-    every = np.stack([read_image(path, size=(6, 5), resize="crop", channels=3)[0] for path in images.paths]).astype(np.uint8)
+    every = np.stack([read_image(path, size=(6, 5), resize="crop", channels=3)[0] for path in images.paths]).astype(
+        np.uint8
+    )
     np.testing.assert_array_equal(np.asarray(images), every)
     assert (images.shape, images.dtype, images.ndim, len(images)) == (every.shape, np.uint8, 4, len(every))
-    for rows in (slice(1, 4), slice(None, None, -2), np.array([3, 0, 3]), np.arange(len(every)) % 2 == 0, [1, -1], np.array([], np.int64)):
+    for rows in (
+        slice(1, 4),
+        slice(None, None, -2),
+        np.array([3, 0, 3]),
+        np.arange(len(every)) % 2 == 0,
+        [1, -1],
+        np.array([], np.int64),
+    ):
         np.testing.assert_array_equal(images[rows], every[rows])
     np.testing.assert_array_equal(images[2], every[2])
     np.testing.assert_array_equal(images[np.int64(-1)], every[-1])
@@ -187,12 +196,15 @@ def test_ctrl_c_ends_a_training_that_reads_files(photos: Path) -> None:
             return x
 
         images = open_image_folder(sys.argv[1], size=8).train_images
-        some = Loader(images, np.zeros(len(images), np.int64), batch_size=1, rng=np.random.default_rng(0), workers=3, transform=slow)
+        labels, rng = np.zeros(len(images), np.int64), np.random.default_rng(0)
+        some = Loader(images, labels, batch_size=1, rng=rng, workers=3, transform=slow)
         while True:
             for batch in some.batches():
                 print("batch", flush=True)
     """
-    running = subprocess.Popen([sys.executable, "-c", script, str(photos)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        [sys.executable, "-c", script, str(photos)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert running.stdout is not None
     assert running.stdout.readline() == "batch\n"
     os.kill(running.pid, signal.SIGINT)
@@ -218,7 +230,9 @@ def test_a_split_is_stratified(seed: int) -> None:
     assert sorted([*stay, *apart]) == list(range(63))
     assert (np.diff(stay) > 0).all()
     assert (np.diff(apart) > 0).all()
-    assert np.bincount(labels[apart], minlength=10)[[0, 1, 5, 9]].tolist() == [10, 2, 1, 0], "at least one of two, and never the only one"
+    assert np.bincount(labels[apart], minlength=10)[[0, 1, 5, 9]].tolist() == [10, 2, 1, 0], (
+        "at least one of two, and never the only one"
+    )
 
 
 def test_a_split_of_numbers() -> None:

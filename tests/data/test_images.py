@@ -52,14 +52,21 @@ def test_colour_transparency_and_sixteen_bits(tmp_path: Path) -> None:
     assert read_image(save(tmp_path / "red.png", RED)).ravel().tolist() == [76.0] * 4
     np.testing.assert_array_equal(read_image(tmp_path / "red.png", channels=3)[0], RED)
     clear = np.dstack([RED, np.array([[0, 255], [128, 255]], np.uint8)])
-    assert read_image(save(tmp_path / "clear.png", clear), channels=3)[0, :, :, 0].ravel().tolist() == [0.0, 255.0, 128.0, 255.0]
+    assert read_image(save(tmp_path / "clear.png", clear), channels=3)[0, :, :, 0].ravel().tolist() == [
+        0.0,
+        255.0,
+        128.0,
+        255.0,
+    ]
     deep = save(tmp_path / "deep.png", np.array([[0, 257], [65535, 300]], np.uint16))
     np.testing.assert_allclose(read_image(deep)[0, :, :, 0], [[0, 1], [255, 300 / 257]])
 
 
 def test_sizes(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", np.full((8, 6), 77, np.uint8))
-    with pytest.raises(DataError, match=r"a\.png: the image must be 28 x 28, got 8 x 6; pass resize=True to stretch it, or"):
+    with pytest.raises(
+        DataError, match=r"a\.png: the image must be 28 x 28, got 8 x 6; pass resize=True to stretch it, or"
+    ):
         read_image(path, size=28)
     for size, shape in ((28, (28, 28)), ((4, 3), (4, 3)), ((8, 6), (8, 6))):
         resized = read_image(path, size=size, resize=True)
@@ -74,15 +81,33 @@ def test_sizes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(b"", "a PNG, JPEG, GIF, BMP or WebP image, got a file that begins with nothing, as it is empty; save", id="empty"),
-        pytest.param(b"GIF80a" + bytes(30), "a file that begins with 47 49 46 38 30 61 00 00; save it as PNG or JPEG", id="kind"),
-        pytest.param(b"RIFF" + bytes(30), "a file that begins with 52 49 46 46 00 00 00 00; save it as PNG or JPEG", id="RIFF"),
-        pytest.param(b"GIF89a" + bytes(30), "must be a whole image, got a header that Pillow cannot read; save it anew", id="GIF"),
         pytest.param(
-            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 2**31, 2**31, 8, 0, 0, 0, 0)), "an image has 1 to", id="large"
+            b"",
+            "a PNG, JPEG, GIF, BMP or WebP image, got a file that begins with nothing, as it is empty; save",
+            id="empty",
         ),
-        pytest.param(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 0, 5, 8, 0, 0, 0, 0)), "got 5 x 0", id="nothing"),
-        pytest.param(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 4, 5, 8, 0, 0, 0, 0)), "must be a whole image", id="cut"),
+        pytest.param(
+            b"GIF80a" + bytes(30), "a file that begins with 47 49 46 38 30 61 00 00; save it as PNG or JPEG", id="kind"
+        ),
+        pytest.param(
+            b"RIFF" + bytes(30), "a file that begins with 52 49 46 46 00 00 00 00; save it as PNG or JPEG", id="RIFF"
+        ),
+        pytest.param(
+            b"GIF89a" + bytes(30), "must be a whole image, got a header that Pillow cannot read; save it anew", id="GIF"
+        ),
+        pytest.param(
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 2**31, 2**31, 8, 0, 0, 0, 0)),
+            "an image has 1 to",
+            id="large",
+        ),
+        pytest.param(
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 0, 5, 8, 0, 0, 0, 0)), "got 5 x 0", id="nothing"
+        ),
+        pytest.param(
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 4, 5, 8, 0, 0, 0, 0)),
+            "must be a whole image",
+            id="cut",
+        ),
     ],
 )
 def test_what_is_no_image(tmp_path: Path, content: bytes, message: str) -> None:
@@ -95,7 +120,9 @@ def test_what_is_no_image(tmp_path: Path, content: bytes, message: str) -> None:
 def test_what_is_very_long_is_refused_before_it_is_unpacked(tmp_path: Path, size: tuple[int, int]) -> None:
     """Pillow keeps something for each row: one pixel wide, 2^24 of them took six seconds and 1.3 GB."""
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", *size, 8, 0, 0, 0, 0)))
-    with pytest.raises(DataError, match=r"a\.png: an image has 1 to 16777216 pixels, and at most 16384 in a row or column, got"):
+    with pytest.raises(
+        DataError, match=r"a\.png: an image has 1 to 16777216 pixels, and at most 16384 in a row or column, got"
+    ):
         read_image(tmp_path / "a.png", size=28, resize=True)
 
 
@@ -139,7 +166,9 @@ def test_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert image_size(path) == (3, 4)
-    with pytest.raises(MissingExtra, match=r"needs Pillow to read images, .*; pip install 'typednn\[images\]'") as caught:
+    with pytest.raises(
+        MissingExtra, match=r"needs Pillow to read images, .*; pip install 'typednn\[images\]'"
+    ) as caught:
         read_image(path)
     assert caught.value.name == "PIL"
 
@@ -175,7 +204,9 @@ def test_files_and_folders_are_sorted(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must hold a folder of images for each class, got no folder; make one per class"):
+    with pytest.raises(
+        DataError, match="must hold a folder of images for each class, got no folder; make one per class"
+    ):
         read_image_folder(tmp_path)
     with pytest.raises(DataError, match="must be a readable folder, got No such file"):
         read_image_folder(tmp_path / "nowhere")
@@ -239,7 +270,9 @@ def test_inputs_of_every_kind(tmp_path: Path) -> None:
 
 def test_inputs_that_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", PIXELS)
-    with pytest.raises(DataError, match=r"must hold images of 28 x 28 x 1, or rows of 784 numbers, got shape \(2, 3, 4\)"):
+    with pytest.raises(
+        DataError, match=r"must hold images of 28 x 28 x 1, or rows of 784 numbers, got shape \(2, 3, 4\)"
+    ):
         read_inputs(tmp_path / "a.npy")
     with pytest.raises(DataError, match=r"images of 3 x 4 x 3, or rows of 36 numbers, got shape \(2, 3, 4\)"):
         read_inputs(tmp_path / "a.npy", 3, 4, 3)

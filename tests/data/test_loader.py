@@ -64,7 +64,18 @@ def test_every_row_once_and_the_last_batch_short(prefetch: int) -> None:
         np.testing.assert_array_equal(batch.x[:, 0], 2 * batch.y)
         np.testing.assert_array_equal(batch.y, batch.indices)
     assert (some.epoch, some.step) == (1, 0)
-    assert [row for chunk in rows_of(loader(rng=PCG32(42, 6)).batches()) for row in chunk] == [0, 5, 2, 3, 8, 4, 7, 6, 9, 1]
+    assert [row for chunk in rows_of(loader(rng=PCG32(42, 6)).batches()) for row in chunk] == [
+        0,
+        5,
+        2,
+        3,
+        8,
+        4,
+        7,
+        6,
+        9,
+        1,
+    ]
 
 
 def test_each_epoch_is_drawn_anew_from_the_generator() -> None:
@@ -108,19 +119,28 @@ def test_the_last_batch(rows: int, batch_size: int, joined: list[int], dropped: 
     assert sorted(row for chunk in found for row in chunk) == list(range(rows))
     if dropped is None:
         for make in (loader, lambda *sizes, drop_last: batches(*sizes, PCG32(0), drop_last=drop_last)):
-            with pytest.raises(ArgumentError, match=f"needs rows for one whole batch, got {rows} rows and batch_size={batch_size}; take"):
+            with pytest.raises(
+                ArgumentError,
+                match=f"needs rows for one whole batch, got {rows} rows and batch_size={batch_size}; take",
+            ):
                 make(rows, batch_size, drop_last=True)
         return
     less = loader(rows, batch_size, drop_last=True)
     left = rows_of(less.batches())
-    assert [len(chunk) for chunk in left] == dropped == [len(chunk) for chunk in batches(rows, batch_size, PCG32(0), drop_last=True)]
+    assert (
+        [len(chunk) for chunk in left]
+        == dropped
+        == [len(chunk) for chunk in batches(rows, batch_size, PCG32(0), drop_last=True)]
+    )
     assert less.steps_per_epoch == len(dropped)
     order = PCG32(0).permutation(rows).tolist()
     assert [row for chunk in left for row in chunk] == order[: sum(dropped)], "the same order, its end left out"
 
 
 def test_a_position_from_before_keeps_its_batches() -> None:
-    """A state that does not say that the last row was joined is of a loader that left it alone, in this epoch and the next."""
+    """A state that does not say that the last row was joined is of a loader that left it alone, in this epoch and the
+    next.
+    """
     some = loader(9, 4, weights=None)
     for _ in some.batches():
         break
@@ -148,7 +168,9 @@ def test_a_position_from_before_keeps_its_batches() -> None:
 
 @given(st.data(), st.integers(1, 30), st.integers(1, 12), st.sampled_from(sorted(MAKERS)), st.integers(0, 3))
 def test_continues_to_the_bit(draw: st.DataObject, rows: int, batch_size: int, kind: str, ahead: int) -> None:
-    """Stopped anywhere in three epochs, saved as JSON, loaded into a fresh loader: the same batches as without a stop."""
+    """Stopped anywhere in three epochs, saved as JSON, loaded into a fresh loader: the same batches as
+    without a stop.
+    """
     shuffle = draw.draw(st.booleans())
     drop_last = rows >= batch_size and draw.draw(st.booleans())
 
@@ -251,7 +273,9 @@ def test_after_an_error_no_further_batch_is_made() -> None:
 
 
 def test_a_thread_goes_on_after_the_script_has_ended() -> None:
-    """The interpreter waits for such a thread, in which each batch must still be made; and it does not wait for an iterator in use."""
+    """The interpreter waits for such a thread, in which each batch must still be made; and it does not wait for an
+    iterator in use.
+    """
     script = """if True:
         import threading, time
         import numpy as np
@@ -264,7 +288,8 @@ def test_a_thread_goes_on_after_the_script_has_ended() -> None:
         rows = np.zeros((8, 1), np.float32)
         in_use = Loader(rows, rows, batch_size=1, rng=None, shuffle=False, transform=lambda x: time.sleep(60)).batches()
         threading.Thread(target=lambda: next(in_use), daemon=True).start()
-        train = lambda: print(sum(1 for _ in Loader(rows, rows, batch_size=1, rng=None, shuffle=False, transform=slow).batches()))
+        loader = Loader(rows, rows, batch_size=1, rng=None, shuffle=False, transform=slow)
+        train = lambda: print(sum(1 for _ in loader.batches()))
         threading.Thread(target=train).start()
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=50)
@@ -309,7 +334,9 @@ def test_one_iterator_at_a_time() -> None:
     old = some.batches()
     next(old)
     new = some.batches()
-    with pytest.raises(StateError, match=r"Loader\.batches: one iterator at a time, the newest, got one of an earlier call"):
+    with pytest.raises(
+        StateError, match=r"Loader\.batches: one iterator at a time, the newest, got one of an earlier call"
+    ):
         next(old)
     next(new)
     assert some.step == 2
@@ -336,7 +363,10 @@ def test_one_iterator_at_a_time() -> None:
         ({"drawn_from": 3}, "needs the keys 'kind' and 'state', got 3"),
         ({"generator": None}, "needs the keys 'kind' and 'state', got None"),
         ({"generator": {"kind": "PCG64", "state": {}}}, "is a PCG32, got the state of a PCG64; go on with a"),
-        ({"generator": {"kind": "PCG32", "state": {"state": 1, "increment": 2}}}, "the state of a PCG32, got PCG32.state: increment is"),
+        (
+            {"generator": {"kind": "PCG32", "state": {"state": 1, "increment": 2}}},
+            "the state of a PCG32, got PCG32.state: increment is",
+        ),
         ({"more": 1}, "needs the keys batch_size, drawn_from, epoch, generator, rows, shuffle, step, got {'rows'"),
     ],
 )
@@ -356,7 +386,10 @@ def test_states_of_another_loader_change_nothing(changes: dict[str, Any], messag
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["kind", "state", "inc", "key", "dtype", "values"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["kind", "state", "inc", "key", "dtype", "values"]), inner)
+    ),
     max_leaves=8,
 )
 
@@ -382,7 +415,10 @@ def test_damaged_states_give_one_kind_of_error(kind: str, path: list[str], value
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rng": None}, "shuffling draws from a generator, got none; pass rng=numpy.random.default_rng(0), or shuffle=False"),
+        (
+            {"rng": None},
+            "shuffling draws from a generator, got none; pass rng=numpy.random.default_rng(0), or shuffle=False",
+        ),
         ({"rng": 0}, "shuffling draws from a generator, got int"),
         ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
         ({"prefetch": -1}, "prefetch must be an integer of at least 0, got -1"),
@@ -510,7 +546,10 @@ def test_workers_change_nothing(rows: int, batch_size: int, workers: int, ahead:
         return -x
 
     expected = [batch.x.tolist() for batch in loader(rows, batch_size, prefetch=0, transform=lambda x: -x).batches()]
-    assert [batch.x.tolist() for batch in loader(rows, batch_size, transform=slow, workers=workers, prefetch=ahead).batches()] == expected
+    assert [
+        batch.x.tolist()
+        for batch in loader(rows, batch_size, transform=slow, workers=workers, prefetch=ahead).batches()
+    ] == expected
 
 
 def test_workers_work_at_the_same_time() -> None:

@@ -15,14 +15,18 @@ from typednn.errors import ArgumentError, DataError
 
 
 def test_real_mnist(data_dir: Path) -> None:
-    """P-E1: 60,000 and 10,000 images; mean 33.318 and deviation 78.567 in float64; the training pixels are the original ones."""
+    """P-E1: 60,000 and 10,000 images; mean 33.318 and deviation 78.567 in float64; the training pixels are the original
+    ones.
+    """
     folder = data_dir / "mnist" if (data_dir / "mnist").is_dir() else data_dir
     data = mnist(folder)
     assert data.train_images.shape == (60000, 28, 28, 1)
     assert data.test_images.shape == (10000, 28, 28, 1)
     assert data.train_images.dtype == np.float32
     np.testing.assert_allclose(moments(data.train_images), (33.318, 78.567), atol=1e-3)
-    np.testing.assert_array_equal(np.bincount(data.test_labels), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009])
+    np.testing.assert_array_equal(
+        np.bincount(data.test_labels), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    )
     original = struct.pack(">HBB3I", 0, 8, 3, 60000, 28, 28) + data.train_images.astype(np.uint8).tobytes()
     assert hashlib.md5(original, usedforsecurity=False).hexdigest() == "6bbc9ace898e44ae57da46a324031adb"
     standard = data.limited(1000).standardised()
@@ -48,7 +52,9 @@ def test_pixels_as_the_files_hold_them(tmp_path: Path) -> None:
     np.testing.assert_array_equal(pixels.train_images, data.train_images)
     np.testing.assert_array_equal(pixels.test_images, data.test_images)
     np.testing.assert_array_equal(pixels.dataset().train_labels, data.train_labels)
-    with pytest.raises(ArgumentError, match=r"Pixels: train_images must be uint8 of shape \(n, height, width, channels\), got float32"):
+    with pytest.raises(
+        ArgumentError, match=r"Pixels: train_images must be uint8 of shape \(n, height, width, channels\), got float32"
+    ):
         Pixels(data.train_images, data.train_labels, data.test_images, data.test_labels)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="Pixels: test has a label for each image, got 3 images and 2 labels"):
         Pixels(pixels.train_images, data.train_labels, pixels.test_images, data.test_labels[:2])
@@ -56,7 +62,9 @@ def test_pixels_as_the_files_hold_them(tmp_path: Path) -> None:
 
 def test_incomplete_folder(tmp_path: Path) -> None:
     (write_small(tmp_path) / "t10k-labels-idx1-ubyte.gz").unlink()
-    with pytest.raises(DataError, match=r"the folder must hold t10k-labels-idx1-ubyte\.gz, got no such file; set TYPEDNN_DATA"):
+    with pytest.raises(
+        DataError, match=r"the folder must hold t10k-labels-idx1-ubyte\.gz, got no such file; set TYPEDNN_DATA"
+    ):
         mnist(tmp_path)
 
 

@@ -14,7 +14,18 @@ from small_data import cifar_archive, small_cifar
 from small_data import write_small_mnist as write_small
 
 import typednn.data.named as named
-from typednn.data import DATASETS, PIXELS, Dataset, cache_folder, class_names, find, load, load_pixels, source_folder, spiral
+from typednn.data import (
+    DATASETS,
+    PIXELS,
+    Dataset,
+    cache_folder,
+    class_names,
+    find,
+    load,
+    load_pixels,
+    source_folder,
+    spiral,
+)
 from typednn.errors import ArgumentError, DataError
 
 
@@ -44,7 +55,9 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             (root / text / file).write_text(file)
     sources = {}
     for name, source in named._SOURCES.items():
-        sums = {file: f"sha256:{hashlib.sha256((root / name / file).read_bytes()).hexdigest()}" for file in source.files}
+        sums = {
+            file: f"sha256:{hashlib.sha256((root / name / file).read_bytes()).hexdigest()}" for file in source.files
+        }
         sources[name] = named._Source(source.address, sums, source.is_in, source.read)
     monkeypatch.setattr(named, "_SOURCES", sources)
 
@@ -85,7 +98,9 @@ def test_the_same_in_bytes(name: str, mirror: str) -> None:
 
 def test_only_sets_with_files_have_bytes() -> None:
     assert sorted(PIXELS) == sorted(SIZES)
-    with pytest.raises(ArgumentError, match="load_pixels: name must be one of 'mnist', 'fashion-mnist', 'cifar-10', got 'digits'"):
+    with pytest.raises(
+        ArgumentError, match="load_pixels: name must be one of 'mnist', 'fashion-mnist', 'cifar-10', got 'digits'"
+    ):
         load_pixels("digits")
 
 
@@ -98,7 +113,9 @@ def test_altered_files_are_not_kept(mirror: str, tmp_path: Path) -> None:
     served = tmp_path / "served" / "mnist" / "t10k-images-idx3-ubyte.gz"
     content = served.read_bytes()
     served.write_bytes(content[:-1] + b"!")
-    with pytest.raises(DataError, match=r"mnist/t10k-images-idx3-ubyte\.gz: t10k-images-idx3-ubyte\.gz must have the sha256 .*, got"):
+    with pytest.raises(
+        DataError, match=r"mnist/t10k-images-idx3-ubyte\.gz: t10k-images-idx3-ubyte\.gz must have the sha256 .*, got"
+    ):
         load("mnist", mirror=mirror)
     assert find("mnist") is None, "half of a download is no data set"
     assert not (cache_folder() / "mnist" / served.name).exists()
@@ -111,7 +128,9 @@ def test_a_folder_is_looked_at_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TYPEDNN_DATA", str(tmp_path / "mine"))
     for place in (folder, folder.parent, str(folder)):
         assert len(load("mnist", place).train_images) == 6
-    with pytest.raises(DataError, match=r"load\('mnist'\): .*here or its subfolder mnist must hold train-images.*, got no such files"):
+    with pytest.raises(
+        DataError, match=r"load\('mnist'\): .*here or its subfolder mnist must hold train-images.*, got no such files"
+    ):
         load("mnist", tmp_path / "here")
 
 
@@ -129,7 +148,12 @@ def test_the_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_fashion_is_not_taken_for_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both sets have the same file names: a folder that holds them directly must say by its name which it is."""
-    for folder, name in (("mnist", "mnist"), ("numbers", "mnist"), ("Fashion-MNIST", "fashion-mnist"), ("my fashion", "fashion-mnist")):
+    for folder, name in (
+        ("mnist", "mnist"),
+        ("numbers", "mnist"),
+        ("Fashion-MNIST", "fashion-mnist"),
+        ("my fashion", "fashion-mnist"),
+    ):
         monkeypatch.setenv("TYPEDNN_DATA", str(write_small(tmp_path / "sets" / folder)))
         other = {"mnist": "fashion-mnist", "fashion-mnist": "mnist"}[name]
         assert find(name) is not None
@@ -141,7 +165,9 @@ def test_fashion_is_not_taken_for_digits(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match=r"load\('cifar-10'\): needs a local copy, got none; set TYPEDNN_DATA to a folder that has it"):
+    with pytest.raises(
+        DataError, match=r"load\('cifar-10'\): needs a local copy, got none; set TYPEDNN_DATA to a folder that has it"
+    ):
         load("cifar-10", download=False)
     with pytest.raises(DataError, match="must be reachable, got Connection refused; is there a network"):
         load("cifar-10", mirror="http://127.0.0.1:1")
@@ -150,7 +176,10 @@ def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sets_that_need_no_files() -> None:
     data = load("spiral")
     assert (data.train_images.shape, data.test_images.shape, data.classes) == ((300, 1, 1, 2), (300, 1, 1, 2), 3)
-    for images, labels, seed in ((data.train_images, data.train_labels, 1984), (data.test_images, data.test_labels, 2020)):
+    for images, labels, seed in (
+        (data.train_images, data.train_labels, 1984),
+        (data.test_images, data.test_labels, 2020),
+    ):
         places, arms = spiral(3, 100, np.random.default_rng(seed))
         np.testing.assert_array_equal(images.reshape(-1, 2), places)
         np.testing.assert_array_equal(labels, arms)
@@ -166,7 +195,9 @@ def test_names() -> None:
     for call in (load, find, class_names):
         others = ", 'tinyshakespeare', 'gpt2-bpe'" if call is find else ""
         with pytest.raises(
-            ArgumentError, match=f"name must be one of 'mnist', 'fashion-mnist', 'cifar-10', 'digits', 'spiral'{others}, got 'imagenet'"
+            ArgumentError,
+            match=f"name must be one of 'mnist', 'fashion-mnist', 'cifar-10', 'digits', 'spiral'{others}, got "
+            "'imagenet'",
         ):
             call("imagenet")
 

@@ -30,7 +30,11 @@ def promising(shape: str, descr: str = "'<f4'") -> bytes:
     return b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
 
 
-@given(st.sampled_from(KINDS).flatmap(lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0, max_side=4))))
+@given(
+    st.sampled_from(KINDS).flatmap(
+        lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0, max_side=4))
+    )
+)
 def test_what_numpy_writes_is_read(tmp_path_factory: pytest.TempPathFactory, array: Any) -> None:
     path = tmp_path_factory.mktemp("npy") / "a.npy"
     for some in (array, array.copy(order="F")):
@@ -73,12 +77,22 @@ class Bomb:
         pytest.param(npy(np.zeros(3))[:-1], "promises 3 of float64 = 24 bytes, got 23; fetch it again", id="cut short"),
         pytest.param(npy(np.zeros(3)) + b"x", "= 24 bytes, got 25", id="too long"),
         pytest.param(npy(np.zeros(3))[:30], "must tell of an array of numbers", id="cut in the header"),
-        pytest.param(promising("(1000000, 1000000)"), "promises 1000000 x 1000000 of float32 = 4000000000000 bytes, got 0", id="10^12"),
+        pytest.param(
+            promising("(1000000, 1000000)"),
+            "promises 1000000 x 1000000 of float32 = 4000000000000 bytes, got 0",
+            id="10^12",
+        ),
         pytest.param(promising("(" + "1," * 40 + ")") + bytes(4), "its shape has at most 32 sizes", id="axes"),
         pytest.param(promising("(1 2,)") + bytes(4), "its shape has at most 32 sizes", id="no size"),
         pytest.param(promising(f"({'9' * 30}, 0)"), "its shape has at most 32 sizes", id="digits"),
-        pytest.param(promising("(9999999999999999999, 0)"), "must be an array that NumPy can hold", id="0 numbers of an absurd shape"),
-        pytest.param(b"\x93NUMPY\2\0\xff\xff\xff\xff", "its header has at most 65536 bytes, got 4294967295", id="header"),
+        pytest.param(
+            promising("(9999999999999999999, 0)"),
+            "must be an array that NumPy can hold",
+            id="0 numbers of an absurd shape",
+        ),
+        pytest.param(
+            b"\x93NUMPY\2\0\xff\xff\xff\xff", "its header has at most 65536 bytes, got 4294967295", id="header"
+        ),
     ],
 )
 @pytest.mark.parametrize("mmap", [False, True])
@@ -104,7 +118,9 @@ def test_archives_that_are_refused(tmp_path: Path) -> None:
         read_npz(path)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("a.npy", npy(np.zeros(3)))
-    with pytest.raises(DataError, match=r"a\.npy: must be stored or deflated, got method 14; write it with numpy\.savez"):
+    with pytest.raises(
+        DataError, match=r"a\.npy: must be stored or deflated, got method 14; write it with numpy\.savez"
+    ):
         read_npz(path)
     np.savez(path, a=np.zeros(300))
     path.write_bytes(path.read_bytes()[:-30])
@@ -114,7 +130,10 @@ def test_archives_that_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(bytes(99), b"\1" * 99, 1))
     with pytest.raises(DataError, match=r"must be a whole \.npz file, got Bad CRC-32"):
         read_npz(path)
-    for other, message in ((tmp_path, "plain file, got a folder"), (tmp_path / "nowhere", "readable file, got No such file")):
+    for other, message in (
+        (tmp_path, "plain file, got a folder"),
+        (tmp_path / "nowhere", "readable file, got No such file"),
+    ):
         for read in (read_npy, read_npz):
             with pytest.raises(DataError, match=f"must be a {message}"):
                 read(other)
@@ -150,7 +169,10 @@ def test_sizes_of_an_archive_are_not_believed(tmp_path: Path) -> None:
     shared[directory + 20 : directory + 24] = (4 * size).to_bytes(4, "little")
     tracemalloc.start()
     try:
-        for changed, message in ((large, "cannot hold more than deflate can"), (shared, "its entries must not overlap")):
+        for changed, message in (
+            (large, "cannot hold more than deflate can"),
+            (shared, "its entries must not overlap"),
+        ):
             path.write_bytes(changed)
             with pytest.raises(DataError, match=message):
                 read_npz(path)

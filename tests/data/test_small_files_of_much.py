@@ -1,7 +1,8 @@
-"""Small files that describe much: each is refused soon, in little memory, with the size and the limit where there is one.
+"""Small files that describe much: each is refused soon, in little memory, with the size and the limit where there is
+one.
 
-Those of ONNX are in ``tests/exchange/test_onnx_import.py``, those that pyarrow reads in ``test_table.py``: they are not counted here, as
-other libraries take the memory.
+Those of ONNX are in ``tests/exchange/test_onnx_import.py``, those that pyarrow reads in ``test_table.py``: they are not
+counted here, as other libraries take the memory.
 """
 
 import gzip
@@ -76,7 +77,11 @@ def png(width: int, height: int) -> bytes:
 
 def gif(width: int, height: int) -> bytes:
     return (
-        b"GIF89a" + struct.pack("<2H3B", width, height, 0, 0, 0) + b"," + struct.pack("<4HB", 0, 0, width, height, 0) + b"\x08\x01\x00\x00;"
+        b"GIF89a"
+        + struct.pack("<2H3B", width, height, 0, 0, 0)
+        + b","
+        + struct.pack("<4HB", 0, 0, width, height, 0)
+        + b"\x08\x01\x00\x00;"
     )
 
 
@@ -136,7 +141,9 @@ BOMBS: dict[str, Bomb] = {
     "tar.gz": Bomb("cifar-10-binary.tar.gz", lambda: tarred(ZEROS), folder(data.cifar10)),
     "text": Bomb("a.txt", lambda: ZEROS, data.read_text),
     "tokens": Bomb("a.bin", lambda: ZEROS, lambda path: data.read_tokens(path, "uint64")),
-    "token table": Bomb("tokenizer.bin", lambda: struct.pack("<3I", 20240328, 2, 4_000_000_000) + bytes(2000), data.read_token_table),
+    "token table": Bomb(
+        "tokenizer.bin", lambda: struct.pack("<3I", 20240328, 2, 4_000_000_000) + bytes(2000), data.read_token_table
+    ),
     "vocab.json": Bomb("vocab.json", lambda: b"[" * 5_000_000, folder(data.read_tokenizer)),
     "characters.json": Bomb("characters.json", lambda: b"[" * 5_000_000, folder(data.read_vocabulary)),
     "stories": Bomb("data00.json", lambda: b"[" * 5_000_000, folder(data.read_vocabulary)),
@@ -145,21 +152,35 @@ BOMBS: dict[str, Bomb] = {
     "toml of a number": Bomb("a.toml", lambda: b"format = " + b"9" * 3_000_000, config.load),
     "toml of repeats": Bomb(
         "a.toml",
-        lambda: b'format = 1\ninput = [4]\n[[layer]]\ntype = "Repeat"\ntimes = 1000000000\n[layer.inner]\ntype = "Tanh"\n',
+        lambda: (
+            b'format = 1\ninput = [4]\n[[layer]]\ntype = "Repeat"\ntimes = 1000000000\n[layer.inner]\ntype = "Tanh"\n'
+        ),
         lambda path: config.load(path).built(),
     ),
     "json of brackets": Bomb("a.json", lambda: b'{"format": ' + b"[" * 500_000, config.load),
-    "safetensors of a long header": Bomb("a.safetensors", lambda: struct.pack("<Q", 1 << 60) + b"{}", lambda path: load(path, model())),
-    "safetensors of large sizes": Bomb(
-        "a.safetensors", lambda: safetensors({"0.weight": tensor(1 << 40, stop=1 << 42)}), lambda path: load_torch(path, model())
+    "safetensors of a long header": Bomb(
+        "a.safetensors", lambda: struct.pack("<Q", 1 << 60) + b"{}", lambda path: load(path, model())
     ),
-    "safetensors of brackets": Bomb("a.safetensors", lambda: safetensors(b"[" * 3_000_000), lambda path: load_torch(path, model())),
+    "safetensors of large sizes": Bomb(
+        "a.safetensors",
+        lambda: safetensors({"0.weight": tensor(1 << 40, stop=1 << 42)}),
+        lambda path: load_torch(path, model()),
+    ),
+    "safetensors of brackets": Bomb(
+        "a.safetensors", lambda: safetensors(b"[" * 3_000_000), lambda path: load_torch(path, model())
+    ),
     "weights as json": Bomb("a.json", lambda: b"[" * 3_000_000, lambda path: load_json(path, model())),
     "weights as numbers": Bomb("a.bin", lambda: ZEROS, lambda path: load_bin(path, model())),
-    "gpt.c": Bomb("model.bin", lambda: struct.pack("<8i", 20240326, 3, 2**30, 2**30, 2**30, 2**30, 2**30, 2**30) + bytes(1000), read_gpt_c),
+    "gpt.c": Bomb(
+        "model.bin",
+        lambda: struct.pack("<8i", 20240326, 3, 2**30, 2**30, 2**30, 2**30, 2**30, 2**30) + bytes(1000),
+        read_gpt_c,
+    ),
     "config.json of a GPT-2": Bomb(
         "config.json",
-        lambda: json.dumps({"model_type": "gpt2", "n_layer": 10**9, "n_head": 1, "n_embd": 8, "vocab_size": 7, "n_positions": 8}).encode(),
+        lambda: json.dumps(
+            {"model_type": "gpt2", "n_layer": 10**9, "n_head": 1, "n_embd": 8, "vocab_size": 7, "n_positions": 8}
+        ).encode(),
         folder(load_gpt2),
     ),
     "state.json": Bomb("state.json", lambda: b"[" * 5_000_000, folder(checkpoint.read_checkpoint)),

@@ -30,7 +30,9 @@ def test_the_formula() -> None:
     for arm, point in ((0, 0), (1, 50), (2, 99)):
         radius = point / 100
         angle = 4 * arm + 4 * radius
-        np.testing.assert_allclose(places[100 * arm + point], [radius * np.sin(angle), radius * np.cos(angle)], rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(
+            places[100 * arm + point], [radius * np.sin(angle), radius * np.cos(angle)], rtol=1e-6, atol=1e-7
+        )
 
 
 def test_noise_and_order() -> None:

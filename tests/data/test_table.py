@@ -40,7 +40,9 @@ def test_the_classes_of_other_data(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "kind,x\n10,1\n9,2\n")
     assert read_table(path, target="kind", names=["10", "8", "9"]).y.tolist() == [0, 2]
     assert read_table(path, target="kind", names=["10", "8", "9"]).names == ("10", "8", "9")
-    with pytest.raises(DataError, match=r"a\.csv: line 3, the target 'kind', must be one of the classes 10, 8, got '9'"):
+    with pytest.raises(
+        DataError, match=r"a\.csv: line 3, the target 'kind', must be one of the classes 10, 8, got '9'"
+    ):
         read_table(path, target="kind", names=["10", "8"])
 
 
@@ -73,7 +75,9 @@ def test_names_are_optional(tmp_path: Path) -> None:
     ),
     st.lists(st.lists(st.floats(-1e6, 1e6, width=32), min_size=5, max_size=5), min_size=1, max_size=4),
 )
-def test_quoting_is_that_of_python(tmp_path_factory: pytest.TempPathFactory, names: list[str], rows: list[list[float]]) -> None:
+def test_quoting_is_that_of_python(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], rows: list[list[float]]
+) -> None:
     names = [f"x{name.strip()}" for name in names]
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -106,18 +110,38 @@ def test_missing_values(tmp_path: Path, missing: str) -> None:
     ("text", "settings", "error", "message"),
     [
         (HOUSES, {"target": "prize"}, DataError, "must have one column 'prize', got 'price', 'rooms', 'area', 'town'"),
-        (HOUSES, {"target": "price", "columns": ["roms"]}, DataError, "must have one column 'roms', got 'price', 'rooms'"),
+        (
+            HOUSES,
+            {"target": "price", "columns": ["roms"]},
+            DataError,
+            "must have one column 'roms', got 'price', 'rooms'",
+        ),
         ("a,b,b\n1,2,3\n", {"target": "b"}, DataError, "must have one column 'b', got more than one"),
-        (HOUSES, {"target": "price"}, NotANumber, r"line 2, column 4 \('town'\) must be a finite number, got 'Ulm'; .*columns=\[\.\.\.\]"),
+        (
+            HOUSES,
+            {"target": "price"},
+            NotANumber,
+            r"line 2, column 4 \('town'\) must be a finite number, got 'Ulm'; .*columns=\[\.\.\.\]",
+        ),
         ("a,b\n1,2\n1,2,3\n", {"target": "a"}, RowLength, "line 3 must hold 2 numbers, as the first does, got 3"),
-        ("a,b\n1,2\nx,3\n", {"target": "a"}, NotANumber, r"line 3, column 1 \('a'\) must be a finite number, got 'x'; the first row has a"),
+        (
+            "a,b\n1,2\nx,3\n",
+            {"target": "a"},
+            NotANumber,
+            r"line 3, column 1 \('a'\) must be a finite number, got 'x'; the first row has a",
+        ),
         ("a,b\n1,1e39\n", {"target": "a"}, NotANumber, r"line 2, column 2 \('b'\) must be a finite number, got '1e39'"),
         ("a,b\ninf,1\n", {"target": "b", "columns": ["a"]}, NotANumber, "got 'inf'"),
         ("a\n1\n", {"target": "a"}, DataError, "a row holds a target and at least one input, got one number"),
         ("a,b\n", {"target": "a"}, DataError, "must hold at least one row, got none"),
         ("", {}, DataError, "must hold at least one row, got none"),
         (HOUSES, {"target": 3}, ArgumentError, "target must be the name of a column that is no input, got 3"),
-        (HOUSES, {"target": "a", "columns": ["a"]}, ArgumentError, "target must be the name of a column that is no input, got 'a'"),
+        (
+            HOUSES,
+            {"target": "a", "columns": ["a"]},
+            ArgumentError,
+            "target must be the name of a column that is no input, got 'a'",
+        ),
         (HOUSES, {"columns": "price"}, ArgumentError, "columns must be a list of different names, got 'price'"),
         (HOUSES, {"columns": []}, ArgumentError, "columns must be a list of different names"),
         (HOUSES, {"names": ["a", "a"]}, ArgumentError, "names must be a list of different names"),
@@ -125,7 +149,9 @@ def test_missing_values(tmp_path: Path, missing: str) -> None:
         (HOUSES, {"delimiter": "ab"}, ArgumentError, "delimiter must be one printable character or a tab, got 'ab'"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, text: str, settings: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_what_is_refused(
+    tmp_path: Path, text: str, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         read_table(write(tmp_path / "a.csv", text), **settings)
 
@@ -211,14 +237,21 @@ def test_kinds_of_columns(arrow: Any) -> None:
 
 def test_missing_values_of_arrow(arrow: Any) -> None:
     path = arrow(
-        {"price": [1.0, 2.0, None, 4.0, 5.0], "rooms": [1, 2, 3, None, 5], "area": [1.0, 2.0, 3.0, 4.0, float("nan")], "row": range(5)}
+        {
+            "price": [1.0, 2.0, None, 4.0, 5.0],
+            "rooms": [1, 2, 3, None, 5],
+            "area": [1.0, 2.0, 3.0, 4.0, float("nan")],
+            "row": range(5),
+        }
     )
     for settings, row, column in (
         ({"columns": ["rooms"]}, 3, 1),
         ({"target": "rooms", "columns": ["area"]}, 4, 2),
         ({"target": "area", "columns": ["row"]}, 5, 3),
     ):
-        with pytest.raises(NotANumber, match=f"row {row}, column {column} .* must have a value, got nothing; fill it in") as caught:
+        with pytest.raises(
+            NotANumber, match=f"row {row}, column {column} .* must have a value, got nothing; fill it in"
+        ) as caught:
             read_table(path, **settings)  # type: ignore[arg-type]
         assert (caught.value.row, caught.value.column) == (row, column)
     table = read_table(path, columns=["rooms", "area"], missing="drop")
@@ -230,7 +263,9 @@ def test_damaged_files(arrow: Any) -> None:
     content = path.read_bytes()
     for changed in (content[: len(content) // 3], b"", b"PAR1" + bytes(50), b"ARROW1" + bytes(50), bytes(100)):
         path.write_bytes(changed)
-        with pytest.raises(DataError, match=r"(a\.\w+|stream\.ipc): must (be a whole Parquet or Arrow file|have columns)"):
+        with pytest.raises(
+            DataError, match=r"(a\.\w+|stream\.ipc): must (be a whole Parquet or Arrow file|have columns)"
+        ):
             read_table(path)
     path.write_bytes(content)
     with pytest.raises(DataError, match="may take at most 500 bytes of memory"):
@@ -240,7 +275,9 @@ def test_damaged_files(arrow: Any) -> None:
 
 
 def test_small_files_of_much(tmp_path: Path) -> None:
-    """What a file unpacks to counts, whether it states that or not: a long word once, for many rows; a number very often."""
+    """What a file unpacks to counts, whether it states that or not: a long word once, for many rows; a number very
+    often.
+    """
     pa: Any = pytest.importorskip("pyarrow")
     word, words = tmp_path / "word.parquet", 3000
     table = pa.table({"y": ["a" * 100_000] * words, "x": np.zeros(words)})
@@ -262,11 +299,15 @@ def test_a_file_that_ends_pyarrow(arrow: Any, monkeypatch: pytest.MonkeyPatch, t
     for place, (do, told) in enumerate({"os.abort()": "SIGABRT", "os._exit(3)": "exit code 3"}.items()):
         child = write(tmp_path / f"child{place}.py", f"import os\n{do}\n")
         monkeypatch.setattr("typednn.data.arrow._CHILD", child)
-        with pytest.raises(DataError, match=f"must be a whole Parquet or Arrow file, got pyarrow was ended by {told} as it read this"):
+        with pytest.raises(
+            DataError, match=f"must be a whole Parquet or Arrow file, got pyarrow was ended by {told} as it read this"
+        ):
             read_table(path)
 
 
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"read_table: needs pyarrow to read Parquet and Arrow, .*; pip install 'typednn\[arrow\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"read_table: needs pyarrow to read Parquet and Arrow, .*; pip install 'typednn\[arrow\]'"
+    ):
         read_table(write(tmp_path / "a.parquet"))

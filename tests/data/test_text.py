@@ -51,7 +51,10 @@ def test_a_folder_per_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ({"a.txt": b"text"}, "must hold a folder of texts for each class, got no folder; make one per class, named after it"),
+        (
+            {"a.txt": b"text"},
+            "must hold a folder of texts for each class, got no folder; make one per class, named after it",
+        ),
         ({"good/.hidden": b"text"}, "each class must have texts, got none in 'good'"),
         ({"good/a.md": b"text"}, "a.md: texts are files whose names end in .txt, got '.md'; move it elsewhere"),
         ({"good/a.txt": b""}, "a.txt: must hold a text, got an empty file"),
@@ -79,5 +82,8 @@ def test_folders_in_two_spellings(tmp_path: Path) -> None:
     assert [path.parent.name for path in found.paths] == [apart, "gr\u00fcn"]
     (tmp_path / composed).mkdir()
     (tmp_path / composed / "a.txt").write_text("a")
-    with pytest.raises(DataError, match=r"each class must have one folder, got two spellings of one name, '\S+' and '\S+'; put them into"):
+    with pytest.raises(
+        DataError,
+        match=r"each class must have one folder, got two spellings of one name, '\S+' and '\S+'; put them into",
+    ):
         read_text_folder(tmp_path)

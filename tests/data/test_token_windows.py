@@ -21,7 +21,11 @@ def test_the_definition(count: int, length: int, stride: int, padded: bool) -> N
     listed: list[int] = tokens.tolist()
     starts = list(range(0, count - length, stride))  # a whole window, and the token behind its last
     if padded and count:
-        starts = [0, *(start for start in range(stride, count + stride - length, stride) if start)] if count > length else [0]
+        starts = (
+            [0, *(start for start in range(stride, count + stride - length, stride) if start)]
+            if count > length
+            else [0]
+        )
     if not starts:
         with pytest.raises(ArgumentError, match=f"windows: a window needs {length + 1} tokens, got {count};"):
             windows(tokens, length, stride, pad=7 if padded else None)

@@ -1,6 +1,8 @@
-"""Byte-pair encoding: GPT-2's vocabulary and the published ids, an implementation by definition, round trips, training, damaged files.
+"""Byte-pair encoding: GPT-2's vocabulary and the published ids, an implementation by definition, round trips, training,
+damaged files.
 
-The published numbers need GPT-2's files and Tiny Shakespeare: ``gpt2-bpe`` and ``tinyshakespeare`` in TYPEDNN_DATA, or in ../shared/data.
+The published numbers need GPT-2's files and Tiny Shakespeare: ``gpt2-bpe`` and ``tinyshakespeare`` in TYPEDNN_DATA, or
+in ../shared/data.
 """
 
 import hashlib
@@ -71,16 +73,19 @@ def test_published_ids(gpt2: Tokenizer, text: str, ids: list[int]) -> None:
     assert gpt2.decode(ids) == text
 
 
-# What texts of people and of machines hold: joined signs, marks, other scripts and digits, blanks of every kind, controls.
+# What texts of people and of machines hold: joined signs, marks, other scripts and digits, blanks of every kind,
+# controls.
 ODD = [
     "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1e9\U0001f1ea \u2764\ufe0f",
-    "e\u0301 \u0928\u092e\u0938\u094d\u0924\u0947 \u05e9\u05dc\u05d5\u05dd \u4f60\u597d\u3002\u3053\u3093\u306b\u3061\u306f",
+    "e\u0301 \u0928\u092e\u0938\u094d\u0924\u0947 \u05e9\u05dc\u05d5\u05dd "
+    "\u4f60\u597d\u3002\u3053\u3093\u306b\u3061\u306f",
     "\u0663\u0664 \u2163 \u00bd x\u00b2 12a3 1_000 3.14e-5",
     "it's it'S we'll I'd they've 'tis 'S''s ' s",
     "  a   b\t\tc \n\n d\r\ne \u00a0f\u2003g\u3000\u200bh  ",
     "\x00\x01\x1c\x1f\x7f\x85\ufeff\ufffd\ufffe",
     "<|endoftext|> __init__(self): return {'a': [1, 2]}  # ok!!!",
-    "\u00e9\u00df\u0130\u0131\ufb01\u01c5 \u0391\u03b8\u03ae\u03bd\u03b1 \u041c\u043e\u0441\u043a\u0432\u0430 \U00010400\U0001d11e",
+    "\u00e9\u00df\u0130\u0131\ufb01\u01c5 \u0391\u03b8\u03ae\u03bd\u03b1 \u041c\u043e\u0441\u043a\u0432\u0430 "
+    "\U00010400\U0001d11e",
     " ",
     "\n",
     "   ",
@@ -112,7 +117,8 @@ def settled(character: str) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(
     st.one_of(
-        st.sampled_from(ODD), st.text(st.one_of(st.sampled_from(" \n'stra1_é"), st.characters(exclude_categories=["Cs"]).filter(settled)))
+        st.sampled_from(ODD),
+        st.text(st.one_of(st.sampled_from(" \n'stra1_é"), st.characters(exclude_categories=["Cs"]).filter(settled))),
     )
 )
 def test_tokens_of_any_text(gpt2: Tokenizer, text: str) -> None:
@@ -168,14 +174,18 @@ def test_ninas_vocabulary() -> None:
     """Z-D8, Z-N2, Z-N3: trained on Tiny Shakespeare, line by line, to the published merges and special tokens."""
     text = unicodedata.normalize("NFKC", (_given("tinyshakespeare") / "input.txt").read_text(encoding="utf-8"))
     text = re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+", " ", text)).strip()
-    assert hashlib.sha256(text.encode()).hexdigest() == "54d56f660b76d10f46d854a0925d2b9b3a9ee67d3003189214a51f124d337bfe"
+    assert (
+        hashlib.sha256(text.encode()).hexdigest() == "54d56f660b76d10f46d854a0925d2b9b3a9ee67d3003189214a51f124d337bfe"
+    )
     named = ("user", "bot", "action", "emotion", "thought", "narration", "location", "info")
     special = ["<|endoftext|>", "<pad>", "<unk>", *(f"<{end}{name}>" for name in named for end in ("", "/"))]
     assert tuple(special) == SPECIAL
     nina = train_tokenizer(text.splitlines(keepends=True), 30_000, special=special)
     assert (len(nina), len(nina.merges), [nina.vocab[name] for name in special]) == (12_729, 12_454, list(range(19)))
     lines = "\n".join(map(" ".join, nina.merges))
-    assert hashlib.sha256(lines.encode()).hexdigest() == "ef3c52d0704e2b40e0c5d736509d00e91f47e57ae6507a42999b6b2434f5501b"
+    assert (
+        hashlib.sha256(lines.encode()).hexdigest() == "ef3c52d0704e2b40e0c5d736509d00e91f47e57ae6507a42999b6b2434f5501b"
+    )
 
 
 def test_bytes_as_characters() -> None:
@@ -227,7 +237,9 @@ def _holding(own: Tokenizer, special: list[str]) -> Tokenizer:
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_special_tokens_of_any_characters(own: Tokenizer, data: st.DataObject) -> None:
-    """C-D9, C-D10: they stand for the text of their names, letters of Latin-1 too, which as characters of the vocabulary are bytes."""
+    """C-D9, C-D10: they stand for the text of their names, letters of Latin-1 too, which as characters of the
+    vocabulary are bytes.
+    """
     letters = st.one_of(st.sampled_from("<>|‹é»ÿĠĊaθ日𝄞"), st.characters(exclude_categories=["Cs"]))
     names = st.text(letters, min_size=1, max_size=6).filter(lambda name: name not in own.vocab)
     special = data.draw(st.lists(names, min_size=1, max_size=4, unique=True))
@@ -299,7 +311,11 @@ def test_training_stops_where_pairs_are_rare() -> None:
         ("vocab.json", b'{"a": 7}', "vocab must number its tokens 0, 1, 2"),
         ("vocab.json", b'{"a": 0}', "must have a token for each of the 256 bytes"),
         ("vocab.json", b"\xff", r"vocab\.json: must be UTF-8, got another byte at 0"),
-        ("merges.txt", b"#version: 0.2\nt h\nth e x\n", r"merges\.txt, line 3: must be two tokens with a space between, got 'th e x'"),
+        (
+            "merges.txt",
+            b"#version: 0.2\nt h\nth e x\n",
+            r"merges\.txt, line 3: must be two tokens with a space between, got 'th e x'",
+        ),
         ("merges.txt", b"t\n", r"merges\.txt, line 1: must be two tokens"),
         ("merges.txt", b"z q\n", "merge 'z q' needs its tokens in vocab, got 'zq'"),
     ],
@@ -345,7 +361,10 @@ def test_an_empty_line_ends_the_merges(own: Tokenizer, tmp_path: Path) -> None:
             "a special token is no byte, and nothing that merges of the texts make, got 'é'",
         ),
         (lambda own: train_tokenizer(TEXT, 300, special=["Ġthe"]), "nothing that merges of the texts make, got 'Ġthe'"),
-        (lambda own: train_tokenizer(TEXT, 300, special="<pad>"), "special are texts, each of one character at least.*got '<pad>'"),
+        (
+            lambda own: train_tokenizer(TEXT, 300, special="<pad>"),
+            "special are texts, each of one character at least.*got '<pad>'",
+        ),
         (lambda own: train_tokenizer(TEXT, 300, special=["<\ud800>"]), r"of whole Unicode characters, got '<\\ud800>'"),
         (lambda own: train_tokenizer(TEXT, 300, special=[""]), "each of one character at least"),
         (lambda own: _holding(own, ["<\ud800>"]), r"vocab's tokens are whole Unicode characters, got '<\\ud800>'"),

@@ -1,4 +1,6 @@
-"""Vocabularies of characters: by definition, round trips, saved and read again, damaged files; and which of two a folder holds."""
+"""Vocabularies of characters: by definition, round trips, saved and read again, damaged files; and which of two a
+folder holds.
+"""
 
 from pathlib import Path
 from typing import Any

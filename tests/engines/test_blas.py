@@ -139,7 +139,9 @@ print(blas.why())
 def loaded(first: str, **environment: str) -> str:
     clean = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
     command = [sys.executable, "-c", LOADED.format(first=first)]
-    done = subprocess.run(command, env={**clean, **environment}, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, env={**clean, **environment}, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -158,7 +160,10 @@ def test_loads_whatever_was_imported_before(first: str) -> None:
 @pytest.mark.skipif(not HAS_OPENBLAS, reason="needs scipy-openblas32")
 @pytest.mark.skipif(not processor.host().has(processor.AVX2), reason="needs AVX2")
 def test_the_users_own_choice_stays() -> None:
-    assert loaded("", OPENBLAS_CORETYPE="Haswell") == "OpenBLAS multiplies, with Haswell kernels (OPENBLAS_CORETYPE says so)"
+    assert (
+        loaded("", OPENBLAS_CORETYPE="Haswell")
+        == "OpenBLAS multiplies, with Haswell kernels (OPENBLAS_CORETYPE says so)"
+    )
 
 
 @pytest.mark.skipif(not HAS_OPENBLAS, reason="needs scipy-openblas32")
@@ -178,7 +183,9 @@ for count in (1, 2):
 print(counts)
 """
     environment = {**os.environ, "TYPEDNN_THREADS": "2"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.stdout == "[2, 1, 2]\n", done.stderr
 
 

@@ -1,4 +1,6 @@
-"""Which engine runs: the question, the switch, the counters, and what happens where a package or the linker is missing."""
+"""Which engine runs: the question, the switch, the counters, and what happens where a package or the
+linker is missing.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ X = np.ones((4, 6), np.float32)
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     full = {**os.environ, **environment}
-    return subprocess.run([sys.executable, "-c", code, str(SUPPORT)], env=full, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", code, str(SUPPORT)], env=full, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 class Subclass(np.ndarray):  # type: ignore[type-arg]
@@ -184,7 +188,9 @@ def test_the_first_engine_that_covers_the_arrays_runs(doubled: Any) -> None:
 
 def test_an_op_writes_what_its_reference_gives() -> None:
     before = dict(OPS)
-    step = op("step", lambda weights, grad: (weights - grad,), flops=lambda weights, grad: weights.size, writes="weights")
+    step = op(
+        "step", lambda weights, grad: (weights - grad,), flops=lambda weights, grad: weights.size, writes="weights"
+    )
     OPS.clear()
     OPS.update(before)
     weights, grad = np.ones(3), np.full(3, 0.25)
@@ -222,8 +228,14 @@ def test_counting(doubled: Any) -> None:
 
 
 def test_report_at_exit() -> None:
-    code = "import numpy as np; from typednn.kernels.reshape import reshape; [reshape(np.ones(2), (2, 1)) for _ in range(2)]"
-    assert " ".join(run(code, TYPEDNN_ENGINES="report").stderr.split()) == "typednn: which engine ran each op 2 reshape reference"
+    code = (
+        "import numpy as np; from typednn.kernels.reshape import reshape; [reshape(np.ones(2), (2, 1)) for _ in "
+        "range(2)]"
+    )
+    assert (
+        " ".join(run(code, TYPEDNN_ENGINES="report").stderr.split())
+        == "typednn: which engine ran each op 2 reshape reference"
+    )
     assert run(code).stderr == ""
 
 
@@ -257,7 +269,9 @@ def test_missing_packages() -> None:
     done = run(MISSING)
     assert done.returncode == 0, done.stderr
     warning, why = done.stdout.strip().split("|")
-    assert warning == "typednn runs its slow reference ops, because Halide is not installed: pip install 'typednn[fast]'"
+    assert (
+        warning == "typednn runs its slow reference ops, because Halide is not installed: pip install 'typednn[fast]'"
+    )
     assert why == "NumPy multiplies: scipy-openblas32 is not installed (pip install 'typednn[fast]')"
 
 
@@ -278,12 +292,16 @@ print(runtime._library)
 
 
 def test_import_loads_no_compiler() -> None:
-    code = "import sys, typednn.engines; print([name for name in ('halide', 'scipy_openblas32') if name in sys.modules])"
+    code = (
+        "import sys, typednn.engines; print([name for name in ('halide', 'scipy_openblas32') if name in sys.modules])"
+    )
     assert run(code).stdout == "[]\n"
 
 
 def test_blocks_of_several_threads_overlap() -> None:
-    """A block that ends while a later one runs takes its own choice back, not the later one's; the last to end leaves what was before."""
+    """A block that ends while a later one runs takes its own choice back, not the later one's; the last to end leaves
+    what was before.
+    """
     before = dispatch.chosen_engine()
     first, second = using("reference"), using("fast")
     first.__enter__()

@@ -12,11 +12,16 @@ import pytest
 from typednn.engines import get_threads, processor, set_threads, threads
 from typednn.errors import ArgumentError
 
-TWO_CORES = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: A B\nflags\t\t: avx avx2 fma\n\nprocessor\t: 1\nflags\t\t: avx avx2\n"
+TWO_CORES = (
+    "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: A B\nflags\t\t: avx avx2 fma\n\nprocessor\t: "
+    "1\nflags\t\t: avx avx2\n"
+)
 
 
 def test_flags_are_those_of_every_core() -> None:
-    assert processor.read(TWO_CORES, "AMD64") == processor.Processor("x86_64", "AuthenticAMD", "A B", frozenset({"avx", "avx2"}))
+    assert processor.read(TWO_CORES, "AMD64") == processor.Processor(
+        "x86_64", "AuthenticAMD", "A B", frozenset({"avx", "avx2"})
+    )
     arm = processor.read("processor: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n", "aarch64")
     assert (arm.vendor, arm.flags) == ("0x41", frozenset({"fp", "asimd"}))
     assert processor.read("", "arm64") == processor.Processor("aarch64", "", "", frozenset())
@@ -33,14 +38,18 @@ def test_flags_are_those_of_every_core() -> None:
     ],
 )
 def test_tiles_of_x86(flags: str, lanes: int, registers: int) -> None:
-    assert processor.for_schedules(processor.read(f"flags : {flags}", "x86_64")) == processor.Cpu("x86_64", lanes, registers)
+    assert processor.for_schedules(processor.read(f"flags : {flags}", "x86_64")) == processor.Cpu(
+        "x86_64", lanes, registers
+    )
 
 
 def test_tiles_of_arm() -> None:
     assert processor.for_schedules(processor.read("", "aarch64")) == processor.Cpu("aarch64", 4, 32)
 
 
-@pytest.mark.parametrize(("target", "lanes", "registers"), [("", 16, 32), ("avx512", 16, 32), ("avx2", 8, 16), ("sse4.1", 4, 16)])
+@pytest.mark.parametrize(
+    ("target", "lanes", "registers"), [("", 16, 32), ("avx512", 16, 32), ("avx2", 8, 16), ("sse4.1", 4, 16)]
+)
 def test_a_target_leaves_wider_instructions_out(target: str, lanes: int, registers: int) -> None:
     flags = f"fpu sse4_1 avx512_bf16 avx_vnni amx_tile {' '.join(sorted(processor.AVX512))}"
     limited = processor.limited(processor.read(f"flags : {flags}", "x86_64"), target)
@@ -52,11 +61,15 @@ def test_a_target_leaves_wider_instructions_out(target: str, lanes: int, registe
 
 @pytest.mark.parametrize("target", ["avx512", "AVX2", "neon"])
 def test_a_target_that_the_processor_lacks(target: str) -> None:
-    with pytest.raises(ArgumentError, match=r"TYPEDNN_TARGET: must be an instruction set of this processor: avx2, sse4\.1, got"):
+    with pytest.raises(
+        ArgumentError, match=r"TYPEDNN_TARGET: must be an instruction set of this processor: avx2, sse4\.1, got"
+    ):
         processor.limited(processor.read("flags : sse4_1 avx avx2 fma f16c", "x86_64"), target)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux") or platform.machine() != "x86_64", reason="needs Linux on x86-64")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or platform.machine() != "x86_64", reason="needs Linux on x86-64"
+)
 def test_this_machine() -> None:
     assert processor.host().has({"sse2", "fpu"})
     assert processor.cores() == len(os.sched_getaffinity(0))
@@ -64,7 +77,9 @@ def test_this_machine() -> None:
 
 def said(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if name != "TYPEDNN_THREADS"}
-    return subprocess.run([sys.executable, "-c", code], env={**clean, **environment}, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**clean, **environment}, capture_output=True, text=True, check=False
+    )
 
 
 ASK = "from typednn.engines import get_threads; print(get_threads())"

@@ -97,7 +97,9 @@ def test_a_rehearsal_takes_no_place_and_says_nothing(monkeypatch: pytest.MonkeyP
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     full = {**os.environ, **environment}
-    return subprocess.run([sys.executable, "-c", code, str(SUPPORT)], env=full, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-c", code, str(SUPPORT)], env=full, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 def test_the_setting() -> None:
@@ -153,7 +155,9 @@ WORKS = {
     "with an activation": lambda image: conv(image, Window(padding=(1, 0, 0, 2)), Activation("tanh")),
     "with pooling": lambda image: conv(image, Window(pooling=(PAIR, PAIR, ONE)), Activation("relu")),
     "with a stride": lambda image: conv(image, Window((2, 1)), IDENTITY),
-    "with a stride and pooling": lambda image: conv(image, Window((1, 2), pooling=(PAIR, PAIR, ONE)), Activation("relu")),
+    "with a stride and pooling": lambda image: conv(
+        image, Window((1, 2), pooling=(PAIR, PAIR, ONE)), Activation("relu")
+    ),
     "max_pool2d": pooled,
     "pad2d": padded,
     "softmax": distributed,
@@ -191,7 +195,8 @@ def test_ops_run_on_the_reference_after_a_few_sizes(work: Any, monkeypatch: pyte
 @needs_halide
 @pytest.mark.parametrize("first", ["fast", "reference"])
 @pytest.mark.parametrize(
-    "window", [Window(), Window(padding=(1, 1, 1, 1), pooling=(PAIR, PAIR, ONE)), Window(PAIR, pooling=((3, 3), (3, 3), ONE))]
+    "window",
+    [Window(), Window(padding=(1, 1, 1, 1), pooling=(PAIR, PAIR, ONE)), Window(PAIR, pooling=((3, 3), (3, 3), ONE))],
 )
 def test_what_one_engine_keeps_the_other_reads(first: str, window: Window) -> None:
     x, weight, bias, activation = numbers(2, 13, 12, 3), numbers(19, 3, 2, 3), numbers(19), Activation("relu")
@@ -202,7 +207,9 @@ def test_what_one_engine_keeps_the_other_reads(first: str, window: Window) -> No
         mixed = conv2d.backward(dy, x, weight, window, activation, y, winners)
     assert (("conv2d.backward", "reference") in counts) == (first == "fast")
     with using("reference"):
-        right = conv2d.backward(dy, x, weight, window, activation, *conv2d.forward(x, weight, bias, window, activation, True))
+        right = conv2d.backward(
+            dy, x, weight, window, activation, *conv2d.forward(x, weight, bias, window, activation, True)
+        )
     for result, expected in zip(mixed, right, strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
 

@@ -33,9 +33,13 @@ print(toolchain.host().text, toolchain.host().cpu.lanes, blas.why(), key, sep=";
 
 
 def ran(target: str) -> str:
-    environment = {name: value for name, value in os.environ.items() if name not in ("OPENBLAS_CORETYPE", "TYPEDNN_ENGINE")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("OPENBLAS_CORETYPE", "TYPEDNN_ENGINE")
+    }
     command = [sys.executable, "-c", RUN, target]
-    done = subprocess.run(command, env=environment | {"TYPEDNN_TARGET": target}, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        command, env=environment | {"TYPEDNN_TARGET": target}, capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

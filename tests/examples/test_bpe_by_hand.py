@@ -37,7 +37,9 @@ def test_what_it_says_is_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert main([]) == 0
     assert "the library agrees" in capsys.readouterr().out
     assert main([str(tmp_path)]) == 1
-    assert re.fullmatch(r".*vocab\.json: must be a readable file, got No such file or directory\n", capsys.readouterr().err)
+    assert re.fullmatch(
+        r".*vocab\.json: must be a readable file, got No such file or directory\n", capsys.readouterr().err
+    )
 
 
 def test_published_merges(capsys: pytest.CaptureFixture[str]) -> None:

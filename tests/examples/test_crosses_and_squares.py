@@ -24,5 +24,10 @@ def test_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
     """P-E11: each picture with its name."""
     crosses_and_squares.main()
     printed = capsys.readouterr().out
-    assert [line for line in printed.splitlines() if line.startswith("->")] == ["-> cross", "-> square", "-> cross", "-> square"]
+    assert [line for line in printed.splitlines() if line.startswith("->")] == [
+        "-> cross",
+        "-> square",
+        "-> cross",
+        "-> square",
+    ]
     assert printed.startswith("loss ")

@@ -1,4 +1,6 @@
-"""examples/first_steps.ipynb, in a real kernel: what objects show of themselves, progress, and a cell that is run twice."""
+"""examples/first_steps.ipynb, in a real kernel: what objects show of themselves, progress, and a cell that is run
+twice.
+"""
 
 import copy
 import re
@@ -14,7 +16,11 @@ from tests.support.notebooks import execute, html, read, text
 
 def test_every_cell_runs_and_may_be_run_again(tmp_path: Path) -> None:
     notebook = read("first_steps")
-    places = [place for place, cell in enumerate(notebook.cells) if "overwrite=True" in cell.source and cell.cell_type == "code"]
+    places = [
+        place
+        for place, cell in enumerate(notebook.cells)
+        if "overwrite=True" in cell.source and cell.cell_type == "code"
+    ]
     assert len(places) == 1
     notebook.cells.insert(places[0], copy.deepcopy(notebook.cells[places[0]]))
     data, model, refused, first, second, gradient, clipped, report, told = execute(notebook, tmp_path)

@@ -9,7 +9,9 @@ from examples import graph_mnist
 from typednn.engines import using
 
 
-def test_both_nets_have_the_same_losses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_both_nets_have_the_same_losses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """X-E1: 784-128-10, batches of 128, SGD of momentum .9, 200 steps: to 1e-5, on the digits, and the loss falls."""
     pytest.importorskip("sklearn")
     monkeypatch.setattr(graph_mnist, "find_mnist", lambda: None)

@@ -25,7 +25,9 @@ def _environment(**changes: str) -> dict[str, str]:
 def _demo(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "examples.lenet5_digits", *arguments]
     variables = _environment(**environment)
-    return subprocess.run(command, cwd=REPOSITORY, env=variables, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(
+        command, cwd=REPOSITORY, env=variables, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 def test_digits_from_start_to_report() -> None:
@@ -59,9 +61,13 @@ def test_what_the_demo_promises() -> None:
 def test_mnist_where_it_is(tmp_path: Path) -> None:
     """P-E1: found by TYPEDNN_DATA, without an argument; here forty images in its format."""
     for name, count in (("train", 30), ("t10k", 10)):
-        images = struct.pack(">HBB3I", 0, 8, 3, count, 28, 28) + (np.arange(count * 784) % 251).astype(np.uint8).tobytes()
+        images = (
+            struct.pack(">HBB3I", 0, 8, 3, count, 28, 28) + (np.arange(count * 784) % 251).astype(np.uint8).tobytes()
+        )
         (tmp_path / f"{name}-images-idx3-ubyte").write_bytes(images)
-        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">HBBI", 0, 8, 1, count) + bytes(i % 10 for i in range(count)))
+        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(
+            struct.pack(">HBBI", 0, 8, 1, count) + bytes(i % 10 for i in range(count))
+        )
     done = _demo("--epochs", "1", TYPEDNN_DATA=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert f"Data: MNIST from {tmp_path}" in done.stdout
@@ -123,7 +129,9 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 def test_ctrl_c_leaves_with_one_line() -> None:
     pytest.importorskip("sklearn")
     command = [sys.executable, "-m", "examples.lenet5_digits", "--data", "digits", "--epochs", "1000"]
-    with subprocess.Popen(command, cwd=REPOSITORY, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as demo:
         assert demo.stdout is not None
         while not (line := demo.stdout.readline()).endswith("parameters\n"):
             assert line, "ended before training began"

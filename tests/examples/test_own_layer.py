@@ -11,7 +11,9 @@ from tests.support.notebooks import execute, html, read, text
 
 
 def test_every_cell_runs(tmp_path: Path) -> None:
-    _, _, model, differences, step, _, checked = execute(read("own_layer"), tmp_path, TMPDIR=str(tmp_path), TYPEDNN_ENGINE="reference")
+    _, _, model, differences, step, _, checked = execute(
+        read("own_layer"), tmp_path, TMPDIR=str(tmp_path), TYPEDNN_ENGINE="reference"
+    )
     assert "Chain, 19 parameters" in html(model[0])
     errors = [float(number) for number in re.findall(r"error (\S+) over", text(differences))]
     assert len(errors) == 4

@@ -19,7 +19,8 @@ from examples.ten_tasks.make_data import make
 from tests.support.notebooks import REPOSITORY, execute, read, text
 
 FOLDER = REPOSITORY / "examples" / "ten_tasks"
-# What each prints at its end, and what the number in it must reach: less than a half of the error of the mean, or a share that is right.
+# What each prints at its end, and what the number in it must reach: less than a half of the error of the mean, or a
+# share that is right.
 RESULTS: dict[str, tuple[str, float]] = {
     "photo_folder": (r"test accuracy ([\d.]+)\nzero\n", 0.9),
     "augmentation": (r"test accuracy ([\d.]+)\n", 0.9),
@@ -104,13 +105,17 @@ def statements(code: str) -> int:
     """All but docstrings, those within functions and classes too."""
     return sum(
         isinstance(node, ast.stmt)
-        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str))
+        and not (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        )
         for node in ast.walk(ast.parse(code))
     )
 
 
 def test_statements_are_counted() -> None:
-    assert statements('"""A text."""\nimport a, b\n\nx = [\n    1,\n]\ndef f():\n    """A text."""\n    return 1\n') == 4
+    assert (
+        statements('"""A text."""\nimport a, b\n\nx = [\n    1,\n]\ndef f():\n    """A text."""\n    return 1\n') == 4
+    )
 
 
 @pytest.mark.parametrize("keras", sorted((FOLDER / "keras").glob("*.py")), ids=lambda path: path.stem)

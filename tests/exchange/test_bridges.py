@@ -49,7 +49,9 @@ def test_results_and_parameters_go_out_through_dlpack() -> None:
 @pytest.mark.parity
 def test_the_page() -> None:
     """The file of docs/exchange.md does what its prose says."""
-    (code,) = re.findall(r"<!-- file: bridge\.py -->\n```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (code,) = re.findall(
+        r"<!-- file: bridge\.py -->\n```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     names: dict[str, Any] = {}
     exec(compile(code, "bridge.py", "exec"), names)
     assert names["scores"][0, 0] == 7.0

@@ -1,4 +1,6 @@
-"""`Module.save` and `typednn.load`: what comes back is what was saved, and every wrong file is one error that loses nothing."""
+"""`Module.save` and `typednn.load`: what comes back is what was saved, and every wrong file is one error that loses
+nothing.
+"""
 
 import inspect
 import json
@@ -58,7 +60,9 @@ def test_every_layer_comes_back(case: LayerCase, tmp_path: Path, data: st.DataOb
         assert list(loaded.state_dict()) == list(model.state_dict())
         assert loaded.dtype == dtype
         assert np.array_equal(loaded.forward(x.astype(dtype)), model.forward(x.astype(dtype)), equal_nan=True)
-        assert np.array_equal(loaded.eval().forward(x.astype(dtype)), model.eval().forward(x.astype(dtype)), equal_nan=True)
+        assert np.array_equal(
+            loaded.eval().forward(x.astype(dtype)), model.eval().forward(x.astype(dtype)), equal_nan=True
+        )
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.configurable], ids=str)
@@ -71,7 +75,9 @@ def test_every_other_layer_comes_back_into_a_model(case: LayerCase, tmp_path: Pa
 
 
 def test_kinds_of_models_come_back_as_they_were(tmp_path: Path) -> None:
-    """A chain reads samples, a Stack rows, a first layer integers; shared parameters stay shared; parts keep their names."""
+    """A chain reads samples, a Stack rows, a first layer integers; shared parameters stay shared; parts keep their
+    names.
+    """
     chain, tokens = small(), (Input(5, dtype=int) >> Embedding(7, 3) >> LastStep() >> Linear(3, 2)).init(RNG(0))
     stack = Stack({"first": Flatten(), "fc": Linear(6, 2)}, input=(1, 2, 3)).init(RNG(0))
     tied = (Input(4) >> Linear(4, 4) >> Tanh() >> Linear(4, 4).named("second")).init(RNG(0))
@@ -94,7 +100,12 @@ def test_kinds_of_models_come_back_as_they_were(tmp_path: Path) -> None:
 def test_shapes_and_versions_stand_in_the_metadata(tmp_path: Path) -> None:
     about = read_header("test", saved(small(), tmp_path)).metadata
     assert json.loads(about["shapes"]) == {"input": [4], "output": [2]}
-    assert (about["format"], about["version"], about["dtype"], about["rows"]) == ("typednn model", "1", "float32", "false")
+    assert (about["format"], about["version"], about["dtype"], about["rows"]) == (
+        "typednn model",
+        "1",
+        "float32",
+        "false",
+    )
     rows = read_header("test", saved(Stack(small()), tmp_path)).metadata
     assert (json.loads(rows["shapes"]), rows["rows"]) == ({"input": [4], "output": [2]}, "true")
 
@@ -105,7 +116,8 @@ def test_hand_written_models(tmp_path: Path) -> None:
     path = saved(model, tmp_path)
     with pytest.raises(
         DataError,
-        match=r"model\.safetensors: needs the model's config, got none \(dumps: writes a Chain.*\); build the model and hand it in: load\(",
+        match=r"model\.safetensors: needs the model's config, got none \(dumps: writes a Chain.*\); build the model "
+        r"and hand it in: load\(",
     ):
         load(path)
     tokens = np.array([[1, 2, 3]])
@@ -174,12 +186,32 @@ def without(name: str) -> Callable[[dict[str, Any], dict[str, str]], None]:
 
 
 MISTAKES: dict[str, tuple[Callable[[dict[str, Any], dict[str, str]], Any], type[TypednnError], str]] = {
-    "no format": (without("format"), DataError, r"must say format 'typednn model', got a safetensors file of something else; hand in"),
-    "newer": (lambda _, about: about.update(version="2"), DataError, "this typednn reads version 1, got '2'; update typednn"),
-    "digits that are not ASCII's": (lambda _, about: about.update(version="\uff11"), DataError, "this typednn reads version 1, got '"),
+    "no format": (
+        without("format"),
+        DataError,
+        r"must say format 'typednn model', got a safetensors file of something else; hand in",
+    ),
+    "newer": (
+        lambda _, about: about.update(version="2"),
+        DataError,
+        "this typednn reads version 1, got '2'; update typednn",
+    ),
+    "digits that are not ASCII's": (
+        lambda _, about: about.update(version="\uff11"),
+        DataError,
+        "this typednn reads version 1, got '",
+    ),
     "no version": (without("version"), DataError, "this typednn reads version 1, got ''"),
-    "no config": (without("config"), DataError, r"needs the model's config, got none \(no reason is given\); build the model"),
-    "dtype": (lambda _, about: about.update(dtype="int8"), DataError, "its dtype must be float16, float32, float64, got 'int8'"),
+    "no config": (
+        without("config"),
+        DataError,
+        r"needs the model's config, got none \(no reason is given\); build the model",
+    ),
+    "dtype": (
+        lambda _, about: about.update(dtype="int8"),
+        DataError,
+        "its dtype must be float16, float32, float64, got 'int8'",
+    ),
     "config": (
         lambda _, about: about.update(config="format = 1\ninput = [4]"),
         DataError,
@@ -203,7 +235,11 @@ MISTAKES: dict[str, tuple[Callable[[dict[str, Any], dict[str, str]], Any], type[
         StateDictError,
         "'fc.bias' is int32, the model float32",
     ),
-    "other precision": (lambda _, about: about.update(dtype="float64"), StateDictError, "'fc.weight' is float32, the model float64"),
+    "other precision": (
+        lambda _, about: about.update(dtype="float64"),
+        StateDictError,
+        "'fc.weight' is float32, the model float64",
+    ),
 }
 
 
@@ -306,7 +342,9 @@ def test_nothing_is_allocated_for_a_file_of_other_shapes(tmp_path: Path, monkeyp
 @same_folder
 @given(cut=st.integers(0, 10_000), flip=st.integers(0, 400), bits=st.integers(1, 255))
 def test_damaged_files(cut: int, flip: int, bits: int, tmp_path: Path) -> None:
-    """Cut anywhere, or with a changed byte in the header: typednn's own error, or the same model, but no other exception."""
+    """Cut anywhere, or with a changed byte in the header: typednn's own error, or the same model, but no other
+    exception.
+    """
     path = saved(small(), tmp_path)
     content = path.read_bytes()
     path.write_bytes(content[: cut % len(content)])
@@ -343,7 +381,8 @@ def test_the_model_handed_in(tmp_path: Path) -> None:
     other = LeNet5(rng=RNG(0))
     before = {name: array.copy() for name, array in other.state_dict().items()}
     with pytest.raises(
-        StateDictError, match=r"model\.safetensors: must hold the arrays of LeNet5, got missing 'conv1\.weight'; .*; and 15 more"
+        StateDictError,
+        match=r"model\.safetensors: must hold the arrays of LeNet5, got missing 'conv1\.weight'; .*; and 15 more",
     ):
         load(path, other)
     assert all(np.array_equal(before[name], array) for name, array in other.state_dict().items())

@@ -1,4 +1,6 @@
-"""ONNX files: each layer's, of chains and of models written by hand, run by ONNX's own reference and by ONNX Runtime."""
+"""ONNX files: each layer's, of chains and of models written by hand, run by ONNX's own reference and by
+ONNX Runtime.
+"""
 
 import inspect
 import os
@@ -18,14 +20,38 @@ from jaxtyping import Float
 from onnx.reference import ReferenceEvaluator
 
 from tests.layer_cases import CASES, LayerCase
-from typednn import AnyArray, Array2, Elementwise, ElementwiseGrad, Gradient, GraphElementwise, Input, Layer, Module, Parameter, S, layers
+from typednn import (
+    AnyArray,
+    Array2,
+    Elementwise,
+    ElementwiseGrad,
+    Gradient,
+    GraphElementwise,
+    Input,
+    Layer,
+    Module,
+    Parameter,
+    S,
+    layers,
+)
 from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, MissingExtra, NotInitialised
 from typednn.exchange import export_onnx, onnx_export, tracing
 from typednn.graph import sigmoid
 from typednn.graph.tensor import AnyTensor
 from typednn.layer import A
-from typednn.layers import BatchNorm1d, BatchNorm2d, Conv2d, Dropout, Linear, LinearGrad, MaxPool2d, ReLU, SequenceLinear, Tanh
+from typednn.layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    Conv2d,
+    Dropout,
+    Linear,
+    LinearGrad,
+    MaxPool2d,
+    ReLU,
+    SequenceLinear,
+    Tanh,
+)
 from typednn.models import GPT2, LeNet5, lenet5, lstm_classifier, resnet18, unet
 from typednn.stack import Stack
 
@@ -61,7 +87,9 @@ def compare(model: Any, path: Path, open_file: Callable[[Path], Any], *inputs: A
 
 
 def test_every_layer_has_a_row() -> None:
-    classes = {each for name in layers.__all__ if inspect.isclass(each := getattr(layers, name)) and issubclass(each, Module)}
+    classes = {
+        each for name in layers.__all__ if inspect.isclass(each := getattr(layers, name)) and issubclass(each, Module)
+    }
     assert classes - OF_LAYERS == set(onnx_export.LAYERS)
 
 
@@ -206,18 +234,28 @@ class Net(Layer[Array2, Array2, NetGrad, S]):
 FORMULAS: dict[str, Callable[[Any], Any]] = {
     "arithmetic": lambda y: (2.0 * y - y / 3 + y**2) * np.float32(0.5) - 1,
     "negative": lambda y: abs(-y),
-    "functions": lambda y: np.exp(-np.square(y)) + np.sqrt(np.abs(y)) + np.log(1 + np.exp(y)) + np.sin(y) * np.cos(y) + np.tanh(y),
+    "functions": lambda y: (
+        np.exp(-np.square(y)) + np.sqrt(np.abs(y)) + np.log(1 + np.exp(y)) + np.sin(y) * np.cos(y) + np.tanh(y)
+    ),
     "choices": lambda y: np.where(y > 0, y, np.minimum(y * 0.1, 0)) + np.maximum(y, 0.25) + np.clip(y, -0.5, 0.5),
     "conditions": lambda y: ((y > -1) & (y < 1) | ~(y >= -2) | (y != 0) & (y <= 3) | (y == 0)).astype(y.dtype),
     "exclusive or": lambda y: ((y > -1) ^ (y > 1)).astype(y.dtype),
     "reductions": lambda y: (
-        y - y.mean(axis=1, keepdims=True) + y.sum(axis=-1)[:, None] + y.max(axis=1, keepdims=True) - np.min(y, 1, keepdims=True)
+        y
+        - y.mean(axis=1, keepdims=True)
+        + y.sum(axis=-1)[:, None]
+        + y.max(axis=1, keepdims=True)
+        - np.min(y, 1, keepdims=True)
     ),
-    "variance": lambda y: np.var(y, axis=1, keepdims=True) + np.std(y + 1, axis=1, keepdims=True) + np.reciprocal(2 + np.floor(y) ** 2),
+    "variance": lambda y: (
+        np.var(y, axis=1, keepdims=True) + np.std(y + 1, axis=1, keepdims=True) + np.reciprocal(2 + np.floor(y) ** 2)
+    ),
     "parts": lambda y: np.concatenate([y[:, :2], y[:, ::2], y[..., -1:], y[:, 1][:, None]], axis=1),
     "shapes": lambda y: y.reshape(len(y), 2, 2).transpose(0, 2, 1).swapaxes(1, 2).reshape(y.shape[0], -1) + y,
     "more shapes": lambda y: (
-        np.moveaxis(np.expand_dims(y, 1), 1, 2).squeeze(2) + np.ravel(y).reshape(y.shape) + np.broadcast_to(y[:, :1], y.shape)
+        np.moveaxis(np.expand_dims(y, 1), 1, 2).squeeze(2)
+        + np.ravel(y).reshape(y.shape)
+        + np.broadcast_to(y[:, :1], y.shape)
     ),
     "products": lambda y: (y @ np.arange(12, dtype=np.float32).reshape(4, 3)) / 10,
     "a batch of matrices": lambda y: (y[:, :, None] @ y[:, None, :]).reshape(len(y), -1),
@@ -256,7 +294,10 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
 def test_what_cannot_be_traced_is_named(name: str, tmp_path: Path) -> None:
     formula, message = REFUSED[name]
     model = Net(formula).init(RNG(0))
-    with pytest.raises(ArgumentError, match=r"Net\(.*\)\.forward.*: must be made of layers and operations that can be traced, " + message):
+    with pytest.raises(
+        ArgumentError,
+        match=r"Net\(.*\)\.forward.*: must be made of layers and operations that can be traced, " + message,
+    ):
         export_onnx(model, tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []
 
@@ -265,7 +306,9 @@ def test_what_cannot_be_traced_is_named(name: str, tmp_path: Path) -> None:
 def test_names_are_those_of_the_outputs(names: Any, tmp_path: Path) -> None:
     """One text each; nothing is written else."""
     model = (Input(4) >> Linear(4, 2)).init(RNG(0))
-    with pytest.raises(ArgumentError, match="export_onnx: names are a list of texts, one for each of the 2 outputs, got ") as caught:
+    with pytest.raises(
+        ArgumentError, match="export_onnx: names are a list of texts, one for each of the 2 outputs, got "
+    ) as caught:
         export_onnx(model, tmp_path / "m.onnx", names=names)
     assert caught.value.argument == "names"
     assert not list(tmp_path.iterdir())
@@ -313,7 +356,9 @@ def test_layers_of_a_user(tmp_path: Path) -> None:
 def test_a_batch_that_is_built_in_is_noticed(tmp_path: Path) -> None:
     """Of an example with two samples a size 2 that is not the batch's."""
     model = Net(lambda y: y * np.arange(y.shape[0], dtype=y.dtype)[:, None]).init(RNG(0))
-    with pytest.raises(ArgumentError, match=r"m\.onnx must give the model's own numbers to 1e-05, got .* for 2 samples"):
+    with pytest.raises(
+        ArgumentError, match=r"m\.onnx must give the model's own numbers to 1e-05, got .* for 2 samples"
+    ):
         export_onnx(model, tmp_path / "m.onnx")
     assert list(tmp_path.iterdir()) == []
 
@@ -325,7 +370,8 @@ def test_a_wrong_row_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(onnx_export.LAYERS, Tanh, onnx_export.LAYERS[layers.Sigmoid])
     with pytest.raises(
         ArgumentError,
-        match=r"^export_onnx, Chain: m\.onnx must give the model's own numbers to 1e-05, got a difference of .* for 2 samples",
+        match=r"^export_onnx, Chain: m\.onnx must give the model's own numbers to 1e-05, got a difference of .* for 2 "
+        r"samples",
     ):
         export_onnx((Input(4) >> Linear(4, 3) >> Tanh()).init(RNG(0)), path)
     assert path.read_text() == "before"
@@ -336,7 +382,8 @@ def test_arguments(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     model = (Linear(4, 3) >> ReLU()).init(RNG(0))
     with pytest.raises(
-        ArgumentError, match="export_onnx: needs the shape of a sample, got Chain, which declares none; begin the model with Input"
+        ArgumentError,
+        match="export_onnx: needs the shape of a sample, got Chain, which declares none; begin the model with Input",
     ):
         export_onnx(model, path)
     with pytest.raises(ArgumentError, match="export_onnx: inputs are a batch of samples, an array or several, got str"):
@@ -362,7 +409,8 @@ def test_objects_that_derive_from_nothing_are_refused(tmp_path: Path) -> None:
             return {}
 
     with pytest.raises(
-        ArgumentError, match=r'Chain, layer "0": must be made of layers .*, got Own, which derives from no class of typednn'
+        ArgumentError,
+        match=r'Chain, layer "0": must be made of layers .*, got Own, which derives from no class of typednn',
     ):
         export_onnx(Input(4) >> Own() >> Linear(4, 2, rng=RNG(0)), tmp_path / "m.onnx")  # type: ignore[operator]
 
@@ -381,7 +429,9 @@ def test_large_weights_stand_beside_the_file(tmp_path: Path, monkeypatch: pytest
     def exported() -> tuple[Path, str]:
         path = export_onnx(model, tmp_path / "folder" / "m.onnx")
         whole = onnx.load(str(path), load_external_data=False)
-        (name,) = {entry.value for each in whole.graph.initializer for entry in each.external_data if entry.key == "location"}
+        (name,) = {
+            entry.value for each in whole.graph.initializer for entry in each.external_data if entry.key == "location"
+        }
         assert re.fullmatch(r"m\.onnx\.[0-9a-f]{8}\.data", name)
         assert {each.name for each in path.parent.iterdir()} == {"m.onnx", name}
         return path, name
@@ -398,7 +448,9 @@ def test_large_weights_stand_beside_the_file(tmp_path: Path, monkeypatch: pytest
     assert path.read_bytes() == content
 
 
-def test_a_file_that_names_other_files_takes_none_of_them_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_names_other_files_takes_none_of_them_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was there under the name may be anybody's: only weights that an export wrote are removed."""
     monkeypatch.setattr(onnx_export, "INLINE", 1000)
     path = export_onnx(MODELS["lenet5"](), tmp_path / "m.onnx")
@@ -419,7 +471,9 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(MissingExtra, match=r"needs the package onnx, got no module named 'onnx'; pip install 'typednn\[onnx\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"needs the package onnx, got no module named 'onnx'; pip install 'typednn\[onnx\]'"
+    ):
         export_onnx(MODELS["mlp"](), tmp_path / "m.onnx")
 
 

@@ -83,11 +83,13 @@ IMAGE = (2, 5, 4)  # channels, height, width
 # The operator with its inputs and attributes, a sample there, and its constants.
 OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "Gemm": (node("Gemm", "x", "w", "b", transB=1), (4,), {"w": numbers(3, 4), "b": numbers(3)}),
-    "Gemm of scaled matrices": (node("Gemm", "x", "w", "b", alpha=0.5, beta=2.0), (4,), {"w": numbers(4, 3), "b": numbers(1, 3)}),
+    "Gemm of scaled matrices": (node("Gemm", "x", "w", "b", alpha=0.5, beta=2.0), (4,), {"w": numbers(4, 3),
+        "b": numbers(1, 3)}),
     "Gemm without bias": (node("Gemm", "x", "w"), (4,), {"w": numbers(4, 3)}),
     "MatMul": (node("MatMul", "x", "w"), (4,), {"w": numbers(4, 3)}),
     "MatMul of sequences": (node("MatMul", "x", "w"), (5, 4), {"w": numbers(4, 3)}),
-    "Conv": (node("Conv", "x", "w", "b", strides=[2, 1], pads=[1, 0, 1, 0]), IMAGE, {"w": numbers(3, 2, 3, 2), "b": numbers(3)}),
+    "Conv": (node("Conv", "x", "w", "b", strides=[2, 1], pads=[1, 0, 1, 0]), IMAGE, {"w": numbers(3, 2, 3, 2),
+        "b": numbers(3)}),
     "Conv in groups": (node("Conv", "x", "w", group=2, dilations=[2, 1]), IMAGE, {"w": numbers(4, 1, 2, 2)}),
     "Conv with uneven pads": (node("Conv", "x", "w", pads=[0, 1, 2, 3]), IMAGE, {"w": numbers(3, 2, 3, 2)}),
     "ConvTranspose": (
@@ -122,7 +124,8 @@ OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "PRelu": (node("PRelu", "x", "s"), (4,), {"s": numbers(1)}),
     "MaxPool": (node("MaxPool", kernel_shape=[2, 2], strides=[2, 1], pads=[1, 0, 1, 0]), IMAGE, {}),
     "AveragePool": (node("AveragePool", kernel_shape=[2, 2], strides=[1, 2]), IMAGE, {}),
-    "AveragePool of the border": (node("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1), IMAGE, {}),
+    "AveragePool of the border": (node("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
+        IMAGE, {}),
     "GlobalAveragePool": (node("GlobalAveragePool"), IMAGE, {}),
     "ReduceMean": (node("ReduceMean", "x", "a", keepdims=0), IMAGE, {"a": np.array([2, 3], I64)}),
     "ReduceMean to a pixel": (node("ReduceMean", "x", "a"), IMAGE, {"a": np.array([-1, -2], I64)}),
@@ -144,8 +147,10 @@ OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "MaxPool of sequences": (node("MaxPool", kernel_shape=[2]), (2, 5), {}),
     "AveragePool with uneven pads": (node("AveragePool", kernel_shape=[2, 2], pads=[0, 0, 1, 1]), IMAGE, {}),
     "AveragePool of the same size": (node("AveragePool", kernel_shape=[2, 3], auto_pad="SAME_UPPER"), IMAGE, {}),
-    "Conv of the same size": (node("Conv", "x", "w", auto_pad="SAME_UPPER", strides=[2, 1]), IMAGE, {"w": numbers(3, 2, 2, 4)}),
-    "Conv of the same size, more before": (node("Conv", "x", "w", auto_pad="SAME_LOWER"), IMAGE, {"w": numbers(3, 2, 2, 4)}),
+    "Conv of the same size": (node("Conv", "x", "w", auto_pad="SAME_UPPER", strides=[2, 1]), IMAGE, {"w": numbers(3, 2,
+        2, 4)}),
+    "Conv of the same size, more before": (node("Conv", "x", "w", auto_pad="SAME_LOWER"), IMAGE, {"w": numbers(3, 2, 2,
+        4)}),
     "Conv without padding": (node("Conv", "x", "w", auto_pad="VALID"), IMAGE, {"w": numbers(3, 2, 3, 2)}),
     "Conv of sequences": (node("Conv", "x", "w", "b", pads=[2, 0]), (2, 5), {"w": numbers(3, 2, 3), "b": numbers(3)}),
     "ConvTranspose of sequences": (node("ConvTranspose", "x", "w", strides=[2]), (2, 5), {"w": numbers(2, 3, 3)}),
@@ -158,10 +163,12 @@ OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "Clip from below": (node("Clip", "x", "l"), (4,), {"l": np.float32(-0.5)}),
     "Clip from above": (node("Clip", "x", "", "h"), IMAGE, {"h": np.float32(0.3)}),
     "Clip by nothing": (node("Clip"), (4,), {}),
-    "Pad of two axes": (node("Pad", "x", "p", "", "a"), IMAGE, {"p": np.array([1, 2, 0, 1], I64), "a": np.array([-1, 2], I64)}),
+    "Pad of two axes": (node("Pad", "x", "p", "", "a"), IMAGE, {"p": np.array([1, 2, 0, 1], I64), "a": np.array([-1, 2],
+        I64)}),
     "Pad by reflection": (node("Pad", "x", "p", mode="reflect"), IMAGE, {"p": np.array([0, 0, 1, 2, 0, 0, 3, 0], I64)}),
     "Pad of rows": (node("Pad", "x", "p"), (4,), {"p": np.array([0, 1, 0, 2], I64)}),
-    "Resize to sizes": (node("Resize", "x", "", "", "s", axes=[2, 3], mode="linear"), IMAGE, {"s": np.array([7, 9], I64)}),
+    "Resize to sizes": (node("Resize", "x", "", "", "s", axes=[2, 3], mode="linear"), IMAGE, {"s": np.array([7, 9],
+        I64)}),
     "Resize to the nearest": (node("Resize", "x", "", "s"), IMAGE, {"s": np.float32([1, 1, 1.5, 2])}),
     "Resize by cubes": (node("Resize", "x", "", "s", mode="cubic"), IMAGE, {"s": np.float32([1, 1, 2, 2])}),
     "Add": (node("Add", "x", "b"), (4,), {"b": numbers(4)}),
@@ -176,7 +183,8 @@ OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "MatMul of a constant first": (node("MatMul", "w", "x"), (4, 5), {"w": numbers(3, 4)}),
     "Concat along a negative axis": (node("Concat", "x", "x", axis=-1), (4,), {}),
     "Concat of heights": (node("Concat", "x", "x", axis=2), IMAGE, {}),
-    "Slice": (node("Slice", "x", "s", "e", "a"), (5, 4), {name: np.array(n, I64) for name, n in (("s", [1]), ("e", [-1]), ("a", [-1]))}),
+    "Slice": (node("Slice", "x", "s", "e", "a"), (5, 4), {name: np.array(n, I64) for name, n in (("s", [1]), ("e",
+        [-1]), ("a", [-1]))}),
     "Gather": (node("Gather", "x", "i", axis=1), (5, 4), {"i": np.array([0, -1, 2], I64)}),
     "Gather of one": (node("Gather", "x", "i", axis=1), (5, 4), {"i": np.array(-1, I64)}),
     "Squeeze": (node("Squeeze", "x", "a"), (1, 4), {"a": np.array([1], I64)}),
@@ -193,9 +201,11 @@ OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "HardSigmoid of its own": (node("HardSigmoid", alpha=0.3, beta=0.4), (4,), {}),
     "Celu": (node("Celu", alpha=0.5), (4,), {}),
     "Elu of sequences": (node("Elu"), (5, 4), {}),
-    **{f"{kind} of numbers": (node(kind), (4,), {}) for kind in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Mish", "Neg",
+    **{f"{kind} of numbers": (node(kind), (4,), {}) for kind in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor",
+        "Mish", "Neg",
         "Sign", "Sin",
-                                                               "Sinh", "Softsign", "Tan", "Round", "Reciprocal", "Identity")},
+                                                               "Sinh", "Softsign", "Tan", "Round", "Reciprocal",
+                                                               "Identity")},
     **{f"{kind} of rows": (node(kind, "x", *more), (5, 4), weights) for kind, more, weights in (
         ("ReduceSum", ["a"], {"a": np.array([-1], I64)}), ("ReduceMax", ["a"], {"a": np.array([1], I64)}),
         ("ReduceMin", ["a"], {"a": np.array([1, 2], I64)}), ("ReduceProd", ["a"], {"a": np.array([2], I64)}),
@@ -216,7 +226,8 @@ CHAINS: dict[str, tuple[list[tuple[Any, ...]], tuple[int, ...], int, dict[str, A
             ("e", "GreaterOrEqual", ["x", "c"]),
             ("f", "LessOrEqual", ["x", "c"]), ("g", "And", ["e", "f"]), ("h", "Not", ["d"]), ("i", "Xor", ["g", "h"]),
             ("j", "IsNaN", ["x"]),
-            ("k", "Or", ["i", "j"]), ("l", "Where", ["a", "x", "c"]), ("m", "Cast", ["k"], {"to": 1}), ("y", "Sub", ["l", "m"]),
+            ("k", "Or", ["i", "j"]), ("l", "Where", ["a", "x", "c"]), ("m", "Cast", ["k"], {"to": 1}), ("y", "Sub",
+                ["l", "m"]),
         ], (4,), 20, {"c": np.float32(0.2)},
     ),
     "places": (
@@ -228,10 +239,13 @@ CHAINS: dict[str, tuple[list[tuple[Any, ...]], tuple[int, ...], int, dict[str, A
     ),
     "sizes of the batch": (
         [
-            ("a", "Shape", ["x"]), ("z", "ConstantOfShape", ["a"]), ("b", "Size", ["from"]), ("c", "Cast", ["b"], {"to": 1}),
-            ("d", "Div", ["x", "c"]), ("e", "Range", ["from", "to", "by"]), ("f", "Mod", ["e", "two"]), ("g", "Cast", ["f"], {"to": 1}),
+            ("a", "Shape", ["x"]), ("z", "ConstantOfShape", ["a"]), ("b", "Size", ["from"]), ("c", "Cast", ["b"],
+                {"to": 1}),
+            ("d", "Div", ["x", "c"]), ("e", "Range", ["from", "to", "by"]), ("f", "Mod", ["e", "two"]), ("g", "Cast",
+                ["f"], {"to": 1}),
             ("h", "Add", ["d", "g"]), ("y", "Add", ["h", "z"]),
-        ], (4,), 20, {"from": np.array(0, I64), "to": np.array(4, I64), "by": np.array(1, I64), "two": np.array(2, I64)},
+        ], (4,), 20, {"from": np.array(0, I64), "to": np.array(4, I64), "by": np.array(1, I64), "two": np.array(2,
+            I64)},
     ),
     "roots and logarithms": ([("a", "Exp", ["x"]), ("b", "Sqrt", ["a"]), ("y", "Log", ["b"])], (4,), 20, {}),
     "a bias behind a Gemm with one": (
@@ -239,19 +253,24 @@ CHAINS: dict[str, tuple[list[tuple[Any, ...]], tuple[int, ...], int, dict[str, A
         {"w": numbers(4, 3), "b": numbers(3), "c": numbers(3, seed=1)},
     ),
     "a bias behind a Conv": (
-        [("a", "Conv", ["x", "w"]), ("y", "Add", ["c", "a"])], IMAGE, 20, {"w": numbers(3, 2, 1, 1), "c": numbers(1, 3, 1, 1)},
+        [("a", "Conv", ["x", "w"]), ("y", "Add", ["c", "a"])], IMAGE, 20, {"w": numbers(3, 2, 1, 1), "c": numbers(1, 3,
+            1, 1)},
     ),
-    "bounds as attributes": ([("a", "Clip", ["x"], {"min": -0.5, "max": 0.5}), ("y", "Clip", ["a"], {"max": 0.3})], (4,), 10, {}),
+    "bounds as attributes": ([("a", "Clip", ["x"], {"min": -0.5, "max": 0.5}), ("y", "Clip", ["a"], {"max": 0.3})],
+        (4,), 10, {}),
     "an old Softmax": ([("y", "Softmax", ["x"])], (5, 4), 11, {}),
-    "an old Squeeze": ([("a", "Unsqueeze", ["x"], {"axes": [2]}), ("y", "Squeeze", ["a"], {"axes": [2]})], (4,), 11, {}),
+    "an old Squeeze": ([("a", "Unsqueeze", ["x"], {"axes": [2]}), ("y", "Squeeze", ["a"], {"axes": [2]})], (4,), 11,
+        {}),
     "an old Slice": ([("y", "Slice", ["x"], {"axes": [1], "starts": [1], "ends": [3]})], (4,), 9, {}),
     "an old Pad": ([("y", "Pad", ["x"], {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "value": 0.5})], IMAGE, 10, {}),
-    "an old Upsample": ([("y", "Upsample", ["x", "s"], {"mode": "nearest"})], IMAGE, 9, {"s": np.float32([1, 1, 2, 3])}),
+    "an old Upsample": ([("y", "Upsample", ["x", "s"], {"mode": "nearest"})], IMAGE, 9, {"s": np.float32([1, 1, 2,
+        3])}),
     "an old Resize": ([("y", "Resize", ["x", "s"], {"mode": "nearest"})], IMAGE, 10, {"s": np.float32([1, 1, 2, 3])}),
     "a new GroupNormalization": ([("y", "GroupNormalization", ["x", "w", "b"], {"num_groups": 1})], IMAGE, 21,
         {"w": numbers(2), "b": numbers(2)}),
     "a new RMSNormalization": ([("y", "RMSNormalization", ["x", "w"])], (5, 4), 23, {"w": numbers(4)}),
-    "a value twice": ([("a", "Tanh", ["x"]), ("b", "Relu", ["a"]), ("c", "Add", ["b", "x"]), ("y", "Add", ["c", "a"])], (4,), 20, {}),
+    "a value twice": ([("a", "Tanh", ["x"]), ("b", "Relu", ["a"]), ("c", "Add", ["b", "x"]), ("y", "Add", ["c", "a"])],
+        (4,), 20, {}),
     "the batch moved": ([("a", "Transpose", ["x"]), ("b", "Tanh", ["a"]), ("y", "Transpose", ["b"])], (5, 4), 20, {}),
     "axes reversed at the end": ([("a", "Tanh", ["x"]), ("y", "Transpose", ["a"])], (5, 4), 20, {}),
     "the batch reshaped": (
@@ -265,7 +284,10 @@ CHAINS: dict[str, tuple[list[tuple[Any, ...]], tuple[int, ...], int, dict[str, A
 
 def chain(*nodes: tuple[Any, ...]) -> list[Any]:
     """Nodes: output, operator, inputs, attributes."""
-    return [helper.make_node(kind, list(inputs), [output], output, **(more[0] if more else {})) for output, kind, inputs, *more in nodes]
+    return [
+        helper.make_node(kind, list(inputs), [output], output, **(more[0] if more else {}))
+        for output, kind, inputs, *more in nodes
+    ]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -308,7 +330,9 @@ def test_chains(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parity
 def test_an_old_softmax_is_over_all_that_follows(tmp_path: Path) -> None:
-    """Before opset 13, from the axis on; ONNX's reference computes it as one of today, and the file would be refused."""
+    """Before opset 13, from the axis on; ONNX's reference computes it as one of today, and the file
+    would be refused.
+    """
     pytest.importorskip("onnxruntime")
     nodes, sizes, opset, _ = CHAINS["an old Softmax"]
     model: Any = import_onnx(write(tmp_path / "m.onnx", chain(*nodes), sizes, opset=opset)).eval()
@@ -342,7 +366,9 @@ def test_the_docs_list_what_is_read() -> None:
 
 def test_a_file_of_one_batch(tmp_path: Path) -> None:
     """Where the batch is a number in the file, the model has any."""
-    nodes = chain(("a", "Reshape", ["x", "s"]), ("b", "Tanh", "a"), ("c", "Add", ["b", "o"]), ("y", "Reshape", ["c", "t"]))
+    nodes = chain(
+        ("a", "Reshape", ["x", "s"]), ("b", "Tanh", "a"), ("c", "Add", ["b", "o"]), ("y", "Reshape", ["c", "t"])
+    )
     weights = {"s": np.array([6, 4], I64), "t": np.array([2, 12], I64), "o": numbers(4)}
     path = of_two(write(tmp_path / "m.onnx", nodes, (3, 4), **weights))
     whole = onnx.load(str(path))
@@ -360,7 +386,9 @@ def of_two(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("kind", "gates", "options"), [("GRU", 3, {"linear_before_reset": 1}), ("LSTM", 4, {}), ("RNN", 1, {})])
+@pytest.mark.parametrize(
+    ("kind", "gates", "options"), [("GRU", 3, {"linear_before_reset": 1}), ("LSTM", 4, {}), ("RNN", 1, {})]
+)
 def test_states_of_zeros_in_a_formula(kind: str, gates: int, options: dict[str, Any], tmp_path: Path) -> None:
     """Initial states that are arrays of the file, where the last state is read, which no layer gives."""
     zeros = ["h", "c"] if kind == "LSTM" else ["h"]
@@ -370,7 +398,11 @@ def test_states_of_zeros_in_a_formula(kind: str, gates: int, options: dict[str, 
         *chain(("y", "Squeeze", ["last", "axes"])),
     ]
     weights = {"w": numbers(1, 3 * gates, 4), "r": numbers(1, 3 * gates, 3), "axes": np.array([0], I64)}
-    path = of_two(write(tmp_path / "m.onnx", nodes, (5, 4), **weights, **{name: np.zeros((1, 2, 3), np.float32) for name in zeros}))
+    path = of_two(
+        write(
+            tmp_path / "m.onnx", nodes, (5, 4), **weights, **{name: np.zeros((1, 2, 3), np.float32) for name in zeros}
+        )
+    )
     model, x = import_onnx(path).eval(), numbers(2, 5, 4)
     assert np.allclose(model.forward(x), ReferenceEvaluator(str(path)).run(None, {"x": x})[0], atol=1e-5)
     assert sorted(model.named_parameters()) == ["0.r", "0.w"]
@@ -423,7 +455,12 @@ def test_a_model_keeps_what_it_reads(tmp_path: Path) -> None:
 
 def test_weights_of_a_formula_learn(tmp_path: Path) -> None:
     """Arrays of the file are parameters, constants are not; derivatives are those of central differences."""
-    nodes = chain(("a", "Mul", ["x", "w"]), ("b", "Erf", "a"), ("half", "Constant", [], {"value_float": 0.5}), ("y", "Mul", ["b", "half"]))
+    nodes = chain(
+        ("a", "Mul", ["x", "w"]),
+        ("b", "Erf", "a"),
+        ("half", "Constant", [], {"value_float": 0.5}),
+        ("y", "Mul", ["b", "half"]),
+    )
     model: Any = import_onnx(write(tmp_path / "m.onnx", nodes, (4,), w=numbers(4))).astype(np.float64)
     assert list(model.named_parameters()) == ["0.w"]
     gradcheck(model, numbers(3, 4).astype(np.float64))
@@ -438,7 +475,14 @@ def test_a_flattened_image_before_a_linear(tmp_path: Path) -> None:
         ("d", "Dropout", "r"),
         ("y", "Gemm", ["d", "fc.weight", "c"], {"transB": 1}),
     )
-    weights = {"w": numbers(12), "b": numbers(12), "m": numbers(12), "v": numbers(12) ** 2, "fc.weight": numbers(5, 12), "c": numbers(5)}
+    weights = {
+        "w": numbers(12),
+        "b": numbers(12),
+        "m": numbers(12),
+        "v": numbers(12) ** 2,
+        "fc.weight": numbers(5, 12),
+        "c": numbers(5),
+    }
     model = compare(write(tmp_path / "m.onnx", nodes, (2, 3, 2), **weights), 3, 2, 2)
     assert model.names == ("0", "1", "2", "3", "fc")
 
@@ -496,12 +540,26 @@ def test_residuals_and_branches(tmp_path: Path) -> None:
         ("y", "Squeeze", ["k", "axes"]),
     )
     nodes.insert(9, helper.make_node("Identity", ["h"], ["f2"]))
-    weights = {"w": numbers(2, 2, 3, 3), "v": numbers(3, 2, 1, 1), "u": numbers(3, 2, 1, 1, seed=1), "axes": np.array([2, 3], I64)}
+    weights = {
+        "w": numbers(2, 2, 3, 3),
+        "v": numbers(3, 2, 1, 1),
+        "u": numbers(3, 2, 1, 1, seed=1),
+        "axes": np.array([2, 3], I64),
+    }
     model = compare(write(tmp_path / "m.onnx", nodes, (2, 5, 4), **weights), 5, 4, 2)
-    assert [type(part).__name__ for part in model.parts] == ["Residual", "Residual", "SiLU", "Concat", "AdaptiveAvgPool2d", "Flatten"]
+    assert [type(part).__name__ for part in model.parts] == [
+        "Residual",
+        "Residual",
+        "SiLU",
+        "Concat",
+        "AdaptiveAvgPool2d",
+        "Flatten",
+    ]
 
 
-@pytest.mark.parametrize("build", [lambda: lenet5(rng=RNG(0)), lambda: LeNet5(rng=RNG(0)), lambda: unet(image=(4, 4, 2), rng=RNG(0))])
+@pytest.mark.parametrize(
+    "build", [lambda: lenet5(rng=RNG(0)), lambda: LeNet5(rng=RNG(0)), lambda: unet(image=(4, 4, 2), rng=RNG(0))]
+)
 def test_models_of_our_own_export(build: Callable[[], Any], tmp_path: Path) -> None:
     """Channels last, with every Transpose taken away, and channels first."""
     model = build().eval()
@@ -529,7 +587,9 @@ def test_layers_of_our_own_export(case: LayerCase, tmp_path: Path) -> None:
     again.train().forward(*given)
     ours, theirs = (each.backward(np.ones_like(expected)) for each in (model, again))
     kinds = [name for name in type(ours).__inputs__ if is_array(getattr(ours, name))]
-    for name, other in zip(kinds, [each for each in type(theirs).__inputs__ if is_array(getattr(theirs, each))], strict=True):
+    for name, other in zip(
+        kinds, [each for each in type(theirs).__inputs__ if is_array(getattr(theirs, each))], strict=True
+    ):
         assert np.abs(getattr(ours, name) - getattr(theirs, other)).max() < 1e-5
 
 
@@ -555,9 +615,19 @@ def test_a_language_model(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[list[Any], tuple[int, ...], dict[str, Any], str]] = {
-    "an operator": ([node("Hardmax")], (4,), {}, r"node 'hardmax': each operator is one that is known, .*, got Hardmax; docs/exchange\.md"),
+    "an operator": (
+        [node("Hardmax")],
+        (4,),
+        {},
+        r"node 'hardmax': each operator is one that is known, .*, got Hardmax; docs/exchange\.md",
+    ),
     "of another domain": ([node("Relu", "x", domain="com.example")], (4,), {}, r"got com\.example\.Relu"),
-    "an attribute": ([node("CumSum", "x", "a", reverse=1)], (4,), {"a": np.array(1, I64)}, "got CumSum that is exclusive or reverse"),
+    "an attribute": (
+        [node("CumSum", "x", "a", reverse=1)],
+        (4,),
+        {"a": np.array(1, I64)},
+        "got CumSum that is exclusive or reverse",
+    ),
     "three axes": ([node("Conv", "x", "w")], (2, 3, 3), {"w": numbers(2, 2, 1, 1, 1)}, "got Conv"),
     "a resize": (
         [node("Resize", "x", "", "s", coordinate_transformation_mode="tf_crop_and_resize")],
@@ -577,8 +647,18 @@ REFUSED: dict[str, tuple[list[Any], tuple[int, ...], dict[str, Any], str]] = {
         {"w": numbers(5, 3)},
         r"node 'y': .*, got Gemm: matmul: .*",
     ),
-    "sizes to expand to": ([node("Expand", "x", "s")], (4,), {"s": np.array([1, 3], I64)}, "node 'expand': .*, got Expand: "),
-    "a shape of other numbers": ([node("Reshape", "x", "s")], (4,), {"s": np.array([0, 3], I64)}, r"got Reshape of \(4,\) to \[\d+, 3\]"),
+    "sizes to expand to": (
+        [node("Expand", "x", "s")],
+        (4,),
+        {"s": np.array([1, 3], I64)},
+        "node 'expand': .*, got Expand: ",
+    ),
+    "a shape of other numbers": (
+        [node("Reshape", "x", "s")],
+        (4,),
+        {"s": np.array([0, 3], I64)},
+        r"got Reshape of \(4,\) to \[\d+, 3\]",
+    ),
     "the cell of an LSTM": (
         [
             *chain(("t", "Transpose", ["x"], {"perm": [1, 0, 2]})),
@@ -660,20 +740,37 @@ BOMBS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "ConstantOfShape": (chain(("c", "ConstantOfShape", "s"), *SUMMED), {"s": sized(1 << 30)}),
     "Expand": (chain(("c", "Expand", ["o", "s"]), *SUMMED), {"o": numbers(1), "s": sized(1 << 30)}),
     "Tile": (chain(("c", "Tile", ["o", "s"]), *SUMMED), {"o": numbers(1), "s": sized(1 << 30)}),
-    "Range": (chain(("c", "Range", ["o", "s", "t"]), *SUMMED), {"o": np.float32(0), "s": np.float32(1e9), "t": np.float32(1)}),
+    "Range": (
+        chain(("c", "Range", ["o", "s", "t"]), *SUMMED),
+        {"o": np.float32(0), "s": np.float32(1e9), "t": np.float32(1)},
+    ),
     "Pad": (chain(("c", "Pad", ["o", "s"]), *SUMMED), {"o": numbers(1), "s": sized(0, 1 << 30)}),
-    "Pad by the edge": (chain(("c", "Pad", ["o", "s"], {"mode": "edge"}), *SUMMED), {"o": numbers(1), "s": sized(0, 1 << 30)}),
+    "Pad by the edge": (
+        chain(("c", "Pad", ["o", "s"], {"mode": "edge"}), *SUMMED),
+        {"o": numbers(1), "s": sized(0, 1 << 30)},
+    ),
     "Concat": (
-        chain(*((f"c{each + 1}", "Concat", [f"c{each}"] * 2, {"axis": 0}) for each in range(40)), ("c", "Identity", ["c40"]), *SUMMED),
+        chain(
+            *((f"c{each + 1}", "Concat", [f"c{each}"] * 2, {"axis": 0}) for each in range(40)),
+            ("c", "Identity", ["c40"]),
+            *SUMMED,
+        ),
         {"c0": numbers(1)},
     ),
     "MatMul": (chain(("c", "MatMul", ["o", "s"]), *SUMMED), {"o": numbers(20000, 1), "s": numbers(1, 20000)}),
     "Gather": (
-        chain(("c0", "ConstantOfShape", "s", {"value": numpy_helper.from_array(sized(0))}), ("c", "Gather", ["o", "c0"]), *SUMMED),
+        chain(
+            ("c0", "ConstantOfShape", "s", {"value": numpy_helper.from_array(sized(0))}),
+            ("c", "Gather", ["o", "c0"]),
+            *SUMMED,
+        ),
         {"o": numbers(1, 1000), "s": sized(1 << 20)},
     ),
     "Add": (chain(("c", "Add", ["o", "s"]), *SUMMED), {"o": numbers(20000, 1), "s": numbers(1, 20000)}),
-    "Resize": (chain(("c", "Resize", ["o", "", "s"]), *SUMMED), {"o": numbers(1, 1, 2, 2), "s": np.float32([1, 1, 3e4, 3e4])}),
+    "Resize": (
+        chain(("c", "Resize", ["o", "", "s"]), *SUMMED),
+        {"o": numbers(1, 1, 2, 2), "s": np.float32([1, 1, 3e4, 3e4])},
+    ),
     "Expand the input": (
         chain(("b", "Reshape", ["x", "q"]), ("c", "Expand", ["b", "s"]), ALONG),
         {"q": sized(-1, 4, 1), "s": sized(1, 4, 1 << 28), "a": sized(2)},
@@ -690,7 +787,11 @@ BOMBS: dict[str, tuple[list[Any], dict[str, Any]]] = {
         {"a": sized(1)},
     ),
     "Pad the image": (
-        chain(("b", "Reshape", ["x", "q"]), ("c", "Conv", ["b", "w"], {"pads": [30000] * 4}), ("y", "GlobalAveragePool", "c")),
+        chain(
+            ("b", "Reshape", ["x", "q"]),
+            ("c", "Conv", ["b", "w"], {"pads": [30000] * 4}),
+            ("y", "GlobalAveragePool", "c"),
+        ),
         {"q": sized(-1, 1, 2, 2), "w": numbers(1, 1, 1, 1)},
     ),
     "Resize the image": (
@@ -698,7 +799,11 @@ BOMBS: dict[str, tuple[list[Any], dict[str, Any]]] = {
         {"q": sized(-1, 1, 2, 2), "s": np.float32([1, 1, 3e4, 3e4])},
     ),
     "ConvTranspose": (
-        chain(("b", "Reshape", ["x", "q"]), ("c", "ConvTranspose", ["b", "w"], {"strides": [40000] * 2}), ("y", "GlobalAveragePool", "c")),
+        chain(
+            ("b", "Reshape", ["x", "q"]),
+            ("c", "ConvTranspose", ["b", "w"], {"strides": [40000] * 2}),
+            ("y", "GlobalAveragePool", "c"),
+        ),
         {"q": sized(-1, 1, 2, 2), "w": numbers(1, 1, 1, 1)},
     ),
 }
@@ -711,7 +816,9 @@ def test_small_files_of_much(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "m.onnx", nodes, (4,), **weights)
     tracemalloc.start()
     try:
-        with pytest.raises(DataError, match=r"m\.onnx: may take at most 50,000,000 bytes of memory, got [0-9,]{9,}; .* pass limit="):
+        with pytest.raises(
+            DataError, match=r"m\.onnx: may take at most 50,000,000 bytes of memory, got [0-9,]{9,}; .* pass limit="
+        ):
             import_onnx(path, limit=50_000_000)
         assert tracemalloc.get_traced_memory()[1] < 80_000_000
     finally:
@@ -739,7 +846,9 @@ def test_weights_in_one_file_count_once(tmp_path: Path, monkeypatch: pytest.Monk
     data = weights_beside(path)
     size = data.stat().st_size
     assert len(import_onnx(path, limit=2 * size)) > 1
-    with pytest.raises(DataError, match=rf"{re.escape(data.name)}: may take at most {size - 1:,} bytes of memory, got {size:,}"):
+    with pytest.raises(
+        DataError, match=rf"{re.escape(data.name)}: may take at most {size - 1:,} bytes of memory, got {size:,}"
+    ):
         import_onnx(path, limit=size - 1)
 
 
@@ -777,7 +886,13 @@ def test_a_model_that_runs_has_no_limit(tmp_path: Path) -> None:
     ],
 )
 def test_work_on_constants(
-    name: str, most: int, nodes: list[tuple[Any, ...]], weights: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    most: int,
+    nodes: list[tuple[Any, ...]],
+    weights: dict[str, Any],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = write(tmp_path / "m.onnx", chain(*nodes), (4,), **weights)
     import_onnx(path)
@@ -825,7 +940,9 @@ def refusal(path: Path) -> str:
 def test_damaged_files(tmp_path: Path) -> None:
     """With bytes changed at random: typednn's own error, or a model whose results are the file's."""
     path = tmp_path / "m.onnx"
-    whole = export_onnx((Input(2, 2, 1) >> Conv2d(1, 2, 2) >> ReLU() >> Flatten() >> Linear(2, 2)).init(RNG(0)), path).read_bytes()
+    whole = export_onnx(
+        (Input(2, 2, 1) >> Conv2d(1, 2, 2) >> ReLU() >> Flatten() >> Linear(2, 2)).init(RNG(0)), path
+    ).read_bytes()
     generator = RNG(1)
     for _ in range(60):
         changed = bytearray(whole)
@@ -835,7 +952,9 @@ def test_damaged_files(tmp_path: Path) -> None:
         assert not said or str(path) in said
 
 
-@pytest.mark.parametrize("location", ["../weights", "/etc/passwd", "a/../../weights", "..\\weights", "C:\\weights", "link", "", "a\0b"])
+@pytest.mark.parametrize(
+    "location", ["../weights", "/etc/passwd", "a/../../weights", "..\\weights", "C:\\weights", "link", "", "a\0b"]
+)
 def test_weights_elsewhere_are_refused(location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing outside the file's folder is read."""
     monkeypatch.setattr(onnx_export, "INLINE", 0)
@@ -850,7 +969,9 @@ def test_weights_elsewhere_are_refused(location: str, tmp_path: Path, monkeypatc
             if entry.key == "location":
                 entry.value = location
     path.write_bytes(whole.SerializeToString())
-    with pytest.raises(DataError, match=r"m\.onnx: weights in another file lie in the folder of the file, or below it, got "):
+    with pytest.raises(
+        DataError, match=r"m\.onnx: weights in another file lie in the folder of the file, or below it, got "
+    ):
         import_onnx(path)
 
 
@@ -877,14 +998,18 @@ def test_results_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         return weight[:, ::-1]
 
     monkeypatch.setattr(onnx_import, "_columns", turned)
-    with using("reference"), pytest.raises(ArgumentError, match=r"the model must give the file's numbers to 1e-05, got a difference of "):
+    with (
+        using("reference"),
+        pytest.raises(ArgumentError, match=r"the model must give the file's numbers to 1e-05, got a difference of "),
+    ):
         import_onnx(path)
 
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(
-        MissingExtra, match=r"import_onnx: needs the package onnx, got no module named 'onnx'; pip install 'typednn\[onnx\]'"
+        MissingExtra,
+        match=r"import_onnx: needs the package onnx, got no module named 'onnx'; pip install 'typednn\[onnx\]'",
     ):
         import_onnx(tmp_path / "m.onnx")
 
@@ -899,7 +1024,9 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ids=["complex64", "bool", "float32"],
 )
 def test_sizes_that_are_no_integers(tmp_path: Path, shape: Any, got: str) -> None:
-    path = write(tmp_path / "m.onnx", [helper.make_node("Reshape", ["x", "shape"], ["y"])], (3,), shape=np.array([0, 3]))
+    path = write(
+        tmp_path / "m.onnx", [helper.make_node("Reshape", ["x", "shape"], ["y"])], (3,), shape=np.array([0, 3])
+    )
     whole = onnx.load(str(path))
     whole.graph.initializer[0].CopyFrom(numpy_helper.from_array(shape, "shape"))
     path.write_bytes(whole.SerializeToString())

@@ -1,4 +1,6 @@
-"""JSON and raw numbers (Z-Y3): what is written, read and written again is the same file; what is unknown or left over is an error."""
+"""JSON and raw numbers (Z-Y3): what is written, read and written again is the same file; what is unknown or left over
+is an error.
+"""
 
 import json
 import struct
@@ -158,28 +160,61 @@ def changed(path: Path, change: Callable[[Any], Any]) -> Path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda tables: tables["layer.fc"].update({"param.scale": [1.0]}), "got 'layer.fc.param.scale' is an unknown key"),
+        (
+            lambda tables: tables["layer.fc"].update({"param.scale": [1.0]}),
+            "got 'layer.fc.param.scale' is an unknown key",
+        ),
         (lambda tables: tables.update({"layer.fc9": {}}), "'layer.fc9' is an unknown key"),
         (lambda tables: tables.update({"weight": [1.0]}), "'weight' is an unknown key"),
-        (lambda tables: tables.update({"layer.fc": [1.0]}), "'layer.fc' must be a table; 'layer.fc.param.weight' is missing"),
+        (
+            lambda tables: tables.update({"layer.fc": [1.0]}),
+            "'layer.fc' must be a table; 'layer.fc.param.weight' is missing",
+        ),
         (lambda tables: tables["layer.fc"].pop("param.bias"), "'layer.fc.param.bias' is missing"),
         (lambda tables: tables["layer.1"].pop("buffer.running_var"), "'layer.1.buffer.running_var' is missing"),
         (
             lambda tables: tables["layer.fc"].update({"param.bias": [1.0]}),
             r"'layer.fc.param.bias' must be lists of numbers of shape \(3,\)",
         ),
-        (lambda tables: tables["layer.fc"].update({"param.bias": [[1.0], [1.0, 2.0]]}), r"must be lists of numbers of shape \(3,\)"),
-        (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, "2", 3.0]}), r"must be lists of numbers of shape \(3,\)"),
-        (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, None, 3.0]}), r"must be lists of numbers of shape \(3,\)"),
-        (lambda tables: tables["layer.fc"].update({"param.bias": [True, False, True]}), r"must be lists of numbers of shape \(3,\)"),
-        (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, True, 3.0]}), r"must be lists of numbers of shape \(3,\)"),
-        (lambda tables: tables["layer.1"].update({"buffer.num_batches_tracked": True}), "must be lists of whole numbers in "),
+        (
+            lambda tables: tables["layer.fc"].update({"param.bias": [[1.0], [1.0, 2.0]]}),
+            r"must be lists of numbers of shape \(3,\)",
+        ),
+        (
+            lambda tables: tables["layer.fc"].update({"param.bias": [1.0, "2", 3.0]}),
+            r"must be lists of numbers of shape \(3,\)",
+        ),
+        (
+            lambda tables: tables["layer.fc"].update({"param.bias": [1.0, None, 3.0]}),
+            r"must be lists of numbers of shape \(3,\)",
+        ),
+        (
+            lambda tables: tables["layer.fc"].update({"param.bias": [True, False, True]}),
+            r"must be lists of numbers of shape \(3,\)",
+        ),
+        (
+            lambda tables: tables["layer.fc"].update({"param.bias": [1.0, True, 3.0]}),
+            r"must be lists of numbers of shape \(3,\)",
+        ),
+        (
+            lambda tables: tables["layer.1"].update({"buffer.num_batches_tracked": True}),
+            "must be lists of whole numbers in ",
+        ),
         (lambda tables: tables["layer.2"].update({"buffer.seed": [1, True]}), "must be lists of whole numbers in "),
-        (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, 1e39, 3.0]}), r"of shape \(3,\), which float32 can hold"),
-        (lambda tables: tables["layer.fc"].update({"param.bias": [1.0, 10**400, 3.0]}), r"lists of numbers of shape \(3,\)"),
+        (
+            lambda tables: tables["layer.fc"].update({"param.bias": [1.0, 1e39, 3.0]}),
+            r"of shape \(3,\), which float32 can hold",
+        ),
+        (
+            lambda tables: tables["layer.fc"].update({"param.bias": [1.0, 10**400, 3.0]}),
+            r"lists of numbers of shape \(3,\)",
+        ),
         (lambda tables: tables["layer.2"].update({"buffer.seed": [0.5, 1]}), "must be lists of whole numbers in "),
         (lambda tables: tables["layer.2"].update({"buffer.seed": [-1, 1 << 70]}), "must be lists of whole numbers in "),
-        (lambda tables: tables.clear(), "'layer.fc.param.weight' is missing; .* and [0-9]+ more; hand in the model that was saved"),
+        (
+            lambda tables: tables.clear(),
+            "'layer.fc.param.weight' is missing; .* and [0-9]+ more; hand in the model that was saved",
+        ),
     ],
 )
 def test_keys_and_values_of_json(tmp_path: Path, change: Callable[[Any], Any], message: str) -> None:
@@ -212,7 +247,9 @@ def test_what_is_no_json(tmp_path: Path, content: bytes, message: str) -> None:
 def test_not_a_number_is_none_of_json(tmp_path: Path) -> None:
     model = small()
     model["fc"].bias[0] = np.nan
-    with pytest.raises(ArgumentError, match=r"JSON has finite numbers only, got NaN or infinity in 'fc\.bias'; export_bin writes any"):
+    with pytest.raises(
+        ArgumentError, match=r"JSON has finite numbers only, got NaN or infinity in 'fc\.bias'; export_bin writes any"
+    ):
         export_json(model, tmp_path / "m.json")
     assert not list(tmp_path.iterdir())
     path = tmp_path / "m.json"
@@ -227,12 +264,17 @@ def test_bytes_left_over_and_missing(tmp_path: Path) -> None:
     content = path.read_bytes()
     for more in (1, 4, 100):
         path.write_bytes(content + bytes(more))
-        with pytest.raises(DataError, match=rf"must end behind the {len(content)} bytes of .*, got {more} bytes more; hand in the model"):
+        with pytest.raises(
+            DataError,
+            match=rf"must end behind the {len(content)} bytes of .*, got {more} bytes more; hand in the model",
+        ):
             load_bin(path, small(1))
     for size in (0, 1, 47, 48, 60, len(content) - 1):
         path.write_bytes(content[:size])
         model = small(1)
-        with pytest.raises(DataError, match=rf"must hold all numbers of .*, got {size} bytes, which end in or before '[a-z]"):
+        with pytest.raises(
+            DataError, match=rf"must hold all numbers of .*, got {size} bytes, which end in or before '[a-z]"
+        ):
             load_bin(path, model)
         same(model, small(1))
     path.write_bytes(content[:48])

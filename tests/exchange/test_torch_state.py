@@ -1,4 +1,6 @@
-"""State dictionaries of PyTorch: models of PyTorch's own give the same outputs here with their weights, and ours there."""
+"""State dictionaries of PyTorch: models of PyTorch's own give the same outputs here with their weights,
+and ours there.
+"""
 
 import pickle  # noqa: TID251  # to write what must be refused
 import re
@@ -52,7 +54,14 @@ def without_kernels() -> Iterator[None]:
 
 
 def convolutions() -> Any:
-    body = Input(6, 5, 2) >> Conv2d(2, 4, 3, groups=2, bias=True) >> BatchNorm2d(4) >> ReLU() >> ConvTranspose2d(4, 3, 2) >> Flatten()
+    body = (
+        Input(6, 5, 2)
+        >> Conv2d(2, 4, 3, groups=2, bias=True)
+        >> BatchNorm2d(4)
+        >> ReLU()
+        >> ConvTranspose2d(4, 3, 2)
+        >> Flatten()
+    )
     return body >> BatchNorm1d(60) >> PReLU() >> Dropout(0.2) >> Linear(60, 5) >> Tanh() >> Linear(5, 2)
 
 
@@ -71,7 +80,8 @@ def test_names_and_layouts(tmp_path: Path) -> None:
     assert np.array_equal(found["3.weight"], model[3].weight.transpose(0, 3, 1, 2))
     assert found["6.weight"].shape == (1,)
     assert "7.seed" not in found
-    # The first feature of the second channel is the second of the first pixel here, and behind the 20 pixels of the first there.
+    # The first feature of the second channel is the second of the first pixel here, and behind the 20 pixels of the
+    # first there.
     assert np.array_equal(found["8.weight"][:, 20], model[8].weight[:, 1])
     assert np.array_equal(found["5.running_mean"][20], model[5].running_mean[1])
     assert np.array_equal(found["10.weight"], model[10].weight)
@@ -163,8 +173,10 @@ def test_mistakes(tmp_path: Path) -> None:
     wrong = {
         "missing '0.weight'": {name: array for name, array in state.items() if name != "0.weight"},
         "unexpected 'more'": state | {"more": np.zeros(1)},
-        r"'0.weight' has shape \(4, 3, 3, 1\), and must have \(4, 1, 3, 3\)": state | {"0.weight": state["0.weight"].transpose(0, 2, 3, 1)},
-        "'5.num_batches_tracked' is float32, the model int64": state | {"5.num_batches_tracked": np.zeros((), np.float32)},
+        r"'0.weight' has shape \(4, 3, 3, 1\), and must have \(4, 1, 3, 3\)": state
+        | {"0.weight": state["0.weight"].transpose(0, 2, 3, 1)},
+        "'5.num_batches_tracked' is float32, the model int64": state
+        | {"5.num_batches_tracked": np.zeros((), np.float32)},
     }
     for message, arrays in wrong.items():
         safetensors.numpy.save_file({name: np.array(array, order="C") for name, array in arrays.items()}, str(path))
@@ -189,7 +201,8 @@ def test_without_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         lambda: load_torch(tmp_path / "m.pth", LeNet5()),
     ):
         with pytest.raises(
-            MissingExtra, match="needs the package torch, got no module named 'torch'; pip install torch, or use safetensors"
+            MissingExtra,
+            match="needs the package torch, got no module named 'torch'; pip install torch, or use safetensors",
         ):
             act()
 
@@ -211,10 +224,12 @@ def images(x: Any) -> Any:
 
 
 # Ours, PyTorch's by torch.nn, the shape of a batch, and how the batch and the result are laid out there.
-PEERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], tuple[int, ...], Callable[[Any], Any], Callable[[Any], Any]]] = {
+PEERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], tuple[int, ...], Callable[[Any], Any], Callable[[Any],
+    Any]]] = {
     "convolutions": (convolutions, torch_convolutions, (3, 6, 5, 2), images, lambda y: y),
     "sequences": (
-        lambda: Input(7, 3) >> Conv1d(3, 4, 3) >> BatchNorm1d(4) >> ReLU() >> Flatten() >> LayerNorm(20) >> Linear(20, 2),
+        lambda: Input(7, 3) >> Conv1d(3, 4, 3) >> BatchNorm1d(4) >> ReLU() >> Flatten() >> LayerNorm(20) >> Linear(20,
+            2),
         lambda nn: nn.Sequential(
             nn.Conv1d(3, 4, 3), nn.BatchNorm1d(4), nn.ReLU(), nn.Flatten(), nn.LayerNorm(20), nn.Linear(20, 2)
         ),
@@ -272,7 +287,9 @@ def test_attention_against_pytorch(tmp_path: Path) -> None:
     x = RNG(1).standard_normal((2, 5, 6), np.float32)
     tensor = torch.from_numpy(x)
     assert np.abs(model.forward(x) - peer(tensor, tensor, tensor)[0].detach().numpy()).max() < 1e-5
-    assert set(safetensors.numpy.load_file(str(export_torch(model, tmp_path / "m.safetensors")))) == set(peer.state_dict())
+    assert set(safetensors.numpy.load_file(str(export_torch(model, tmp_path / "m.safetensors")))) == set(
+        peer.state_dict()
+    )
 
 
 @pytest.mark.parity
@@ -300,7 +317,9 @@ def test_what_pytorch_writes_as_bfloat16(tmp_path: Path) -> None:
     state = {name: torch.randn(shape).bfloat16() for name, shape in model.parameter_shapes().items()}
     save_file(state, path)
     for read in (load_torch(path, Linear(3, 2)), load(path, Linear(3, 2))):
-        assert all(np.array_equal(read.named_parameters()[name], tensor.float().numpy()) for name, tensor in state.items())
+        assert all(
+            np.array_equal(read.named_parameters()[name], tensor.float().numpy()) for name, tensor in state.items()
+        )
     eighths = {name: tensor.to(torch.float8_e4m3fn) for name, tensor in state.items()}
     save_file(eighths, path)
     torch.save(eighths, tmp_path / "m.pt")
@@ -321,7 +340,9 @@ def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
     path, model = tmp_path / "m.pt", (Input(1) >> Linear(1, 1)).init(RNG(0))
     for content in (pickle.dumps(Runs()), b"", b"PK\3\4 cut off"):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"m\.pt: must be a state dictionary that torch\.load\(weights_only=True\) reads, got "):
+        with pytest.raises(
+            DataError, match=r"m\.pt: must be a state dictionary that torch\.load\(weights_only=True\) reads, got "
+        ):
             load_torch(path, model)
     torch.save({"0.weight": Runs()}, path)
     with pytest.raises(DataError, match="must be a state dictionary that"):
@@ -334,14 +355,17 @@ def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
     ):
         torch.save(table, path)
         with pytest.raises(
-            DataError, match=f"must be a dictionary of tensors by name, got {got}; save model.state_dict\\(\\), and nothing"
+            DataError,
+            match=f"must be a dictionary of tensors by name, got {got}; save model.state_dict\\(\\), and nothing",
         ):
             load_torch(path, model)
 
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")  # PyTorch's own, of its kinds of tensors that are on trial
-@pytest.mark.parametrize("kind", ["sparse", "sparse rows", "quantised", "meta", "float8", "complex", "expanded bfloat16", "expanded float"])
+@pytest.mark.parametrize(
+    "kind", ["sparse", "sparse rows", "quantised", "meta", "float8", "complex", "expanded bfloat16", "expanded float"]
+)
 def test_odd_tensors_are_refused(tmp_path: Path, kind: str) -> None:
     """In our words, and in the memory of the file."""
     import torch
@@ -375,5 +399,7 @@ def test_packed_numbers_are_refused(tmp_path: Path) -> None:
         for entry in source.infolist():
             target.writestr(entry.filename, source.read(entry))
     assert packed.stat().st_size < 1 << 16
-    with pytest.raises(DataError, match=r"packed\.pt: holds its numbers as they are, got .*, which is compressed; save it with"):
+    with pytest.raises(
+        DataError, match=r"packed\.pt: holds its numbers as they are, got .*, which is compressed; save it with"
+    ):
         load_torch(packed, Linear(3, 3, bias=False))

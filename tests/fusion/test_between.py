@@ -1,4 +1,6 @@
-"""The derivatives by the inputs of fused layers: those of the parts by themselves and of finite differences; refused after a change."""
+"""The derivatives by the inputs of fused layers: those of the parts by themselves and of finite differences; refused
+after a change.
+"""
 
 import copy
 import gc
@@ -25,7 +27,20 @@ from typednn.engines.halide.rehearsal import rehearsing
 from typednn.errors import NotForwarded, OutOfMemory, StateError
 from typednn.kernels import conv2d, linear
 from typednn.layer import run
-from typednn.layers import Conv2d, Flatten, Identity, LeakyReLU, Linear, MaxPool2d, Pad2d, ReLU, Residual, Sigmoid, Softmax, Tanh
+from typednn.layers import (
+    Conv2d,
+    Flatten,
+    Identity,
+    LeakyReLU,
+    Linear,
+    MaxPool2d,
+    Pad2d,
+    ReLU,
+    Residual,
+    Sigmoid,
+    Softmax,
+    Tanh,
+)
 from typednn.module.gradients import ChainGrad
 from typednn.optim import SGD
 from typednn.optim.ema import put
@@ -46,7 +61,15 @@ def rows() -> Any:
 
 
 def images() -> Any:
-    convolutions = Input(7, 6, 2) >> Pad2d(1) >> Conv2d(2, 3, 3, bias=True) >> ReLU() >> MaxPool2d(2) >> Conv2d(3, 4, 2) >> Sigmoid()
+    convolutions = (
+        Input(7, 6, 2)
+        >> Pad2d(1)
+        >> Conv2d(2, 3, 3, bias=True)
+        >> ReLU()
+        >> MaxPool2d(2)
+        >> Conv2d(3, 4, 2)
+        >> Sigmoid()
+    )
     return (convolutions >> Flatten() >> Linear(16, 5) >> ReLU() >> Linear(5, 3)).init(rng(1))
 
 
@@ -54,7 +77,9 @@ def assert_same(ours: Any, theirs: Any) -> None:
     """Equal to rounding, by their largest number."""
     assert ours.shape == theirs.shape
     assert ours.dtype == theirs.dtype
-    bound = 20 * float(np.sqrt(ours.size) + 10) * np.finfo(ours.dtype).eps * max(float(np.abs(theirs).max(initial=0)), 1e-6)
+    bound = (
+        20 * float(np.sqrt(ours.size) + 10) * np.finfo(ours.dtype).eps * max(float(np.abs(theirs).max(initial=0)), 1e-6)
+    )
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=bound)
 
 
@@ -149,8 +174,12 @@ def test_finite_differences(made: Any) -> None:
         twins = model.shared().parts
         entering = run(twins[:place], x)
         direction = normal(6 + place, entering.shape, np.float64) * (entering != 0)  # ReLU's zeros are kinks of pooling
-        losses = [float(np.sum(dy * run(model.shared().parts[place:], entering + step * direction))) for step in (1e-6, -1e-6)]
-        assert float(np.sum(part.input * direction)) == pytest.approx((losses[0] - losses[1]) / 2e-6, rel=1e-5, abs=1e-7)
+        losses = [
+            float(np.sum(dy * run(model.shared().parts[place:], entering + step * direction))) for step in (1e-6, -1e-6)
+        ]
+        assert float(np.sum(part.input * direction)) == pytest.approx(
+            (losses[0] - losses[1]) / 2e-6, rel=1e-5, abs=1e-7
+        )
 
 
 class Doubled(Elementwise[None]):
@@ -166,10 +195,24 @@ class Doubled(Elementwise[None]):
 @pytest.mark.parametrize(
     "made",
     [
-        lambda: Input(5) >> Linear(5, 4) >> ReLU() >> Doubled() >> Linear(4, 4) >> Tanh() >> Residual(Linear(4, 4) >> ReLU()),
+        lambda: (
+            Input(5)
+            >> Linear(5, 4)
+            >> ReLU()
+            >> Doubled()
+            >> Linear(4, 4)
+            >> Tanh()
+            >> Residual(Linear(4, 4) >> ReLU())
+        ),
         lambda: Input(5) >> Doubled() >> Linear(5, 4) >> ReLU() >> Softmax(),
         lambda: Input(5) >> (Linear(5, 4) >> ReLU() >> Linear(4, 4)).named("inner") >> Linear(4, 3) >> ReLU(),
-        lambda: Input(5) >> Linear(5, 4) >> ReLU() >> (Linear(4, 4) >> ReLU() >> Linear(4, 4) >> Tanh()).named("inner") >> Linear(4, 3),
+        lambda: (
+            Input(5)
+            >> Linear(5, 4)
+            >> ReLU()
+            >> (Linear(4, 4) >> ReLU() >> Linear(4, 4) >> Tanh()).named("inner")
+            >> Linear(4, 3)
+        ),
         lambda: Input(5) >> (first := Linear(5, 5)) >> ReLU() >> first.shared() >> Tanh() >> Linear(5, 2),
     ],
 )
@@ -178,7 +221,12 @@ def test_other_parts_between(made: Any) -> None:
 
 
 def test_of_chains_within_a_chain() -> None:
-    model = Sequential([(Linear(5, 4) >> ReLU() >> Linear(4, 4)).named("first"), (Linear(4, 3) >> Tanh() >> Linear(3, 2)).named("second")])
+    model = Sequential(
+        [
+            (Linear(5, 4) >> ReLU() >> Linear(4, 4)).named("first"),
+            (Linear(4, 3) >> Tanh() >> Linear(3, 2)).named("second"),
+        ]
+    )
     model.init(rng())
     plain = model.shared().fuse(False)
     x, dy = normal(1, (3, 5)), normal(2, (3, 2))
@@ -282,7 +330,12 @@ def test_a_gradient_holds_no_array_between_the_parts() -> None:
     model = images()
     grad = model.backward(model.forward(normal(1, (2, 7, 6, 2))))
     of_input = list(map(id, model.needed[0]))  # of what the derivative by the model's input is computed
-    arrays = [array for needed in model.needed[1:] for array in needed or () if isinstance(array, np.ndarray) and id(array) not in of_input]
+    arrays = [
+        array
+        for needed in model.needed[1:]
+        for array in needed or ()
+        if isinstance(array, np.ndarray) and id(array) not in of_input
+    ]
     kept = list(map(weakref.ref, arrays))
     del arrays
     assert len(kept) == 3
@@ -331,7 +384,9 @@ def test_gradients_are_freed_without_the_collector() -> None:
     ],
 )
 def test_what_forward_gave_may_be_written_into(parts: list[Any]) -> None:
-    """As part by part: the last fused segment has a copy for its backward, also where a layer after it gives its output on."""
+    """As part by part: the last fused segment has a copy for its backward, also where a layer after it gives its output
+    on.
+    """
     model = Sequential(parts).init(rng())
     x = normal(1, (3, 5) if isinstance(parts[0], Linear) else (3, 4, 4, 2))
     y = model.forward(x)
@@ -395,7 +450,11 @@ def test_a_setting_that_changed_after_backward() -> None:
 
 # ------------------------------------------------------------------ refused after a change
 
-WHERE = {"weights": "changed weights", "written": "weights or an input that were written into", "gone": "arrays that another forward"}
+WHERE = {
+    "weights": "changed weights",
+    "written": "weights or an input that were written into",
+    "gone": "arrays that another forward",
+}
 
 
 def assigned(model: Any) -> None:
@@ -455,7 +514,8 @@ def test_changed_weights(change: Any, what: str, read: str) -> None:
     layer = caught.value.owner  # the derivatives between the parts are computed from the last one on
     assert layer is model[0] or (layer is model[2] and read == "part")
     assert str(caught.value) == (
-        f"{layer!r}.backward: the derivative by the input of a fused layer is computed when it is read, from the weights and arrays of "
+        f"{layer!r}.backward: the derivative by the input of a fused layer is computed when it is read, from "
+        "the weights and arrays of "
         f"its forward, got {WHERE[what]}; read it before update, or run part by part: model.fuse(False)"
     )
 
@@ -480,7 +540,8 @@ def test_moved_to_another_dtype() -> None:
 
 
 @pytest.mark.parametrize(
-    "drop", [lambda model: model.forward(normal(2, (4, 5))), lambda model: model.free_cache(), lambda model: model.eval()]
+    "drop",
+    [lambda model: model.forward(normal(2, (4, 5))), lambda model: model.free_cache(), lambda model: model.eval()],
 )
 def test_what_forward_kept_is_gone(drop: Any) -> None:
     """The derivative by the whole model's input stays; those between the parts go with the arrays that they need."""
@@ -556,7 +617,13 @@ def test_a_subclass_is_not_fused(kind: Any, training: bool) -> None:
 
     forward.__annotations__ = dict(kind.forward.__annotations__)
     mine: Any = type(kind.__name__, (kind,), {"forward": forward})
-    made: dict[Any, tuple[Any, ...]] = {Pad2d: (1,), Conv2d: (2, 3, 3), LeakyReLU: (0.2,), MaxPool2d: (2,), Linear: (12, 5)}
+    made: dict[Any, tuple[Any, ...]] = {
+        Pad2d: (1,),
+        Conv2d: (2, 3, 3),
+        LeakyReLU: (0.2,),
+        MaxPool2d: (2,),
+        Linear: (12, 5),
+    }
     kinds = [Pad2d, Conv2d, LeakyReLU, MaxPool2d, Flatten, Linear, ReLU]
     parts = [(mine if each is kind else each)(*made.get(each, ())) for each in kinds]
     last = (mine if kind is Linear else Linear)(5, 5)  # beside another one

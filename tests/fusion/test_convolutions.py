@@ -1,4 +1,6 @@
-"""Convolutions with what stands around them, run as one kernel: which neighbours are taken in, and that nothing else changes."""
+"""Convolutions with what stands around them, run as one kernel: which neighbours are taken in, and that nothing else
+changes.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,14 +26,19 @@ AFTER: dict[str, tuple[Callable[[], list[Any]], set[str]]] = {
     "LeakyReLU and pooling": (lambda: [LeakyReLU(0.1), MaxPool2d(2)], ONE),
     "pooling": (lambda: [MaxPool2d(2)], ONE),
     "pooling, then ReLU": (lambda: [MaxPool2d(2), ReLU()], ONE | {"relu.forward"}),
-    "a falling LeakyReLU": (lambda: [LeakyReLU(-0.1), MaxPool2d(2)], ONE | {"leaky_relu.forward", "max_pool2d.forward"}),
+    "a falling LeakyReLU": (
+        lambda: [LeakyReLU(-0.1), MaxPool2d(2)],
+        ONE | {"leaky_relu.forward", "max_pool2d.forward"},
+    ),
     "overlapping pooling": (lambda: [ReLU(), MaxPool2d(3, 2)], ONE | {"max_pool2d.forward"}),
 }
 each_chain = pytest.mark.parametrize(("after", "ops"), AFTER.values(), ids=AFTER)
 
 
 def chain(after: list[Any], stride: int = 1) -> Any:
-    return Sequential([Pad2d(1), Conv2d(3, 5, 3, stride, bias=True), *after], input=Input(9, 12, 3)).init(np.random.default_rng(0))
+    return Sequential([Pad2d(1), Conv2d(3, 5, 3, stride, bias=True), *after], input=Input(9, 12, 3)).init(
+        np.random.default_rng(0)
+    )
 
 
 def normal(seed: int, shape: tuple[int, ...]) -> Any:
@@ -46,7 +53,10 @@ def assert_same(first: Any, second: Any) -> None:
     ("after", "ops", "stride"),
     [
         *(pytest.param(*AFTER[name], 1, id=name) for name in AFTER),
-        *(pytest.param(*AFTER[name], 2, id=f"{name}, strided") for name in ("nothing", "Tanh and pooling", "overlapping pooling")),
+        *(
+            pytest.param(*AFTER[name], 2, id=f"{name}, strided")
+            for name in ("nothing", "Tanh and pooling", "overlapping pooling")
+        ),
     ],
 )
 def test_outputs_and_gradients_are_the_chain_s(after: Callable[[], list[Any]], ops: set[str], stride: int) -> None:
@@ -77,8 +87,18 @@ def test_which_ops_run(after: Callable[[], list[Any]], ops: set[str]) -> None:
 
 def test_convolutions_by_twos() -> None:
     """As networks like VGG have them: not every convolution is followed by pooling."""
-    blocks: list[Any] = [Pad2d(1), Conv2d(2, 16, 3, bias=True), ReLU(), Pad2d(1), Conv2d(16, 20, 3), ReLU(), MaxPool2d(2)]
-    model: Any = Sequential([*blocks, Flatten(), Linear(3 * 4 * 20, 4)], input=Input(6, 8, 2)).init(np.random.default_rng(3))
+    blocks: list[Any] = [
+        Pad2d(1),
+        Conv2d(2, 16, 3, bias=True),
+        ReLU(),
+        Pad2d(1),
+        Conv2d(16, 20, 3),
+        ReLU(),
+        MaxPool2d(2),
+    ]
+    model: Any = Sequential([*blocks, Flatten(), Linear(3 * 4 * 20, 4)], input=Input(6, 8, 2)).init(
+        np.random.default_rng(3)
+    )
     fused = fused_twin(model)
     x, dy = normal(4, (5, 6, 8, 2)), normal(5, (5, 4))
     assert_same(fused.forward(x), model.forward(x))
@@ -89,7 +109,12 @@ def test_convolutions_by_twos() -> None:
     assert_same(other.input, grad.input)
 
 
-ACTIVATIONS: dict[str, Callable[[], Any]] = {"tanh": Tanh, "sigmoid": Sigmoid, "relu": ReLU, "leaky_relu": lambda: LeakyReLU(0.1)}
+ACTIVATIONS: dict[str, Callable[[], Any]] = {
+    "tanh": Tanh,
+    "sigmoid": Sigmoid,
+    "relu": ReLU,
+    "leaky_relu": lambda: LeakyReLU(0.1),
+}
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
@@ -105,15 +130,25 @@ ACTIVATIONS: dict[str, Callable[[], Any]] = {"tanh": Tanh, "sigmoid": Sigmoid, "
     seed=st.integers(0, 2**32 - 1),
 )
 def test_special_values_go_where_the_chain_sends_them(
-    pooling: int, activation: str, image: tuple[int, int, int], batch: int, channels: int, kernel: int, values: list[float], seed: int
+    pooling: int,
+    activation: str,
+    image: tuple[int, int, int],
+    batch: int,
+    channels: int,
+    kernel: int,
+    values: list[float],
+    seed: int,
 ) -> None:
-    """Infinities and NaN in the input: kernels against the reference, the fused one and that of one layer after another.
+    """Infinities and NaN in the input: kernels against the reference, the fused one and that of one layer after
+    another.
 
-    What no window won counts as 0·slope and 0·x in some derivatives of the references, NaN where these are no numbers. Kernels may leave
-    it out: so there numbers alone are compared.
+    What no window won counts as 0·slope and 0·x in some derivatives of the references, NaN where these are no numbers.
+    Kernels may leave it out: so there numbers alone are compared.
     """
     parts: list[Any] = [Pad2d(kernel // 2), Conv2d(image[2], channels, kernel, bias=True), ACTIVATIONS[activation]()]
-    model: Any = Sequential([*parts, *([MaxPool2d(pooling)] if pooling else [])], input=Input(*image)).init(np.random.default_rng(seed))
+    model: Any = Sequential([*parts, *([MaxPool2d(pooling)] if pooling else [])], input=Input(*image)).init(
+        np.random.default_rng(seed)
+    )
     fused, rng, x = fused_twin(model), np.random.default_rng(seed), normal(seed, (batch, *image))
     for value in values:
         x[tuple(rng.integers(0, size) for size in x.shape)] = value
@@ -129,5 +164,7 @@ def test_special_values_go_where_the_chain_sends_them(
     for each, *wanted in zip(ours, reference, chained, strict=True):
         for place, its in enumerate(wanted):
             close = 2e-5 * max(1.0, float(np.abs(its[np.isfinite(its)]).max(initial=0)))
-            known = ~np.isnan(its) if each is ours[3] or (place == 1 and each is not ours[0]) else np.full(its.shape, True)
+            known = (
+                ~np.isnan(its) if each is ours[3] or (place == 1 and each is not ours[0]) else np.full(its.shape, True)
+            )
             np.testing.assert_allclose(each[known], its[known], rtol=0, atol=close)

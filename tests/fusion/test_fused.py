@@ -78,7 +78,9 @@ def test_the_same_model(mode: Any, bias: bool) -> None:
         for _ in range(2):
             y, z = model.forward(x), fused.forward(x)
             assert_same(y, z)
-            assert_same_gradients(model, fused, model.backward(LOSS.loss_grad(y, labels)), fused.backward(LOSS.loss_grad(z, labels)))
+            assert_same_gradients(
+                model, fused, model.backward(LOSS.loss_grad(y, labels)), fused.backward(LOSS.loss_grad(z, labels))
+            )
     assert list(model.state_dict()) == list(fused.state_dict())
     assert str(model).splitlines()[1:] == str(fused).splitlines()[1:]
 
@@ -90,7 +92,9 @@ def test_kernels_run() -> None:
     with counting() as counts:
         fused.backward(fused.forward(x))
     assert counts["conv2d.forward", "halide"] == counts["conv2d.backward", "halide"] == 2
-    assert sum(counts[f"linear.{name}", engine] for name in ("forward", "backward") for engine in ("halide", "blas")) == 6
+    assert (
+        sum(counts[f"linear.{name}", engine] for name in ("forward", "backward") for engine in ("halide", "blas")) == 6
+    )
     assert not {op for op, _ in counts} & {"pad2d.forward", "max_pool2d.forward", "relu.forward", "relu.backward"}
 
 
@@ -368,7 +372,9 @@ def lines_of_linear(run: Any) -> int:
 
 
 def test_where_a_debugger_stops() -> None:
-    """docs/fusion.md says so: in a fused layer's own forward never, after fuse(False) and while it is observed always."""
+    """docs/fusion.md says so: in a fused layer's own forward never, after fuse(False) and while it is
+    observed always.
+    """
     model, x = (Input(3) >> Linear(3, 4) >> ReLU() >> Linear(4, 2) >> Tanh()).init(rng()), np.ones((2, 3), np.float32)
     assert lines_of_linear(lambda: model.forward(x)) == 0
     with observing(model, lambda call: None):

@@ -63,7 +63,11 @@ def test_the_same_model(mode: Any, bias: bool) -> None:
 
 
 # Each at both places, beside two others; all pairs where much is wanted.
-PAIRS = [(first, LAYERS[(place + more) % len(LAYERS)]) for place, first in enumerate(LAYERS) for more in (range(7) if LONG else (1, 3))]
+PAIRS = [
+    (first, LAYERS[(place + more) % len(LAYERS)])
+    for place, first in enumerate(LAYERS)
+    for more in (range(7) if LONG else (1, 3))
+]
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=repr)
@@ -97,7 +101,9 @@ def test_parameters_that_change_and_arrays_that_are_replaced() -> None:
     same(fused, model)
     model.astype(np.float64)
     doubled = fused_twin(model).eval()
-    np.testing.assert_allclose(doubled.forward(samples(2).astype(np.float64)), model.forward(samples(2).astype(np.float64)), rtol=1e-12)
+    np.testing.assert_allclose(
+        doubled.forward(samples(2).astype(np.float64)), model.forward(samples(2).astype(np.float64)), rtol=1e-12
+    )
     fused.astype(np.float32)
     same(fused, fused_twin(model.astype(np.float32)))
 
@@ -147,7 +153,9 @@ def test_on_the_reference() -> None:
 
 
 def test_wide_layers_and_other_parts_between() -> None:
-    model: Any = (Input(17) >> Linear(17, 700) >> Tanh() >> Linear(700, 500) >> Softmax() >> Linear(500, 4) >> Sigmoid()).init(rng())
+    model: Any = (
+        Input(17) >> Linear(17, 700) >> Tanh() >> Linear(700, 500) >> Softmax() >> Linear(500, 4) >> Sigmoid()
+    ).init(rng())
     same(fused_twin(model).eval(), model)
 
 

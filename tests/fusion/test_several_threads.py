@@ -1,4 +1,6 @@
-"""Several models learn at once, each in its own thread, while NumPy multiplies in others: the bits of a run alone, no deadlock."""
+"""Several models learn at once, each in its own thread, while NumPy multiplies in others: the bits of a run alone, no
+deadlock.
+"""
 
 import threading
 from typing import Any

@@ -1,4 +1,6 @@
-"""LeNet5 learns the same, step by step, on the reference kernels, on the compiled ones and fused: real digits, a real optimizer."""
+"""LeNet5 learns the same, step by step, on the reference kernels, on the compiled ones and fused: real digits, a real
+optimizer.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +27,16 @@ def curve(
     """The loss of every step, and the engines that ran."""
     data = load_data("digits")
     x = (data.x.astype(np.float64) / 255.0).astype(dtype)
-    images = Input(28, 28, 1) >> Pad2d(2) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) >> Conv2d(6, 16, 5) >> ReLU() >> MaxPool2d(2)
+    images = (
+        Input(28, 28, 1)
+        >> Pad2d(2)
+        >> Conv2d(1, 6, 5)
+        >> ReLU()
+        >> MaxPool2d(2)
+        >> Conv2d(6, 16, 5)
+        >> ReLU()
+        >> MaxPool2d(2)
+    )
     plain = images >> Flatten() >> Linear(400, 120) >> ReLU() >> Linear(120, 84) >> ReLU() >> Linear(84, 10)
     plain.init(np.random.default_rng(seed)).astype(dtype)
     model: Any = plain.fuse(how == "fused")
@@ -43,7 +54,8 @@ def curve(
 @pytest.mark.skipif(not available(), reason="compiled kernels need the extra [fast]")
 @pytest.mark.parametrize("kind", [lambda: SGD(lr=0.2), lambda: Adam(lr=1e-3)], ids=["SGD", "Adam"])
 def test_training_curves_agree(kind: Callable[[], GradientOptimizer]) -> None:
-    """Each is as near to a float64 run as float32 is: what separates the kernels is no more than what separates the precisions.
+    """Each is as near to a float64 run as float32 is: what separates the kernels is no more than what separates the
+    precisions.
 
     For most seeds: in some runs rounding decides which of two pixels is the larger, in the reference as in the kernels.
     """

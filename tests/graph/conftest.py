@@ -1,4 +1,6 @@
-"""Which engines the graph's tests run on: the interpreter, and compiled kernels with few examples, as new shapes may be new kernels."""
+"""Which engines the graph's tests run on: the interpreter, and compiled kernels with few examples, as new shapes may be
+new kernels.
+"""
 
 from collections.abc import Iterator
 
@@ -9,7 +11,15 @@ from hypothesis import is_hypothesis_test
 from typednn.engines import available, using
 
 # Tests of kernels, and of layers and programs that name their engine where it is not the default one.
-COMPILED = {"test_debugging", "test_graph_layer", "test_grouping", "test_kernels", "test_random_programs", "test_running", "test_whole"}
+COMPILED = {
+    "test_debugging",
+    "test_graph_layer",
+    "test_grouping",
+    "test_kernels",
+    "test_random_programs",
+    "test_running",
+    "test_whole",
+}
 # Tests of nodes, which compute nothing, or of the interpreter itself.
 INTERPRETED = {"test_graph_package", "test_interpreter", "test_leaks", "test_operations", "test_plot", "test_slab"}
 ORACLES = "test_the_oracle_sees"
@@ -22,7 +32,9 @@ def _module(name: str) -> str:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test on both engines, but for the modules above, and for tests of an oracle that is to see a fault."""
-    both = _module(metafunc.module.__name__) not in COMPILED | INTERPRETED and not metafunc.function.__name__.startswith(ORACLES)
+    both = _module(
+        metafunc.module.__name__
+    ) not in COMPILED | INTERPRETED and not metafunc.function.__name__.startswith(ORACLES)
     if both and "computed_by" in metafunc.fixturenames:
         metafunc.parametrize("computed_by", ["reference", "fast"], indirect=True, scope="module")
 

@@ -1,4 +1,6 @@
-"""One row for each unary and binary function, reduction and kind of node: how it is tried against central differences."""
+"""One row for each unary and binary function, reduction and kind of node: how it is tried against
+central differences.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,11 +10,24 @@ import numpy as np
 from typednn.graph.custom import Function
 from typednn.graph.kinds import Kind
 from typednn.graph.operations import Binary, Reduce, Unary
-from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, pad, permute, reduce, reshape, to_device, unary
+from typednn.graph.tensor import (
+    AnyTensor,
+    binary,
+    broadcast_to,
+    cast_to,
+    pad,
+    permute,
+    reduce,
+    reshape,
+    to_device,
+    unary,
+)
 
 
 class Row(NamedTuple):
-    """``build`` of inputs between ``low`` and ``high``, away from ``kinks`` by 0.01; ``by`` names the inputs that have a derivative."""
+    """``build`` of inputs between ``low`` and ``high``, away from ``kinks`` by 0.01; ``by`` names the inputs that have
+    a derivative.
+    """
 
     build: Callable[..., AnyTensor]
     inputs: int = 1
@@ -62,9 +77,11 @@ BINARY: dict[Binary, Row | None] = {
     Binary.MODULO: Row(lambda x, y: binary(Binary.MODULO, x, y * 0.1 + 3.5), inputs=2, low=0.1, high=3.0, by=(0, 1)),
     Binary.MAXIMUM: Row(lambda x, y: binary(Binary.MAXIMUM, x, y + 0.003), inputs=2, by=(0, 1)),
     Binary.MASKED: Row(lambda x, y: binary(Binary.MASKED, x > 0.0, y), inputs=2, kinks=(0.0,), by=(1,)),
-    **dict.fromkeys((Binary.LESS, Binary.GREATER, Binary.GREATER_EQUAL, Binary.NOT_EQUAL, Binary.EQUAL)),  # they give booleans
+    # they give booleans
+    **dict.fromkeys((Binary.LESS, Binary.GREATER, Binary.GREATER_EQUAL, Binary.NOT_EQUAL, Binary.EQUAL)),
     **dict.fromkeys((Binary.LOGICAL_OR, Binary.LOGICAL_AND, Binary.LOGICAL_XOR)),  # of booleans
-    **dict.fromkeys((Binary.BITWISE_OR, Binary.BITWISE_AND, Binary.BITWISE_XOR, Binary.LEFT_SHIFT, Binary.RIGHT_SHIFT)),  # of integers
+    # of integers
+    **dict.fromkeys((Binary.BITWISE_OR, Binary.BITWISE_AND, Binary.BITWISE_XOR, Binary.LEFT_SHIFT, Binary.RIGHT_SHIFT)),
 }
 
 REDUCE: dict[Reduce, Row] = {
@@ -91,11 +108,16 @@ KINDS: dict[Kind, Row | None] = {
     Kind.RESHAPE: Row(lambda x: reshape(x, (x.size,))),
     Kind.PAD: Row(lambda x: pad(x, [(2, -1)] * x.ndim)),
     Kind.REDUCE: REDUCE[Reduce.SUM],
-    Kind.CAST: Row(lambda x: cast_to(cast_to(x * 1e-3, np.float64), np.float64) * cast_to(cast_to(x, np.int64), np.float64), kinks=HALVES),
+    Kind.CAST: Row(
+        lambda x: cast_to(cast_to(x * 1e-3, np.float64), np.float64) * cast_to(cast_to(x, np.int64), np.float64),
+        kinks=HALVES,
+    ),
     Kind.UNARY: UNARY[Unary.TANH],
     Kind.BINARY: BINARY[Binary.MULTIPLY],
     Kind.TO_DEVICE: Row(lambda x: to_device(x, "cpu")),
     Kind.CUSTOM: Row(lambda x: _Cubed()(x)),
 }
 
-ROWS: dict[str, Row] = {each.name: row for table in (UNARY, BINARY, REDUCE, KINDS) for each, row in table.items() if row is not None}
+ROWS: dict[str, Row] = {
+    each.name: row for table in (UNARY, BINARY, REDUCE, KINDS) for each, row in table.items() if row is not None
+}

@@ -1,4 +1,6 @@
-"""Gradients against central differences in float64, along random directions: one direction sees all numbers of an input at once."""
+"""Gradients against central differences in float64, along random directions: one direction sees all numbers of an input
+at once.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +31,9 @@ def gradients(function: Callable[..., Any], *arrays: Any, next_grad: Any) -> lis
     return [left.pop(0) if array.dtype.kind == "f" else None for array in arrays]
 
 
-def check_gradients(function: Callable[..., Any], *arrays: Any, tolerance: float = 1e-6, skip: tuple[int, ...] = ()) -> None:
+def check_gradients(
+    function: Callable[..., Any], *arrays: Any, tolerance: float = 1e-6, skip: tuple[int, ...] = ()
+) -> None:
     """Each derivative of ``function`` agrees with central differences; ``skip`` names inputs without."""
     rng = np.random.default_rng(0)
     next_grad = rng.normal(size=values(function, *arrays).shape)
@@ -41,9 +45,13 @@ def check_gradients(function: Callable[..., Any], *arrays: Any, tolerance: float
         assert derivative.dtype == array.dtype
         for _ in range(2):
             direction = rng.normal(size=array.shape)
-            sides = [np.sum(values(function, *_moved(arrays, place, sign * direction)) * next_grad) for sign in (EPS, -EPS)]
+            sides = [
+                np.sum(values(function, *_moved(arrays, place, sign * direction)) * next_grad) for sign in (EPS, -EPS)
+            ]
             difference = (sides[0] - sides[1]) / (2 * EPS)
-            np.testing.assert_allclose(np.sum(derivative * direction), difference, rtol=tolerance, atol=tolerance * max(1, array.size))
+            np.testing.assert_allclose(
+                np.sum(derivative * direction), difference, rtol=tolerance, atol=tolerance * max(1, array.size)
+            )
 
 
 def _moved(arrays: Any, place: int, by: Any) -> list[Any]:

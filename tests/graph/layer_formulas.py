@@ -1,7 +1,7 @@
 """The layers' formulas, written from their docstrings in operations of the graph: what the oracle differentiates.
 
-A formula takes the layer, for its settings and the state that forward will find, a function from its arrays to tensors, and its inputs as
-tensors. It calls no op of `typednn.kernels`; random masks alone come from the same generator.
+A formula takes the layer, for its settings and the state that forward will find, a function from its arrays to tensors,
+and its inputs as tensors. It calls no op of `typednn.kernels`; random masks alone come from the same generator.
 """
 
 import math
@@ -169,7 +169,11 @@ def dropped(layer: Any, p: Any, x: Any, whole: bool) -> Any:
     key, drawn = (int(each) for each in layer.seed)
     shape = (x.shape[0], 1, 1, x.shape[-1]) if whole else x.shape
     u = (bits(np, math.prod(shape), key, drawn).reshape(shape) + 0.5) / 2**32
-    return binary(Binary.MASKED, tensor(u > layer.p), x / (1 - layer.p)) if not whole else x * tensor((u > layer.p) / (1 - layer.p))
+    return (
+        binary(Binary.MASKED, tensor(u > layer.p), x / (1 - layer.p))
+        if not whole
+        else x * tensor((u > layer.p) / (1 - layer.p))
+    )
 
 
 # ------------------------------------------------------------------ sequences
@@ -185,7 +189,8 @@ def attended(layer: Any, p: Any, x: Any, memory: Any = None, mask: Any = None) -
     if layer.in_proj_bias is not None:
         biases = [p(layer.in_proj_bias)[place * embed_dim : (place + 1) * embed_dim] for place in range(3)]
     q, k, v = (
-        split_heads(linear(of, weight, bias), layer.num_heads) for of, weight, bias in zip((x, read, read), weights, biases, strict=True)
+        split_heads(linear(of, weight, bias), layer.num_heads)
+        for of, weight, bias in zip((x, read, read), weights, biases, strict=True)
     )
     if layer.rotary:
         q, k = turned(q), turned(k)
@@ -202,7 +207,9 @@ def attended(layer: Any, p: Any, x: Any, memory: Any = None, mask: Any = None) -
 def turned(x: Any) -> Any:
     """Each pair of features turned by its angle, position·10000^(-2i/features)."""
     batch, time, heads, features = x.shape
-    angles = np.outer(np.arange(time), 10000.0 ** (-2 * np.arange(features // 2) / features)).reshape(time, 1, features // 2, 1)
+    angles = np.outer(np.arange(time), 10000.0 ** (-2 * np.arange(features // 2) / features)).reshape(
+        time, 1, features // 2, 1
+    )
     pairs = reshape(x, (batch, time, heads, features // 2, 2))
     even, odd = pairs[..., :1], pairs[..., 1:]
     cos, sin = tensor(np.cos(angles)), tensor(np.sin(angles))
@@ -228,7 +235,11 @@ def recurrent(layer: Any, p: Any, x: Any, lengths: Any, step: Callable[..., Any]
         by_state = linear(state[0], p(layer.weight_hh), p(layer.bias_hh))
         state = step(by_input, by_state, state)
         valid = None if lengths is None else reshape(lengths > t, (batch, 1)).expand(batch, layer.hidden_size)
-        outputs.append(reshape(state[0] if valid is None else binary(Binary.MASKED, valid, state[0]), (batch, 1, layer.hidden_size)))
+        outputs.append(
+            reshape(
+                state[0] if valid is None else binary(Binary.MASKED, valid, state[0]), (batch, 1, layer.hidden_size)
+            )
+        )
     return concatenate(outputs, 1)
 
 
@@ -296,7 +307,9 @@ def affine(layer: Any, p: Any, x: Any) -> Any:
 
 FORMULAS: Final[dict[str, Formula]] = {
     "AdaptiveAvgPool2d": adaptive,
-    "AvgPool2d": lambda layer, p, x: avg_pool(x, layer.kernel_size, layer.stride, layer.padding, layer.count_include_pad),
+    "AvgPool2d": lambda layer, p, x: avg_pool(
+        x, layer.kernel_size, layer.stride, layer.padding, layer.count_include_pad
+    ),
     "BatchNorm1d": normalised_by_batch,
     "BatchNorm2d": normalised_by_batch,
     "Concat": lambda layer, p, x: concatenate([run(each, p, x) for each in layer.branches], -1),

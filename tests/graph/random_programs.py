@@ -1,12 +1,15 @@
-"""Random programs of movement, elementwise and reduce operations: the graph's results against NumPy's, within bounds of rounding.
+"""Random programs of movement, elementwise and reduce operations: the graph's results against NumPy's, within bounds of
+rounding.
 
     python -m tests.graph.random_programs --interpreted 100000 --compiled 5000
 
-Each operation is done twice: recorded in the graph, and by a NumPy expression written here. Beside each number of floats stands a bound of
-what rounding may have made of it, however the operations are ordered or fused. Where a function jumps, its inputs must be exact.
+Each operation is done twice: recorded in the graph, and by a NumPy expression written here. Beside each number of
+floats stands a bound of what rounding may have made of it, however the operations are ordered or fused. Where a
+function jumps, its inputs must be exact.
 
-Left out, as not defined: integer division by zero (and of the smallest integer by -1), shifts by as many places as there are or more or by
-fewer than none, integers to negative powers, and casts of NaN, of infinities and of numbers out of range to integers.
+Left out, as not defined: integer division by zero (and of the smallest integer by -1), shifts by as many places as
+there are or more or by fewer than none, integers to negative powers, and casts of NaN, of infinities and of numbers out
+of range to integers.
 """
 
 import argparse
@@ -23,7 +26,19 @@ import numpy as np
 
 from typednn.engines import using
 from typednn.graph.operations import Binary, Reduce, Unary
-from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, pad, permute, realize, reduce, reshape, tensor, unary
+from typednn.graph.tensor import (
+    AnyTensor,
+    binary,
+    broadcast_to,
+    cast_to,
+    pad,
+    permute,
+    realize,
+    reduce,
+    reshape,
+    tensor,
+    unary,
+)
 
 Array: TypeAlias = Any
 FLOATS = tuple(map(np.dtype, ["float32", "float64"]))
@@ -34,7 +49,9 @@ IN_A_PROCESS = 500  # programs
 
 
 class Value(NamedTuple):
-    """A tensor, its numbers by NumPy, and how far those of the graph may be from them: None where they must be equal."""
+    """A tensor, its numbers by NumPy, and how far those of the graph may be from them: None where they
+    must be equal.
+    """
 
     tensor: AnyTensor
     array: Array
@@ -59,8 +76,11 @@ def magnitude(array: Array) -> Array:
 
 ERF = np.vectorize(math.erf, otypes=[float])
 
-# By function: NumPy's, whether its inputs are in its domain, and the bound of its result from the input, its bound and the result.
-SMOOTH: dict[Unary, tuple[Callable[[Array], Array], Callable[[Array, Array], Any], Callable[[Array, Array, Array], Array]]] = {
+# By function: NumPy's, whether its inputs are in its domain, and the bound of its result from the input, its bound and
+# the result.
+SMOOTH: dict[
+    Unary, tuple[Callable[[Array], Array], Callable[[Array, Array], Any], Callable[[Array, Array, Array], Array]]
+] = {
     Unary.EXP: (np.exp, lambda x, e: x < 5, lambda x, e, y: y * np.expm1(e)),
     Unary.EXP2: (np.exp2, lambda x, e: x < 7, lambda x, e, y: y * np.expm1(e)),
     Unary.LOG: (np.log, lambda x, e: x - e > 0.1, lambda x, e, y: e / (x - e)),
@@ -157,7 +177,10 @@ class Maker:
         rng = self.rng
         if shape is None:
             shape = tuple(
-                int(size) for size in rng.choice([0, 1, 1, 2, 3, 4, 5], p=[0.02, 0.16, 0.16, 0.2, 0.2, 0.16, 0.1], size=rng.integers(0, 4))
+                int(size)
+                for size in rng.choice(
+                    [0, 1, 1, 2, 3, 4, 5], p=[0.02, 0.16, 0.16, 0.2, 0.2, 0.16, 0.1], size=rng.integers(0, 4)
+                )
             )
         if dtype is None:
             dtype = np.dtype(self.choose([*FLOATS, *FLOATS, *INTEGERS, BOOLEAN]))
@@ -180,7 +203,9 @@ class Maker:
         if x is None:
             return None
         if x.kind != "f":
-            operation = self.choose([Unary.BITWISE_NOT] if x.kind == "b" else [Unary.NEGATIVE, Unary.BITWISE_NOT, Unary.ABS])
+            operation = self.choose(
+                [Unary.BITWISE_NOT] if x.kind == "b" else [Unary.NEGATIVE, Unary.BITWISE_NOT, Unary.ABS]
+            )
             whole: dict[Unary, Callable[[Array], Array]] = {
                 Unary.BITWISE_NOT: np.invert,
                 Unary.NEGATIVE: np.negative,
@@ -189,7 +214,11 @@ class Maker:
             return Value(unary(operation, x.tensor), np.asarray(whole[operation](x.array)), None)
         if self.rng.random() < 0.15:
             operation = self.choose(JUMPING)
-            return None if x.error is not None else Value(unary(operation, x.tensor), np.asarray(JUMPING[operation](x.array)), None)
+            return (
+                None
+                if x.error is not None
+                else Value(unary(operation, x.tensor), np.asarray(JUMPING[operation](x.array)), None)
+            )
         operation = self.choose(SMOOTH)
         done, in_domain, bound = SMOOTH[operation]
         wide = x.array.astype(np.float64)
@@ -242,7 +271,9 @@ class Maker:
             np.any(y.array == 0) or (np.any(x.array == limits.min) and np.any(y.array == -1))
         ):
             return None
-        if operation in (Binary.LEFT_SHIFT, Binary.RIGHT_SHIFT) and not np.all((y.array >= 0) & (y.array < limits.bits)):
+        if operation in (Binary.LEFT_SHIFT, Binary.RIGHT_SHIFT) and not np.all(
+            (y.array >= 0) & (y.array < limits.bits)
+        ):
             return None
         if operation == Binary.POWER and not np.all((y.array >= 0) & (y.array < 10)):
             return None
@@ -251,14 +282,24 @@ class Maker:
     def of_floats(self, x: Value, y: Value, operation: Binary | None = None) -> Value | None:
         if operation is None:
             operation = self.choose(
-                [Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE, Binary.MAXIMUM, Binary.POWER, Binary.MODULO]
+                [
+                    Binary.ADD,
+                    Binary.SUBTRACT,
+                    Binary.MULTIPLY,
+                    Binary.DIVIDE,
+                    Binary.MAXIMUM,
+                    Binary.POWER,
+                    Binary.MODULO,
+                ]
             )
         a, b, ea, eb = x.array, y.array, x.bound, y.bound
         wide, unit = (a.astype(np.float64), b.astype(np.float64)), eps(a.dtype)
         made = binary(operation, x.tensor, y.tensor)
         if operation == Binary.MAXIMUM:
             exact = x.error is None and y.error is None
-            return Value(made, np.asarray(np.maximum(a, b)), None if exact else np.maximum(*np.broadcast_arrays(ea, eb)))
+            return Value(
+                made, np.asarray(np.maximum(a, b)), None if exact else np.maximum(*np.broadcast_arrays(ea, eb))
+            )
         if operation in (Binary.ADD, Binary.SUBTRACT):
             z = np.asarray(a + b if operation == Binary.ADD else a - b)
             error = ea + eb + unit * magnitude(z)
@@ -274,7 +315,9 @@ class Maker:
             if not (np.all(wide[0] - ea > 0.2) and np.all(wide[0] < 8) and np.all(np.abs(wide[1]) < 4)):
                 return None
             z = np.asarray(a**b)
-            error = magnitude(z) * np.expm1((np.abs(wide[1]) + eb) * ea / (wide[0] - ea) + np.abs(np.log(wide[0])) * eb + 8 * unit)
+            error = magnitude(z) * np.expm1(
+                (np.abs(wide[1]) + eb) * ea / (wide[0] - ea) + np.abs(np.log(wide[0])) * eb + 8 * unit
+            )
         else:
             if x.error is not None or y.error is not None or not np.all(np.abs(wide[1]) > 0.1):
                 return None
@@ -295,7 +338,11 @@ class Maker:
         except ValueError:
             where = self.leaf(BOOLEAN, x.array.shape)
         y = np.asarray(np.where(where.array, x.array, np.zeros((), x.array.dtype)))
-        return Value(binary(Binary.MASKED, where.tensor, x.tensor), y, None if x.error is None else np.where(where.array, x.error, 0))
+        return Value(
+            binary(Binary.MASKED, where.tensor, x.tensor),
+            y,
+            None if x.error is None else np.where(where.array, x.error, 0),
+        )
 
     def reduce(self) -> Value | None:
         x = self.pick()
@@ -305,11 +352,15 @@ class Maker:
         return self.reduced(x, self.choose(Reduce), axes, bool(self.rng.random() < 0.3))
 
     def reduce_again(self) -> Value | None:
-        """A reduction of numbers less another reduction of them over the same axes, as a variance and a softmax have it."""
+        """A reduction of numbers less another reduction of them over the same axes, as a variance and a softmax have
+        it.
+        """
         x = self.pick("f")
         if x is None or not x.array.ndim:
             return None
-        axes = tuple(int(axis) for axis in range(x.array.ndim) if self.rng.random() < 0.5) or (int(self.rng.integers(x.array.ndim)),)
+        axes = tuple(int(axis) for axis in range(x.array.ndim) if self.rng.random() < 0.5) or (
+            int(self.rng.integers(x.array.ndim)),
+        )
         first = self.reduced(x, self.choose([Reduce.SUM, Reduce.MAX, Reduce.MIN]), axes, True)
         if first is None or self._is_wild(first):
             return None
@@ -317,7 +368,9 @@ class Maker:
         return (
             None
             if apart is None
-            else self.reduced(apart, self.choose([Reduce.SUM, Reduce.MAX, Reduce.MIN]), axes, bool(self.rng.random() < 0.5))
+            else self.reduced(
+                apart, self.choose([Reduce.SUM, Reduce.MAX, Reduce.MIN]), axes, bool(self.rng.random() < 0.5)
+            )
         )
 
     def reduced(self, x: Value, operation: Reduce, axes: tuple[int, ...], keepdims: bool) -> Value | None:
@@ -327,7 +380,11 @@ class Maker:
                 return None
             done = np.max if operation == Reduce.MAX else np.min
             error = None if x.error is None else np.max(x.error, axis=axes, keepdims=keepdims)
-            return Value(reduce(operation, x.tensor, axes, keepdims), np.asarray(done(x.array, axis=axes, keepdims=keepdims)), error)
+            return Value(
+                reduce(operation, x.tensor, axes, keepdims),
+                np.asarray(done(x.array, axis=axes, keepdims=keepdims)),
+                error,
+            )
         if x.kind == "b":
             return None
         total = np.sum if operation == Reduce.SUM else np.prod
@@ -337,7 +394,8 @@ class Maker:
             return Value(made, y, None)
         sizes, count = magnitude(x.array), 1 + x.array.size
         error = np.asarray(
-            total(sizes + x.bound, axis=axes, keepdims=keepdims) * (1 + eps(y.dtype) * count) - total(sizes, axis=axes, keepdims=keepdims)
+            total(sizes + x.bound, axis=axes, keepdims=keepdims) * (1 + eps(y.dtype) * count)
+            - total(sizes, axis=axes, keepdims=keepdims)
         )
         return Value(made, y, error) if axes else Value(made, y, x.error)
 
@@ -385,12 +443,17 @@ class Maker:
             return moved(broadcast_to(x.tensor, wider), lambda array: np.broadcast_to(array, wider))
         if how == "pad":
             widths = [(int(before), int(after)) for before, after in rng.integers(-2, 3, (ndim, 2))]
-            if not widths or any(min(before, 0) + min(after, 0) + size < 0 for (before, after), size in zip(widths, shape, strict=True)):
+            if not widths or any(
+                min(before, 0) + min(after, 0) + size < 0 for (before, after), size in zip(widths, shape, strict=True)
+            ):
                 return None
 
             def padded(array: Array) -> Array:
                 cut = array[
-                    tuple(slice(max(-before, 0), size - max(-after, 0)) for (before, after), size in zip(widths, shape, strict=True))
+                    tuple(
+                        slice(max(-before, 0), size - max(-after, 0))
+                        for (before, after), size in zip(widths, shape, strict=True)
+                    )
                 ]
                 return np.pad(cut, [(max(before, 0), max(after, 0)) for before, after in widths])
 
@@ -410,7 +473,9 @@ class Maker:
 
 
 def compare(seed: int, steps: int = 12) -> None:
-    """One program: every value of it is realized, some at once, and compared. The seed that an error names makes the program again."""
+    """One program: every value of it is realized, some at once, and compared. The seed that an error names makes the
+    program again.
+    """
     with np.errstate(all="ignore"):
         maker = Maker(seed)
         maker.grow(steps)

@@ -30,9 +30,9 @@ def attended(q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float | Non
         scores = (k[b, allowed, h] @ q[b, t, h]) * (features**-0.5 if scale is None else scale)
         if len(scores):
             powers = np.exp(scores - scores.max())
-            y[b, t, h] = (powers / powers.sum() * np.broadcast_to(factors, (batch, heads, time, k.shape[1]))[b, h, t, allowed]) @ v[
-                b, allowed, h
-            ]
+            y[b, t, h] = (
+                powers / powers.sum() * np.broadcast_to(factors, (batch, heads, time, k.shape[1]))[b, h, t, allowed]
+            ) @ v[b, allowed, h]
     return y
 
 
@@ -41,7 +41,8 @@ def draw_arrays(data: st.DataObject, own_values: bool = False) -> tuple[Any, ...
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     others = data.draw(st.integers(1, 3)) if own_values else features
     return rng, *(
-        rng.normal(size=(batch, length, heads, each)) for length, each in ((time, features), (memory, features), (memory, others))
+        rng.normal(size=(batch, length, heads, each))
+        for length, each in ((time, features), (memory, features), (memory, others))
     )
 
 
@@ -71,7 +72,9 @@ def test_scale_dropout_and_other_features(data: st.DataObject) -> None:
     def function(q, k, v):
         return attention(q, k, v, scale=0.3, dropout=(0.25, tensor(stays)))
 
-    np.testing.assert_allclose(values(function, q, k, v), attended(q, k, v, None, False, 0.3, stays / 0.75), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        values(function, q, k, v), attended(q, k, v, None, False, 0.3, stays / 0.75), rtol=1e-9, atol=1e-9
+    )
     check_gradients(function, q, k, v)
 
 

@@ -121,7 +121,9 @@ class Lying(Function):
         return self.given
 
 
-@pytest.mark.parametrize("given", [np.ones(3), np.ones(2, np.float32), [1.0, 2.0], None], ids=["shape", "dtype", "list", "none"])
+@pytest.mark.parametrize(
+    "given", [np.ones(3), np.ones(2, np.float32), [1.0, 2.0], None], ids=["shape", "dtype", "list", "none"]
+)
 def test_forward_gives_what_result_said(given: Any) -> None:
     """X-A10"""
     with pytest.raises(ShapeError, match=r"Lying\.forward: gives float64 of shape \(2,\), as result says, got"):
@@ -138,7 +140,9 @@ def test_backward_gives_one_derivative_for_each_input() -> None:
     x = tensor(np.ones(2))
     with (
         Tape() as tape,
-        pytest.raises(ArgumentError, match=r"Crooked\.backward: gives a derivative for each input, of shapes \(2,\), got \(\)"),
+        pytest.raises(
+            ArgumentError, match=r"Crooked\.backward: gives a derivative for each input, of shapes \(2,\), got \(\)"
+        ),
     ):
         tape.gradient(Crooked()(x), [x])
 

@@ -93,7 +93,9 @@ MAKES_NAN = {
     "log of -2.0, the first at (1, 2) of 1": lambda x: (log(x) * 2.0).sum(),
     "divide of 0.0 and 0.0, the first at (0, 1) of 1": lambda x: exp((x - 2.0) / (x - 2.0)),
     "sum of (2, 3), the first at () of 1": lambda x: ((x - 3.0) / tensor(np.zeros((2, 3)))).sum(),
-    "Attention of (1, 2, 1, 3) and (1, 2, 1, 3) and (1, 2, 1, 3), the first at (0, 0, 0, 0) of 6": lambda x: _attended(x * 1e300),
+    "Attention of (1, 2, 1, 3) and (1, 2, 1, 3) and (1, 2, 1, 3), the first at (0, 0, 0, 0) of 6": lambda x: _attended(
+        x * 1e300
+    ),
     "Attention.backward of (1, 2, 1, 3) and": lambda x: _gradient(lambda x: _attended(x) * 1e308, x),
 }
 MAKES_NONE: dict[str, Callable[[AnyTensor], AnyTensor]] = {
@@ -117,7 +119,9 @@ def _gradient(function: Callable[[AnyTensor], AnyTensor], x: AnyTensor) -> AnyTe
 @pytest.mark.parametrize("engine", ["reference", "fast"])
 @pytest.mark.parametrize("said", MAKES_NAN)
 def test_a_bit_finds_the_operation_that_makes_nan(said: str, engine: str) -> None:
-    """Z-T7, X-A6: bit 128 names the operation that makes NaN of numbers, and the first place; NaN that was given is none it made."""
+    """Z-T7, X-A6: bit 128 names the operation that makes NaN of numbers, and the first place; NaN that was given is
+    none it made.
+    """
     x = np.array([[1.0, 2.0, 4.0], [3.5, 5.0, -2.0]])
     with using(engine), debug(Debug.NAN):
         with pytest.raises(StateError, match=re.escape(said)):
@@ -132,7 +136,9 @@ def test_a_bit_finds_the_operation_that_makes_nan(said: str, engine: str) -> Non
 @pytest.mark.parametrize("engine", ["reference", "fast"])
 @pytest.mark.parametrize("case", MAKES_NONE)
 def test_whole_ops_are_looked_at(case: str, engine: str) -> None:
-    """X-A6: bit 128 lets whole ops through that make no NaN, whatever arrays they give and keep: the numbers are those without it."""
+    """X-A6: bit 128 lets whole ops through that make no NaN, whatever arrays they give and keep: the numbers are those
+    without it.
+    """
     x = tensor(np.array([[1.0, 2.0, 4.0], [3.5, 5.0, -2.0]]))
     with using(engine):
         with debug(Debug.NAN):
@@ -149,9 +155,12 @@ def test_other_masks_are_refused(mask: int) -> None:
 
 @pytest.mark.parametrize(("value", "word"), [("8", "= multiply"), ("x", "TYPEDNN_DEBUG"), ("32", "")])
 def test_the_variable_of_the_environment(value: str, word: str) -> None:
-    """X-D8, X-D14: TYPEDNN_DEBUG=8 prints the lowered program, 32 checks nodes; what is no number is an error that names the variable."""
+    """X-D8, X-D14: TYPEDNN_DEBUG=8 prints the lowered program, 32 checks nodes; what is no number is an error that
+    names the variable.
+    """
     code = (
-        "import numpy as np; from typednn.graph.tensor import AnyTensor, tensor; from typednn.graph.graph import GRAPH\n"
+        "import numpy as np; from typednn.graph.tensor import AnyTensor, tensor; from typednn.graph.graph "
+        "import GRAPH\n"
         f"(tensor(np.ones(3, np.float32)) * 3.0).realize(); assert GRAPH.checks == {value == '32'}"
     )
     environment = {**os.environ, "TYPEDNN_DEBUG": value, "TYPEDNN_ENGINE": "reference"}

@@ -1,4 +1,6 @@
-"""Derivatives of every operation against central differences in float64; at kinks and zeros against what the field says."""
+"""Derivatives of every operation against central differences in float64; at kinks and zeros against what the field
+says.
+"""
 
 import math
 
@@ -64,7 +66,9 @@ def test_against_central_differences(name: str, shape: tuple[int, ...], seed: in
         np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=2e-7)
 
 
-@pytest.mark.parametrize("name", ["PROD", "POWER", "DIVIDE", "TANH", "ERF", "SQRT", "MULTIPLY", "LOG2", "EXP2", "CUSTOM", "PAD", "EXPAND"])
+@pytest.mark.parametrize(
+    "name", ["PROD", "POWER", "DIVIDE", "TANH", "ERF", "SQRT", "MULTIPLY", "LOG2", "EXP2", "CUSTOM", "PAD", "EXPAND"]
+)
 @given(shape=st.sampled_from([(3,), (2, 3), (1, 2)]), seed=st.integers(0, 2**16))
 def test_second_derivatives_against_differences_of_the_first(name: str, shape: tuple[int, ...], seed: int) -> None:
     """X-A2: a gradient is made of nodes, which have gradients."""

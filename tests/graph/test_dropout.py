@@ -23,13 +23,17 @@ def test_by_given_numbers(shape: Any, p: float) -> None:
     expected = np.where(u > p, x / (1 - p) if p < 1 else 0, 0)
     np.testing.assert_allclose(values(lambda x, u: dropout(x, p, u), x, u), expected, rtol=1e-12)
     check_gradients(lambda x: dropout(x, p, tensor(u)), x)
-    np.testing.assert_array_equal(values(lambda x: dropout(x, 0.5, tensor(np.zeros(shape, bool))), np.full(shape, np.inf)), np.zeros(shape))
+    np.testing.assert_array_equal(
+        values(lambda x: dropout(x, 0.5, tensor(np.zeros(shape, bool))), np.full(shape, np.inf)), np.zeros(shape)
+    )
 
 
 def test_whole_channels_by_a_mask_that_broadcasts() -> None:
     """Z-F4: a mask of booleans, one for each channel."""
     x, stays = np.ones((2, 3, 2)), np.array([[[True, False]], [[False, False]]])
-    np.testing.assert_array_equal(values(lambda x, s: dropout(x, 0.5, s), x, stays), np.broadcast_to(2.0 * stays, x.shape))
+    np.testing.assert_array_equal(
+        values(lambda x, s: dropout(x, 0.5, s), x, stays), np.broadcast_to(2.0 * stays, x.shape)
+    )
 
 
 def test_the_mean_stays() -> None:

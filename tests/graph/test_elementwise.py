@@ -1,4 +1,6 @@
-"""Functions of each number: NumPy's values in every dtype, its special values, and derivatives by central differences. A row for each."""
+"""Functions of each number: NumPy's values in every dtype, its special values, and derivatives by central differences.
+A row for each.
+"""
 
 import inspect
 import math
@@ -83,7 +85,12 @@ UNARY = [
     Row("sigmoid", ops.sigmoid, _sigmoid),
     Row("logsigmoid", ops.logsigmoid, lambda x: -np.logaddexp(0, -x), signs=False),
     Row("softplus", ops.softplus, lambda x: np.logaddexp(0, x)),
-    Row("softplus", lambda x: ops.softplus(x, 2.0, 4.0), lambda x: np.where(2 * x > 4, x, np.logaddexp(0, 2 * x) / 2), kinks=(2,)),
+    Row(
+        "softplus",
+        lambda x: ops.softplus(x, 2.0, 4.0),
+        lambda x: np.where(2 * x > 4, x, np.logaddexp(0, 2 * x) / 2),
+        kinks=(2,),
+    ),
     Row("silu", ops.silu, _closed(_sigmoid), signs=False),
     Row("swish", ops.swish, _closed(_sigmoid), signs=False),
     Row("quick_gelu", ops.quick_gelu, _closed(lambda x: _sigmoid(1.702 * x)), signs=False),
@@ -107,9 +114,27 @@ UNARY = [
     Row("powers", lambda x: x**2 + x**3 - x**1, lambda x: x**2 + x**3 - x, dtypes="f"),
     Row("powf", lambda x: x**1.5, lambda x: x**1.5, 0.1),
     Row("powers of a number", lambda x: 2.0**x, lambda x: 2.0**x),
-    Row("masked_fill", lambda x: ops.masked_fill(x, x > 1, 7), lambda x: np.where(x > 1, 7, x).astype(x.dtype), dtypes="fiu", kinks=(1,)),
-    Row("where", lambda x: ops.where(x > 0, x, -2), lambda x: np.where(x > 0, x, -2).astype(x.dtype), dtypes="fi", kinks=(0,)),
-    Row("where", lambda x: ops.where(x > 0, 0, x), lambda x: np.where(x > 0, 0, x).astype(x.dtype), dtypes="fi", kinks=(0,)),
+    Row(
+        "masked_fill",
+        lambda x: ops.masked_fill(x, x > 1, 7),
+        lambda x: np.where(x > 1, 7, x).astype(x.dtype),
+        dtypes="fiu",
+        kinks=(1,),
+    ),
+    Row(
+        "where",
+        lambda x: ops.where(x > 0, x, -2),
+        lambda x: np.where(x > 0, x, -2).astype(x.dtype),
+        dtypes="fi",
+        kinks=(0,),
+    ),
+    Row(
+        "where",
+        lambda x: ops.where(x > 0, 0, x),
+        lambda x: np.where(x > 0, 0, x).astype(x.dtype),
+        dtypes="fi",
+        kinks=(0,),
+    ),
     Row("where", lambda x: ops.where(x > 0, x, -0.0), lambda x: np.where(x > 0, x, -0.0).astype(x.dtype), kinks=(0,)),
 ]
 BINARY = [
@@ -136,9 +161,28 @@ BINARY = [
     Row("bitwise_xor", ops.bitwise_xor, np.bitwise_xor, inputs=2, dtypes="iub"),
     Row("left_shift", ops.left_shift, np.left_shift, (-3, 0), (3, 4), inputs=2, dtypes="iu"),
     Row("right_shift", ops.right_shift, np.right_shift, (-100, 0), (100, 4), inputs=2, dtypes="iu"),
-    Row("isclose", lambda x, y: ops.isclose(x, y, 0.5, 0.1), lambda x, y: np.isclose(x, y, 0.5, 0.1), inputs=2, smooth=False),
-    Row("isclose", lambda x, y: ops.isclose(x, y, equal_nan=True), lambda x, y: np.isclose(x, y, equal_nan=True), inputs=2, smooth=False),
-    Row("where", lambda x, y: ops.where(x > y, x, y * 2), lambda x, y: np.where(x > y, x, y * 2), inputs=2, dtypes="fiu", kinks=(0,)),
+    Row(
+        "isclose",
+        lambda x, y: ops.isclose(x, y, 0.5, 0.1),
+        lambda x, y: np.isclose(x, y, 0.5, 0.1),
+        inputs=2,
+        smooth=False,
+    ),
+    Row(
+        "isclose",
+        lambda x, y: ops.isclose(x, y, equal_nan=True),
+        lambda x, y: np.isclose(x, y, equal_nan=True),
+        inputs=2,
+        smooth=False,
+    ),
+    Row(
+        "where",
+        lambda x, y: ops.where(x > y, x, y * 2),
+        lambda x, y: np.where(x > y, x, y * 2),
+        inputs=2,
+        dtypes="fiu",
+        kinks=(0,),
+    ),
     Row("where", lambda x, y: ops.where(x, x, y), lambda x, y: np.where(x, x, y), inputs=2, dtypes="b"),
     Row(
         "where",
@@ -159,7 +203,11 @@ def names(rows: list[Row]) -> list[str]:
 
 def test_every_public_function_has_a_row() -> None:
     """X-A14, X-A15, Z-T2, Z-T3, Z-F1: none is left out below."""
-    functions = {name for name, each in vars(elementwise).items() if inspect.isfunction(each) and each.__module__ == elementwise.__name__}
+    functions = {
+        name
+        for name, each in vars(elementwise).items()
+        if inspect.isfunction(each) and each.__module__ == elementwise.__name__
+    }
     public = {name for name in functions if not name.startswith("_")} - {"checked"}
     assert public <= set(ops.__all__), "export it from typednn.graph"
     assert public <= set(names(ROWS)), "add a row to this file"
@@ -182,7 +230,9 @@ def test_values_are_those_of_numpy(row: Row, shape: tuple[int, ...], seed: int, 
 @pytest.mark.parametrize("row", [row for row in ROWS if "f" in row.dtypes and row.special], ids=str)
 def test_special_values_are_those_of_numpy(row: Row) -> None:
     """X-A14, Z-T2: infinities, NaN, both zeros, the smallest and the largest numbers."""
-    values = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, -1e-300, 0.5, -0.5, 1.5, 2.5, -2.5, 1e300, -1e300, 1000.0, -1000.0])
+    values = np.array(
+        [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, -1e-300, 0.5, -0.5, 1.5, 2.5, -2.5, 1e300, -1e300, 1000.0, -1000.0]
+    )
     arrays = np.meshgrid(*[values] * row.inputs)
     with np.errstate(all="ignore"):
         expected = np.asarray(row.reference(*arrays))
@@ -190,7 +240,11 @@ def test_special_values_are_those_of_numpy(row: Row) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
     if row.signs and expected.dtype.kind == "f":
         numbers = ~np.isnan(expected) & ((expected == 0) == (found == 0))
-        ties = numbers & (arrays[0] == arrays[-1]) if row.name in ("maximum", "minimum") and row.inputs == 2 else np.zeros_like(numbers)
+        ties = (
+            numbers & (arrays[0] == arrays[-1])
+            if row.name in ("maximum", "minimum") and row.inputs == 2
+            else np.zeros_like(numbers)
+        )
         np.testing.assert_array_equal(np.signbit(found)[numbers & ~ties], np.signbit(expected)[numbers & ~ties])
 
 
@@ -215,7 +269,9 @@ def test_smooth_functions_are_smooth_at_zero(row: Row) -> None:
         check_gradient(row.function, [zero], rtol=1e-5)  # of some, the second derivative jumps
 
 
-@pytest.mark.parametrize("row", [row for row in UNARY if row.name in {*EVEN_AT_ZERO, "exp", "sin", "tan", "rsqrt", "square"}], ids=str)
+@pytest.mark.parametrize(
+    "row", [row for row in UNARY if row.name in {*EVEN_AT_ZERO, "exp", "sin", "tan", "rsqrt", "square"}], ids=str
+)
 @given(shape=SHAPES, seed=SEEDS)
 def test_second_derivatives_are_central_differences(row: Row, shape: tuple[int, ...], seed: int) -> None:
     """X-A2: a derivative made of nodes has one of its own."""
@@ -233,7 +289,9 @@ def _slope(row: Row, x: ops.Tensor) -> ops.Tensor:
 
 
 def test_what_is_not_chosen_has_no_part() -> None:
-    """Z-F1: an infinity or NaN in the other branch, or in the derivative that comes back, reaches neither value nor derivative."""
+    """Z-F1: an infinity or NaN in the other branch, or in the derivative that comes back, reaches neither value nor
+    derivative.
+    """
     mask = tensor(np.array([True, False, False]))
     x, y, g = np.array([1.0, np.nan, np.inf]), np.array([np.inf, 2.0, 3.0]), np.array([1.0, np.inf, 2.0])
     np.testing.assert_array_equal(ops.where(mask, tensor(x), tensor(y)).numpy(), [1, 2, 3])
@@ -319,7 +377,9 @@ def test_every_pointwise_op_is_tried() -> None:
 def test_formulas_of_arrays_are_formulas_of_tensors(
     op: pointwise.Pointwise, numbers: tuple[float, ...], keeps: str, shape: tuple[int, ...], seed: int
 ) -> None:
-    """Z-T3, Z-F1: the table's formulas with typednn.graph for NumPy; the tape's derivative is the one written by hand."""
+    """Z-T3, Z-F1: the table's formulas with typednn.graph for NumPy; the tape's derivative is the one
+    written by hand.
+    """
     forward, backward = op.formulas
     (x,) = Row("", ops.exp, np.exp, -5, 5, kinks=(0, -3, 3, 2)).draw(seed, shape, np.float64)
     next_grad = np.random.default_rng(seed).standard_normal(shape)
@@ -342,7 +402,10 @@ def test_formulas_of_losses_are_formulas_of_tensors(
     generator = np.random.default_rng(seed)
     x, t = generator.uniform(0.1, 1, (2, *shape))
     np.testing.assert_allclose(
-        forward.on_arrays(ops, tensor(x), tensor(t), *numbers).numpy(), forward.on_arrays(np, x, t, *numbers), rtol=1e-13, atol=1e-15
+        forward.on_arrays(ops, tensor(x), tensor(t), *numbers).numpy(),
+        forward.on_arrays(np, x, t, *numbers),
+        rtol=1e-13,
+        atol=1e-15,
     )
     slope, _ = gradients(lambda x, t: forward.on_arrays(ops, x, t, *numbers) * scale, [x, t])
     np.testing.assert_allclose(slope, backward.on_arrays(np, x, t, *numbers, scale), rtol=1e-11, atol=1e-12)
@@ -352,7 +415,11 @@ def test_formulas_of_losses_are_formulas_of_tensors(
 
 # ------------------------------------------------------------------ refusals
 
-x32, mask, whole = tensor(np.ones((2, 3), np.float32), name="x"), tensor(np.ones((2, 3), bool)), tensor(np.arange(6).reshape(2, 3))
+x32, mask, whole = (
+    tensor(np.ones((2, 3), np.float32), name="x"),
+    tensor(np.ones((2, 3), bool)),
+    tensor(np.arange(6).reshape(2, 3)),
+)
 REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("exp of integers", lambda: ops.exp(whole), DTypeError, "exp.*floats"),
     ("sigmoid of integers", lambda: ops.sigmoid(whole), DTypeError, "sigmoid.*floats"),
@@ -401,7 +468,9 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, *UNSIGNED])
 def test_integers_are_divided_as_numpy_divides_them(dtype: Any) -> None:
-    """X-A13, X-A14: `/` of integers is a float64, ∞ where the divisor is 0; `//` and `%` round down, and are 0 there."""
+    """X-A13, X-A14: `/` of integers is a float64, ∞ where the divisor is 0; `//` and `%` round down,
+    and are 0 there.
+    """
     x, y = np.arange(-4, 5).astype(dtype), np.array([3, -2, 0, 1, 2, -1, 0, 5, -3]).astype(dtype)
     for name, function in ARITHMETIC.items():
         with np.errstate(all="ignore"):

@@ -21,7 +21,12 @@ shapes = st.lists(st.integers(1, 4), max_size=3).map(tuple)
 
 
 @both
-@given(shape=shapes, vocab=st.integers(1, 5), features=st.integers(1, 3), dtype=st.sampled_from([np.int64, np.int32, np.uint8]))
+@given(
+    shape=shapes,
+    vocab=st.integers(1, 5),
+    features=st.integers(1, 3),
+    dtype=st.sampled_from([np.int64, np.int32, np.uint8]),
+)
 def test_rows_for_tokens(mode: Any, shape: Any, vocab: int, features: int, dtype: Any) -> None:
     """Z-F1, Z-T5, X-D7: tokens of any shape; a row's derivative is the sum over its places."""
     rng = np.random.default_rng(0)

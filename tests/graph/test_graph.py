@@ -261,7 +261,9 @@ def test_threads_realize_one_expression() -> None:
                 y = y + x
                 chain.append(y)
             start = threading.Barrier(2)
-            threads = [threading.Thread(target=work, args=(each, start), daemon=True) for each in (chain[::10], chain[::-7])]
+            threads = [
+                threading.Thread(target=work, args=(each, start), daemon=True) for each in (chain[::10], chain[::-7])
+            ]
             del chain
             for thread in threads:
                 thread.start()

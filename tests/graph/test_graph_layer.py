@@ -1,4 +1,6 @@
-"""Layers and losses from formulas: the laws of all layers, what is kept, when a formula is recorded, and what is refused."""
+"""Layers and losses from formulas: the laws of all layers, what is kept, when a formula is recorded, and what is
+refused.
+"""
 
 import copy
 import gc
@@ -226,7 +228,9 @@ class Net(GraphLayer[Array2, Array2, NetGrad, S]):
 class SquaredError(GraphLoss[Array2, Array2]):
     """The mean of (prediction - target)²."""
 
-    def formula(self, prediction: Float[Tensor2, "batch features"], target: Float[Tensor2, "batch features"]) -> Float[Tensor0, ""]:
+    def formula(
+        self, prediction: Float[Tensor2, "batch features"], target: Float[Tensor2, "batch features"]
+    ) -> Float[Tensor0, ""]:
         return ((prediction - target) ** 2).mean()
 
 
@@ -237,16 +241,30 @@ class Weighted(GraphLoss[Array2, Array1]):
     def __init__(self, scale: float) -> None:
         self.scale = scale
 
-    def formula(self, prediction: Float[Tensor2, "batch features"], target: Integer[Tensor1, " batch"]) -> Float[Tensor0, ""]:
+    def formula(
+        self, prediction: Float[Tensor2, "batch features"], target: Integer[Tensor1, " batch"]
+    ) -> Float[Tensor0, ""]:
         return (exp(prediction * self.scale).sum(axis=1) * target.cast(prediction.dtype)).sum()
 
 
-LAYERS = [Swish(4), Affine(3, 2), Affine(3, 2, bias=False), RowSoftmax(), LargestShare(), Shifted(3), TanhGELU(), Leaky(), Net()]
+LAYERS = [
+    Swish(4),
+    Affine(3, 2),
+    Affine(3, 2, bias=False),
+    RowSoftmax(),
+    LargestShare(),
+    Shifted(3),
+    TanhGELU(),
+    Leaky(),
+    Net(),
+]
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=repr)
 def test_every_law_of_layers(layer: Any) -> None:
-    """Derivatives by differences, purity, batch, precision, state, eval, update, refusals, modes, traced sizes, config."""
+    """Derivatives by differences, purity, batch, precision, state, eval, update, refusals, modes,
+    traced sizes, config.
+    """
     check_layer(layer, examples=3)
 
 
@@ -284,7 +302,9 @@ def test_a_formula_of_softmax_is_softmax(batch: int, features: int) -> None:
     x, next_grad = numbers(batch, features), numbers(batch, features, seed=1)
     by_hand, formula = Softmax(), RowSoftmax()
     np.testing.assert_allclose(formula.forward(x), by_hand.forward(x), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(formula.backward(next_grad).input, by_hand.backward(next_grad).input, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        formula.backward(next_grad).input, by_hand.backward(next_grad).input, rtol=1e-4, atol=1e-6
+    )
 
 
 @given(sizes, sizes)
@@ -292,7 +312,9 @@ def test_a_formula_of_the_squared_error_is_mse(batch: int, features: int) -> Non
     prediction, target = numbers(batch, features), numbers(batch, features, seed=1)
     ours, by_hand = SquaredError(), MSE()
     assert ours.loss(prediction, target) == pytest.approx(by_hand.loss(prediction, target), rel=1e-5)
-    np.testing.assert_allclose(ours.loss_grad(prediction, target), by_hand.loss_grad(prediction, target), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        ours.loss_grad(prediction, target), by_hand.loss_grad(prediction, target), rtol=1e-5, atol=1e-7
+    )
 
 
 def test_passes_change_nothing() -> None:
@@ -313,7 +335,9 @@ def test_passes_change_nothing() -> None:
 
 def test_a_stack_of_formulas_and_layers_learns() -> None:
     """X-N2: parameters have their names in a model, are saved as safetensors, and read back."""
-    model = (Input(4) >> Linear(4, 8) >> TanhGELU() >> Swish(8).named("swish") >> Affine(8, 2)).init(np.random.default_rng(0))
+    model = (Input(4) >> Linear(4, 8) >> TanhGELU() >> Swish(8).named("swish") >> Affine(8, 2)).init(
+        np.random.default_rng(0)
+    )
     assert list(model.state_dict()) == ["0.weight", "0.bias", "swish.beta", "3.weight", "3.bias"]
     assert gradcheck(model, numbers(5, 4)).error < 1e-7
     loss, optimizer = SquaredError(), SGD(lr=0.1)
@@ -461,7 +485,9 @@ def test_results_lie_in_numpys_order() -> None:
 
 
 def test_derivatives_that_were_only_spread_are_whole_arrays() -> None:
-    """The derivative of a sum repeats one number along an axis: a view of NumPy's could not be written, nor read in order."""
+    """The derivative of a sum repeats one number along an axis: a view of NumPy's could not be written, nor read in
+    order.
+    """
 
     class Total(GraphLayer[Array2, Array1, InputGrad, S]):
         def formula(self, x: Float[Tensor2, "batch features"]) -> Float[Tensor1, " batch"]:
@@ -596,7 +622,10 @@ def written(array: Any) -> None:
 
 CHANGES = {
     "an update": (lambda model, x, grad: model.update(SGD(lr=1e-7), grad), "changed weights"),
-    "load_state_dict": (lambda model, x, grad: model.load_state_dict(copy.deepcopy(model.state_dict())), "changed weights"),
+    "load_state_dict": (
+        lambda model, x, grad: model.load_state_dict(copy.deepcopy(model.state_dict())),
+        "changed weights",
+    ),
     "astype": (lambda model, x, grad: model.astype(np.float64), "another forward"),
     "numbers in the weights": (lambda model, x, grad: written(model.weight1), "written into"),
     "numbers in the input": (lambda model, x, grad: written(x), "written into"),
@@ -838,7 +867,9 @@ def test_a_formula_gives_what_it_promises() -> None:
 
 def test_a_loss_is_one_number() -> None:
     class Several(GraphLoss[Array2, Array2]):
-        def formula(self, prediction: Float[Tensor2, "batch n"], target: Float[Tensor2, "batch n"]) -> Float[Tensor2, "batch n"]:
+        def formula(
+            self, prediction: Float[Tensor2, "batch n"], target: Float[Tensor2, "batch n"]
+        ) -> Float[Tensor2, "batch n"]:
             return prediction - target
 
     with pytest.raises(ArgumentError, match=r"Several\(\)\.formula: gives one number, got shape \(2, 3\)"):
@@ -867,7 +898,9 @@ def test_annotations_are_of_tensors() -> None:
     with pytest.raises(DefinitionError, match=r"Two\.formula: takes tensors: 1, got x, y"):
 
         class Two(GraphElementwise[None]):
-            def formula(self, x: Float[AnyTensor, "*shape"], y: Float[AnyTensor, "*shape"]) -> Float[AnyTensor, "*shape"]:
+            def formula(
+                self, x: Float[AnyTensor, "*shape"], y: Float[AnyTensor, "*shape"]
+            ) -> Float[AnyTensor, "*shape"]:
                 return x * y
 
     with pytest.raises(DefinitionError, match="the Protocol promises 2 axes"):

@@ -90,7 +90,11 @@ def test_products_are_no_kernels() -> None:
     assert others == [PRODUCT]
     assert [each.description.kind for each in kernels] == ["flat"]
     program = program_of(y)
-    stored = {place for step in grouped(program) for place in ([step.place] if isinstance(step, Alone) else [p for p, _ in step.outputs])}
+    stored = {
+        place
+        for step in grouped(program)
+        for place in ([step.place] if isinstance(step, Alone) else [p for p, _ in step.outputs])
+    }
     assert max(np.prod(program.instructions[place].shape) for place in stored) == 42
 
 
@@ -104,7 +108,9 @@ def test_movement_is_index_arithmetic() -> None:
 
 
 def test_what_two_need_is_computed_twice_or_stored() -> None:
-    """X-A7: a cheap value that a product and a kernel need is stored once; one that two kernels need is repeated; a reduction is not."""
+    """X-A7: a cheap value that a product and a kernel need is stored once; one that two kernels need is repeated; a
+    reduction is not.
+    """
     x = drawn(5, 6)
     cheap = x * 2.0 + 1.0
     kernels, _ = steps_of(cheap.sum(axis=0), cheap.sum(axis=1))
@@ -148,7 +154,9 @@ def test_reductions_over_separated_axes_are_two() -> None:
 
 
 def test_integers_are_read_and_compared() -> None:
-    """A one-hot row of labels is no array: integers are compared where they are read; sums of integers are left to the interpreter."""
+    """A one-hot row of labels is no array: integers are compared where they are read; sums of integers are left to the
+    interpreter.
+    """
     labels, classes, x = tensor(np.array([[2], [0]])), tensor(np.arange(3)), drawn(2, 3)
     hot = cast_to(binary(Binary.EQUAL, labels, classes), np.float32)
     kernels, others = steps_of((hot * x).sum(-1))
@@ -166,7 +174,9 @@ def test_a_kernel_as_text() -> None:
 
 
 def test_groups_that_need_each_other_stay_apart() -> None:
-    """X-A7: a then b, and c then d; a and d could be one kernel, b and c another one, but each would need the other's results."""
+    """X-A7: a then b, and c then d; a and d could be one kernel, b and c another one, but each would need the other's
+    results.
+    """
     x, y = drawn(3, 4), drawn(3, 5)
     a, c = unary(Unary.EXP, x), unary(Unary.EXP, y)
     b, d = (a @ drawn(4, 5)) * 2.0, (c @ drawn(5, 4)) * 2.0
@@ -225,7 +235,8 @@ def repeated(function: Callable[[AnyTensor, AnyTensor], AnyTensor], times: int) 
     return whole
 
 
-# What grows: sums of shifted arrays read each of n places; a long chain is long; a function of a function writes its argument down again.
+# What grows: sums of shifted arrays read each of n places; a long chain is long; a function of a function writes its
+# argument down again.
 LARGE: dict[str, tuple[Callable[[AnyTensor], AnyTensor], tuple[int, ...]]] = {
     "cumsum": (lambda x: ops.cumsum(x, 1), (8, 17)),
     "a long cumsum": (lambda x: ops.cumsum(x, 0), (300, 2)),

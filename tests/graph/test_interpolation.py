@@ -54,7 +54,9 @@ def test_a_factor_is_the_step() -> None:
     np.testing.assert_allclose(got, [max((i + 0.5) / 1.5 - 0.5, 0) for i in range(7)], rtol=1e-14)
     np.testing.assert_array_equal(interpolate(tensor(x), scale_factor=2).numpy().ravel(), np.repeat(np.arange(5.0), 2))
     for times in (49, 98.0, 103, 107):
-        np.testing.assert_array_equal(interpolate(tensor(x), scale_factor=times).numpy().ravel(), np.repeat(np.arange(5.0), int(times)))
+        np.testing.assert_array_equal(
+            interpolate(tensor(x), scale_factor=times).numpy().ravel(), np.repeat(np.arange(5.0), int(times))
+        )
 
 
 x = tensor(np.ones((1, 4, 4, 2), np.float32))

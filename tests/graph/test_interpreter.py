@@ -31,7 +31,10 @@ def test_the_error_function(values: list[float], shape: tuple[int, ...]) -> None
         np.testing.assert_allclose(found, expected, rtol=2e-7 if dtype == np.float32 else 1e-15, atol=least)
 
 
-@given(x=st.lists(st.integers(-128, 127), min_size=1, max_size=6), y=st.lists(st.integers(-128, 12), min_size=1, max_size=6))
+@given(
+    x=st.lists(st.integers(-128, 127), min_size=1, max_size=6),
+    y=st.lists(st.integers(-128, 12), min_size=1, max_size=6),
+)
 def test_integers_to_any_power(x: list[int], y: list[int]) -> None:
     """X-A14: 1 and -1 stay units, of other numbers negative powers leave 0; positive ones wrap as NumPy's do."""
     size = min(len(x), len(y))
@@ -49,7 +52,11 @@ def test_padding_is_numpys_and_cutting_is_slicing(seed: int) -> None:
     x = rng.normal(size=rng.integers(2, 5, 2))
     widths = [(int(before), int(after)) for before, after in rng.integers(-1, 3, (2, 2))]
     wide = np.pad(x, 1)[1:-1, 1:-1]
-    cut = wide[tuple(slice(max(-before, 0), size - max(-after, 0)) for (before, after), size in zip(widths, x.shape, strict=True))]
+    cut = wide[
+        tuple(
+            slice(max(-before, 0), size - max(-after, 0)) for (before, after), size in zip(widths, x.shape, strict=True)
+        )
+    ]
     expected = np.pad(cut, [(max(before, 0), max(after, 0)) for before, after in widths])
     np.testing.assert_array_equal(padded(np, x, widths, expected.shape), expected)
 

@@ -17,8 +17,44 @@ from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, permu
 pytestmark = pytest.mark.skipif(not available(), reason="needs Halide")
 
 FLOATS = (np.float32, np.float64)
-SIMPLE = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 2.5, -2.5, 3.0, -3.0, 88.0, -88.0, 100.0, -700.0, 1024.0]
-EXTREME = [1e-30, -1e-30, 1e30, 1e-40, -1e-40, 1e-45, 5e-324, 1e-310, 3e38, -3e38, 1e308, -1e308, 2.0**53, -(2.0**53), -1075.0]
+SIMPLE = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    -2.0,
+    2.5,
+    -2.5,
+    3.0,
+    -3.0,
+    88.0,
+    -88.0,
+    100.0,
+    -700.0,
+    1024.0,
+]
+EXTREME = [
+    1e-30,
+    -1e-30,
+    1e30,
+    1e-40,
+    -1e-40,
+    1e-45,
+    5e-324,
+    1e-310,
+    3e38,
+    -3e38,
+    1e308,
+    -1e308,
+    2.0**53,
+    -(2.0**53),
+    -1075.0,
+]
 SPECIAL = SIMPLE + EXTREME
 
 # Beyond the rounding of the result: numbers of the last place, and what is called 0.
@@ -66,7 +102,9 @@ def numbers(dtype: Any) -> np.ndarray[Any, Any]:
     rng, most = np.random.default_rng(0), np.log10(np.finfo(dtype).max)
     drawn = [rng.normal(size=4000), rng.normal(size=2000) * 30, rng.normal(size=1000) * 500, np.linspace(-6, 6, 101)]
     with np.errstate(over="ignore"):
-        return np.concatenate([SPECIAL, *drawn, rng.choice([-1, 1], 4000) * 10 ** rng.uniform(-most - 6, most, 4000)]).astype(dtype)
+        return np.concatenate(
+            [SPECIAL, *drawn, rng.choice([-1, 1], 4000) * 10 ** rng.uniform(-most - 6, most, 4000)]
+        ).astype(dtype)
 
 
 def all_by_kernels(outputs: list[AnyTensor]) -> None:
@@ -85,7 +123,10 @@ def near(got: Any, want: Any, digits: float = 1) -> None:
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
     apart = ~((got == want) | np.isnan(want))
     with np.errstate(all="ignore"):
-        assert (np.abs(got - want)[apart] <= digits * eps * np.abs(want[apart]) + 2 * tiny).all(), (got[apart], want[apart])
+        assert (np.abs(got - want)[apart] <= digits * eps * np.abs(want[apart]) + 2 * tiny).all(), (
+            got[apart],
+            want[apart],
+        )
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -103,7 +144,11 @@ def test_functions_of_one_number(dtype: Any, half: int) -> None:
             if operation in (Unary.SIN, Unary.COS):
                 safe = np.where(np.abs(safe) > 1e5, 0, safe)
             want = NUMPY[operation](safe).astype(dtype) if dtype == np.float32 else NUMPY[operation](safe)
-            got = np.where(np.abs(x) > 1e5, want, output.numpy()) if operation in (Unary.SIN, Unary.COS) else output.numpy()
+            got = (
+                np.where(np.abs(x) > 1e5, want, output.numpy())
+                if operation in (Unary.SIN, Unary.COS)
+                else output.numpy()
+            )
             near(got, want, DIGITS.get(operation, 0))
 
 
@@ -117,7 +162,9 @@ def test_the_sign_of_zero_and_erf_in_double_precision() -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_functions_of_two_numbers(dtype: Any) -> None:
-    """Comparisons of NaN are false but !=, maximum keeps NaN, arithmetic is exactly NumPy's, powers to the last place."""
+    """Comparisons of NaN are false but !=, maximum keeps NaN, arithmetic is exactly NumPy's, powers to
+    the last place.
+    """
     rng, drawn = np.random.default_rng(1), numbers(dtype)[len(SPECIAL) :]
     x, y = (each.reshape(-1) for each in np.meshgrid(SPECIAL, SPECIAL))
     with np.errstate(over="ignore"):  # many powers of the last ones are finite
@@ -152,10 +199,26 @@ def test_a_number_beside_itself() -> None:
     """X - x, x/x and x == x are NaN and false where x is NaN or infinite."""
     values = special(np.float32)
     x = tensor(values)
-    outputs = [x - x, x / x, binary(Binary.EQUAL, x, x), binary(Binary.NOT_EQUAL, x, x), x * 0.0, (x + 1.0) - x, x > x, x >= x]
+    outputs = [
+        x - x,
+        x / x,
+        binary(Binary.EQUAL, x, x),
+        binary(Binary.NOT_EQUAL, x, x),
+        x * 0.0,
+        (x + 1.0) - x,
+        x > x,
+        x >= x,
+    ]
     realize(*outputs)
     with np.errstate(all="ignore"):
-        wanted = [values - values, values / values, values == values, values != values, values * 0, (values + 1) - values]
+        wanted = [
+            values - values,
+            values / values,
+            values == values,
+            values != values,
+            values * 0,
+            (values + 1) - values,
+        ]
         for output, want in zip(outputs, [*wanted, np.zeros(len(values), bool), ~np.isnan(values)], strict=True):
             np.testing.assert_array_equal(output.numpy(), want)
 
@@ -164,12 +227,28 @@ def test_booleans_masks_and_casts() -> None:
     """Logical functions of masks; where the mask is false it is 0, also beside infinity."""
     x = special(np.float32)
     a, b = tensor(x) > 0.0, tensor(x) < 2.0
-    outputs = [a & b, a | b, binary(Binary.LOGICAL_XOR, a, b), ~a, binary(Binary.MASKED, a, tensor(x)), cast_to(a, np.float32)]
+    outputs = [
+        a & b,
+        a | b,
+        binary(Binary.LOGICAL_XOR, a, b),
+        ~a,
+        binary(Binary.MASKED, a, tensor(x)),
+        cast_to(a, np.float32),
+    ]
     outputs += [cast_to(tensor(x), np.float64), cast_to(tensor(x), np.bool_)]
     realize(*outputs)
     with np.errstate(all="ignore"):
         p, q = x > 0, x < 2
-        wanted = [p & q, p | q, p ^ q, ~p, np.where(p, x, 0), p.astype(np.float32), x.astype(np.float64), x.astype(bool)]
+        wanted = [
+            p & q,
+            p | q,
+            p ^ q,
+            ~p,
+            np.where(p, x, 0),
+            p.astype(np.float32),
+            x.astype(np.float64),
+            x.astype(bool),
+        ]
     for output, want in zip(outputs, wanted, strict=True):
         assert output.numpy().dtype == want.dtype
         np.testing.assert_array_equal(output.numpy(), want)
@@ -179,7 +258,9 @@ def test_booleans_masks_and_casts() -> None:
 def test_powers_of_known_exponents(dtype: Any) -> None:
     """A power that is known is products and roots: NumPy's, also of special numbers."""
     drawn = np.abs(numbers(dtype)[len(SPECIAL) :]) + dtype(0.1)
-    x = np.concatenate([np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -2.0, 1e30, -1e-30]).astype(dtype), drawn])
+    x = np.concatenate(
+        [np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -2.0, 1e30, -1e-30]).astype(dtype), drawn]
+    )
     powers = [-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0, 4.0, 1.5]
     outputs = [binary(Binary.POWER, tensor(x), power) for power in powers]
     all_by_kernels(outputs)
@@ -237,7 +318,9 @@ def test_reductions_of_what_is_repeated(shape: tuple[int, ...], axis: int) -> No
         repeated = np.broadcast_to(np.sqrt(x.astype(np.float64)), wide)
         for output, function in zip(outputs, REDUCE, strict=True):
             with np.errstate(over="ignore", under="ignore"):
-                np.testing.assert_allclose(output.numpy(), function(repeated, axis=axis).astype(np.float32), rtol=1e-4, atol=1e-37)
+                np.testing.assert_allclose(
+                    output.numpy(), function(repeated, axis=axis).astype(np.float32), rtol=1e-4, atol=1e-37
+                )
 
 
 @pytest.mark.parametrize("shape", [(LONG * 3 + 7,), (2, LONG + 5), (20_003, 5), (2, 3_001, 7), (500, 1_003)])
@@ -260,7 +343,9 @@ def test_reductions_are_the_same_by_any_number_of_threads(shape: tuple[int, ...]
 
 
 def test_long_sums_keep_their_digits() -> None:
-    """Sums of a million numbers are added in blocks and in double precision: 1e6 times 0.1 is right to 1e-6 and 3e-6."""
+    """Sums of a million numbers are added in blocks and in double precision: 1e6 times 0.1 is right to
+    1e-6 and 3e-6.
+    """
     x = np.full(1_000_003, 0.1, np.float32)
     assert abs(float(tensor(x).sum()) / (float(x[0]) * len(x)) - 1) < 1e-6
     tall = np.full((200_003, 3), 0.1, np.float32)
@@ -285,7 +370,9 @@ def test_only_integers_and_remainders_are_left_to_the_interpreter() -> None:
 
 
 def test_a_function_of_a_function_is_written_once() -> None:
-    """X-A7: the larger of two numbers names one of them five times, and tanh its argument more often: a chain of 24 would be 5²⁴ long."""
+    """X-A7: the larger of two numbers names one of them five times, and tanh its argument more often: a chain of 24
+    would be 5²⁴ long.
+    """
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal((3, 40)) for _ in range(24)]
     larger, inner = tensor(arrays[0]), tensor(arrays[0])

@@ -1,4 +1,6 @@
-"""After training, and after errors in the midst of it, the graph is as it was: no node, no array, no open tape stays."""
+"""After training, and after errors in the midst of it, the graph is as it was: no node, no array, no
+open tape stays.
+"""
 
 import gc
 from collections.abc import Callable, Iterator

@@ -36,15 +36,27 @@ POINTWISE: dict[str, tuple[Any, Any, Any]] = {
     "mse": (losses.mse, lambda p, t: (p - t) ** 2, lambda x: x),
     "l1": (losses.l1, lambda p, t: abs(p - t), lambda x: x),
     "huber": (lambda *a, **k: losses.huber(*a, delta=0.7, **k), lambda p, t: huber_of(p - t, 0.7), lambda x: x),
-    "smooth_l1": (lambda *a, **k: losses.smooth_l1(*a, beta=0.3, **k), lambda p, t: huber_of(p - t, 0.3) / 0.3, lambda x: x),
-    "bce_with_logits": (losses.bce_with_logits, lambda p, t: -t * np.log(sigmoid(p)) - (1 - t) * np.log(sigmoid(-p)), sigmoid),
+    "smooth_l1": (
+        lambda *a, **k: losses.smooth_l1(*a, beta=0.3, **k),
+        lambda p, t: huber_of(p - t, 0.3) / 0.3,
+        lambda x: x,
+    ),
+    "bce_with_logits": (
+        losses.bce_with_logits,
+        lambda p, t: -t * np.log(sigmoid(p)) - (1 - t) * np.log(sigmoid(-p)),
+        sigmoid,
+    ),
     "bce of weight 3": (
         lambda *a, **k: losses.bce_with_logits(*a, pos_weight=3.0, **k),
         lambda p, t: -3 * t * np.log(sigmoid(p)) - (1 - t) * np.log(sigmoid(-p)),
         sigmoid,
     ),
     "kl_div": (losses.kl_div, lambda p, t: t * (np.log(t) - p), lambda x: np.exp(-abs(x))),
-    "kl_div of logarithms": (lambda *a, **k: losses.kl_div(*a, log_target=True, **k), lambda p, t: np.exp(t) * (t - p), lambda x: -abs(x)),
+    "kl_div of logarithms": (
+        lambda *a, **k: losses.kl_div(*a, log_target=True, **k),
+        lambda p, t: np.exp(t) * (t - p),
+        lambda x: -abs(x),
+    ),
 }
 
 
@@ -76,7 +88,9 @@ def test_pos_weight_of_each_class() -> None:
 def test_extreme_scores_and_shares() -> None:
     """No overflow, and 0·log 0 is 0: losses and derivatives stay finite."""
     p, t = np.array([1e4, -1e4, 0.0]), np.array([1.0, 0.0, 0.5])
-    np.testing.assert_allclose(values(lambda p, t: losses.bce_with_logits(p, t, reduction="none"), p, t), [0, 0, math.log(2)])
+    np.testing.assert_allclose(
+        values(lambda p, t: losses.bce_with_logits(p, t, reduction="none"), p, t), [0, 0, math.log(2)]
+    )
     assert np.isfinite(gradients(losses.bce_with_logits, p, t, next_grad=1.0)[0]).all()
     shares = np.array([0.0, 1.0])
     assert values(losses.kl_div, np.array([-3.0, 0.0]), shares) == 0
@@ -86,7 +100,8 @@ def test_extreme_scores_and_shares() -> None:
 def test_l1_and_huber_at_their_corners() -> None:
     p, t = np.array([1.0, 2.0]), np.array([1.0, 1.0])
     np.testing.assert_array_equal(gradients(losses.l1, p, t, next_grad=2.0)[0], [0, 1])
-    np.testing.assert_array_equal(gradients(losses.huber, p, t, next_grad=2.0)[0], [0, 1])  # delta is reached: both formulas give it
+    # delta is reached: both formulas give it
+    np.testing.assert_array_equal(gradients(losses.huber, p, t, next_grad=2.0)[0], [0, 1])
 
 
 @given(shape=shapes, data=st.data())
@@ -153,7 +168,9 @@ def test_cross_entropy_of_classes(
             def of_logarithms(p, t):
                 return losses.nll(p, t, reduction=reduction, **options)
 
-            np.testing.assert_allclose(values(of_logarithms, logarithms, labels.astype(dtype)), expected, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                values(of_logarithms, logarithms, labels.astype(dtype)), expected, rtol=1e-9, atol=1e-12
+            )
             check_gradients(of_logarithms, logarithms, labels.astype(dtype))
 
 
@@ -178,7 +195,9 @@ def test_five_examples_with_an_ignored_label() -> None:
         return softmax_cross_entropy(s, t, ignore_index=-1)
 
     np.testing.assert_allclose(values(function, scores, labels), math.log(2))
-    np.testing.assert_allclose(gradients(function, scores, labels, next_grad=1.0)[0], [[-0.25, 0.25], [0, 0], [0.25, -0.25]])
+    np.testing.assert_allclose(
+        gradients(function, scores, labels, next_grad=1.0)[0], [[-0.25, 0.25], [0, 0], [0.25, -0.25]]
+    )
 
 
 @given(leading=shapes, classes=st.integers(1, 4), smoothing=st.sampled_from([0.0, 0.2]), reduction=reductions)

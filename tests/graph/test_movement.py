@@ -1,4 +1,6 @@
-"""Movement: NumPy's values for every dtype, nothing lost on the way, derivatives by central differences. A row for each function."""
+"""Movement: NumPy's values for every dtype, nothing lost on the way, derivatives by central differences. A row for each
+function.
+"""
 
 import inspect
 import math
@@ -157,11 +159,19 @@ ROWS: list[tuple[str, Draw]] = [
     ("stack", _stacked),
     ("split", _split),
     ("pad_with", _padded),
-    ("transpose", lambda g, s: _both("transpose")(None if g.random() < 0.3 else [int(each) for each in g.permutation(len(s))])),
+    (
+        "transpose",
+        lambda g, s: _both("transpose")(None if g.random() < 0.3 else [int(each) for each in g.permutation(len(s))]),
+    ),
     ("swapaxes", lambda g, s: _both("swapaxes")(*_swapped(g, s))),
     ("moveaxis", lambda g, s: _both("moveaxis")(*_swapped(g, s))),
     ("rollaxis", lambda g, s: _both("rollaxis")(_axis(g, s), int(g.integers(-len(s), len(s) + 1)))),
-    ("squeeze", lambda g, s: _both("squeeze")(None if g.random() < 0.5 else tuple(at for at, size in enumerate(s) if size == 1))),
+    (
+        "squeeze",
+        lambda g, s: _both("squeeze")(
+            None if g.random() < 0.5 else tuple(at for at, size in enumerate(s) if size == 1)
+        ),
+    ),
     ("unsqueeze", lambda g, s: _both("unsqueeze", np.expand_dims)(int(g.integers(-len(s) - 1, len(s) + 1)))),
     ("expand_dims", lambda g, s: _both("expand_dims")(int(g.integers(-len(s) - 1, len(s) + 1)))),
     ("flatten", lambda g, s: _both("flatten", _flat)(*sorted(int(each) for each in g.integers(0, len(s), 2)))),
@@ -194,7 +204,11 @@ def _numbers(g: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def test_every_public_function_has_a_row() -> None:
     """Z-T5, X-A15: none is left out below."""
-    functions = {name for name, each in vars(movement).items() if inspect.isfunction(each) and each.__module__ == movement.__name__}
+    functions = {
+        name
+        for name, each in vars(movement).items()
+        if inspect.isfunction(each) and each.__module__ == movement.__name__
+    }
     public = {name for name in functions if not name.startswith("_")} - {"axis_of"}
     assert public - {"sliced"} <= set(ops.__all__), "export it from typednn.graph"
     assert public <= {name for name, _ in ROWS} | WITHOUT_INPUT, "add a row to this file"
@@ -291,7 +305,11 @@ def test_choice_and_its_transpose(seed: int) -> None:
 
     def slope(x: ops.Tensor) -> ops.Tensor:
         with ops.Tape() as tape:
-            y = ops.take(x, rows, 0).sum() + (ops.take(x, rows[:, 0], 0) ** 3).sum() + (ops.gather(x, 0, rows) ** 3).sum()
+            y = (
+                ops.take(x, rows, 0).sum()
+                + (ops.take(x, rows[:, 0], 0) ** 3).sum()
+                + (ops.gather(x, 0, rows) ** 3).sum()
+            )
             (found,) = tape.gradient(y, [x], zeros=True)
         return found
 
@@ -301,7 +319,9 @@ def test_choice_and_its_transpose(seed: int) -> None:
 def test_set_item_takes_numbers_and_broadcasts() -> None:
     """Z-T5: what is set may be a number, a row, a tensor; its derivative is the slice's."""
     x = np.arange(6.0).reshape(2, 3)
-    np.testing.assert_array_equal(ops.set_item(tensor(x), (slice(None), slice(None, None, -2)), 9.0).numpy(), [[9, 1, 9], [9, 4, 9]])
+    np.testing.assert_array_equal(
+        ops.set_item(tensor(x), (slice(None), slice(None, None, -2)), 9.0).numpy(), [[9, 1, 9], [9, 4, 9]]
+    )
     np.testing.assert_array_equal(ops.set_item(tensor(x), ..., np.array([7.0, 8, 9])).numpy(), [[7, 8, 9]] * 2)
     check_gradient(lambda x, row: ops.set_item(x, 1, row) ** 2, [x, np.array([2.0, 3, 4])])
 
@@ -327,7 +347,11 @@ def test_turning_costs_few_nodes() -> None:
 
 # ------------------------------------------------------------------ refusals
 
-x, mask, whole = tensor(np.ones((2, 3), np.float32), name="x"), tensor(np.ones((2, 3), bool)), tensor(np.arange(6).reshape(2, 3))
+x, mask, whole = (
+    tensor(np.ones((2, 3), np.float32), name="x"),
+    tensor(np.ones((2, 3), bool)),
+    tensor(np.arange(6).reshape(2, 3)),
+)
 REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("an axis out of range", lambda: ops.flip(x, 2), ArgumentError, r"flip.*-2 to 1.*x \(2, 3\)"),
     ("an axis twice", lambda: ops.flip(x, (0, 0)), ArgumentError, "flip.*once"),
@@ -362,8 +386,18 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("a negative count", lambda: ops.one_hot(whole, -3), ArgumentError, "classes.*-3"),
     ("a step of nothing", lambda: ops.arange(1, 5, 0), ArgumentError, "arange.*not 0"),
     ("a number without end", lambda: ops.arange(0, math.inf), ArgumentError, "arange.*finite numbers.*inf"),  # type: ignore[arg-type]
-    ("numbers of no dtype", lambda: ops.arange(10**40, 10**40 + 3), ArgumentError, "arange: takes numbers that int64 holds, got 1000"),
-    ("numbers beyond memory", lambda: ops.arange(2**60), OutOfMemory, r"arange: its arrays must fit.*\(1152921504606846976,\).*smaller"),
+    (
+        "numbers of no dtype",
+        lambda: ops.arange(10**40, 10**40 + 3),
+        ArgumentError,
+        "arange: takes numbers that int64 holds, got 1000",
+    ),
+    (
+        "numbers beyond memory",
+        lambda: ops.arange(2**60),
+        OutOfMemory,
+        r"arange: its arrays must fit.*\(1152921504606846976,\).*smaller",
+    ),
     ("floats beyond memory", lambda: ops.arange(0.0, 1e30), OutOfMemory, "arange: its arrays"),  # type: ignore[arg-type]
     ("integers beyond all memory", lambda: ops.arange(0, 10**400), OutOfMemory, "arange: its arrays"),
     ("sizes beyond all memory", lambda: ops.zeros((10**400,)).numpy(), OutOfMemory, "realize: its arrays"),
@@ -372,7 +406,12 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("columns beyond memory", lambda: ops.tri(2, 2**60), OutOfMemory, "tri: its arrays"),
     ("classes beyond memory", lambda: ops.one_hot(whole, 2**60), OutOfMemory, "one_hot: its arrays"),
     ("a matrix beyond memory", lambda: ops.eye(2**25).numpy(), OutOfMemory, "realize: its arrays"),
-    ("places beyond memory", lambda: ops.set_item(x.reshape(1, 6).expand(2**50, 6), 0, 1.0), OutOfMemory, "set_item: its arrays"),
+    (
+        "places beyond memory",
+        lambda: ops.set_item(x.reshape(1, 6).expand(2**50, 6), 0, 1.0),
+        OutOfMemory,
+        "set_item: its arrays",
+    ),
     ("rows of floats", lambda: ops.take(x, x), DTypeError, "take.*integers.*float32"),
     ("a row out of range", lambda: ops.take(x, whole, 0).numpy(), ArgumentError, "-2 to 1.*0 to 5"),
     ("a place out of range", lambda: ops.gather(x, 1, whole - 9).numpy(), ArgumentError, "gather.*-3 to 2.*-9"),

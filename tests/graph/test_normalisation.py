@@ -26,9 +26,13 @@ def test_layer_norm(shape: Any, data: st.DataObject) -> None:
     rng, axes = np.random.default_rng(0), tuple(range(-data.draw(st.integers(1, len(shape))), 0))
     x, own = rng.normal(size=shape) * 2 + 3, shape[len(shape) - len(axes) :]
     weight, bias = rng.normal(size=own), rng.normal(size=own)
-    np.testing.assert_allclose(values(lambda x: layer_norm(x, axis=axes), x), normal(x, axes, 1e-5), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        values(lambda x: layer_norm(x, axis=axes), x), normal(x, axes, 1e-5), rtol=1e-9, atol=1e-9
+    )
     expected = normal(x, axes, 1e-3) * weight + bias
-    np.testing.assert_allclose(values(lambda *t: layer_norm(*t, eps=1e-3), x, weight, bias), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        values(lambda *t: layer_norm(*t, eps=1e-3), x, weight, bias), expected, rtol=1e-9, atol=1e-9
+    )
     check_gradients(lambda *t: layer_norm(*t, eps=1e-2), x, weight, bias)
 
 
@@ -80,7 +84,9 @@ def test_batch_norm(leading: Any, channels: int) -> None:
     rng = np.random.default_rng(4)
     x, weight, bias = rng.normal(size=(*leading, channels)), rng.normal(size=channels), rng.normal(size=channels)
     expected = normal(x, tuple(range(len(leading))), 2e-5) * weight + bias
-    np.testing.assert_allclose(values(lambda *t: batch_norm(*t, eps=2e-5), x, weight, bias), expected, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        values(lambda *t: batch_norm(*t, eps=2e-5), x, weight, bias), expected, rtol=1e-7, atol=1e-9
+    )
     check_gradients(lambda *t: batch_norm(*t, eps=1e-2), x, weight, bias)
     mean, variance = rng.normal(size=channels), rng.uniform(0.5, 2, channels)
     expected = (x - mean) / np.sqrt(variance + 2e-5) * weight + bias
@@ -108,7 +114,12 @@ def test_running_statistics() -> None:
 def test_few_operations_of_the_twelve_kinds() -> None:
     """X-D7: without a custom node."""
     x, weight = tensor(np.ones((2, 3, 4))), tensor(np.ones(4))
-    made = [layer_norm(x, weight, weight), batch_norm(x, weight, weight), group_norm(x, 2, weight, weight), rms_norm(x, weight)]
+    made = [
+        layer_norm(x, weight, weight),
+        batch_norm(x, weight, weight),
+        group_norm(x, 2, weight, weight),
+        rms_norm(x, weight),
+    ]
     for y, most in zip(made, (11, 11, 11, 7), strict=True):
         assert arithmetic(y) <= most
         assert Kind.CUSTOM not in kinds_of(y)

@@ -105,7 +105,8 @@ def test_numbers_of_operations() -> None:
 def test_every_operation_of_zyx_is_there() -> None:
     unary = "negative bitwise_not exp exp2 log log2 reciprocal sqrt sin cos floor trunc abs"
     binary = (
-        "add subtract multiply divide power modulo less greater greater_equal maximum logical_or logical_and logical_xor "
+        "add subtract multiply divide power modulo less greater greater_equal maximum logical_or logical_and "
+        "logical_xor "
         "bitwise_or bitwise_and left_shift right_shift not_equal equal"
     )
     assert {each.title for each in Unary} >= set(unary.split())

@@ -1,4 +1,5 @@
-"""The oracle: every layer's forward and hand-written backward agree with the graph's own gradient of the layer's formula.
+"""The oracle: every layer's forward and hand-written backward agree with the graph's own gradient of the layer's
+formula.
 
 Both run in float64 on the reference, at random sizes; the formula is made of the twelve kinds, without a whole op.
 """
@@ -39,11 +40,15 @@ class Formula:
 
 
 def subject_of(case: LayerCase, data: st.DataObject) -> tuple[Any, tuple[Any, ...]]:
-    """A layer in float64 with its inputs, at times four times as large: beyond the corners of the units that have some."""
+    """A layer in float64 with its inputs, at times four times as large: beyond the corners of the units
+    that have some.
+    """
     subject: Subject = case.drawn(data.draw)
     factor = data.draw(st.sampled_from([1.0, 4.0]))
     arrays = subject.arrays(np.float64)
-    return subject.ready(np.float64), tuple(array * factor if array is not None and array.dtype.kind == "f" else array for array in arrays)
+    return subject.ready(np.float64), tuple(
+        array * factor if array is not None and array.dtype.kind == "f" else array for array in arrays
+    )
 
 
 def check(layer: Any, inputs: tuple[Any, ...], rng: np.random.Generator) -> None:
@@ -58,14 +63,20 @@ def check(layer: Any, inputs: tuple[Any, ...], rng: np.random.Generator) -> None
     y = layer.forward(*inputs)
     np.testing.assert_allclose(y, formula.y.numpy(), rtol=TOLERANCE, atol=TOLERANCE, err_msg="forward")
     gradient = layer.backward(dy)
-    expected = {name: each.numpy() for name, each in zip([*range(len(floats)), *formula.parameters], found, strict=True)}
+    expected = {
+        name: each.numpy() for name, each in zip([*range(len(floats)), *formula.parameters], found, strict=True)
+    }
     names = getattr(gradient, "__inputs__", ("input",))
-    own = [getattr(gradient, name) for name, x in zip(names, inputs, strict=True) if x is not None and x.dtype.kind == "f"]
+    own = [
+        getattr(gradient, name) for name, x in zip(names, inputs, strict=True) if x is not None and x.dtype.kind == "f"
+    ]
     derivatives = dict(enumerate(own)) | layer.named_gradients(gradient)
     assert derivatives.keys() == expected.keys()
     for name, derivative in derivatives.items():
         scale = max(1.0, abs(expected[name]).max(initial=0.0))
-        np.testing.assert_allclose(derivative / scale, expected[name] / scale, rtol=0, atol=TOLERANCE, err_msg=str(name))
+        np.testing.assert_allclose(
+            derivative / scale, expected[name] / scale, rtol=0, atol=TOLERANCE, err_msg=str(name)
+        )
 
 
 @pytest.mark.parametrize("case", ORACLE, ids=str)
@@ -96,7 +107,9 @@ def test_running_statistics_agree_with_the_graph(data: st.DataObject, images: bo
     assert isinstance(layer, BatchNorm1d | BatchNorm2d)
     if layer.running_mean is None or layer.running_var is None:
         return
-    moved = running_statistics(tensor(x), tensor(layer.running_mean.copy()), tensor(layer.running_var.copy()), layer.momentum)
+    moved = running_statistics(
+        tensor(x), tensor(layer.running_mean.copy()), tensor(layer.running_var.copy()), layer.momentum
+    )
     layer.forward(x)
     np.testing.assert_allclose(layer.running_mean, moved[0].numpy(), rtol=TOLERANCE, atol=TOLERANCE)
     np.testing.assert_allclose(layer.running_var, moved[1].numpy(), rtol=TOLERANCE, atol=TOLERANCE)
@@ -107,7 +120,9 @@ def test_every_layer_has_a_formula_or_a_reason() -> None:
     classes = {name for name, member in vars(layers).items() if isinstance(member, type) and issubclass(member, Module)}
     assert classes <= FORMULAS.keys(), "write the formula of each new layer in tests/graph/layer_formulas.py"
     for case in ORACLE:
-        assert formula_of(case.layer()), f"{case.name} has neither a formula nor a reason in tests/graph/layer_formulas.py"
+        assert formula_of(case.layer()), (
+            f"{case.name} has neither a formula nor a reason in tests/graph/layer_formulas.py"
+        )
     assert {case.name for case in CASES} >= WITHOUT.keys()
     assert all(WITHOUT.values())
 
@@ -125,7 +140,8 @@ def test_the_oracle_sees_a_wrong_derivative(name: str) -> None:
     checked(layer)
     for field in gradient_fields(layer.backward(subject.next_grad(layer.forward(*subject.arrays(np.float64))))):
         broken = with_changed_backward(
-            subject.ready(np.float64), lambda gradient, field=field: changed_field(gradient, field, lambda array: array * 1.001)
+            subject.ready(np.float64),
+            lambda gradient, field=field: changed_field(gradient, field, lambda array: array * 1.001),
         )
         with pytest.raises(AssertionError):
             checked(broken)

@@ -1,4 +1,6 @@
-"""The oracle of losses: every loss and its hand-written gradient agree with the graph's own gradient of the loss's formula, in float64."""
+"""The oracle of losses: every loss and its hand-written gradient agree with the graph's own gradient of the loss's
+formula, in float64.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -62,7 +64,9 @@ def of_scores(loss: Any, logarithms: Any, t: Any, smoothing: float) -> tuple[Any
         labels = t.numpy()
         counts = labels != loss.ignore_index
         divisor = (weight[np.where(counts, labels, 0)] * counts).sum() or 1.0
-        q = (at_label(t, classes).cast(np.float64) * (1 - smoothing) + smoothing / classes) * tensor(counts[..., None].astype(float))
+        q = (at_label(t, classes).cast(np.float64) * (1 - smoothing) + smoothing / classes) * tensor(
+            counts[..., None].astype(float)
+        )
     return -(q * tensor(weight) * logarithms), divisor
 
 

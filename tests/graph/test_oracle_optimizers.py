@@ -1,4 +1,6 @@
-"""The oracle of optimizers: each step equals its formula run through the graph, from a gradient that the graph computes, in float64."""
+"""The oracle of optimizers: each step equals its formula run through the graph, from a gradient that the graph
+computes, in float64.
+"""
 
 import math
 from collections.abc import Callable
@@ -105,9 +107,17 @@ RULES: dict[str, tuple[Rule, type[GradientOptimizer], dict[str, Any]]] = {
     "AdamW": (adam(0.9, 0.99, 1e-8), AdamW, {"betas": (0.9, 0.99)}),
     "AdamW, amsgrad": (adam(0.9, 0.5, 1e-8, True), AdamW, {"betas": (0.9, 0.5), "amsgrad": True}),
     "RMSprop": (rmsprop(0.99, 1e-8), RMSprop, {}),
-    "RMSprop, all": (rmsprop(0.9, 1e-3, 0.5, True), RMSprop, {"alpha": 0.9, "eps": 1e-3, "momentum": 0.5, "centered": True}),
+    "RMSprop, all": (
+        rmsprop(0.9, 1e-3, 0.5, True),
+        RMSprop,
+        {"alpha": 0.9, "eps": 1e-3, "momentum": 0.5, "centered": True},
+    ),
     "Adagrad": (adagrad(0.0, 0.0, 1e-10), Adagrad, {}),
-    "Adagrad, all": (adagrad(0.2, 0.5, 1e-4), Adagrad, {"lr_decay": 0.2, "initial_accumulator_value": 0.5, "eps": 1e-4}),
+    "Adagrad, all": (
+        adagrad(0.2, 0.5, 1e-4),
+        Adagrad,
+        {"lr_decay": 0.2, "initial_accumulator_value": 0.5, "eps": 1e-4},
+    ),
     "Adadelta": (adadelta(0.9, 1e-6), Adadelta, {"rho": 0.9, "eps": 1e-6}),
     "Lion": (lion(0.9, 0.99), Lion, {"betas": (0.9, 0.99)}),
 }
@@ -150,7 +160,11 @@ def check(name: str, shared: dict[str, Any], shape: tuple[int, ...], seed: int, 
 
 
 @pytest.mark.parametrize("name", RULES)
-@given(shape=st.sampled_from([(1,), (3,), (2, 3), (1, 1), (3, 1, 2)]), shared=st.sampled_from(SHARED), seed=st.integers(0, 99))
+@given(
+    shape=st.sampled_from([(1,), (3,), (2, 3), (1, 1), (3, 1, 2)]),
+    shared=st.sampled_from(SHARED),
+    seed=st.integers(0, 99),
+)
 def test_steps_equal_their_formula(name: str, shape: tuple[int, ...], shared: dict[str, Any], seed: int) -> None:
     """five steps of every rule, with each meaning of weight decay and with maximize, to 1e-6."""
     check(name, shared, shape, seed)
@@ -158,7 +172,11 @@ def test_steps_equal_their_formula(name: str, shape: tuple[int, ...], shared: di
 
 def test_every_optimizer_has_a_formula() -> None:
     """A new optimizer without a formula fails here."""
-    classes = {each for name in optim.__all__ if isinstance(each := getattr(optim, name), type) and issubclass(each, GradientOptimizer)}
+    classes = {
+        each
+        for name in optim.__all__
+        if isinstance(each := getattr(optim, name), type) and issubclass(each, GradientOptimizer)
+    }
     assert classes - {GradientOptimizer} == {kind for _, kind, _ in RULES.values()}
 
 

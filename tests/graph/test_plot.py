@@ -17,7 +17,10 @@ from typednn.graph.plot import plot_graph
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, realize, tensor, to_device
 
-TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|(->|[{}\[\]=;,])|([A-Za-z_\x80-\uffff][\w\x80-\uffff]*|-?(?:\.\d+|\d+(?:\.\d*)?)))', re.S)
+TOKEN = re.compile(
+    r'\s*(?:("(?:[^"\\]|\\.)*")|(->|[{}\[\]=;,])|([A-Za-z_\x80-\uffff][\w\x80-\uffff]*|-?(?:\.\d+|\d+(?:\.\d*)?)))',
+    re.S,
+)
 HEAD = {"ordering": "in", "rank": "source", "rankdir": "LR"}
 
 
@@ -29,7 +32,9 @@ class Drawn(NamedTuple):
 
 
 class Dot:
-    """A digraph in the DOT language (graphviz.org/doc/info/lang.html) without ports, subgraphs and HTML: its attributes, nodes, edges."""
+    """A digraph in the DOT language (graphviz.org/doc/info/lang.html) without ports, subgraphs and HTML: its
+    attributes, nodes, edges.
+    """
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = []
@@ -90,7 +95,13 @@ def read(path: Path) -> tuple[dict[int, Drawn], set[tuple[int, int]]]:
     for name, given in dot.nodes.items():
         border = {"color": "darkred", "penwidth": "5"} if "color" in given else {}
         label = given["label"][1:-1].split("\\n")
-        assert given == {"label": given["label"], "shape": given["shape"], "style": "filled", "fillcolor": given["fillcolor"], **border}
+        assert given == {
+            "label": given["label"],
+            "shape": given["shape"],
+            "style": "filled",
+            "fillcolor": given["fillcolor"],
+            **border,
+        }
         nodes[int(name)] = Drawn(label, given["shape"], given["fillcolor"], bool(border))
     edges = {(int(start), int(end)) for start, end in dot.edges}
     assert {place for edge in edges for place in edge} <= set(nodes)
@@ -152,7 +163,12 @@ def test_an_empty_list_draws_all(tmp_path: Path) -> None:
     assert set(nodes) == set(GRAPH.slab)
     assert {x.id, y.id} <= set(nodes)
     assert len(edges) == len({(each, number) for number in GRAPH.slab for each in GRAPH.inputs(number)})
-    assert [nodes[number].label[1] for number in GRAPH.ancestors([y.id])] == ["LEAF", "PERMUTE (1, 0)", "SUM (0,)", "RESHAPE"]
+    assert [nodes[number].label[1] for number in GRAPH.ancestors([y.id])] == [
+        "LEAF",
+        "PERMUTE (1, 0)",
+        "SUM (0,)",
+        "RESHAPE",
+    ]
 
 
 def test_gradients_are_drawn(tmp_path: Path) -> None:
@@ -189,7 +205,9 @@ def test_names_of_all_kinds(name: str, tmp_path: Path) -> None:
 
 
 def test_pictures_where_graphviz_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """X-D13: an SVG beside the DOT file, a PNG on request; the DOT file stays. A stand-in for Graphviz notes how it is called."""
+    """X-D13: an SVG beside the DOT file, a PNG on request; the DOT file stays. A stand-in for Graphviz notes how it is
+    called.
+    """
     stand_in = tmp_path / "dot"
     stand_in.write_text('#!/bin/sh\necho "$1" > "$3"\ntest -s "$4"\n', encoding="utf-8")
     stand_in.chmod(0o755)
@@ -226,7 +244,12 @@ def test_graphviz_draws_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_is_refused(tmp_path: Path) -> None:
     """X-D13: one clear error for a path that is none, or cannot be written."""
     x = tensor(np.ones(3))
-    for path, message in ((tmp_path / "a.pdf", "ends in"), ("", "name of a file"), (None, "name of a file"), ("a\0b", "name of a file")):
+    for path, message in (
+        (tmp_path / "a.pdf", "ends in"),
+        ("", "name of a file"),
+        (None, "name of a file"),
+        ("a\0b", "name of a file"),
+    ):
         with pytest.raises(ArgumentError, match=message):
             plot_graph([x], path)  # type: ignore[arg-type]
     (tmp_path / "file").write_text("", encoding="utf-8")

@@ -20,7 +20,12 @@ both = pytest.mark.parametrize("mode", [nullcontext, decomposed], ids=["whole", 
 sizes = st.integers(1, 4)
 
 
-@given(batch=st.sampled_from([((), ()), ((3,), (3,)), ((2, 1), (3,)), ((1,), (2,)), ((), (2, 3))]), rows=sizes, inner=sizes, columns=sizes)
+@given(
+    batch=st.sampled_from([((), ()), ((3,), (3,)), ((2, 1), (3,)), ((1,), (2,)), ((), (2, 3))]),
+    rows=sizes,
+    inner=sizes,
+    columns=sizes,
+)
 def test_matmul_is_numpys(batch: Any, rows: int, inner: int, columns: int) -> None:
     """Z-F1, X-D7: also batched, with axes that broadcast."""
     rng = np.random.default_rng(0)
@@ -51,7 +56,9 @@ def contractions(draw: st.DrawFn) -> tuple[Any, Any, Any]:
 def test_tensordot_is_numpys(drawn: Any) -> None:
     """Z-T5: any axes of both, also none."""
     x, y, axes = drawn
-    np.testing.assert_allclose(values(lambda x, y: tensordot(x, y, axes), x, y), np.tensordot(x, y, axes), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        values(lambda x, y: tensordot(x, y, axes), x, y), np.tensordot(x, y, axes), rtol=1e-12, atol=1e-12
+    )
     check_gradients(lambda x, y: tensordot(x, y, axes), x, y)
 
 
@@ -67,7 +74,11 @@ def test_tensordot_of_so_many_axes(axes: int) -> None:
 def test_linear(mode: Any, leading: list[int], features: int, out: int, bias: bool) -> None:
     """Z-F1: x weightᵀ + bias for rows of any number of axes; derivatives by all three."""
     rng = np.random.default_rng(3)
-    arrays = [rng.normal(size=(*leading, features)), rng.normal(size=(out, features)), *([rng.normal(size=out)] if bias else [])]
+    arrays = [
+        rng.normal(size=(*leading, features)),
+        rng.normal(size=(out, features)),
+        *([rng.normal(size=out)] if bias else []),
+    ]
     expected = arrays[0] @ arrays[1].T + (arrays[2] if bias else 0)
     with mode():
         np.testing.assert_allclose(values(linear, *arrays), expected, rtol=1e-12, atol=1e-12)

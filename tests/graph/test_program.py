@@ -98,7 +98,9 @@ def test_products_of_matrices_are_recognised(case: str) -> None:
     y = build()
     found = dead(products(program(y)))
     assert (PRODUCT in kinds(found)) == is_product
-    assert (Binary.MULTIPLY in [each.operation for each in found.instructions if each.kind == Kind.BINARY]) != is_product
+    assert (
+        Binary.MULTIPLY in [each.operation for each in found.instructions if each.kind == Kind.BINARY]
+    ) != is_product
 
 
 def test_what_nothing_needs_goes() -> None:
@@ -127,7 +129,9 @@ def test_passes_can_be_left_out() -> None:
         assert optimised(made) == made
     assert left_out() == frozenset()
     with (
-        pytest.raises(ArgumentError, match="without_passes: names are fold_constants, common, products, windows, dead, got fusion"),
+        pytest.raises(
+            ArgumentError, match="without_passes: names are fold_constants, common, products, windows, dead, got fusion"
+        ),
         without_passes("fusion"),
     ):
         pass

@@ -1,4 +1,6 @@
-"""Random leaves: moments, ranges, the same numbers of the same generator, and no generator but the one that is given."""
+"""Random leaves: moments, ranges, the same numbers of the same generator, and no generator but the one
+that is given.
+"""
 
 import inspect
 import tracemalloc
@@ -20,12 +22,16 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
     "randn": lambda g: ops.randn(g, SIZE),
     "uniform": lambda g: ops.uniform(g, -2.0, 4.0, SIZE, np.float64),
     "randint": lambda g: ops.randint(g, -3, 5, SIZE),
-    "multinomial": lambda g: ops.multinomial(g, np.tile([1.0, 2.0, 3.0, 0.0, 4.0], (SIZE[0], 1)), SIZE[1], replacement=True),
+    "multinomial": lambda g: ops.multinomial(
+        g, np.tile([1.0, 2.0, 3.0, 0.0, 4.0], (SIZE[0], 1)), SIZE[1], replacement=True
+    ),
 }
 
 
 def test_every_public_function_has_a_row() -> None:
-    functions = {name for name, each in vars(random).items() if inspect.isfunction(each) and each.__module__ == random.__name__}
+    functions = {
+        name for name, each in vars(random).items() if inspect.isfunction(each) and each.__module__ == random.__name__
+    }
     assert {name for name in functions if not name.startswith("_")} == set(DRAWS) <= set(ops.__all__)
 
 
@@ -104,7 +110,9 @@ def test_places_without_replacement() -> None:
 @pytest.mark.parametrize("replacement", [True, False])
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1e308])
 def test_places_of_weights_of_any_size(scale: float, replacement: bool) -> None:
-    """X-A15: the size of weights is nothing, only their shares: no place without a weight, even where sums or quotients leave float64."""
+    """X-A15: the size of weights is nothing, only their shares: no place without a weight, even where sums or quotients
+    leave float64.
+    """
     weights = np.array([0.0, 1.0, 0.0, 1.0, 0.0]) * scale
     drawn = ops.multinomial(G(0), np.tile(weights, (4000, 1)), 2, replacement).numpy()
     assert set(drawn.ravel()) == {1, 3}
@@ -115,7 +123,9 @@ def test_places_of_weights_of_any_size(scale: float, replacement: bool) -> None:
 
 
 def test_many_draws_of_many_places_fit_into_memory() -> None:
-    """X-A15: with replacement the draws alone are held: of 10,000 places 100,000 draws, whose product would be gigabytes."""
+    """X-A15: with replacement the draws alone are held: of 10,000 places 100,000 draws, whose product would be
+    gigabytes.
+    """
     tracemalloc.start()
     drawn = ops.multinomial(G(0), np.ones(10_000), 100_000, replacement=True).numpy()
     most = tracemalloc.get_traced_memory()[1]

@@ -44,7 +44,13 @@ def wrong(right: Callable[..., Any]) -> Callable[..., Any]:
 
     def changed(*given: Any) -> Any:
         y = np.asarray(right(*given))
-        return ~y if y.dtype.kind == "b" else y + y.dtype.type(1) if y.dtype.kind in "iu" else y * y.dtype.type(1.001) + y.dtype.type(1e-3)
+        return (
+            ~y
+            if y.dtype.kind == "b"
+            else y + y.dtype.type(1)
+            if y.dtype.kind in "iu"
+            else y * y.dtype.type(1.001) + y.dtype.type(1e-3)
+        )
 
     return changed
 
@@ -69,6 +75,15 @@ def test_programs_are_of_all_dtypes_and_ranks() -> None:
             maker.grow(12)
         for value in maker.values:
             drawn.update([value.array.dtype.name, value.array.ndim, value.array.size == 0, value.error is None])
-    assert {name for name in drawn if isinstance(name, str)} == {"bool", "int8", "uint8", "int32", "uint32", "int64", "float32", "float64"}
+    assert {name for name in drawn if isinstance(name, str)} == {
+        "bool",
+        "int8",
+        "uint8",
+        "int32",
+        "uint32",
+        "int64",
+        "float32",
+        "float64",
+    }
     assert all(drawn[rank] > 20 for rank in range(5))
     assert drawn[True] > 20

@@ -1,4 +1,6 @@
-"""Reductions and running sums: NumPy's values over any axes, in every dtype; derivatives by central differences. A row for each."""
+"""Reductions and running sums: NumPy's values over any axes, in every dtype; derivatives by central differences. A row
+for each.
+"""
 
 import inspect
 import warnings
@@ -81,7 +83,11 @@ ELSEWHERE = {"sum_to"}
 
 def test_every_public_function_has_a_row() -> None:
     """X-A15, Z-T4: none is left out below."""
-    functions = {name for name, each in vars(reductions).items() if inspect.isfunction(each) and each.__module__ == reductions.__name__}
+    functions = {
+        name
+        for name, each in vars(reductions).items()
+        if inspect.isfunction(each) and each.__module__ == reductions.__name__
+    }
     public = {name for name in functions if not name.startswith("_")}
     assert public <= set(ops.__all__), "export it from typednn.graph"
     assert public <= {row.name for row in ROWS} | ELSEWHERE, "add a row to this file"
@@ -91,7 +97,9 @@ def _axes(row: Row, seed: int, shape: tuple[int, ...]) -> tuple[Any, bool]:
     g = np.random.default_rng(seed)
     keepdims = bool(g.random() < 0.5)
     if row in AXIS:
-        return (None if row.name.startswith("arg") and g.random() < 0.2 else int(g.integers(-len(shape), len(shape)))), keepdims
+        return (
+            None if row.name.startswith("arg") and g.random() < 0.2 else int(g.integers(-len(shape), len(shape)))
+        ), keepdims
     chosen = tuple(int(each) for each in g.permutation(len(shape))[: g.integers(1, len(shape) + 1)])
     return None if g.random() < 0.2 else chosen[0] if len(chosen) == 1 else chosen, keepdims
 
@@ -123,7 +131,8 @@ def test_values_are_those_of_numpy(row: Row, shape: tuple[int, ...], seed: int, 
 def test_derivatives_are_central_differences(row: Row, shape: tuple[int, ...], seed: int) -> None:
     """X-A16, Z-F1, Z-T4: by each number, also where a factor is 0."""
     axis, keepdims = _axes(row, seed, shape)
-    x = np.random.default_rng(seed).permutation(np.linspace(-2, 2, int(np.prod(shape)))).reshape(shape)  # no two are equal
+    # no two are equal
+    x = np.random.default_rng(seed).permutation(np.linspace(-2, 2, int(np.prod(shape)))).reshape(shape)
     reduced = [shape[each] for each in ([axis] if isinstance(axis, int) else axis or range(len(shape)))]
     if row.name in ("var", "std") and np.prod(reduced) < 2:
         return  # no deviation: 0, or NaN
@@ -132,11 +141,15 @@ def test_derivatives_are_central_differences(row: Row, shape: tuple[int, ...], s
 
 def test_special_values() -> None:
     """X-A15: NaN wins, infinities add, and the first of equals has the place."""
-    x = np.array([[1.0, np.nan, 5, np.nan], [-np.inf, 2, np.inf, np.inf], [np.inf, 1, 1, 1], [-0.0, 0, 0, -0.0], [-np.inf] * 4])
+    x = np.array(
+        [[1.0, np.nan, 5, np.nan], [-np.inf, 2, np.inf, np.inf], [np.inf, 1, 1, 1], [-0.0, 0, 0, -0.0], [-np.inf] * 4]
+    )
     t = tensor(x)
     with np.errstate(all="ignore"):
         for name in ("sum", "max", "min", "argmax", "argmin", "any", "all"):
-            np.testing.assert_array_equal(getattr(ops, name)(t, axis=1).numpy(), getattr(np, name)(x, axis=1), err_msg=name)
+            np.testing.assert_array_equal(
+                getattr(ops, name)(t, axis=1).numpy(), getattr(np, name)(x, axis=1), err_msg=name
+            )
         for name in ("cumsum", "cumprod"):
             np.testing.assert_array_equal(getattr(ops, name)(t, 1).numpy(), getattr(np, name)(x, 1), err_msg=name)
         np.testing.assert_array_equal(ops.cummax(t, 1).numpy(), np.maximum.accumulate(x, 1))
@@ -193,7 +206,11 @@ def test_sum_to_is_the_transpose_of_broadcast_to(shape: tuple[int, ...], seed: i
     check_gradient(lambda y: ops.sum_to(y, small), [y], seed)
 
 
-x32, mask, whole = tensor(np.ones((2, 3), np.float32), name="x"), tensor(np.ones((2, 3), bool)), tensor(np.arange(6).reshape(2, 3))
+x32, mask, whole = (
+    tensor(np.ones((2, 3), np.float32), name="x"),
+    tensor(np.ones((2, 3), bool)),
+    tensor(np.arange(6).reshape(2, 3)),
+)
 REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("an axis out of range", lambda: ops.sum(x32, 2), ArgumentError, r"sum.*-2 to 1.*x \(2, 3\)"),
     ("an axis twice", lambda: ops.mean(x32, (0, -2)), ArgumentError, "once"),

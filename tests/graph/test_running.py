@@ -1,4 +1,6 @@
-"""A realize by kernels and BLAS equals NumPy and the interpreter, compiles nothing twice, and leaves alone what kernels can't do."""
+"""A realize by kernels and BLAS equals NumPy and the interpreter, compiles nothing twice, and leaves alone what kernels
+can't do.
+"""
 
 import gc
 from collections.abc import Callable
@@ -65,13 +67,17 @@ PROGRAMS: dict[str, tuple[Callable[[AnyTensor, AnyTensor], Any], Callable[[Value
 
 @given(st.sampled_from(sorted(PROGRAMS)), SIZES, SIZES, st.sampled_from([np.float32, np.float64]), st.integers(0, 100))
 def test_programs_equal_numpy(name: str, rows: int, columns: int, dtype: Any, seed: int) -> None:
-    """X-A7: programs of elementwise, movement and reduce operations equal NumPy within rounding, also for sizes of 1 and odd sizes."""
+    """X-A7: programs of elementwise, movement and reduce operations equal NumPy within rounding, also for sizes of 1
+    and odd sizes.
+    """
     rng = np.random.default_rng(seed)
     x, y = (rng.normal(size=(rows, columns)).astype(dtype) for _ in range(2))
     ours, theirs = PROGRAMS[name]
     got, want = ours(tensor(x), tensor(y)).numpy(), theirs(x.astype(np.float64), y.astype(np.float64))
     assert (got.dtype, got.shape) == (dtype, np.shape(want))
-    np.testing.assert_allclose(got, want, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-5 if dtype == np.float32 else 1e-12)
+    np.testing.assert_allclose(
+        got, want, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=2e-5 if dtype == np.float32 else 1e-12
+    )
 
 
 STEPS = ["exp", "tanh", "add", "maximum", "sum", "max", "transpose", "pad", "flatten", "masked", "first"]
@@ -108,7 +114,11 @@ def test_random_programs_equal_the_interpreter_whichever_passes_run(seed: int, r
     program, leaves = traced([built(x, y, steps).id])
     arrays = [GRAPH.arrays[number] for number in leaves]
     (want,) = interpret(program, arrays)
-    for left_out in [None, *[[]] * (seed == 0), *[[name] for name in ("common", "products", "fold_constants", "dead") if seed < 3]]:
+    for left_out in [
+        None,
+        *[[]] * (seed == 0),
+        *[[name] for name in ("common", "products", "fold_constants", "dead") if seed < 3],
+    ]:
         if left_out is None:
             (got,) = plan_of(program, arrays)(arrays)
         else:
@@ -118,7 +128,9 @@ def test_random_programs_equal_the_interpreter_whichever_passes_run(seed: int, r
 
 
 def test_a_loop_compiles_nothing_after_its_first_step() -> None:
-    """X-A8, X-H1: a second iteration plans and compiles nothing; another batch size or learning rate compiles nothing either."""
+    """X-A8, X-H1: a second iteration plans and compiles nothing; another batch size or learning rate compiles nothing
+    either.
+    """
     w = tensor(np.ones((5, 3), np.float32))
 
     def step(batch: int, rate: float) -> None:
@@ -184,9 +196,13 @@ def test_memory_that_does_not_suffice(engine: Any) -> None:
     x = tensor(np.ones(1, np.float32), name="x")
     large, larger = x.expand(2**30, 2**30) + 1.0, x.expand(2**31, 2**31) + 1.0
     with using(engine):
-        with pytest.raises(OutOfMemory, match=r"(?s)realize: its arrays must fit.*Unable to allocate.*add\(expand\(.*x \(1\)"):
+        with pytest.raises(
+            OutOfMemory, match=r"(?s)realize: its arrays must fit.*Unable to allocate.*add\(expand\(.*x \(1\)"
+        ):
             large.realize()
-        with pytest.raises(OutOfMemory, match=r"float32 of shape \(2147483648, 2147483648\), 18,446,744,073,709,551,616 bytes"):
+        with pytest.raises(
+            OutOfMemory, match=r"float32 of shape \(2147483648, 2147483648\), 18,446,744,073,709,551,616 bytes"
+        ):
             larger.realize()
         assert not large.is_realized
         assert (x + 1.0).item() == 2.0
@@ -215,7 +231,8 @@ def test_other_arrays_and_other_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "shapes", [((5, 6), (6, 7)), ((6,), (6, 7)), ((5, 6), (6,)), ((2, 5, 6), (2, 6, 7)), ((2, 5, 6), (6, 7)), ((1, 6), (6, 1))]
+    "shapes",
+    [((5, 6), (6, 7)), ((6,), (6, 7)), ((5, 6), (6,)), ((2, 5, 6), (2, 6, 7)), ((2, 5, 6), (6, 7)), ((1, 6), (6, 1))],
 )
 def test_products_equal_numpy(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     """Products of matrices, of vectors, and of stacks of matrices, also of transposed ones."""

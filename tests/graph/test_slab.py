@@ -59,14 +59,18 @@ class SlabMachine(RuleBasedStateMachine):
         slab = self.slab
         assert list(slab) == sorted(self.model)
         assert len(slab) == len(self.model)
-        assert {number: slab[number] for number in slab} == {number: Entry(*words) for number, words in self.model.items()}
+        assert {number: slab[number] for number in slab} == {
+            number: Entry(*words) for number, words in self.model.items()
+        }
         assert all(slab.tag(number) == words[1] for number, words in self.model.items())
 
     @invariant()
     def has_no_gaps(self) -> None:
         places = len(self.model) + len(self.free)
         assert self.slab.nbytes == 16 * places
-        assert [number in self.slab for number in range(-1, places + 1)] == [number in self.model for number in range(-1, places + 1)]
+        assert [number in self.slab for number in range(-1, places + 1)] == [
+            number in self.model for number in range(-1, places + 1)
+        ]
 
 
 TestSlab = SlabMachine.TestCase

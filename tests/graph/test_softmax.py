@@ -28,14 +28,18 @@ def test_shares_and_their_logarithms(shape: Any, axis: int) -> None:
     axis = axis % len(shape) - (len(shape) if axis < 0 else 0)
     x = np.random.default_rng(0).normal(size=shape) * 5
     np.testing.assert_allclose(values(lambda x: softmax(x, axis), x), shares(x, axis), rtol=1e-12)
-    np.testing.assert_allclose(values(lambda x: log_softmax(x, axis), x), np.log(shares(x, axis)), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        values(lambda x: log_softmax(x, axis), x), np.log(shares(x, axis)), rtol=1e-10, atol=1e-12
+    )
     check_gradients(lambda x: softmax(x, axis), x)
     check_gradients(lambda x: log_softmax(x, axis), x)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_large_scores_and_small_shares(dtype: Any) -> None:
-    """Nothing overflows, a share beyond the smallest float has its logarithm, and one of nearly 1 keeps its distance from it."""
+    """Nothing overflows, a share beyond the smallest float has its logarithm, and one of nearly 1 keeps its distance
+    from it.
+    """
     x = np.array([[1e4, 0.0, -1e4], [0.0, -np.inf, 0.0], [0.0, -30.0, -np.inf]], dtype)
     np.testing.assert_allclose(values(softmax, x)[:2], [[1, 0, 0], [0.5, 0, 0.5]])
     found = values(log_softmax, x)

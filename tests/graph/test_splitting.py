@@ -28,7 +28,12 @@ def program_of(*results: AnyTensor) -> tuple[Program, list[Any]]:
 
 def net(batch: int, inputs: int, hidden: int) -> tuple[Program, list[Any]]:
     """The derivatives of two layers by the input, then by the weights."""
-    x, first, bias, second = numbers(batch, inputs), numbers(hidden, inputs, seed=1), numbers(hidden, seed=2), numbers(3, hidden, seed=3)
+    x, first, bias, second = (
+        numbers(batch, inputs),
+        numbers(hidden, inputs, seed=1),
+        numbers(hidden, seed=2),
+        numbers(3, hidden, seed=3),
+    )
     with Tape() as tape:
         y = linear(tanh(linear(x, first, bias)), second)
         gradients = tape.gradient((y * numbers(batch, 3, seed=4)).sum(), [x, first, bias, second], zeros=True)
@@ -52,12 +57,17 @@ def test_both_give_what_the_program_gives(batch: int, inputs: int, hidden: int, 
 
 
 def test_the_second_computes_what_is_left() -> None:
-    """The first computes no derivative by the input, and the second reads what the first computed of the layer above."""
+    """The first computes no derivative by the input, and the second reads what the first computed of
+    the layer above.
+    """
     program, arrays = net(4, 5, 6)
     parts = split(program, len(arrays))
     assert parts is not None
     assert parts.between == 1
-    wanted = [[each.extra.wanted for each in part.instructions if isinstance(each.extra, Derived)] for part in (parts.now, parts.later)]
+    wanted = [
+        [each.extra.wanted for each in part.instructions if isinstance(each.extra, Derived)]
+        for part in (parts.now, parts.later)
+    ]
     assert wanted == [[(True, True), (False, True, True)], [(True, False, False)]]
 
 

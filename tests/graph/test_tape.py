@@ -260,7 +260,12 @@ def test_matyas() -> None:
 def test_second_derivative_of_a_product_of_matrices_with_gelu() -> None:
     """X-A2: of a sum over gelu(x w + b), by x twice, against differences of the first."""
     rng = np.random.default_rng(3)
-    w, b, start, weights = tensor(rng.normal(size=(3, 2))), tensor(rng.normal(size=2)), rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
+    w, b, start, weights = (
+        tensor(rng.normal(size=(3, 2))),
+        tensor(rng.normal(size=2)),
+        rng.normal(size=(2, 3)),
+        rng.normal(size=(2, 3)),
+    )
 
     def slope(x: AnyTensor) -> AnyTensor:
         with Tape() as tape:

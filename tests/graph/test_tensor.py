@@ -47,7 +47,9 @@ COMPARE = {"<": "__lt__", ">": "__gt__", ">=": "__ge__", "<=": "__le__", "==": "
 
 
 @pytest.mark.parametrize("method", [*BINARY.values(), *COMPARE.values()])
-@given(shapes=mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3, min_side=0), seed=st.integers(0, 1000))
+@given(
+    shapes=mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3, min_side=0), seed=st.integers(0, 1000)
+)
 def test_operators_broadcast_as_numpy_does(method: str, shapes: Any, seed: int) -> None:
     """X-A14, X-D8: equal sizes, sizes of 1, none at all; between tensors, beside arrays and numbers on either side."""
     x, y = (np.random.default_rng(seed).uniform(0.5, 2, shape) for shape in shapes.input_shapes)
@@ -115,8 +117,16 @@ REFUSED: dict[str, tuple[Any, type[TypednnError], str]] = {
     "float beside integers": (lambda x, n: n + 1.5, DTypeError, r"fits int64, got 1\.5"),
     "too large": (lambda x, n: n.cast(np.uint8) + 300, DTypeError, "constant: a number that uint8 holds, got 300"),
     "negative": (lambda x, n: n.cast(np.uint8) + -1, DTypeError, "constant: a number that uint8 holds, got -1"),
-    "no whole number": (lambda x, n: full((2,), 1.5, np.int32), DTypeError, "constant: a number that int32 holds, got 1.5"),
-    "a negative size": (lambda x, n: zeros((-1, 2)), ArgumentError, r"zeros: shape is an integer from 0 on, .* got \(-1, 2\)"),
+    "no whole number": (
+        lambda x, n: full((2,), 1.5, np.int32),
+        DTypeError,
+        "constant: a number that int32 holds, got 1.5",
+    ),
+    "a negative size": (
+        lambda x, n: zeros((-1, 2)),
+        ArgumentError,
+        r"zeros: shape is an integer from 0 on, .* got \(-1, 2\)",
+    ),
     "half a size": (lambda x, n: ones(2.5), ArgumentError, "ones: shape is an integer"),  # type: ignore[arg-type]
     "a text as a size": (lambda x, n: full("ab", 1.0), ArgumentError, "full: shape is an integer"),  # type: ignore[arg-type]
     "many sizes": (lambda x, n: zeros((1,) * 99), ArgumentError, "at most 32"),
@@ -132,11 +142,19 @@ REFUSED: dict[str, tuple[Any, type[TypednnError], str]] = {
         ShapeError,
         r"\(3,\): sum\(multiply\(x \(2, 3\), 2\)\) and \(2,\): array \(2\)",
     ),
-    "reshape": (lambda x, n: x.reshape(4, 2), ShapeError, r"reshape: keeps the number of elements, 6, got \(2, 3\) to \(4, 2\): x"),
+    "reshape": (
+        lambda x, n: x.reshape(4, 2),
+        ShapeError,
+        r"reshape: keeps the number of elements, 6, got \(2, 3\) to \(4, 2\): x",
+    ),
     "reshape of what is left": (lambda x, n: x.reshape(-1, 4), ShapeError, "keeps the number of elements"),
     "negative sizes": (lambda x, n: x.reshape(-2, -3), ShapeError, "keeps the number of elements"),
     "permute": (lambda x, n: x.permute(0, 0), ShapeError, r"permute: names each of the 2 axes once, got \(0, 0\) of x"),
-    "expand": (lambda x, n: x.expand(4, 3), ShapeError, r"an axis of size 1 repeats, others stay, got \(2, 3\) to \(4, 3\)"),
+    "expand": (
+        lambda x, n: x.expand(4, 3),
+        ShapeError,
+        r"an axis of size 1 repeats, others stay, got \(2, 3\) to \(4, 3\)",
+    ),
     "expand to fewer": (lambda x, n: x.expand(3), ShapeError, "an axis of size 1 repeats"),
     "pad": (lambda x, n: pad(x, [(-3, 0), (0, 0)]), ShapeError, "pad: two widths for each of 2 axes"),
     "cut off twice": (lambda x, n: pad(x, [(-2, -1), (0, 0)]), ShapeError, "pad: two widths"),
@@ -144,10 +162,22 @@ REFUSED: dict[str, tuple[Any, type[TypednnError], str]] = {
     "axis": (lambda x, n: x.sum(axis=2), ArgumentError, "sum: names axes from -2 to 1, each once, got 2 of x"),
     "axis twice": (lambda x, n: x.sum(axis=(0, -2)), ArgumentError, "sum: names axes"),
     "axis of none": (lambda x, n: x.sum().sum(axis=0), ArgumentError, "sum: names no axis"),
-    "empty maximum": (lambda x, n: tensor(np.ones((2, 0))).max(axis=1), ShapeError, "max: there is a number along each axis"),
-    "sum of booleans": (lambda x, n: (x > 0.0).sum(), DTypeError, r"sum: takes numbers, got bool: greater\(x \(2, 3\), 0\); cast it"),
+    "empty maximum": (
+        lambda x, n: tensor(np.ones((2, 0))).max(axis=1),
+        ShapeError,
+        "max: there is a number along each axis",
+    ),
+    "sum of booleans": (
+        lambda x, n: (x > 0.0).sum(),
+        DTypeError,
+        r"sum: takes numbers, got bool: greater\(x \(2, 3\), 0\); cast it",
+    ),
     "booleans added": (lambda x, n: (x > 0.0) + (x > 1.0), DTypeError, "add: takes numbers, got bool"),
-    "numbers as truths": (lambda x, n: binary(Binary.LOGICAL_AND, n, n), DTypeError, "logical_and: takes booleans, got int64"),
+    "numbers as truths": (
+        lambda x, n: binary(Binary.LOGICAL_AND, n, n),
+        DTypeError,
+        "logical_and: takes booleans, got int64",
+    ),
     "bits of floats": (lambda x, n: x & x, DTypeError, "bitwise_and: takes integers, got float64"),
     "opposite of floats": (lambda x, n: ~x, DTypeError, "bitwise_not: takes integers or booleans, got float64"),
     "negative booleans": (lambda x, n: -(x > 0.0), DTypeError, "negative: takes numbers, got bool"),

@@ -77,7 +77,9 @@ def drawn_steps(rng: np.random.Generator, x: AnyTensor) -> AnyTensor:
             x = broadcast_to(x, (*[int(rng.integers(1, 3))] * int(rng.integers(2)), *wider))
         elif how == 2:
             widths = [(int(before), int(after)) for before, after in rng.integers(-1, 3, (x.ndim, 2))]
-            if any(min(before, 0) + min(after, 0) + size < 1 for (before, after), size in zip(widths, x.shape, strict=True)):
+            if any(
+                min(before, 0) + min(after, 0) + size < 1 for (before, after), size in zip(widths, x.shape, strict=True)
+            ):
                 continue
             x = pad(x, widths)
         else:
@@ -151,7 +153,9 @@ def of_windows(program: Program) -> list[Windowed]:
 
 
 def test_no_windows_are_stored() -> None:
-    """X-A7: of a convolution and its two gradients, three products read windows or add to them, and no value is as large as these are."""
+    """X-A7: of a convolution and its two gradients, three products read windows or add to them, and no value is as
+    large as these are.
+    """
     x, weight = (tensor(np.ones(shape, np.float32)) for shape in ((4, 12, 10, 3), (5, 3, 3, 3)))
     with decomposed(), Tape() as tape:
         y = conv2d(x, weight, padding=1)
@@ -215,10 +219,14 @@ def convolution(engine: Any, block: int, conv: Any, arrays: list[Any], options: 
 @pytest.mark.parametrize(("axes", "conv"), [(1, conv1d), (2, conv2d)])
 @given(data=st.data())
 def test_convolutions_by_blocks(block: int, axes: int, conv: Any, data: st.DataObject) -> None:
-    """X-A7, Z-F1: any window, stride, dilation, padding and groups, in blocks of any size, against the formula, and without the pass."""
+    """X-A7, Z-F1: any window, stride, dilation, padding and groups, in blocks of any size, against the formula, and
+    without the pass.
+    """
     arrays, options = draw_conv(data, axes)
     ours, theirs = (convolution("reference", each, conv, arrays, options) for each in (block, 0))
-    np.testing.assert_allclose(ours[0], convolved(*arrays, *[None] * (3 - len(arrays)), **options), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        ours[0], convolved(*arrays, *[None] * (3 - len(arrays)), **options), rtol=1e-10, atol=1e-10
+    )
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
 
@@ -229,7 +237,9 @@ def test_convolutions_by_blocks(block: int, axes: int, conv: Any, data: st.DataO
 def test_compiled_convolutions_by_blocks(data: st.DataObject) -> None:
     """X-A7: BLAS multiplies the blocks, and kernels compute the rest."""
     arrays, options = draw_conv(data, 2)
-    for one, other in zip(*(convolution(engine, 20, conv2d, arrays, options) for engine in ("fast", "reference")), strict=True):
+    for one, other in zip(
+        *(convolution(engine, 20, conv2d, arrays, options) for engine in ("fast", "reference")), strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
 
 
@@ -275,7 +285,9 @@ def test_a_transposed_convolution_adds_to_windows(axes: int, conv: Any) -> None:
 
 
 def test_other_products_stay_as_they_are() -> None:
-    """A product without windows, one whose rows are summed, and one whose windows are asked for elsewhere, which are stored once."""
+    """A product without windows, one whose rows are summed, and one whose windows are asked for elsewhere, which are
+    stored once.
+    """
     x, w = tensor(np.ones((6, 4))), tensor(np.ones((4, 3)))
     for y in (x @ w, x.T[:2] @ x, (x @ w).sum(axis=0), (x @ w).sum(axis=1)):
         program = optimised(traced([y.id])[0])

@@ -1,4 +1,6 @@
-"""Whole ops: one node with a kernel and the op's own backward, or the twelve kinds; what is computed once; what is refused."""
+"""Whole ops: one node with a kernel and the op's own backward, or the twelve kinds; what is computed once; what is
+refused.
+"""
 
 from contextlib import nullcontext
 from threading import Thread

@@ -1,4 +1,6 @@
-"""Windows, convolutions and pools, against NumPy's windows and against sums written out; gradients by central differences."""
+"""Windows, convolutions and pools, against NumPy's windows and against sums written out; gradients by central
+differences.
+"""
 
 import itertools
 import math
@@ -32,7 +34,9 @@ both = pytest.mark.parametrize("mode", [nullcontext, decomposed], ids=["whole", 
 
 @st.composite
 def sliding(draw: st.DrawFn, axes: int, dilated: bool = True) -> dict[str, Any]:
-    """Options of windows, and an x that one fits into at least: sizes of 1, strides that leave a rest, zeros on one side."""
+    """Options of windows, and an x that one fits into at least: sizes of 1, strides that leave a rest, zeros on one
+    side.
+    """
 
     def several(low, high):
         return tuple(draw(st.integers(low, high)) for _ in range(axes))
@@ -40,8 +44,12 @@ def sliding(draw: st.DrawFn, axes: int, dilated: bool = True) -> dict[str, Any]:
     window, stride, dilation = several(1, 3), several(1, 4), several(1, 3) if dilated else (1,) * axes
     padding = tuple((draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in range(axes))
     extents = [step * (size - 1) + 1 for size, step in zip(window, dilation, strict=True)]
-    sizes = [max(1, extent - sum(zeros)) + draw(st.integers(0, 4)) for extent, zeros in zip(extents, padding, strict=True)]
-    x = np.random.default_rng(draw(st.integers(0, 99))).normal(size=(draw(st.integers(1, 2)), *sizes, draw(st.integers(1, 3))))
+    sizes = [
+        max(1, extent - sum(zeros)) + draw(st.integers(0, 4)) for extent, zeros in zip(extents, padding, strict=True)
+    ]
+    x = np.random.default_rng(draw(st.integers(0, 99))).normal(
+        size=(draw(st.integers(1, 2)), *sizes, draw(st.integers(1, 3)))
+    )
     return {"x": x, "window": window, "stride": stride, "padding": padding, "dilation": dilation}
 
 
@@ -95,7 +103,10 @@ def convolved(x: Any, weight: Any, bias: Any, groups: int, **options: Any) -> An
     columns = windows_of(x, window=weight.shape[1:-1], **options)
     each, out = x.shape[-1] // groups, weight.shape[0] // groups
     summed = range(1 + axes, 2 + 2 * axes), range(1, 2 + axes)
-    parts = [np.tensordot(columns[..., g * each : (g + 1) * each], weight[g * out : (g + 1) * out], summed) for g in range(groups)]
+    parts = [
+        np.tensordot(columns[..., g * each : (g + 1) * each], weight[g * out : (g + 1) * out], summed)
+        for g in range(groups)
+    ]
     y = np.concatenate(parts, axis=-1)
     return y + (0 if bias is None else bias)
 
@@ -116,15 +127,21 @@ def draw_conv(data: st.DataObject, axes: int) -> tuple[list[Any], dict[str, Any]
 @pytest.mark.parametrize(("axes", "conv"), [(1, conv1d), (2, conv2d)])
 @given(data=st.data())
 def test_convolutions(axes: int, conv: Any, mode: Any, data: st.DataObject) -> None:
-    """Z-F1: one and two axes, with and without bias, against the sum over windows; derivatives by x, weight and bias."""
+    """Z-F1: one and two axes, with and without bias, against the sum over windows; derivatives by x,
+    weight and bias.
+    """
     arrays, options = draw_conv(data, axes)
     with mode():
         found = values(lambda *tensors: conv(*tensors, **options), *arrays)
-        np.testing.assert_allclose(found, convolved(*arrays, *[None] * (3 - len(arrays)), **options), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(
+            found, convolved(*arrays, *[None] * (3 - len(arrays)), **options), rtol=1e-10, atol=1e-10
+        )
         check_gradients(lambda *tensors: conv(*tensors, **options), *arrays)
 
 
-def spread(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, output_padding: Any, groups: int) -> Any:
+def spread(
+    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, output_padding: Any, groups: int
+) -> Any:
     """By the formula of ConvTranspose2d: each pixel adds a window to a larger image."""
     axes, window = x.ndim - 2, weight.shape[1:-1]
     out, reads = weight.shape[-1], x.shape[-1] // groups
@@ -134,7 +151,9 @@ def spread(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: 
     ]
     y = np.zeros((x.shape[0], *full, out * groups))
     for place in np.ndindex(*x.shape[1:-1], *window):
-        at = [i * step + k * hole for i, step, k, hole in zip(place[:axes], stride, place[axes:], dilation, strict=True)]
+        at = [
+            i * step + k * hole for i, step, k, hole in zip(place[:axes], stride, place[axes:], dilation, strict=True)
+        ]
         for channel in range(x.shape[-1]):
             g = channel // reads
             y[(slice(None), *at, slice(g * out, (g + 1) * out))] += np.outer(
@@ -165,17 +184,25 @@ def test_transposed_convolutions(axes: int, conv: Any, mode: Any, data: st.DataO
     options = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": more, "groups": groups}
     with mode():
         found = values(lambda *tensors: conv(*tensors, **options), *arrays)
-        np.testing.assert_allclose(found, spread(*arrays, *[None] * (3 - len(arrays)), **options), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(
+            found, spread(*arrays, *[None] * (3 - len(arrays)), **options), rtol=1e-10, atol=1e-10
+        )
         check_gradients(lambda *tensors: conv(*tensors, **options), *arrays)
 
 
 def draw_pool(data: st.DataObject, axes: int, dilated: bool) -> tuple[Any, dict[str, Any]]:
-    """Zeros on both sides as a rule, at most half a window; an x as large as a window at least, so that none lies in the border alone."""
+    """Zeros on both sides as a rule, at most half a window; an x as large as a window at least, so that none lies in
+    the border alone.
+    """
     options = data.draw(sliding(axes, dilated))
     x = options.pop("x")
     extents = [step * (size - 1) + 1 for size, step in zip(options["window"], options["dilation"], strict=True)]
-    x = np.random.default_rng(4).normal(size=(x.shape[0], *(max(a, b) for a, b in zip(x.shape[1:-1], extents, strict=True)), x.shape[-1]))
-    zeros = [tuple(min(each, extent // 2) for each in pair) for pair, extent in zip(options["padding"], extents, strict=True)]
+    x = np.random.default_rng(4).normal(
+        size=(x.shape[0], *(max(a, b) for a, b in zip(x.shape[1:-1], extents, strict=True)), x.shape[-1])
+    )
+    zeros = [
+        tuple(min(each, extent // 2) for each in pair) for pair, extent in zip(options["padding"], extents, strict=True)
+    ]
     options["padding"] = tuple((before, before) for before, _ in zeros) if data.draw(st.booleans()) else tuple(zeros)
     return x, options
 
@@ -206,7 +233,9 @@ def test_avg_pools(axes: int, mode: Any, data: st.DataObject, count_include_pad:
     del options["dilation"]
     with mode():
         found = values(lambda x: avg_pool(x, **options, count_include_pad=count_include_pad), x)
-        np.testing.assert_allclose(found, total / (math.prod(options["window"]) if count_include_pad else counted), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            found, total / (math.prod(options["window"]) if count_include_pad else counted), rtol=1e-12, atol=1e-12
+        )
         check_gradients(lambda x: avg_pool(x, **options, count_include_pad=count_include_pad), x)
 
 
@@ -248,7 +277,11 @@ def test_windows_are_few_nodes() -> None:
         (lambda x, w: conv2d(x, w, groups=2), ShapeError, "groups"),
         (lambda x, w: conv2d(x, w, tensor(np.ones(2))), ShapeError, "bias"),
         (lambda x, w: conv_transpose2d(x, w), ShapeError, "in, \\*window"),
-        (lambda x, w: conv_transpose2d(x, tensor(np.ones((2, 2, 2, 3))), output_padding=1), ShapeError, "output_padding"),
+        (
+            lambda x, w: conv_transpose2d(x, tensor(np.ones((2, 2, 2, 3))), output_padding=1),
+            ShapeError,
+            "output_padding",
+        ),
         (lambda x, w: max_pool(x, 0), ArgumentError, "window"),
         (lambda x, w: max_pool(x, 2, padding=2), ArgumentError, "padding"),
         (lambda x, w: avg_pool(x.cast(np.int64), 2), DTypeError, "floats"),

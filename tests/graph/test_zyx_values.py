@@ -1,7 +1,8 @@
 """The numbers of zyx's own tests, at its revision 59608a03 (zyx/tests, June 2026), asked of typednn.graph.
 
-A row is what to compute, its inputs and the numbers that zyx expects, under the name of zyx's test; a test with several numbers has several
-rows. Where zyx compares with another formula, with random numbers or with nothing at all, a test of ours does that; `REPLACED` says which.
+A row is what to compute, its inputs and the numbers that zyx expects, under the name of zyx's test; a test with several
+numbers has several rows. Where zyx compares with another formula, with random numbers or with nothing at all, a test of
+ours does that; `REPLACED` says which.
 
 ============  =========  ======  ========  ===================
 category      published  ported  replaced  without counterpart
@@ -17,15 +18,16 @@ indexing             55      51         2                    2
 all                 273     204        60                    9
 ============  =========  ======  ========  ===================
 
-Three of the 273 are commented out in zyx: ``conv2`` and ``rope_2`` (misc) and ``scatter_basic`` (indexing). Of these ``conv2`` expects
-wrong numbers, such as 0 for a window that holds 6, and ``rope_2`` is right to four digits. All other numbers are right. The product of
-``matmul_disk`` lies in a file of 3 MB, and counts as replaced.
+Three of the 273 are commented out in zyx: ``conv2`` and ``rope_2`` (misc) and ``scatter_basic`` (indexing). Of these
+``conv2`` expects wrong numbers, such as 0 for a window that holds 6, and ``rope_2`` is right to four digits. All other
+numbers are right. The product of ``matmul_disk`` lies in a file of 3 MB, and counts as replaced.
 
-Written otherwise here: ``frac`` of zyx is x - floor(x), its ``round`` takes halves away from zero, ``interpolate`` is x + (y - x)·weight;
-softmax over all axes is one over a flat tensor; ``rslice`` and ``rpad_zeros`` name the last axis first; images have their channels last.
-``gather`` has all rows of x, so that fewer are cut first. An integer in brackets takes its axis away, where zyx leaves an axis of size 1.
-Integers are differentiated as floats, and a comparison is cast before it is; the zeros of ``floor`` and ``trunc`` are asked for.
-Floats are float32 and integers int32, as in zyx.
+Written otherwise here: ``frac`` of zyx is x - floor(x), its ``round`` takes halves away from zero, ``interpolate`` is x
++ (y - x)·weight; softmax over all axes is one over a flat tensor; ``rslice`` and ``rpad_zeros`` name the last axis
+first; images have their channels last. ``gather`` has all rows of x, so that fewer are cut first. An integer in
+brackets takes its axis away, where zyx leaves an axis of size 1. Integers are differentiated as floats, and a
+comparison is cast before it is; the zeros of ``floor`` and ``trunc`` are asked for. Floats are float32 and integers
+int32, as in zyx.
 """
 
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -43,12 +45,23 @@ from typednn import graph as ops
 from typednn.errors import ArgumentError, OutOfMemory, ShapeError
 from typednn.graph import Tape, Tensor, tensor
 
-PUBLISHED = {"unary": 48, "binary": 8, "movement": 7, "reduce": 13, "misc": 82, "autograd": 44, "realize": 16, "indexing": 55}
+PUBLISHED = {
+    "unary": 48,
+    "binary": 8,
+    "movement": 7,
+    "reduce": 13,
+    "misc": 82,
+    "autograd": 44,
+    "realize": 16,
+    "indexing": 55,
+}
 
 
 @dataclass(frozen=True)
 class Value:
-    """What zyx's test ``of`` expects: ``compute`` of ``inputs`` is ``expected``, within ``tolerance`` where it is floats."""
+    """What zyx's test ``of`` expects: ``compute`` of ``inputs`` is ``expected``, within ``tolerance`` where it is
+    floats.
+    """
 
     of: str
     compute: Callable[..., Any]
@@ -78,7 +91,9 @@ def float32(values: Any) -> Any:
 def check(row: Value) -> None:
     """Shapes, and each number; None for a derivative that is not there."""
     found = row.compute(*map(given, row.inputs))
-    for result, expected in zip(found, row.expected, strict=True) if isinstance(found, list) else [(found, row.expected)]:
+    for result, expected in (
+        zip(found, row.expected, strict=True) if isinstance(found, list) else [(found, row.expected)]
+    ):
         if expected is None:
             assert result is None
             continue
@@ -180,7 +195,9 @@ UNARY = [
     Value("interpolate_2", between(0.0), [[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], [1, 2, 3]),
     Value("interpolate_3", between(1.0), [[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], [10, 20, 30]),
     Value("interpolate_4", between(0.25), [[0.0, 0.0, 0.0], [100.0, 200.0, 300.0]], [25, 50, 75]),
-    Value("tanh_2", ops.tanh, [[[2.0, 4, 1], [5, 4, 1]]], [[0.964028, 0.999329, 0.761594], [0.999909, 0.999329, 0.761594]]),
+    Value(
+        "tanh_2", ops.tanh, [[[2.0, 4, 1], [5, 4, 1]]], [[0.964028, 0.999329, 0.761594], [0.999909, 0.999329, 0.761594]]
+    ),
 ]
 
 BINARY = [Value("add_2", lambda x, y: x + y + x + x, [[2, 3, 5, 1, 6], [7, 2, 5, 1, 2]], [13, 11, 20, 4, 20])]
@@ -194,10 +211,17 @@ def rotated(x: Any, frequencies: Any) -> list[Any]:
 
 FOURS = [[4, 5, 2, 1], [3, 4, 1, 4]]
 MOVEMENT = [
-    Value("reshape_1", lambda x: x.reshape(8, 1).reshape(1, 2, 1, 4).reshape(4, 2), [FOURS], [[4, 5], [2, 1], [3, 4], [1, 4]]),
+    Value(
+        "reshape_1",
+        lambda x: x.reshape(8, 1).reshape(1, 2, 1, 4).reshape(4, 2),
+        [FOURS],
+        [[4, 5], [2, 1], [3, 4], [1, 4]],
+    ),
     Value(
         "reshape_permute_1",
-        lambda x: ops.exp2(x.reshape(8, 1).reshape(1, 2, 1, 4).permute(2, 3, 1, 0).reshape(4, 2).cast(np.float32)).cast(np.int32),
+        lambda x: ops.exp2(x.reshape(8, 1).reshape(1, 2, 1, 4).permute(2, 3, 1, 0).reshape(4, 2).cast(np.float32)).cast(
+            np.int32
+        ),
         [FOURS],
         [[16, 8], [32, 16], [4, 2], [2, 16]],
     ),
@@ -225,7 +249,11 @@ MOVEMENT = [
 
 NINE = [[4, 1, 3], [5, 2, 3], [6, 5, 7]]
 SIX = [[2, 4, 3], [1, 5, 1]]
-CUBE = [[[1, 2, 3], [4, 5, 6], [7, 8, 9]], [[10, 11, 12], [13, 14, 15], [16, 17, 18]], [[19, 20, 21], [22, 23, 24], [25, 26, 27]]]
+CUBE = [
+    [[1, 2, 3], [4, 5, 6], [7, 8, 9]],
+    [[10, 11, 12], [13, 14, 15], [16, 17, 18]],
+    [[19, 20, 21], [22, 23, 24], [25, 26, 27]],
+]
 REDUCE = [
     Value("sum_1", ops.sum, [[2, 4]], 6),
     Value("sum_2", lambda x: x.sum(-1), [NINE], [8, 10, 18]),
@@ -240,7 +268,9 @@ REDUCE = [
     Value("max_1", lambda x: x.max(-1), [NINE], [4, 5, 7]),
     Value("max_1", lambda x: x.max(-2), [NINE], [6, 5, 7]),
     Value("max_1", ops.max, [NINE], 7),
-    Value("sum_large_2d", lambda: ops.arange(1, 81).reshape(8, 10).sum(-1), [], [55, 155, 255, 355, 455, 555, 655, 755]),
+    Value(
+        "sum_large_2d", lambda: ops.arange(1, 81).reshape(8, 10).sum(-1), [], [55, 155, 255, 355, 455, 555, 655, 755]
+    ),
     Value("max_large_3d", lambda x: x.max(-1), [CUBE], [[3, 6, 9], [12, 15, 18], [21, 24, 27]]),
     Value("sum_warp_reduce_1", lambda: ops.ones(512, np.int32).reshape(8, 64).sum(-1), [], [64] * 8),
     Value("sum_warp_reduce_large", lambda: ops.ones(2048, np.int32).reshape(8, 256).sum(-1), [], [256] * 8),
@@ -262,7 +292,11 @@ PAIRED = [[2, 3, 1], [2, 1, 4]]
 EVENS = [[4, 6, 8], [5, 7, 9]]
 ROWS = [[10, 20, 30, 40, 50], [11, 21, 31, 41, 51], [12, 22, 32, 42, 52]]
 PLACES = uint16([[0, 2, 4], [1, 3, 0], [4, 1, 2]])
-ATTENTION = [[3, 1, 2, 3, 1, 2, 5, 4, 2, 3, 1, 3], [1, 1, 2, 3, 1, 2, 5, 4, 2, 3, 1, 3], [3, 1, 5, 3, 1, 2, 5, 4, 2, 3, 1, 3]]
+ATTENTION = [
+    [3, 1, 2, 3, 1, 2, 5, 4, 2, 3, 1, 3],
+    [1, 1, 2, 3, 1, 2, 5, 4, 2, 3, 1, 3],
+    [3, 1, 5, 3, 1, 2, 5, 4, 2, 3, 1, 3],
+]
 ROPED = [[[[-3, 0, -2, 5, 32, 10], [0, -4, 0, 32, 20, 24]]]]
 
 
@@ -303,7 +337,9 @@ MISC = [
     ),
     Value("memory1", lambda x: x, [[[2, 3], [4, 5]]], [[2, 3], [4, 5]]),
     Value("memory2", lambda x: x, [SIX], SIX),
-    Value("tri1", lambda: ops.triu(ops.ones((3, 5), np.int32), 2), [], [[0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0, 0, 0, 0, 1]]),
+    Value(
+        "tri1", lambda: ops.triu(ops.ones((3, 5), np.int32), 2), [], [[0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0, 0, 0, 0, 1]]
+    ),
     Value("fuse_1", lambda x: ops.exp2(x) + x, [FLOATS], [[6, 20, 11], [3, 37, 3]]),
     Value("fuse_2", lambda x: x.expand(2, 2, 3) + x, [FLOATS], [[[4, 8, 6], [2, 10, 2]], [[4, 8, 6], [2, 10, 2]]]),
     Value("fuse_3", lambda x: x.sum(0).expand(2, 3) + x, [FLOATS], [[5, 13, 7], [4, 14, 5]]),
@@ -338,7 +374,9 @@ MISC = [
     Value("arange_3", lambda: ops.arange(0, 10, 2), [], [0, 2, 4, 6, 8]),
     Value("const_", lambda x: 1.0 + x, [[[3.0, 4, 2], [4, 3, 2]]], [[4, 5, 3], [5, 4, 3]]),
     Value("graph_shapes", lambda x: x.expand(1, 1), [2], [[2]]),
-    Value("cat", lambda x, y: ops.concatenate([x, y], 0), [TWO_BY_TWO, [[5, 6], [7, 8]]], [[1, 2], [3, 4], [5, 6], [7, 8]]),
+    Value(
+        "cat", lambda x, y: ops.concatenate([x, y], 0), [TWO_BY_TWO, [[5, 6], [7, 8]]], [[1, 2], [3, 4], [5, 6], [7, 8]]
+    ),
     Value("cat", lambda x, y: ops.concatenate([x, y], 1), [TWO_BY_TWO, [[5, 6], [7, 8]]], [[1, 2, 5, 6], [3, 4, 7, 8]]),
     Value(
         "pad_zeros",
@@ -361,7 +399,12 @@ MISC = [
     Value("slicing_comprehensive", lambda x: x[0:1, :], [CUBE12], [[[1, 2, 3], [4, 5, 6]]]),
     Value("slicing_comprehensive", lambda x: x[1:2], [CUBE12], [[[7, 8, 9], [10, 11, 12]]]),
     Value("slicing_comprehensive", lambda x: x[:, 0:1], [CUBE12], [[[1, 2, 3]], [[7, 8, 9]]]),
-    Value("slicing_comprehensive", lambda x: x[..., 1:2], [CUBE16], [[[[2], [4]], [[6], [8]]], [[[10], [12]], [[14], [16]]]]),
+    Value(
+        "slicing_comprehensive",
+        lambda x: x[..., 1:2],
+        [CUBE16],
+        [[[[2], [4]], [[6], [8]]], [[[10], [12]], [[14], [16]]]],
+    ),
     Value("slicing_comprehensive", lambda x: x[0:1, :, 0:1, :], [CUBE16], [[[[1, 2]], [[5, 6]]]]),
     Value("slicing_comprehensive", lambda x: x[1:2], [CUBE16], [[[[9, 10], [11, 12]], [[13, 14], [15, 16]]]]),
     Value("rslicing_comprehensive", lambda x: x[0:1, :], [EVENS], [[4, 6, 8]]),
@@ -378,7 +421,12 @@ MISC = [
     Value("rslicing_comprehensive", lambda x: x[0:1], [ODD16], [[[[3, 5], [7, 9]], [[11, 13], [15, 17]]]]),
     Value("rslicing_comprehensive", lambda x: x[1:2], [ODD16], [[[[19, 21], [23, 25]], [[27, 29], [31, 33]]]]),
     Value("rslicing_comprehensive", lambda x: x[:, 0:1, :, 0:1], [ODD16], [[[[3], [7]]], [[[19], [23]]]]),
-    Value("rslicing_comprehensive", lambda x: x[..., 1:2], [ODD16], [[[[5], [9]], [[13], [17]]], [[[21], [25]], [[29], [33]]]]),
+    Value(
+        "rslicing_comprehensive",
+        lambda x: x[..., 1:2],
+        [ODD16],
+        [[[[5], [9]], [[13], [17]]], [[[21], [25]], [[29], [33]]]],
+    ),
     Value("split1", lambda x: ops.split(x, [2], 1), [PAIRED], [[[2, 3], [2, 1]], [[1], [4]]]),
     Value("more_padding", lambda x: ops.pad(x, [(2, 3)]), [[1, 2, 3, 4, 5]], [0, 0, 1, 2, 3, 4, 5, 0, 0, 0]),
     Value("more_padding", lambda x: ops.pad(x, [(-1, -2)]), [[1, 2, 3, 4, 5]], [2, 3]),
@@ -392,7 +440,12 @@ MISC = [
         "partial_padding",
         lambda x: ops.pad(x, [(1, 1), (1, 0), (0, 0), (0, 0)]),
         [CUBE16],
-        [[[[0, 0], [0, 0]]] * 3, [[[0, 0], [0, 0]], *CUBE16[0]], [[[0, 0], [0, 0]], *CUBE16[1]], [[[0, 0], [0, 0]]] * 3],
+        [
+            [[[0, 0], [0, 0]]] * 3,
+            [[[0, 0], [0, 0]], *CUBE16[0]],
+            [[[0, 0], [0, 0]], *CUBE16[1]],
+            [[[0, 0], [0, 0]]] * 3,
+        ],
     ),
     Value(
         "partial_padding",
@@ -403,8 +456,15 @@ MISC = [
             [[[0, 0, 0], [0, 9, 10], [0, 11, 12], [0, 0, 0]], [[0, 0, 0], [0, 13, 14], [0, 15, 16], [0, 0, 0]]],
         ],
     ),
-    Value("split2", lambda: ops.split(ops.arange(10).reshape(5, 2), [2, 4]), [], [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9]]]),
-    Value("split2", lambda: ops.split(ops.arange(10).reshape(5, 2), [1]), [], [[[0, 1]], [[2, 3], [4, 5], [6, 7], [8, 9]]]),
+    Value(
+        "split2",
+        lambda: ops.split(ops.arange(10).reshape(5, 2), [2, 4]),
+        [],
+        [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9]]],
+    ),
+    Value(
+        "split2", lambda: ops.split(ops.arange(10).reshape(5, 2), [1]), [], [[[0, 1]], [[2, 3], [4, 5], [6, 7], [8, 9]]]
+    ),
     Value("softmax_1", ops.softmax, [[2.0, 4, 3]], [0.09003056585788727, 0.6652408838272095, 0.2447284609079361]),
     Value(
         "dot_pad",
@@ -427,7 +487,12 @@ MISC = [
     ),
     Value("repeat1", lambda x: ops.tile(x, (2, 3, 1)), [THREES], [THREES * 3, THREES * 3]),
     Value("mix_2", lambda x: ops.exp(x).cast(np.int32), [[[2.0, 3], [4, 5]]], [[7, 20], [54, 148]]),
-    Value("gather_test", lambda x, i: ops.gather(x, 1, i), [uint16(ROWS), PLACES], [[10, 30, 50], [21, 41, 11], [52, 22, 32]]),
+    Value(
+        "gather_test",
+        lambda x, i: ops.gather(x, 1, i),
+        [uint16(ROWS), PLACES],
+        [[10, 30, 50], [21, 41, 11], [52, 22, 32]],
+    ),
     Value("eye1", lambda: ops.eye(8, dtype=np.int32), [], [[0] * i + [1] + [0] * (7 - i) for i in range(8)]),
     Value("double_vec", lambda x: x.shape, [[[4, 1, 2], [4, 6, 2]]], [2, 3]),
     Value("binary_y_depends_on_x", of_both_orders, [[[2.0, 4, 1], [3, 2, 4]]], [6, 11, 6, 8, 5, 12], 1e-5),
@@ -438,10 +503,32 @@ MISC = [
         [],
         [[8, 12], [20, 24]],
     ),
-    Value("rope_2", rotary, [[[1.0, 2, 3, 4], [5, 6, 7, 8]]], [[-3, -4, 1, 2], [0.42523819, -9.93675995, 8.591808319, 1.12284958]], 2e-4),
-    Value("rope_3", rope, [[[[[1, 4, 2, 4, 4, 3], [4, 2, 4, 4, 3, 4]]]], [[1, 4, 2], [4, 4, 3]], [[1, 4, 2], [4, 4, 3]]], ROPED),
-    Value("rope_4", rope, [[[[[1.0, 4, 2, 4, 4, 3], [4, 2, 4, 4, 3, 4]]]], [[1.0, 4, 2], [4, 4, 3]], [[1.0, 4, 2], [4, 4, 3]]], ROPED),
-    Value("complex_movement_reduce", moved_and_reduced, [[[[2.0, 3]], [[4, 5]]], [[2.0, 3, 1], [4, 3, 2]]], [52, 52, 40], 1e-5),
+    Value(
+        "rope_2",
+        rotary,
+        [[[1.0, 2, 3, 4], [5, 6, 7, 8]]],
+        [[-3, -4, 1, 2], [0.42523819, -9.93675995, 8.591808319, 1.12284958]],
+        2e-4,
+    ),
+    Value(
+        "rope_3",
+        rope,
+        [[[[[1, 4, 2, 4, 4, 3], [4, 2, 4, 4, 3, 4]]]], [[1, 4, 2], [4, 4, 3]], [[1, 4, 2], [4, 4, 3]]],
+        ROPED,
+    ),
+    Value(
+        "rope_4",
+        rope,
+        [[[[[1.0, 4, 2, 4, 4, 3], [4, 2, 4, 4, 3, 4]]]], [[1.0, 4, 2], [4, 4, 3]], [[1.0, 4, 2], [4, 4, 3]]],
+        ROPED,
+    ),
+    Value(
+        "complex_movement_reduce",
+        moved_and_reduced,
+        [[[[2.0, 3]], [[4, 5]]], [[2.0, 3, 1], [4, 3, 2]]],
+        [52, 52, 40],
+        1e-5,
+    ),
     Value("mean1", lambda x: x - x.sum(1, keepdims=True) * 0.3333333333333, [UP], [[-1, 0, 1], [-1, 0, 1]]),
     Value("var1", lambda x: ops.square(x - x.mean(0, keepdims=True)).sum(0) / 2, [UP], [2.25, 2.25, 2.25]),
     Value("mean2", lambda x: x - x.mean(1, keepdims=True), [UP], [[-1, 0, 1], [-1, 0, 1]]),
@@ -470,12 +557,22 @@ MISC = [
     Value(
         "causal_self_attention",
         joined_heads,
-        [[[[1.0, 0, 4, 2], [2, 5, 0, 1], [0, 8, 1, 0], [5, 1, 0, 0]]], [*ATTENTION, [3.0, 1, 2, 3, 1, 2, 5, 8, 2, 3, 1, 3]]],
+        [
+            [[[1.0, 0, 4, 2], [2, 5, 0, 1], [0, 8, 1, 0], [5, 1, 0, 0]]],
+            [*ATTENTION, [3.0, 1, 2, 3, 1, 2, 5, 8, 2, 3, 1, 3]],
+        ],
         [[[18, 27, 9, 24]] * 4],
         5e-6,
     ),
-    Value("dot6", lambda x, w: repeated(10, lambda x: x @ w, x), [[2, 3, 1], MATRIX], [492004322, 323660910, 445342573]),
-    Value("dot4", lambda x, w, b: repeated(10, lambda x: x @ w + b, x), [[2, 3, 1], MATRIX, [2, 3, 5]], [671627020, 441824135, 607929878]),
+    Value(
+        "dot6", lambda x, w: repeated(10, lambda x: x @ w, x), [[2, 3, 1], MATRIX], [492004322, 323660910, 445342573]
+    ),
+    Value(
+        "dot4",
+        lambda x, w, b: repeated(10, lambda x: x @ w + b, x),
+        [[2, 3, 1], MATRIX, [2, 3, 5]],
+        [671627020, 441824135, 607929878],
+    ),
     Value(
         "cross_entropy",
         lambda x, target: -ops.log_softmax(x, 1) * target,
@@ -490,7 +587,12 @@ MISC = [
     Value("test_reshape_on_elementwise_kernel", lambda x: (x.reshape(3, 1) * 2)[2, 0], [[2, 3, 4]], 8),
     Value("test_permute_on_elementwise_kernel", lambda x: (x.permute(2, 0, 1) + 1).shape, [CUBE8F], [2, 2, 2]),
     Value("test_permute_on_elementwise_kernel", lambda x: (x.permute(2, 0, 1) + 1)[1, 0, 1], [CUBE8F], 5),
-    Value("test_padding_on_reduce_kernel", lambda x: ops.pad(x, [(0, 0), (1, 1)]).sum(0), [[[1.0, 2], [3, 4]]], [0, 4, 6, 0]),
+    Value(
+        "test_padding_on_reduce_kernel",
+        lambda x: ops.pad(x, [(0, 0), (1, 1)]).sum(0),
+        [[[1.0, 2], [3, 4]]],
+        [0, 4, 6, 0],
+    ),
     Value("test_expand_on_reduce_kernel", lambda x: x.expand(3, 2).mean(1).shape, [[[1.0], [2], [3]]], [3]),
     Value("test_expand_on_reduce_kernel", lambda x: x.expand(3, 2).mean(1)[1], [[[1.0], [2], [3]]], 2),
     Value("test_reshape_on_reduce_kernel", lambda x: x.reshape(4).sum(0), [[[1.0, 2], [3, 4]]], 10),
@@ -525,8 +627,18 @@ AUTOGRAD = [
     Value("grad_relu_2", gradient(ops.relu), [[3, -2, 0]], [[1, 0, 0]]),
     Value("grad_reciprocal", gradient(ops.reciprocal), [[3, 2, 4]], [[-0.1111111111, -0.25, -0.0625]]),
     Value("grad_reciprocal_2", gradient(ops.reciprocal), [[2, -1, 0.5]], [[-0.25, -1, -4]]),
-    Value("grad_floor", gradient(ops.floor, zeros=True), [[0.5, 1.5, -0.5, -1.5, 0.1, 0.9, -0.1, -0.9, 2.3, -2.3]], [[0] * 10]),
-    Value("grad_trunc", gradient(ops.trunc, zeros=True), [[0.5, 1.5, -0.5, -1.5, 0.1, 0.9, -0.1, -0.9, 2.3, -2.3]], [[0] * 10]),
+    Value(
+        "grad_floor",
+        gradient(ops.floor, zeros=True),
+        [[0.5, 1.5, -0.5, -1.5, 0.1, 0.9, -0.1, -0.9, 2.3, -2.3]],
+        [[0] * 10],
+    ),
+    Value(
+        "grad_trunc",
+        gradient(ops.trunc, zeros=True),
+        [[0.5, 1.5, -0.5, -1.5, 0.1, 0.9, -0.1, -0.9, 2.3, -2.3]],
+        [[0] * 10],
+    ),
     Value(
         "grad_pow_2",
         gradient(ops.power),
@@ -537,8 +649,15 @@ AUTOGRAD = [
     Value("grad_add", gradient(ops.add), [[3, 2, 4], [3, 1, 5]], [[1, 1, 1], [1, 1, 1]]),
     Value("grad_sub", gradient(ops.subtract), [[3, 2, 4], [3, 1, 5]], [[1, 1, 1], [-1, -1, -1]]),
     Value("grad_mul", gradient(ops.multiply), [[3, 2, 4], [3, 1, 5]], [[3, 1, 5], [3, 2, 4]]),
-    Value("grad_div", gradient(ops.divide), [[3, 2, 4], [3, 1, 5]], [[0.3333333333, 1, 0.2], [-0.3333333333, -2, -0.16]]),
-    Value("grad_pow", gradient(ops.power), [[3, 2, 4], [3, 1, 5]], [[27, 1, 1280], [29.6625317940, 1.3862943611, 1419.5654257868]]),
+    Value(
+        "grad_div", gradient(ops.divide), [[3, 2, 4], [3, 1, 5]], [[0.3333333333, 1, 0.2], [-0.3333333333, -2, -0.16]]
+    ),
+    Value(
+        "grad_pow",
+        gradient(ops.power),
+        [[3, 2, 4], [3, 1, 5]],
+        [[27, 1, 1280], [29.6625317940, 1.3862943611, 1419.5654257868]],
+    ),
     Value("grad_reshape", gradient(lambda x: x.reshape(1, 3, 1, 1)), [[[4], [3], [1]]], [[[1], [1], [1]]]),
     Value("grad_expand_1", gradient(lambda x: x.expand(3, 4)), [[[4], [3], [1]]], [[[4], [4], [4]]]),
     Value("grad_expand_2", gradient(lambda x: x.reshape(3, 1).expand(3, 4)), [[4, 3, 1]], [[4, 4, 4]]),
@@ -574,7 +693,12 @@ AUTOGRAD = [
     Value("grad_max", gradient(lambda x: x.max()), [[1, 3, 2]], [[0, 1, 0]]),
     Value("grad_cmplt_none", gradient(below), [[1, 2, 3]], [None]),
     Value("grad_maximum", gradient(lambda x: ops.maximum(x, float32([2, 3, 3]))), [[1, 5, 2]], [[0, 1, 0]]),
-    Value("grad_cmpgt_source", gradient(lambda x, w: (x > 2.0).cast(np.float32) * w), [[1, 2, 3], [1, 1, 1]], [None, [0, 0, 1]]),
+    Value(
+        "grad_cmpgt_source",
+        gradient(lambda x, w: (x > 2.0).cast(np.float32) * w),
+        [[1, 2, 3], [1, 1, 1]],
+        [None, [0, 0, 1]],
+    ),
 ]
 
 REALIZE = [
@@ -620,20 +744,35 @@ INDEXING = [
     Value("rslice_basic", lambda x: x[..., -1:], [GRID], [[3], [6]]),
     Value("rslice_2d", lambda x: x[..., :], [GRID], GRID),
     Value("diagonal_2d", ops.diagonal, [SQUARE], [1, 5, 9]),
-    Value("slice_3d", lambda: ops.arange(1, 25).reshape(2, 3, 4)[1, :, :], [], [[13, 14, 15, 16], [17, 18, 19, 20], [21, 22, 23, 24]]),
+    Value(
+        "slice_3d",
+        lambda: ops.arange(1, 25).reshape(2, 3, 4)[1, :, :],
+        [],
+        [[13, 14, 15, 16], [17, 18, 19, 20], [21, 22, 23, 24]],
+    ),
     Value("slice_chain", lambda x: x[:, 1:3][0], [GRID], [2, 3]),
     Value("slice_last_element", lambda x: x[-1], [FIVE], 5),
     Value("slice_negative_range", lambda x: x[-3:], [FIVE], [3, 4, 5]),
     Value("slice_mixed_tuple", lambda x: x[1, 0:2], [SQUARE], [4, 5]),
     Value("slice_all_dims_explicit", lambda x: x[:], [[1, 2, 3, 4]], [1, 2, 3, 4]),
     Value("gather_basic", along(1), [uint16(ROWS), PLACES], [[10, 30, 50], [21, 41, 11], [52, 22, 32]]),
-    Value("gather_axis0", lambda x, i: ops.gather(x[:, :2], 0, i), [SQUARE, [[0, 1], [1, 2], [0, 2]]], [[1, 5], [4, 8], [1, 8]]),
+    Value(
+        "gather_axis0",
+        lambda x, i: ops.gather(x[:, :2], 0, i),
+        [SQUARE, [[0, 1], [1, 2], [0, 2]]],
+        [[1, 5], [4, 8], [1, 8]],
+    ),
     Value("gather_1d", along(0), [TENS, uint16([0, 2, 4, 1])], [10, 30, 50, 20]),
     Value("gather_negative_indices", along(1), [GRID, [[-1, 0], [1, -2]]], [[3, 1], [5, 5]]),
     Value("gather_duplicate_indices", along(0), [[10, 20, 30], uint16([0, 0, 1, 1, 2, 0])], [10, 10, 20, 20, 30, 10]),
     Value("gather_3d_tensor", along(2), [CUBE8, [[[0], [1]], [[1], [0]]]], [[[1], [4]], [[6], [7]]]),
     Value("gather_axis_minus1", along(-1), [GRID, [[0, 2], [1, 0]]], [[1, 3], [5, 4]]),
-    Value("gather_axis_minus2", lambda x, i: ops.gather(x[:, :1], -2, i), [[[1, 2], [3, 4], [5, 6]], [[0], [0], [2]]], [[1], [1], [5]]),
+    Value(
+        "gather_axis_minus2",
+        lambda x, i: ops.gather(x[:, :1], -2, i),
+        [[[1, 2], [3, 4], [5, 6]], [[0], [0], [2]]],
+        [[1], [1], [5]],
+    ),
     Value("gather_f32_dtype", along(0), [[1.0, 2, 3, 4], uint16([0, 2, 3, 1])], [1, 3, 4, 2]),
     Value("gather_single_element", along(0), [[42], uint16([0])], [42]),
     Value("gather_all_indices", along(0), [FIVE, uint16([0, 1, 2, 3, 4])], FIVE),
@@ -719,7 +858,8 @@ PRODUCTS = "test_products.py::test_matmul_is_numpys"
 # The test of ours that stands for each test of zyx without numbers.
 REPLACED: dict[str, dict[str, str]] = {
     "unary": {
-        FORMULAS: "neg exp exp2 ln log2 reciprocal sqrt sin cos not tanh_1 f16_relu f16_neg f16_exp2 f16_log2 f16_sqrt f16_sin",
+        FORMULAS: "neg exp exp2 ln log2 reciprocal sqrt sin cos not tanh_1 f16_relu f16_neg f16_exp2 f16_log2 f16_sqrt "
+        "f16_sin",
     },
     "binary": {FORMULAS: "add sub mul div pow maximum cmplt"},
     "movement": {},
@@ -749,7 +889,9 @@ WITHOUT: dict[str, dict[str, str]] = {
     "misc": {"rand_get": "the numbers of zyx's own generator", "conv2": "commented out, and wrong"},
     "realize": {"wmma_matmul": "a kernel written for tensor cores by hand"},
     "indexing": {
-        "slice_invalid_range_end_less_than_start slice_range_start_out_of_bounds": "empty slices are errors in zyx; here as in NumPy not"
+        "slice_invalid_range_end_less_than_start slice_range_start_out_of_bounds": (
+            "empty slices are errors in zyx; here as in NumPy not"
+        )
     },
 }
 VALUES = {
@@ -820,13 +962,17 @@ def test_refused(row: Value) -> None:
 
 
 def test_all_published_tests_are_accounted_for() -> None:
-    """X-A17: each of the 273 once: by its numbers, by a test of ours that is there, or by a reason; the table above counts them."""
+    """X-A17: each of the 273 once: by its numbers, by a test of ours that is there, or by a reason; the table above
+    counts them.
+    """
     totals = np.zeros(4, int)
     for category, published in PUBLISHED.items():
         ported = {row.of for row in (*VALUES[category], *REFUSED.get(category, []))}
         replaced = " ".join(REPLACED[category].values()).split()
         without = " ".join(WITHOUT.get(category, {})).split()
-        assert len(ported | {*replaced} | {*without}) == len(ported) + len(replaced) + len(without) == published, category
+        assert len(ported | {*replaced} | {*without}) == len(ported) + len(replaced) + len(without) == published, (
+            category
+        )
         counts = (published, len(ported), len(replaced), len(without))
         assert f"\n{category:<12}{counts[0]:>11}{counts[1]:>8}{counts[2]:>10}{counts[3]:>21}\n" in str(__doc__), counts
         totals += counts

@@ -17,7 +17,9 @@ each = pytest.mark.parametrize("activation", EACH, ids=repr)
 
 
 @each
-def test_backward_is_the_slope_of_forward(activation: Activation, off_kink: Any, normal: Any, assert_slope: Any) -> None:
+def test_backward_is_the_slope_of_forward(
+    activation: Activation, off_kink: Any, normal: Any, assert_slope: Any
+) -> None:
     z, next_grad = off_kink(0, 4, 5), normal(1, 4, 5)
     y = activation.forward(z)
     assert_slope(activation.backward(next_grad, y), activation.forward, z, next_grad)
@@ -25,8 +27,15 @@ def test_backward_is_the_slope_of_forward(activation: Activation, off_kink: Any,
 
 def test_the_ops_own_formulas() -> None:
     z = np.linspace(-3, 3, 41, dtype=np.float32)
-    ops: list[tuple[Activation, Any]] = [(RELU, relu.formulas[0].reference(z)), (LEAKY, leaky_relu.formulas[0].reference(z, 0.1))]
-    ops += [(Activation("sigmoid"), sigmoid.formulas[0].reference(z)), (Activation("tanh"), tanh.formulas[0].reference(z)), (IDENTITY, z)]
+    ops: list[tuple[Activation, Any]] = [
+        (RELU, relu.formulas[0].reference(z)),
+        (LEAKY, leaky_relu.formulas[0].reference(z, 0.1)),
+    ]
+    ops += [
+        (Activation("sigmoid"), sigmoid.formulas[0].reference(z)),
+        (Activation("tanh"), tanh.formulas[0].reference(z)),
+        (IDENTITY, z),
+    ]
     for activation, y in ops:
         np.testing.assert_array_equal(activation.forward(z), y)
         assert activation.forward(z).dtype == np.float32
@@ -38,7 +47,9 @@ def test_on_another_device(activation: Activation, normal: Any) -> None:
     z = normal(0, 3, 4).astype(np.float32)
     y = activation.forward(StrictArray(z))
     np.testing.assert_array_equal(to_numpy(y), activation.forward(z))
-    np.testing.assert_array_equal(to_numpy(activation.backward(StrictArray(z), y)), activation.backward(z, activation.forward(z)))
+    np.testing.assert_array_equal(
+        to_numpy(activation.backward(StrictArray(z), y)), activation.backward(z, activation.forward(z))
+    )
 
 
 def test_an_infinite_derivative_stops_where_relu_does() -> None:

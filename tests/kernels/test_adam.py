@@ -38,7 +38,9 @@ def test_is_algorithm_1(normal, shape, steps, beta1, beta2, eps, seed):
     weights, m, v = start.copy(), np.zeros(shape), np.zeros(shape)
     for number, grad in enumerate(grads, start=1):
         adam.step(weights, grad, m, v, *adam_rates(0.01, beta1, beta2, eps, number))
-    expected = [algorithm_1(w, [grad[place] for grad in grads], 0.01, beta1, beta2, eps) for place, w in np.ndenumerate(start)]
+    expected = [
+        algorithm_1(w, [grad[place] for grad in grads], 0.01, beta1, beta2, eps) for place, w in np.ndenumerate(start)
+    ]
     np.testing.assert_allclose(weights.ravel(), expected, rtol=1e-11, atol=1e-13)
 
 

@@ -27,7 +27,10 @@ def state(shape: tuple[int, ...], seed: int, dtype: Any = np.float32) -> list[An
 
 @settings(max_examples=80, deadline=None)
 @given(
-    shape=st.one_of(st.lists(st.integers(1, 19), min_size=1, max_size=4).map(tuple), st.sampled_from([(20001,), (262143,), (5, 60001)])),
+    shape=st.one_of(
+        st.lists(st.integers(1, 19), min_size=1, max_size=4).map(tuple),
+        st.sampled_from([(20001,), (262143,), (5, 60001)]),
+    ),
     step=st.sampled_from([1, 2, 1000]),
     beta1=st.sampled_from([0.0, 0.5, 0.9]),
     eps=st.sampled_from([1e-8, 0.1]),
@@ -42,7 +45,8 @@ def test_is_the_reference(
     rule = {**RULE, "beta1": beta1, "eps": eps, "step": step, **decay}
     wide = [widened(array) for array in arrays]
     before = arrays[1].copy()
-    summands = np.abs(wide[2]) + np.abs(wide[1]) + decay.get("coupled", 0.0) * np.abs(wide[0])  # what the mean is summed from
+    # what the mean is summed from
+    summands = np.abs(wide[2]) + np.abs(wide[1]) + decay.get("coupled", 0.0) * np.abs(wide[0])
     with counting() as counts:
         adam_step(*arrays, **rule)
     assert counts == {("adam.step", "halide"): 1}
@@ -98,4 +102,6 @@ def test_the_rest_is_the_references() -> None:
 
 
 def test_on_every_target(tmp_path: Any) -> None:
-    on_every_target(update_rules.adam.kernel(How((True,) * 4, (), True, True), np.float32), tmp_path, extent=1001, least=0.1)
+    on_every_target(
+        update_rules.adam.kernel(How((True,) * 4, (), True, True), np.float32), tmp_path, extent=1001, least=0.1
+    )

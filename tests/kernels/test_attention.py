@@ -20,7 +20,9 @@ def inputs(seed, batch, time, memory, heads, features, axes_of_mask=0):
     rng = np.random.default_rng(seed)
     q, next_grad = rng.standard_normal((2, batch, time, heads, features))
     k, v = rng.standard_normal((2, batch, memory, heads, features))
-    mask = None if not axes_of_mask else rng.random((batch, memory) if axes_of_mask == 2 else (batch, time, memory)) < 0.6
+    mask = (
+        None if not axes_of_mask else rng.random((batch, memory) if axes_of_mask == 2 else (batch, time, memory)) < 0.6
+    )
     return q, k, v, mask, next_grad
 
 
@@ -44,7 +46,9 @@ def by_definition(q, k, v, mask, causal, factors=None):
 def test_forward(batch, time, memory, heads, features, mask, causal, seed):
     """Softmax of the scaled products over what is attended to, times the values; 0 where that is nothing."""
     q, k, v, mask, _ = inputs(seed, batch, time, memory, heads, features, mask)
-    np.testing.assert_allclose(attention.forward(q, k, v, mask, causal)[0], by_definition(q, k, v, mask, causal), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        attention.forward(q, k, v, mask, causal)[0], by_definition(q, k, v, mask, causal), rtol=1e-10, atol=1e-12
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -61,7 +65,9 @@ def test_slope(assert_slope, batch, time, memory, heads, features, mask, causal,
 
 
 def factors_of(p, key, drawn, batch, heads, time, memory):
-    """The factor of each weight, from the published generator: weight (b, h, i, j) has word j//16 % 4 of one counter."""
+    """The factor of each weight, from the published generator: weight (b, h, i, j) has word j//16 % 4
+    of one counter.
+    """
     factors = np.zeros((batch, heads, time, memory))
     for b, h, i, j in np.ndindex(*factors.shape):
         counter = tuple(np.array([word], np.uint64) for word in (16 * (j // 64) + j % 16, i, b * heads + h, drawn))
@@ -87,11 +93,15 @@ def test_dropout(batch, time, memory, heads, mask, causal, seed):
 def test_slope_with_dropout(assert_slope, batch, time, memory, heads, features, mask, causal, seed):
     q, k, v, mask, next_grad = inputs(seed, batch, time, memory, heads, features, mask)
     dropout = seed % 10 / 10, seed, 2
-    slopes = attention.backward(next_grad, q, k, v, mask, *attention.forward(q, k, v, mask, causal, dropout), causal, dropout)
+    slopes = attention.backward(
+        next_grad, q, k, v, mask, *attention.forward(q, k, v, mask, causal, dropout), causal, dropout
+    )
     for place, slope in enumerate(slopes):
 
         def changed(x, place=place):
-            return attention.forward(*[x if n == place else each for n, each in enumerate((q, k, v))], mask, causal, dropout)[0]
+            return attention.forward(
+                *[x if n == place else each for n, each in enumerate((q, k, v))], mask, causal, dropout
+            )[0]
 
         assert_slope(slope, changed, (q, k, v)[place], next_grad)
 
@@ -100,7 +110,9 @@ def test_all_dropped():
     q, k, v, mask, next_grad = inputs(0, 2, 3, 4, 2, 3)
     y, log_sums = attention.forward(q, k, v, mask, False, (1.0, 1, 0))
     assert not y.any()
-    assert not any(slope.any() for slope in attention.backward(next_grad, q, k, v, mask, y, log_sums, False, (1.0, 1, 0)))
+    assert not any(
+        slope.any() for slope in attention.backward(next_grad, q, k, v, mask, y, log_sums, False, (1.0, 1, 0))
+    )
 
 
 def test_what_is_dropped_changes_nothing():
@@ -110,12 +122,17 @@ def test_what_is_dropped_changes_nothing():
     factors = factors_of(*dropout, 1, 1, 4, 5)[0, 0]
     poisoned = v.copy()
     poisoned[0, 2] = np.nan
-    clean, bad = attention.forward(q, k, v, mask, False, dropout), attention.forward(q, k, poisoned, mask, False, dropout)
+    clean, bad = (
+        attention.forward(q, k, v, mask, False, dropout),
+        attention.forward(q, k, poisoned, mask, False, dropout),
+    )
     rows = factors[:, 2] == 0
     assert 0 < rows.sum() < 4
     np.testing.assert_array_equal(bad[0][0, rows], clean[0][0, rows])
     assert np.isnan(bad[0][0, ~rows]).all()
-    dq, wanted = (attention.backward(next_grad, q, k, x, mask, *y, False, dropout)[0] for x, y in ((poisoned, bad), (v, clean)))
+    dq, wanted = (
+        attention.backward(next_grad, q, k, x, mask, *y, False, dropout)[0] for x, y in ((poisoned, bad), (v, clean))
+    )
     np.testing.assert_allclose(dq[0, rows], wanted[0, rows], rtol=1e-12)
 
 
@@ -144,7 +161,9 @@ def test_blocks_of_queries_give_what_all_at_once_give(monkeypatch, dropout):
     whole = attention.backward(next_grad, q, k, v, mask, y, log_sums, True, dropout)
     monkeypatch.setattr(reference, "SCORES", 2 * 2 * 3 * 5)  # two queries at a time, and one at the end
     np.testing.assert_allclose(attention.forward(q, k, v, mask, True, dropout)[0], y, rtol=1e-13)
-    for found, wanted in zip(attention.backward(next_grad, q, k, v, mask, y, log_sums, True, dropout), whole, strict=True):
+    for found, wanted in zip(
+        attention.backward(next_grad, q, k, v, mask, y, log_sums, True, dropout), whole, strict=True
+    ):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
 
 
@@ -170,7 +189,9 @@ def test_special_values_reach_what_attends_to_them(mask, causal, seed):
     q, k, v, mask, _ = inputs(seed, 2, 6, 5, 2, 3, mask)
     rng = np.random.default_rng(seed)
     v = np.where(rng.random(v.shape) < 0.15, rng.choice([np.nan, np.inf, -np.inf], v.shape), v)
-    np.testing.assert_allclose(attention.forward(q, k, v, mask, causal)[0], by_definition(q, k, v, mask, causal), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        attention.forward(q, k, v, mask, causal)[0], by_definition(q, k, v, mask, causal), rtol=1e-10, atol=1e-12
+    )
 
 
 def test_large_scores_do_not_overflow():

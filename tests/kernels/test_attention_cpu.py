@@ -72,7 +72,10 @@ def error_backward(next_grad, q, k, v, mask, y, log_sums, causal):
     p = attended * np.exp(exponents)
     of_weights = roundings + abs(exponents) + 2
     # |dy|·|v| + |dy|·|y| bounds both products and their difference; as many roundings as features in each.
-    slopes = np.einsum("bihf,bjhf->bhij", abs(next_grad), abs(v)) + np.einsum("bihf,bihf->bhi", abs(next_grad), abs(y))[..., None]
+    slopes = (
+        np.einsum("bihf,bjhf->bhij", abs(next_grad), abs(v))
+        + np.einsum("bihf,bihf->bhi", abs(next_grad), abs(y))[..., None]
+    )
     slopes *= q.shape[3] ** -0.5
     dscores = p * slopes
     of_dscores = dscores * (of_weights + q.shape[3] + 4) + UNDERFLOW * slopes
@@ -87,7 +90,20 @@ def error_backward(next_grad, q, k, v, mask, y, log_sums, causal):
 def test_forward_and_backward(features, axes_of_mask, causal, dtype, batch, time, memory, heads, seed):
     q, k, v, mask, next_grad = arrays(seed, batch, time, memory, heads, features, axes_of_mask, dtype)
     y, log_sums = agree("attention.forward", attention.forward, q, k, v, mask, causal, magnitude=error, ulps=1)
-    agree("attention.backward", attention.backward, next_grad, q, k, v, mask, y, log_sums, causal, magnitude=error_backward, ulps=1)
+    agree(
+        "attention.backward",
+        attention.backward,
+        next_grad,
+        q,
+        k,
+        v,
+        mask,
+        y,
+        log_sums,
+        causal,
+        magnitude=error_backward,
+        ulps=1,
+    )
 
 
 @each
@@ -111,7 +127,9 @@ def test_dropout(features, axes_of_mask, causal, dtype, batch, time, memory, hea
         return lambda *arguments: tuple(each / (1 - p) for each in found(*arguments[:-1]))
 
     with counting() as counts:
-        y, log_sums = agree("attention.forward", attention.forward, q, k, v, mask, causal, dropout, magnitude=larger(error), ulps=1)
+        y, log_sums = agree(
+            "attention.forward", attention.forward, q, k, v, mask, causal, dropout, magnitude=larger(error), ulps=1
+        )
         given = next_grad, q, k, v, mask, y, log_sums, causal, dropout
         agree("attention.backward", attention.backward, *given, magnitude=larger(error_backward), ulps=1)
     assert counts["attention.forward", "halide"]
@@ -119,7 +137,9 @@ def test_dropout(features, axes_of_mask, causal, dtype, batch, time, memory, hea
 
 
 def test_dropout_of_one_weight_after_another():
-    """Values that are a unit matrix make y the weights: those that are 0 are the reference's, in the 65 keys around a block of bits."""
+    """Values that are a unit matrix make y the weights: those that are 0 are the reference's, in the 65 keys around a
+    block of bits.
+    """
     q, k, _, _, _ = arrays(0, 1, 65, 65, 1, 72, 0, np.float32)
     v = np.eye(65, 72, dtype=np.float32).reshape(1, 65, 1, 72)
     both, dropout = (attention.forward, by_reference(attention.forward)), (0.5, 2**63 + 5, 2**31 + 1)
@@ -134,7 +154,9 @@ def test_dropout_that_meets_special_numbers(special):
     bad = v.copy()
     bad[0, 7, 0, 3] = special
     dropout = 0.5, 1, 2
-    y, log_sums = agree("attention.forward", attention.forward, q, k, bad, mask, True, dropout, magnitude=lambda *_: 100.0)
+    y, log_sums = agree(
+        "attention.forward", attention.forward, q, k, bad, mask, True, dropout, magnitude=lambda *_: 100.0
+    )
     assert np.isfinite(y[..., 3]).any()
     given = next_grad, q, k, bad, mask, y, log_sums, True, dropout
     agree("attention.backward", attention.backward, *given, magnitude=lambda *_: 100.0)
@@ -164,7 +186,20 @@ def test_large_scores_and_what_attends_to_nothing():
     q = 100 * q
     y, log_sums = agree("attention.forward", attention.forward, q, k, v, mask, False, magnitude=error, ulps=1)
     assert not y[1, 7].any()
-    dq, *_ = agree("attention.backward", attention.backward, next_grad, q, k, v, mask, y, log_sums, False, magnitude=error_backward, ulps=1)
+    dq, *_ = agree(
+        "attention.backward",
+        attention.backward,
+        next_grad,
+        q,
+        k,
+        v,
+        mask,
+        y,
+        log_sums,
+        False,
+        magnitude=error_backward,
+        ulps=1,
+    )
     assert not dq[1, 7].any()
 
 
@@ -186,7 +221,10 @@ def test_what_is_not_attended_to_changes_nothing(special):
     slopes = attention.backward(next_grad, q, k, v, None, clean, sums, True)
     bad_k, bad_v, bad_q, bad_grad = k.copy(), v.copy(), q.copy(), next_grad.copy()
     bad_v[0, 12:, 0, 3] = bad_k[0, 12:, 0, 1] = bad_q[0, :8, 0, 1] = bad_grad[0, :8, 0, 2] = special
-    for forward, backward in ((attention.forward, attention.backward), (by_reference(attention.forward), by_reference(attention.backward))):
+    for forward, backward in (
+        (attention.forward, attention.backward),
+        (by_reference(attention.forward), by_reference(attention.backward)),
+    ):
         y, _ = forward(q, k, bad_v, None, True)
         np.testing.assert_allclose(y[0, :12], clean[0, :12], rtol=1e-5, atol=1e-6)
         assert not np.isfinite(y[0, 12:, 0, 3]).any()
@@ -202,9 +240,16 @@ def test_what_is_not_attended_to_changes_nothing(special):
 
 @pytest.mark.parametrize(
     ("time", "features", "dropout", "engine"),
-    [(16, 8, None, "halide"), (15, 8, None, "reference"), (16, 6, None, "reference"), (16, 8, (1.0, 1, 0), "reference")],
+    [
+        (16, 8, None, "halide"),
+        (15, 8, None, "reference"),
+        (16, 6, None, "reference"),
+        (16, 8, (1.0, 1, 0), "reference"),
+    ],
 )
-def test_few_queries_other_features_and_nothing_kept_are_left_to_the_reference(monkeypatch, time, features, dropout, engine):
+def test_few_queries_other_features_and_nothing_kept_are_left_to_the_reference(
+    monkeypatch, time, features, dropout, engine
+):
     monkeypatch.setattr(cpu, "QUERIES", 16)
     q, k, v, mask, next_grad = arrays(0, 1, time, 20, 1, features, 0, np.float32)
     with counting() as counts:
@@ -214,5 +259,9 @@ def test_few_queries_other_features_and_nothing_kept_are_left_to_the_reference(m
 
 def test_on_every_target(tmp_path):
     float32 = np.dtype(np.float32)
-    for kernel in (*cpu._kernels[8, 0, True, float32], *cpu._kernels[8, 0, True, float32, True], cpu._of_one_query[40, float32]):
+    for kernel in (
+        *cpu._kernels[8, 0, True, float32],
+        *cpu._kernels[8, 0, True, float32, True],
+        cpu._of_one_query[40, float32],
+    ):
         on_every_target(kernel, tmp_path, extent=7)

@@ -14,7 +14,13 @@ from typednn.kernels.batch_norm import cpu, reference
 pytestmark = [needs_halide, quiet]
 
 RELU, LEAKY = Activation("relu"), Activation("leaky_relu", 0.2)
-CASES = [(1, IDENTITY, np.float32), (5, RELU, np.float32), (40, LEAKY, np.float32), (70, RELU, np.float32), (40, RELU, np.float64)]
+CASES = [
+    (1, IDENTITY, np.float32),
+    (5, RELU, np.float32),
+    (40, LEAKY, np.float32),
+    (70, RELU, np.float32),
+    (40, RELU, np.float64),
+]
 each_case = pytest.mark.parametrize(("channels", "activation", "dtype"), CASES)
 # Around pieces of rows, and from where several threads are used.
 rows = st.sampled_from([2, 3, cpu.ROWS - 1, cpu.ROWS, cpu.ROWS + 1, 3 * cpu.ROWS, 1000, 5001])
@@ -22,7 +28,9 @@ EPS = 1e-3
 
 
 def drawn(seed, rows, channels, dtype, special=False, mean=0.0):
-    """x, next_grad, weight, bias; no number of x where the activation has a kink, of which rounding would choose the side."""
+    """x, next_grad, weight, bias; no number of x where the activation has a kink, of which rounding would choose the
+    side.
+    """
     x = numbers(seed, rows, channels, special=special, dtype=dtype) + dtype(mean)
     weight, bias = numbers(seed + 1, channels, dtype=dtype), numbers(seed + 2, channels, dtype=dtype)
     next_grad = numbers(seed + 3, rows, channels, dtype=dtype)
@@ -45,13 +53,16 @@ def near(found, wanted, magnitude, ulps=16):
 def test_results(channels, activation, dtype, rows, mean, seed):
     x, next_grad, weight, bias = drawn(seed, rows, channels, dtype, mean=mean)
     infinite = {"magnitude": lambda *_: np.inf}
-    y, found_mean, variance = agree("batch_norm.forward", batch_norm.forward, x, weight, bias, EPS, activation, **infinite)
+    y, found_mean, variance = agree(
+        "batch_norm.forward", batch_norm.forward, x, weight, bias, EPS, activation, **infinite
+    )
     wide = [widened(each) for each in (x, weight, bias)]
     true_y, true_mean, true_variance = reference.forward(*wide, EPS, activation)
     largest, rate = abs(wide[0]).max(0), 1 / np.sqrt(true_variance + EPS)
     scale = abs(wide[1]) * rate
     near(found_mean, true_mean, largest)
-    from_first = ((wide[0] - wide[0][:1]) ** 2).mean(0)  # what is added, in double precision, which the variance is given in
+    # what is added, in double precision, which the variance is given in
+    from_first = ((wide[0] - wide[0][:1]) ** 2).mean(0)
     # The means of pieces of rows, in double precision too, are rounded to their own size.
     near(variance, true_variance, true_variance + from_first + largest * np.sqrt(true_variance))
     near(y, true_y, scale * (largest + abs(wide[0] - true_mean)) + abs(wide[2]))
@@ -80,7 +91,19 @@ def test_special_values(channels, activation, dtype, rows, seed):
     agree("batch_norm.forward", batch_norm.forward, x, weight, bias, EPS, activation, **infinite)
     with using("reference"):
         _, mean, variance = batch_norm.forward(x, weight, bias, EPS, activation)
-    agree("batch_norm.backward", batch_norm.backward, next_grad, x, mean, variance, weight, bias, EPS, activation, **infinite)
+    agree(
+        "batch_norm.backward",
+        batch_norm.backward,
+        next_grad,
+        x,
+        mean,
+        variance,
+        weight,
+        bias,
+        EPS,
+        activation,
+        **infinite,
+    )
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
@@ -90,7 +113,9 @@ def test_each_place(special):
         x = numbers(0, 3 * cpu.ROWS, 5).copy()
         x[place, 2] = special
         weight, bias = numbers(1, 5), numbers(2, 5)
-        y, mean, _ = agree("batch_norm.forward", batch_norm.forward, x, weight, bias, EPS, RELU, magnitude=lambda *_: np.inf)
+        y, mean, _ = agree(
+            "batch_norm.forward", batch_norm.forward, x, weight, bias, EPS, RELU, magnitude=lambda *_: np.inf
+        )
         assert np.isfinite(y[:, [0, 1, 3, 4]]).all()
         assert np.isnan(mean[2]) if np.isnan(special) else mean[2] == special
 

@@ -42,13 +42,18 @@ LENET5 = Layout(
 IMAGES = 28, 28, 1
 
 
-def case(batch: int, layout: Layout, image: tuple[int, ...] = (), seed: int = 0, dtype: Any = np.float32) -> tuple[Any, list[Any]]:
+def case(
+    batch: int, layout: Layout, image: tuple[int, ...] = (), seed: int = 0, dtype: Any = np.float32
+) -> tuple[Any, list[Any]]:
     rng = np.random.default_rng(seed)
     parameters: list[Any] = []
     for each in layout.maps:
         parameters.append(rng.standard_normal(each.weight) / np.sqrt(np.prod(each.weight[1:])))
         parameters += [rng.standard_normal(each.weight[0])] if each.biased else []
-    arrays = [array.astype(dtype) for array in (rng.standard_normal((batch, *(image or layout.maps[0].weight[1:]))), *parameters)]
+    arrays = [
+        array.astype(dtype)
+        for array in (rng.standard_normal((batch, *(image or layout.maps[0].weight[1:]))), *parameters)
+    ]
     for array in arrays:
         array.setflags(write=False)
     return arrays[0], arrays[1:]
@@ -88,7 +93,10 @@ def check(batch: int, layout: Layout, image: tuple[int, ...] = (), seed: int = 0
 )
 def test_affine_maps(batch: int, features: list[int], choose: Any, seed: int, dtype: Any) -> None:
     maps = len(features) - 1
-    biased, activations = tuple(choose.random() < 0.7 for _ in range(maps)), tuple(choose.choice(ACTIVATIONS) for _ in range(maps))
+    biased, activations = (
+        tuple(choose.random() < 0.7 for _ in range(maps)),
+        tuple(choose.choice(ACTIVATIONS) for _ in range(maps)),
+    )
     check(batch, affine(tuple(features), biased, activations), seed=seed, dtype=dtype)
 
 
@@ -101,7 +109,9 @@ def test_affine_maps(batch: int, features: list[int], choose: Any, seed: int, dt
     seed=st.integers(0, 2**31),
     dtype=floats,
 )
-def test_convolutions(batch: int, size: tuple[int, int], channels: list[int], choose: Any, seed: int, dtype: Any) -> None:
+def test_convolutions(
+    batch: int, size: tuple[int, int], channels: list[int], choose: Any, seed: int, dtype: Any
+) -> None:
     """Some with affine maps after them, for which the pixels lie in a row."""
     maps: list[Map] = []
     image = (*size, channels[0])
@@ -114,14 +124,18 @@ def test_convolutions(batch: int, size: tuple[int, int], channels: list[int], ch
         window = pooled if min(pooled.out(size, kernel_size)) >= 1 and choose.random() < 0.5 else window
         maps.append(Map((after, *kernel_size, before), choose.random() < 0.5, choose.choice(ACTIVATIONS), window))
         size = window.out(size, kernel_size)
-    maps += affine((size[0] * size[1] * channels[-1], 7, 3), (True, False), (RELU, IDENTITY)).maps[: choose.randrange(3)]
+    maps += affine((size[0] * size[1] * channels[-1], 7, 3), (True, False), (RELU, IDENTITY)).maps[
+        : choose.randrange(3)
+    ]
     layout = Layout(tuple(maps))
     rows = layout.most_rows(image)
     assert rows > 0
     check(min(batch, rows), layout, image, seed, dtype)
 
 
-@pytest.mark.parametrize(("layout", "image", "rows"), [(CONTROL, (17,), FEW_ROWS), (LENET5, IMAGES, 2)], ids=["control", "LeNet5"])
+@pytest.mark.parametrize(
+    ("layout", "image", "rows"), [(CONTROL, (17,), FEW_ROWS), (LENET5, IMAGES, 2)], ids=["control", "LeNet5"]
+)
 def test_a_network(layout: Layout, image: tuple[int, ...], rows: int) -> None:
     assert layout.most_rows(image) == rows
     for batch in range(1, rows + 1):
@@ -237,7 +251,10 @@ def test_results_do_not_depend_on_the_threads() -> None:
 
 def test_on_every_target(tmp_path: Any) -> None:
     maps = affine((17, 20, 6), (True, False), (Activation("tanh"), RELU)).maps
-    for image, layout in (((17,), maps), ((8, 7, 3), (Map((5, 3, 3, 3), True, RELU, Window()), *affine((150, 4), (True,), (RELU,)).maps))):
+    for image, layout in (
+        ((17,), maps),
+        ((8, 7, 3), (Map((5, 3, 3, 3), True, RELU, Window()), *affine((150, 4), (True,), (RELU,)).maps)),
+    ):
         made = _kernel[image, layout, np.dtype(np.float32)]
         assert made is not None
         on_every_target(made[0], tmp_path)

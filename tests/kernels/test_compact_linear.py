@@ -35,7 +35,8 @@ def test_bfloat16_is_the_nearest(numbers: list[float]) -> None:
 
 def test_special_numbers_stay() -> None:
     x = np.array([np.inf, -np.inf, np.nan, 3.4028235e38, -3.4028235e38], np.float32)
-    x = np.append(x, np.array([0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32))  # NaN whose upper half alone would be infinite, or 0
+    # NaN whose upper half alone would be infinite, or 0
+    x = np.append(x, np.array([0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32))
     found = compact_linear.from_bfloat16(compact_linear.to_bfloat16(x))
     np.testing.assert_array_equal(found, [np.inf, -np.inf, np.nan, np.inf, -np.inf, np.nan, np.nan])
 
@@ -56,7 +57,10 @@ def test_int8_is_within_half_a_step(rows: int, features: int, seed: int, size: f
 
 def case(batch: int, in_features: int, out_features: int, bits: int, biased: bool, seed: int) -> tuple[Any, ...]:
     rng = np.random.default_rng(seed)
-    x, weight = rng.standard_normal((batch, in_features), np.float32), rng.standard_normal((out_features, in_features), np.float32)
+    x, weight = (
+        rng.standard_normal((batch, in_features), np.float32),
+        rng.standard_normal((out_features, in_features), np.float32),
+    )
     bias = rng.standard_normal(out_features, np.float32) if biased else None
     return x, *compact_linear.packed(weight, bits), bias
 
@@ -90,7 +94,9 @@ batches = st.sampled_from([1, 2, 3, 7, 8, 9, 17, 33])
 bits = st.sampled_from([16, 8])
 
 
-@given(batch=batches, in_features=extents, out_features=extents, bits=bits, biased=st.booleans(), seed=st.integers(0, 9))
+@given(
+    batch=batches, in_features=extents, out_features=extents, bits=bits, biased=st.booleans(), seed=st.integers(0, 9)
+)
 def test_the_reference(batch: int, in_features: int, out_features: int, bits: int, biased: bool, seed: int) -> None:
     with using("reference"):
         check(case(batch, in_features, out_features, bits, biased, seed), "reference")
@@ -98,7 +104,9 @@ def test_the_reference(batch: int, in_features: int, out_features: int, bits: in
 
 @pytest.mark.skipif(not available(), reason="Halide is not installed")
 @expensive
-@given(batch=batches, in_features=extents, out_features=extents, bits=bits, biased=st.booleans(), seed=st.integers(0, 9))
+@given(
+    batch=batches, in_features=extents, out_features=extents, bits=bits, biased=st.booleans(), seed=st.integers(0, 9)
+)
 @example(batch=1, in_features=1, out_features=1, bits=8, biased=True, seed=0)
 @example(batch=1, in_features=1025, out_features=513, bits=16, biased=False, seed=0)
 @example(batch=9, in_features=130, out_features=2049, bits=8, biased=True, seed=0)

@@ -17,8 +17,12 @@ seeds = st.integers(0, 2**32 - 1)
 
 @st.composite
 def geometries(draw):
-    """(height, width), kernel, stride, dilation; up to 3 pixels more than the kernel needs, so that strides leave a remainder."""
-    kernel, stride, dilation, spare = (draw(st.tuples(st.integers(low, 3), st.integers(low, 3))) for low in (1, 1, 1, 0))
+    """(height, width), kernel, stride, dilation; up to 3 pixels more than the kernel needs, so that strides leave a
+    remainder.
+    """
+    kernel, stride, dilation, spare = (
+        draw(st.tuples(st.integers(low, 3), st.integers(low, 3))) for low in (1, 1, 1, 0)
+    )
     size = tuple(d * (k - 1) + 1 + more for d, k, more in zip(dilation, kernel, spare, strict=True))
     return size, kernel, stride, dilation
 
@@ -33,7 +37,9 @@ def loops(x, weight, bias, stride, dilation):
     for b, r, c, o in np.ndindex(y.shape):
         y[b, r, c, o] = 0 if bias is None else bias[o]
         for i, j, k in np.ndindex(kernel_height, kernel_width, in_channels):
-            y[b, r, c, o] += x[b, r * stride[0] + i * dilation[0], c * stride[1] + j * dilation[1], k] * weight[o, i, j, k]
+            y[b, r, c, o] += (
+                x[b, r * stride[0] + i * dilation[0], c * stride[1] + j * dilation[1], k] * weight[o, i, j, k]
+            )
     return y
 
 
@@ -54,7 +60,14 @@ def grid(text):
 
 
 @settings(max_examples=40, deadline=None)
-@given(geometry=geometries(), batch=st.integers(1, 2), channels=st.integers(1, 3), out=st.integers(1, 3), biased=st.booleans(), seed=seeds)
+@given(
+    geometry=geometries(),
+    batch=st.integers(1, 2),
+    channels=st.integers(1, 3),
+    out=st.integers(1, 3),
+    biased=st.booleans(),
+    seed=seeds,
+)
 def test_forward_is_the_loop(normal, geometry, batch, channels, out, biased, seed):
     """P-L3, P-T14: non-square images and kernels, strides with a remainder, dilation; with and without bias (P-L5)."""
     size, kernel, stride, dilation = geometry
@@ -94,7 +107,9 @@ def test_padding_activation_and_pooling(normal, assert_slope, geometry, padding,
     size, kernel, stride, dilation = geometry
     left, right, top, bottom = padding
     x, weight, bias = normal(seed, 2, *size, 2), normal(seed + 1, 2, *kernel, 2), normal(seed + 2, 2)
-    expected = SMOOTH[name](loops(np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0))), weight, bias, stride, dilation))
+    expected = SMOOTH[name](
+        loops(np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0))), weight, bias, stride, dilation)
+    )
     if pooling is not None:
         (high, wide), (down, across), (apart, beside) = pooling
         rows, columns = (
@@ -109,9 +124,14 @@ def test_padding_activation_and_pooling(normal, assert_slope, geometry, padding,
             for i in range(high)
             for j in range(wide)
         ]
-        expected = np.stack([expected[:, r, c] for r, c in taps], 1).reshape(2, rows, columns, high * wide, 2).max(axis=3)
+        expected = (
+            np.stack([expected[:, r, c] for r, c in taps], 1).reshape(2, rows, columns, high * wide, 2).max(axis=3)
+        )
 
-    window, activation = Window(stride, dilation, padding, pooling), IDENTITY if name == "identity" else Activation(name)
+    window, activation = (
+        Window(stride, dilation, padding, pooling),
+        IDENTITY if name == "identity" else Activation(name),
+    )
     y, winners = conv2d.forward(x, weight, bias, window, activation)
     np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
     assert (winners is None) == (pooling is None)
@@ -163,7 +183,9 @@ def test_fixtures_of_ones(size, stride, dilation, out, dweight, dx):
 def test_bias_gradient_keeps_its_digits():
     """P-L5: 600·28·28 float32 numbers near 1 sum to within a few units in the last place."""
     next_grad = np.random.default_rng(0).uniform(0.5, 1.5, (600, 28, 28, 2)).astype(np.float32)
-    _, _, dbias = backward(next_grad, np.ones((600, 28, 28, 1), np.float32), np.ones((2, 1, 1, 1), np.float32), (1, 1), (1, 1))
+    _, _, dbias = backward(
+        next_grad, np.ones((600, 28, 28, 1), np.float32), np.ones((2, 1, 1, 1), np.float32), (1, 1), (1, 1)
+    )
     np.testing.assert_allclose(dbias, next_grad.sum(axis=(0, 1, 2), dtype=np.float64), rtol=1e-6)
 
 
@@ -176,7 +198,11 @@ def test_dilate2d_fixture():
 
 
 @settings(max_examples=30, deadline=None)
-@given(size=st.tuples(st.integers(1, 4), st.integers(1, 4)), factor=st.tuples(st.integers(1, 3), st.integers(1, 3)), seed=seeds)
+@given(
+    size=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    factor=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    seed=seeds,
+)
 def test_dilate2d(normal, size, factor, seed):
     """P-T13: output factor·(size - 1) + 1; the pixels are found again, the rest is 0."""
     x = normal(seed, 2, *size, 3)
@@ -207,7 +233,10 @@ def test_input_gradient_is_eq_27_written_out(normal, geometry, batch, channels, 
 def test_correlation_and_convolution_of_matrices(normal, geometry, seed):
     """P-T5: eq 10 by loops; convolution by its direct formula Σ_ij image[r·s + kh-1-i, c·s + kw-1-j] kernel[i,j]."""
     size, kernel_size, stride, _ = geometry
-    image, kernel = normal(seed, *(max(pair) for pair in zip(size, kernel_size, strict=True))), normal(seed, *kernel_size)
+    image, kernel = (
+        normal(seed, *(max(pair) for pair in zip(size, kernel_size, strict=True))),
+        normal(seed, *kernel_size),
+    )
     out = tuple((image.shape[axis] - kernel_size[axis]) // stride[axis] + 1 for axis in (0, 1))
     correlated, convolved = np.zeros(out), np.zeros(out)
     for r, c in np.ndindex(out):

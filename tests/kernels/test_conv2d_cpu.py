@@ -1,4 +1,6 @@
-"""Conv2d's kernels against the reference in float64: any sizes, strides, dilations and thread counts; NaN, infinities, dispatch."""
+"""Conv2d's kernels against the reference in float64: any sizes, strides, dilations and thread counts; NaN, infinities,
+dispatch.
+"""
 
 import subprocess
 import sys
@@ -34,7 +36,9 @@ def own_threads() -> Iterator[None]:
 
 @st.composite
 def problems(draw):
-    """(image, weight, stride, dilation): extents of 1 and odd ones, more or fewer than a vector, strides with a remainder."""
+    """(image, weight, stride, dilation): extents of 1 and odd ones, more or fewer than a vector, strides with a
+    remainder.
+    """
     kernel, stride, dilation = (draw(st.tuples(st.integers(1, most), st.integers(1, most))) for most in (5, 3, 2))
     spare = draw(st.tuples(st.integers(0, 6), st.integers(0, 36)))
     size = tuple(d * (k - 1) + 1 + more for d, k, more in zip(dilation, kernel, spare, strict=True))
@@ -44,9 +48,13 @@ def problems(draw):
 
 @st.composite
 def in_groups(draw):
-    """The same with groups: their channels are fewer than a vector, a part of one, or several, and not as many out as in."""
+    """The same with groups: their channels are fewer than a vector, a part of one, or several, and not as many out as
+    in.
+    """
     (height, width, _), (_, *kernel, _), stride, dilation = draw(problems())
-    groups, inward, outward = draw(st.sampled_from([(2, 3, 5), (5, 4, 4), (3, 8, 12), (2, 16, 48), (2, 32, 16), (4, 6, 2), (2, 2, 1)]))
+    groups, inward, outward = draw(
+        st.sampled_from([(2, 3, 5), (5, 4, 4), (3, 8, 12), (2, 16, 48), (2, 32, 16), (4, 6, 2), (2, 2, 1)])
+    )
     return (height, width, groups * inward), (groups * outward, *kernel, inward), stride, dilation
 
 
@@ -150,13 +158,15 @@ def test_so_many_weights_that_threads_share_them():
     wide = widened(x), widened(next_grad)
     zeros = np.zeros(shape)
     exact, bounds = (
-        reference.backward(change(wide[1]), change(wide[0]), zeros, window, wants_input=False)[1] for change in (np.asarray, np.abs)
+        reference.backward(change(wide[1]), change(wide[0]), zeros, window, wants_input=False)[1]
+        for change in (np.asarray, np.abs)
     )
     assert_close(found[0], exact, bounds, 70 * 16)
 
 
-# One for each way: lanes along output channels, along pixels, along input channels, along taps; with a tail or not; strided, dilated;
-# many channels, laid out anew by blocks; images so small that a tile takes several; groups, of fewer channels than a vector, or of three.
+# One for each way: lanes along output channels, along pixels, along input channels, along taps; with a tail or not;
+# strided, dilated; many channels, laid out anew by blocks; images so small that a tile takes several; groups, of fewer
+# channels than a vector, or of three.
 WAYS = {
     "channels": ((9, 11, 16), (16, 3, 3, 16), (1, 1), (1, 1)),
     "channels with a tail": ((7, 9, 3), (18, 3, 2, 3), (1, 1), (1, 2)),
@@ -263,13 +273,26 @@ for window in conv2d.Window(), conv2d.Window(pooling=((2, 2), (2, 2), (1, 1))):
     conv2d.backward(y, x, weight, window, RELU, y, winners)
 print("halide" in sys.modules)
 """
-    said = [subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout for _ in range(2)]
+    said = [
+        subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+        for _ in range(2)
+    ]
     assert said[1].strip() == "False"
 
 
 @pytest.mark.parametrize(
     "way",
-    ["channels with a tail", "pixels", "planes of pixels", "input channels", "taps", "small images", "strided", "groups", "strided groups"],
+    [
+        "channels with a tail",
+        "pixels",
+        "planes of pixels",
+        "input channels",
+        "taps",
+        "small images",
+        "strided",
+        "groups",
+        "strided groups",
+    ],
 )
 def test_on_every_target(way, tmp_path):
     image, shape, stride, dilation = WAYS[way]

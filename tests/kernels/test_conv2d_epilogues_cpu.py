@@ -29,13 +29,17 @@ ONE = (1, 1)
 
 
 def pooled(
-    side: int | None, padding: tuple[int, int, int, int] = (0, 0, 0, 0), dilation: tuple[int, int] = ONE, stride: tuple[int, int] = ONE
+    side: int | None,
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0),
+    dilation: tuple[int, int] = ONE,
+    stride: tuple[int, int] = ONE,
 ) -> Window:
     """Pooling by ``side`` x ``side`` that lie side by side; none for None."""
     return Window(stride, dilation, padding, None if side is None else ((side, side), (side, side), ONE))
 
 
-# One for each way: lanes along pixels, channels, taps, input channels; blocks of channels; several images in a tile; tails; none pooled.
+# One for each way: lanes along pixels, channels, taps, input channels; blocks of channels; several images in a tile;
+# tails; none pooled.
 WAYS: dict[str, Shape] = {
     "pixels": ((28, 28, 1), (6, 5, 5), pooled(2, (2, 2, 2, 2))),
     "long rows of planes": ((6, 37, 2), (5, 3, 3), pooled(2, (1, 1, 1, 1))),
@@ -54,7 +58,9 @@ each_way = pytest.mark.parametrize("shape", WAYS.values(), ids=WAYS)
 
 @st.composite
 def shapes(draw: st.DrawFn) -> Shape:
-    """An image, a bank of kernels and windows, with at least one pixel of y: few channels and many, borders that no window meets."""
+    """An image, a bank of kernels and windows, with at least one pixel of y: few channels and many, borders that no
+    window meets.
+    """
     channels = st.sampled_from([1, 2, 3, 5, 16, 17, 48])
     side = draw(st.sampled_from([None, 2, 2, 3]))
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 5)))
@@ -63,7 +69,10 @@ def shapes(draw: st.DrawFn) -> Shape:
     padding = draw(st.tuples(*[st.integers(0, 3)] * 4))
     met = [s * ((side or 1) - 1) + d * (k - 1) + 1 for s, d, k in zip(stride, dilation, kernel, strict=True)]
     least = met[0] - sum(padding[2:]), met[1] - sum(padding[:2])
-    height, width = (max(1, size) + draw(st.sampled_from(more)) for size, more in zip(least, ([0, 1, 2, 5], [0, 1, 3, 30]), strict=True))
+    height, width = (
+        max(1, size) + draw(st.sampled_from(more))
+        for size, more in zip(least, ([0, 1, 2, 5], [0, 1, 3, 30]), strict=True)
+    )
     return (height, width, draw(channels)), (draw(channels), *kernel), pooled(side, padding, dilation, stride)
 
 
@@ -101,7 +110,11 @@ def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: 
         gradients = conv2d.backward(next_grad, x, weight, window, activation, y, winners)
         dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, False)
     at_stride_1 = "halide" if window.stride == ONE else "blas"
-    assert set(counts) == {("conv2d.forward", "halide"), ("conv2d.backward", at_stride_1), ("conv2d.backward", "halide")}
+    assert set(counts) == {
+        ("conv2d.forward", "halide"),
+        ("conv2d.backward", at_stride_1),
+        ("conv2d.backward", "halide"),
+    }
     assert dx is None
     assert none is None
     np.testing.assert_array_equal(alone, y)
@@ -116,7 +129,8 @@ def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: 
     error = (terms + 2) * eps * windows(convolved(window, *sizes[:3]), side).max(axis=-1)
     largest = z.max(axis=-1)
     assert y.dtype == dtype
-    assert (np.abs(y - activation.forward(largest)) <= error + 8 * eps).all()  # none of the activations is steeper than 1
+    # none of the activations is steeper than 1
+    assert (np.abs(y - activation.forward(largest)) <= error + 8 * eps).all()
     if winners is None:
         assert side == 1
     else:
@@ -127,7 +141,11 @@ def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: 
     wanted = reference.backward(exact[3], exact[0], exact[1], window, activation, widened(y), winners)
     bounds = reference.backward(sizes[3], sizes[0], sizes[1], window, IDENTITY, y, winners)
     for got, right, bound, count in zip(
-        (gradients[0], dweight, dbias), wanted, bounds, (terms * shape[1][0], y[..., 0].size, y[..., 0].size), strict=True
+        (gradients[0], dweight, dbias),
+        wanted,
+        bounds,
+        (terms * shape[1][0], y[..., 0].size, y[..., 0].size),
+        strict=True,
     ):
         assert got is not None
         assert right is not None
@@ -146,7 +164,9 @@ def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: 
     dtype=st.sampled_from(FLOATS),
 )
 @example(batch=1, shape=((4, 4, 1), (2, 2, 2), pooled(3)), biased=False, activation=SIGMOID, seed=2, dtype=np.float32)
-def test_kernels_are_the_reference(batch: int, shape: Shape, biased: bool, activation: Activation, seed: int, dtype: Any) -> None:
+def test_kernels_are_the_reference(
+    batch: int, shape: Shape, biased: bool, activation: Activation, seed: int, dtype: Any
+) -> None:
     check(batch, shape, biased, activation, seed, dtype)
 
 
@@ -181,7 +201,8 @@ def test_derivatives_are_slopes(way: str, assert_slope: Any) -> None:
     assert set(counts) == {("conv2d.forward", "halide")}
 
 
-# Of so much work that several threads share an image, and of so many weights that a single image has a kernel of its own.
+# Of so much work that several threads share an image, and of so many weights that a single image has a kernel of its
+# own.
 LARGE = [
     ((21, 18, 40), (48, 3, 3), pooled(2, (1, 1, 1, 1))),
     ((23, 19, 37), (67, 3, 3), Window()),
@@ -194,7 +215,9 @@ LARGE = [
 def test_few_images_of_many_weights(shape: Shape, batch: int) -> None:
     image, (filters, *kernel), window = shape
     assert cpu.geometry_of(image, (filters, kernel[0], kernel[1], image[2]), window).flops() >= direct.SHARED
-    assert dweight.images_of(batch, filters * math.prod(kernel) * image[2]) == ("single" if batch < FEW_IMAGES else "few")
+    assert dweight.images_of(batch, filters * math.prod(kernel) * image[2]) == (
+        "single" if batch < FEW_IMAGES else "few"
+    )
     check(batch, shape, True, RELU, batch)
 
 
@@ -218,7 +241,11 @@ def same_on_all_threads(batch: int, shape: Shape) -> None:
             set_threads(count)
             y, winners = conv2d.forward(x, weight, bias, window, RELU)
             # At other strides dx is a matrix product, whose bits depend on the threads.
-            results = [y, winners, *conv2d.backward(np.cos(y), x, weight, window, RELU, y, winners, window.stride == ONE)]
+            results = [
+                y,
+                winners,
+                *conv2d.backward(np.cos(y), x, weight, window, RELU, y, winners, window.stride == ONE),
+            ]
             seen.append([result.tobytes() for result in results if result is not None])
     finally:
         set_threads(before)
@@ -262,7 +289,9 @@ def test_nan_and_infinity_go_where_the_reference_sends_them(shape: Shape, value:
 @pytest.mark.parametrize(("channels", "filters"), [(1, 3), (3, 17), (48, 32), (32, 3)])
 @pytest.mark.parametrize("side", [2, 3])
 def test_what_no_window_meets_stays_out(channels: int, filters: int, side: int) -> None:
-    """The last rows and columns of a convolution that no pooling window takes: not even NaN in what they were made from is noticed."""
+    """The last rows and columns of a convolution that no pooling window takes: not even NaN in what they were made from
+    is noticed.
+    """
     shape = (2 * side + 4, 3 * side + 4, channels), (filters, 4, 4), pooled(side)
     x, weight, bias = arrays(3, shape, 8)
     spoiled = x.copy()
@@ -312,7 +341,10 @@ def test_results_are_fresh(shape: Shape) -> None:
 @pytest.mark.parametrize(
     ("way", "dtype"),
     [
-        *((way, np.dtype(np.float32)) for way in ("pixels", "channels", "blocks of channels", "input channels", "strided planes")),
+        *(
+            (way, np.dtype(np.float32))
+            for way in ("pixels", "channels", "blocks of channels", "input channels", "strided planes")
+        ),
         *((way, np.dtype(np.float64)) for way in ("pixels", "channels")),
     ],
     ids=str,
@@ -321,5 +353,9 @@ def test_on_every_target(tmp_path: Path, way: str, dtype: Any) -> None:
     image, (filters, *kernel), window = WAYS[way]
     geometry = cpu.geometry_of(image, (filters, kernel[0], kernel[1], image[2]), window)
     of_input = cpu.dx_kernel(geometry, RELU, dtype) if window.stride == ONE else cpu.gather_kernel(geometry, dtype)
-    for each in (cpu.forward_kernel(geometry, True, RELU, True, dtype), cpu.dweight_kernel(geometry, RELU, True, dtype), of_input):
+    for each in (
+        cpu.forward_kernel(geometry, True, RELU, True, dtype),
+        cpu.dweight_kernel(geometry, RELU, True, dtype),
+        of_input,
+    ):
         on_every_target(each, tmp_path)

@@ -1,4 +1,6 @@
-"""Winograd's convolution against the reference in float64: sizes, padding, pooling, threads, what is not finite, when it runs."""
+"""Winograd's convolution against the reference in float64: sizes, padding, pooling, threads, what is not finite, when
+it runs.
+"""
 
 from collections.abc import Iterator
 
@@ -33,7 +35,8 @@ def normal(seed, *shape, dtype=np.float32):
     return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
 
 
-# The absolute values of the matrices of Lavin and Gray: what their sums would be without a cancellation, which bounds the rounding.
+# The absolute values of the matrices of Lavin and Gray: what their sums would be without a cancellation, which bounds
+# the rounding.
 PIXELS = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]])
 BANK = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5], [0, 0, 1]])
 OUTPUTS = np.array([[1, 1, 1, 0], [0, 1, 1, 1]])
@@ -109,7 +112,9 @@ def test_it_is_the_reference(size, inputs, outputs, padding, spare, biased, thre
     (y, _), next_grad, (dx, dweight, dbias) = ran(x, weight, bias, window)
     wide = [widened(array) for array in (x, weight, bias)]
     exact, _ = reference.forward(*wide, window)
-    assert_close(y, exact, bound(wide[0], wide[1], padding, (height, width)) + (0 if bias is None else np.abs(bias)), inputs)
+    assert_close(
+        y, exact, bound(wide[0], wide[1], padding, (height, width)) + (0 if bias is None else np.abs(bias)), inputs
+    )
     exact_dx, exact_dweight, exact_dbias = reference.backward(widened(next_grad), wide[0], wide[1], window)
     around = tuple(2 - zeros for zeros in padding)
     assert_close(dx, exact_dx, bound(next_grad, wide[1].transpose(3, 1, 2, 0)[:, ::-1, ::-1], around, size), outputs)
@@ -119,7 +124,9 @@ def test_it_is_the_reference(size, inputs, outputs, padding, spare, biased, thre
 
 @pytest.mark.parametrize("size", [(8, 8), (9, 7)])
 def test_pooling_and_an_activation(size):
-    """y within rounding; winners are as large as the largest within rounding; derivatives are the reference's with these winners."""
+    """y within rounding; winners are as large as the largest within rounding; derivatives are the reference's with
+    these winners.
+    """
     window, batch = Window(padding=(1, 1, 1, 1), pooling=POOLED), 14
     x, weight, bias = normal(0, batch, *size, 32), normal(1, 48, 3, 3, 32), normal(2, 48)
     (y, winners), next_grad, (dx, dweight, dbias) = ran(x, weight, bias, window, RELU)
@@ -137,7 +144,11 @@ def test_pooling_and_an_activation(size):
     won = np.take_along_axis(windows(z), winners[..., None].astype(int), -1)[..., 0]
     assert_close(won.astype(np.float32), windows(z).max(-1), 2 * largest, 32)
     wanted = reference.backward(widened(next_grad), wide[0], wide[1], window, RELU, widened(y), winners)
-    dz = widened(np.abs(reference.derivative(next_grad, y, winners, (batch, *size, 48), window, RELU, reference.max_pool2d.backward)))
+    dz = widened(
+        np.abs(
+            reference.derivative(next_grad, y, winners, (batch, *size, 48), window, RELU, reference.max_pool2d.backward)
+        )
+    )
     assert_close(dx, wanted[0], bound(dz, wide[1].transpose(3, 1, 2, 0)[:, ::-1, ::-1], window.padding, size), 48)
     assert_close(dweight, wanted[1], bound_of_weights(wide[0], dz, window.padding), dz.size // 48)
     assert_close(dbias, wanted[2], dz.sum((0, 1, 2)), dz.size // 48)
@@ -184,7 +195,9 @@ def test_what_is_not_finite_is_the_reference_s(bad, pooling, activation):
 
 @quiet
 def test_pooling_hides_no_infinity():
-    """With these weights, tiles sum to -inf and NaN in the first channel, where the largest of a window is one of its finite numbers."""
+    """With these weights, tiles sum to -inf and NaN in the first channel, where the largest of a window is one of its
+    finite numbers.
+    """
     x, weight, window = normal(0, 20, 8, 8, 32), normal(1, 32, 3, 3, 32), Window(pooling=POOLED)
     x[1, 0, 1, 5] = np.inf
     weight[0, 0, :, 5], weight[1, 0, :, 5] = [-1, -2, -0.5], [1, -2, 0.5]

@@ -23,7 +23,9 @@ def test_cross_entropy(normal, assert_slope, shape, scale, seed):
     """P-S2: -log(max(p, eps))·t (eq 42); the gradient keeps t (eq 43); soft targets."""
     # The differences' error grows with (step / p)²: no p is below 0.02.
     prediction, target = 0.02 + 0.9 * softmax.forward(normal(seed, *shape)), softmax.forward(normal(seed + 1, *shape))
-    expected = np.array([-math.log(p) * t for p, t in zip(prediction.ravel(), target.ravel(), strict=True)]).reshape(shape)
+    expected = np.array([-math.log(p) * t for p, t in zip(prediction.ravel(), target.ravel(), strict=True)]).reshape(
+        shape
+    )
     np.testing.assert_allclose(cross_entropy.forward(prediction, target, EPS), expected, rtol=1e-13)
     grad = cross_entropy.backward(prediction, target, EPS, scale)
     assert_slope(grad, lambda at: scale * cross_entropy.forward(at, target, EPS), prediction)
@@ -33,7 +35,9 @@ def test_cross_entropy(normal, assert_slope, shape, scale, seed):
 def test_certain_and_wrong(dtype):
     """P-S2: p = 0, t = 1 -> loss 16.118, gradient -1e7; below eps the gradient stays -t/eps."""
     prediction, target = np.array([[0.0, 1e-9, 1.0]], dtype=dtype), np.array([[1.0, 0.5, 0.0]], dtype=dtype)
-    np.testing.assert_allclose(cross_entropy.forward(prediction, target, EPS), [[16.11809565, 8.05904783, 0]], rtol=1e-6)
+    np.testing.assert_allclose(
+        cross_entropy.forward(prediction, target, EPS), [[16.11809565, 8.05904783, 0]], rtol=1e-6
+    )
     np.testing.assert_allclose(cross_entropy.backward(prediction, target, EPS, 1.0), [[-1e7, -5e6, 0]], rtol=1e-6)
 
 

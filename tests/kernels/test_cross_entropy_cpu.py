@@ -24,7 +24,10 @@ def slope(prediction, target, eps, scale):
 @settings(max_examples=60, deadline=None)
 @given(size=sizes, special=st.booleans(), eps=epsilons, seed=seeds, dtype=floats)
 def test_elementwise(size, special, eps, seed, dtype):
-    prediction, target = numbers(seed, size, special=special, dtype=dtype), numbers(seed + 1, size, special=special, dtype=dtype)
+    prediction, target = (
+        numbers(seed, size, special=special, dtype=dtype),
+        numbers(seed + 1, size, special=special, dtype=dtype),
+    )
     agree("cross_entropy.forward", cross_entropy.forward, prediction, target, eps, magnitude=loss)
     probability = np.random.default_rng(seed).random((1, size), dtype)
     agree("cross_entropy.forward", cross_entropy.forward, probability, target.reshape(1, -1), eps, magnitude=loss)
@@ -35,7 +38,10 @@ def test_elementwise(size, special, eps, seed, dtype):
 def test_gradient(size, special, eps, scale, seed, dtype):
     # 1e30 / 1e-30 is endless in float32 and not in float64, and with a scale of 0.1 not even there.
     eps = max(eps, 1e-7)
-    prediction, target = numbers(seed, size, special=special, dtype=dtype), numbers(seed + 1, size, special=special, dtype=dtype)
+    prediction, target = (
+        numbers(seed, size, special=special, dtype=dtype),
+        numbers(seed + 1, size, special=special, dtype=dtype),
+    )
     agree("cross_entropy.backward", cross_entropy.backward, prediction, target, eps, scale, magnitude=slope)
 
 

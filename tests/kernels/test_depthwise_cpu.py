@@ -1,4 +1,6 @@
-"""X-N1: kernels of depthwise convolutions, and of conv_transpose2d, against the reference in float64; NaN, infinities, dispatch."""
+"""X-N1: kernels of depthwise convolutions, and of conv_transpose2d, against the reference in float64; NaN, infinities,
+dispatch.
+"""
 
 from functools import partial
 
@@ -16,8 +18,9 @@ from typednn.kernels.conv_transpose2d import reference as right_transposed
 pytestmark = needs_halide
 
 FLOATS = [np.float32, np.float64]
-# (batch, image, weight, window, activation): one pixel, a tail of lanes, strides with a remainder, two channels of y for one of x,
-# zeros on one side only, more than the image is large, dilation, so many images that their sums are added in double precision.
+# (batch, image, weight, window, activation): one pixel, a tail of lanes, strides with a remainder, two channels of y
+# for one of x, zeros on one side only, more than the image is large, dilation, so many images that their sums are added
+# in double precision.
 PROBLEMS = {
     "one pixel": ((3, 1, 1, 3), (3, 1, 1, 1), Window(), IDENTITY),
     "padded": ((3, 9, 8, 19), (19, 3, 3, 1), Window(padding=(1, 1, 1, 1)), Activation("relu")),
@@ -46,7 +49,11 @@ def assert_close(found, exact, bounds, terms):
 @problems
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_depthwise_is_the_reference(image, shape, window, activation, dtype):
-    x, weight, bias = numbers(0, *image, dtype=dtype), numbers(1, *shape, dtype=dtype), numbers(2, shape[0], dtype=dtype)
+    x, weight, bias = (
+        numbers(0, *image, dtype=dtype),
+        numbers(1, *shape, dtype=dtype),
+        numbers(2, shape[0], dtype=dtype),
+    )
     before, results = engines.get_threads(), []
     for threads in (1, 2):
         engines.set_threads(threads)
@@ -119,7 +126,10 @@ def test_each_group_is_a_convolution():
     for group in range(3):
         inward, outward = np.s_[..., 2 * group : 2 * group + 2], np.s_[..., 3 * group : 3 * group + 3]
         bank = weight[3 * group : 3 * group + 3]
-        parts = right.forward(x[inward], bank, None, window)[0], *right.backward(next_grad[outward], x[inward], bank, window)
+        parts = (
+            right.forward(x[inward], bank, None, window)[0],
+            *right.backward(next_grad[outward], x[inward], bank, window),
+        )
         places = outward, inward, np.s_[3 * group : 3 * group + 3], np.s_[3 * group : 3 * group + 3]
         for found, place, part in zip(whole, places, parts, strict=True):
             np.testing.assert_allclose(found[place], part, rtol=1e-12, atol=1e-12)

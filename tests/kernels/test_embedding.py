@@ -13,7 +13,12 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @settings(max_examples=40, deadline=None)
-@given(vocab=st.integers(1, 5), shape=st.tuples(st.integers(1, 3), st.integers(1, 4)), features=st.integers(1, 3), seed=seeds)
+@given(
+    vocab=st.integers(1, 5),
+    shape=st.tuples(st.integers(1, 3), st.integers(1, 4)),
+    features=st.integers(1, 3),
+    seed=seeds,
+)
 def test_embedding(normal, assert_slope, vocab, shape, features, seed):
     """G-L2: a row for each token; the derivative is the sum over all places at which a token stands."""
     tokens = np.random.default_rng(seed).integers(0, vocab, shape)
@@ -21,7 +26,12 @@ def test_embedding(normal, assert_slope, vocab, shape, features, seed):
     y = embedding.forward(tokens, weight)
     for place, token in np.ndenumerate(tokens):
         np.testing.assert_array_equal(y[place], weight[token])
-    assert_slope(embedding.backward(next_grad, tokens, vocab), lambda weight: embedding.forward(tokens, weight), weight, next_grad)
+    assert_slope(
+        embedding.backward(next_grad, tokens, vocab),
+        lambda weight: embedding.forward(tokens, weight),
+        weight,
+        next_grad,
+    )
 
 
 def test_the_paddings_row_has_no_gradient(normal):

@@ -1,4 +1,6 @@
-"""Normalisation of numbers whose squares are beyond float32, or are 0 in it, against float64: kernels and references alike."""
+"""Normalisation of numbers whose squares are beyond float32, or are 0 in it, against float64: kernels and references
+alike.
+"""
 
 from typing import Any
 
@@ -18,7 +20,9 @@ FEATURES = [2, 5, 40, 256, 1000]
 
 def _drawn(scale: float, *shape: int) -> Any:
     rng = np.random.default_rng(0)
-    return np.clip(rng.standard_normal(shape) * scale, -3e38, 3e38).astype(np.float32), rng.standard_normal(shape).astype(np.float32)
+    return np.clip(rng.standard_normal(shape) * scale, -3e38, 3e38).astype(np.float32), rng.standard_normal(
+        shape
+    ).astype(np.float32)
 
 
 def _theory(x: Any, dy: Any, eps: float, axes: Any, centred: bool = True) -> tuple[Any, Any, Any]:
@@ -32,7 +36,9 @@ def _theory(x: Any, dy: Any, eps: float, axes: Any, centred: bool = True) -> tup
 
 
 def _near(found: Any, wanted: Any, magnitude: Any = 1.0) -> None:
-    """Close where float32 holds the number: a derivative may be beyond it. ``magnitude``: of the terms, which may cancel out."""
+    """Close where float32 holds the number: a derivative may be beyond it. ``magnitude``: of the terms, which may
+    cancel out.
+    """
     assert found.dtype == np.float32
     held = abs(magnitude) + 0 * wanted < 1e37
     excess = abs(found - wanted) - 1e-5 * np.maximum(abs(wanted), magnitude)

@@ -12,7 +12,8 @@ from typednn.kernels.glu import cpu
 pytestmark = [needs_halide, quiet]
 
 shapes = st.one_of(
-    st.tuples(st.integers(1, 9), st.integers(1, 70)), st.sampled_from([(1, 5000), (3000, 1), (700, 129), (1025, 64), (4, 20_000)])
+    st.tuples(st.integers(1, 9), st.integers(1, 70)),
+    st.sampled_from([(1, 5000), (3000, 1), (700, 129), (1025, 64), (4, 20_000)]),
 )
 
 
@@ -31,7 +32,9 @@ def size_of_slope(dy, x):
 @given(shape=shapes, special=st.booleans(), seed=seeds, dtype=floats)
 def test_forward(shape, special, seed, dtype):
     rows, half = shape
-    agree("glu.forward", glu.forward, numbers(seed, rows, 2 * half, special=special, dtype=dtype), magnitude=size_of_value)
+    agree(
+        "glu.forward", glu.forward, numbers(seed, rows, 2 * half, special=special, dtype=dtype), magnitude=size_of_value
+    )
 
 
 @settings(max_examples=50, deadline=None)
@@ -40,7 +43,12 @@ def test_backward(shape, special, seed, dtype):
     rows, half = shape
     x = numbers(seed, rows, 2 * half, special=special, dtype=dtype)
     agree(
-        "glu.backward", glu.backward, numbers(seed + 1, rows, half, dtype=dtype), x, magnitude=size_of_slope, least=1e-7 * special + 2e-38
+        "glu.backward",
+        glu.backward,
+        numbers(seed + 1, rows, half, dtype=dtype),
+        x,
+        magnitude=size_of_slope,
+        least=1e-7 * special + 2e-38,
     )
 
 

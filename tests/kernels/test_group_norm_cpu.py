@@ -32,13 +32,16 @@ def test_results(channels, groups, dtype, image, mean, seed):
     next_grad = numbers(seed + 3, *x.shape, dtype=dtype)
     weight, bias = numbers(seed + 1, channels, dtype=dtype), numbers(seed + 2, channels, dtype=dtype)
     (y,) = agree("group_norm.forward", group_norm.forward, x, weight, bias, groups, EPS, magnitude=lambda *_: np.inf)
-    found = agree("group_norm.backward", group_norm.backward, next_grad, x, weight, groups, EPS, magnitude=lambda *_: np.inf)
+    found = agree(
+        "group_norm.backward", group_norm.backward, next_grad, x, weight, groups, EPS, magnitude=lambda *_: np.inf
+    )
 
     wide_x, wide_grad, wide_weight, wide_bias = map(widened, (x, next_grad, weight, bias))
     by_group = wide_x.reshape(*image, groups, -1)
     centred = by_group - by_group.mean((1, 2, 4), keepdims=True)
     rate = 1 / np.sqrt((centred * centred).mean((1, 2, 4), keepdims=True) + EPS)
-    # The mean, of the arrays' type, is off by its own rounding; everything is as large as a group's largest number, times the rate.
+    # The mean, of the arrays' type, is off by its own rounding; everything is as large as a group's largest number,
+    # times the rate.
     largest = abs(by_group).max((1, 2, 4), keepdims=True)
     normal = ((abs(centred) + largest) * rate).reshape(x.shape)
     near(y, reference.forward(wide_x, wide_weight, wide_bias, groups, EPS), normal * abs(wide_weight) + abs(wide_bias))
@@ -78,9 +81,13 @@ def test_one_group_of_one_image_alone_is_affected(special, place):
 
 
 def test_a_large_mean_costs_no_digits():
-    """Mean 1000, deviation 1, also where a channel's first pixel is an outlier, and where the channels' means differ."""
+    """Mean 1000, deviation 1, also where a channel's first pixel is an outlier, and where the channels'
+    means differ.
+    """
     for outlier, apart in ((0.0, 0.0), (1e4, 0.0), (0.0, 100.0)):
-        x = (np.random.default_rng(0).standard_normal((2, 20, 20, 40)) + 1000 + apart * np.arange(40)).astype(np.float32)
+        x = (np.random.default_rng(0).standard_normal((2, 20, 20, 40)) + 1000 + apart * np.arange(40)).astype(
+            np.float32
+        )
         x[:, 0, 0, 0] += outlier
         y, wide = group_norm.forward(x, None, None, 2, 1e-5), x.astype(np.float64)
         by_group = wide.reshape(2, 400, 2, 20)
@@ -96,7 +103,9 @@ def test_threads_change_no_bit():
     try:
         for threads in (1, 2, 2):
             engines.set_threads(threads)
-            results.append((group_norm.forward(x, weight, None, 11, EPS), *group_norm.backward(next_grad, x, weight, 11, EPS)))
+            results.append(
+                (group_norm.forward(x, weight, None, 11, EPS), *group_norm.backward(next_grad, x, weight, 11, EPS))
+            )
     finally:
         engines.set_threads(before)
     for result in results[1:]:
@@ -105,7 +114,9 @@ def test_threads_change_no_bit():
 
 
 def test_on_every_target(tmp_path):
-    x, next_grad, weight, bias = (numbers(n, *shape) for n, shape in enumerate([(3, 50, 40), (3, 50, 40), (40,), (40,)]))
+    x, next_grad, weight, bias = (
+        numbers(n, *shape) for n, shape in enumerate([(3, 50, 40), (3, 50, 40), (40,), (40,)])
+    )
     kernels = cpu.kernels[40, 8, np.dtype(np.float32)]
     channel, array = ((40,), np.float32), (x.shape, np.float32)
     every_target(kernels.forward, (x, weight, bias, EPS), [array], tmp_path)

@@ -48,9 +48,17 @@ CASES = [
     ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], None, Window(PAIR, pooling=((2, 1), ONE, ONE)), TANH), {}),
     ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], Window(), TANH), {}),
     ("conv2d.backward", ([2, 2, 2, 4], [2, 6, 5, 3], [4, 2, 2, 3], Window(PAIR, PAIR)), {}),
-    ("conv2d.backward", ([1, 2, 2, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window(pooling=(PAIR, PAIR, ONE)), TANH, [1, 2, 2, 1], INDEX), {}),
+    (
+        "conv2d.backward",
+        ([1, 2, 2, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window(pooling=(PAIR, PAIR, ONE)), TANH, [1, 2, 2, 1], INDEX),
+        {},
+    ),
     ("conv2d.backward", ([1, 4, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window(), TANH, [1, 4, 4, 1]), {}),
-    ("conv2d.backward", ([1, 3, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window((2, 1), padding=(0, 0, 1, 1)), TANH, [1, 3, 4, 1]), {}),
+    (
+        "conv2d.backward",
+        ([1, 3, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window((2, 1), padding=(0, 0, 1, 1)), TANH, [1, 3, 4, 1]),
+        {},
+    ),
     ("conv2d.forward", ([2, 6, 5, 4], [6, 2, 2, 2], [6], Window(PAIR, padding=(1, 0, 2, 1))), {}),
     ("conv2d.backward", ([2, 3, 2, 6], [2, 6, 5, 4], [6, 2, 2, 2], Window(PAIR)), {}),
     ("conv_transpose2d.forward", ([2, 3, 2, 4], [4, 2, 2, 3], [3], Window(PAIR), (2, 6, 5, 3)), {}),
@@ -190,7 +198,11 @@ CASES = [
     ("join", (-1, [2, 3], [2, 1], [2, 2]), {}),
     ("attention.forward", ([2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], MASK, True), {}),
     ("attention.forward", ([2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], None, False), {}),
-    ("attention.backward", ([2, 5, 2, 4], [2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], MASK, [2, 5, 2, 4], [2, 2, 5], True), {}),
+    (
+        "attention.backward",
+        ([2, 5, 2, 4], [2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], MASK, [2, 5, 2, 4], [2, 2, 5], True),
+        {},
+    ),
     ("attention.forward", ([2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], None, True, (0.5, 3, 1)), {}),
     (
         "attention.backward",
@@ -228,7 +240,9 @@ WRITTEN = {
 }
 FUNCTIONS = {"softmax_cross_entropy.one_hot"}  # no ops
 
-each_case = pytest.mark.parametrize(("name", "arguments", "keywords"), CASES, ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)])
+each_case = pytest.mark.parametrize(
+    ("name", "arguments", "keywords"), CASES, ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)]
+)
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
@@ -264,10 +278,13 @@ def results(outcome):
 @each_dtype
 @each_case
 def test_dtype_is_kept(name, arguments, keywords, dtype):
-    """P-L1..P-L17, P-S1..P-S4: float32 in, float32 out; float64 in, float64 out; every result an array. Of rank 0 they are float64."""
+    """P-L1..P-L17, P-S1..P-S4: float32 in, float32 out; float64 in, float64 out; every result an array. Of rank 0 they
+    are float64.
+    """
     for place, result in enumerate(results(function(name)(*filled(name, arguments, dtype), **keywords))):
         assert type(result) is np.ndarray
-        # The variance of batch normalisation is kept in double precision: the square of a large float32 is beyond its range.
+        # The variance of batch normalisation is kept in double precision: the square of a large float32 is beyond its
+        # range.
         is_wide = result.dtype == np.float64 and (not result.shape or (name, place) == ("batch_norm.forward", 2))
         assert result.dtype == dtype or result.dtype == np.uint8 or is_wide
 
@@ -291,7 +308,10 @@ def on_strict_device(argument):
 @each_case
 def test_runs_on_another_device(name, arguments, keywords, dtype):
     """P-E8: one reference for NumPy and CuPy: bit for bit the same on arrays that behave like a GPU's."""
-    ours, theirs = filled(name, arguments, dtype), [on_strict_device(argument) for argument in filled(name, arguments, dtype)]
+    ours, theirs = (
+        filled(name, arguments, dtype),
+        [on_strict_device(argument) for argument in filled(name, arguments, dtype)],
+    )
     with using("reference"):
         expected = results(function(name)(*ours, **keywords))
     got = results(function(name)(*theirs, **keywords))
@@ -363,7 +383,10 @@ FLOPS = {
     "conv2d.backward": (([2, 5, 4, 4], [2, 6, 5, 3], [4, 2, 2, 3], Window()), 2 * 2 * 2 * 5 * 4 * 4 * 2 * 2 * 3),
     "chain": (([3, 5, 4, 1], CONVOLVED, [2, 2, 2, 1], [2], [5, 12]), 2 * 3 * (7 * 4 * 2 * 2 * 2 + 5 * 12)),
     "recurrent.forward": (([3, 2, 4], [20, 4], [20, 5], [20], [20], None, "lstm"), 2 * 3 * 2 * 20 * (4 + 5)),
-    "recurrent.backward": (([3, 2, 5], [3, 2, 4], [20, 4], [20, 5], [3, 3, 30], None, "lstm"), 4 * 3 * 2 * 20 * (4 + 5)),
+    "recurrent.backward": (
+        ([3, 2, 5], [3, 2, 4], [20, 4], [20, 5], [3, 3, 30], None, "lstm"),
+        4 * 3 * 2 * 20 * (4 + 5),
+    ),
     "recurrent.step": (([3, 4], [20, 4], [20, 5], None, None, None, None, "lstm"), 2 * 3 * 20 * (4 + 5)),
     "embedding.backward": (([2, 3, 2], TOKENS, 5), 12),
     "embedding.add_backward": (([5, 2], [2, 3, 2], TOKENS), 12),

@@ -12,7 +12,13 @@ from typednn.kernels.layer_norm import cpu
 
 pytestmark = [needs_halide, quiet]
 
-CASES = [(1, True, np.float32), (5, False, np.float32), (40, True, np.float32), (1100, True, np.float32), (33, True, np.float64)]
+CASES = [
+    (1, True, np.float32),
+    (5, False, np.float32),
+    (40, True, np.float32),
+    (1100, True, np.float32),
+    (33, True, np.float64),
+]
 each_case = pytest.mark.parametrize(("features", "centred", "dtype"), CASES)
 # Around pieces, which have 128 rows of few features and 29 of 1,100.
 rows = st.sampled_from([1, 2, 28, 29, 30, 127, 128, 129, 500, 4001])
@@ -56,7 +62,11 @@ def test_backward(features, centred, dtype, rows, special, seed):
     size, rate = stages(wide_x, centred)
     normal, by_normal = size * rate, abs(wide_grad * wide_weight)
     amplified = 1 + normal.max(-1, keepdims=True)
-    dx = rate * amplified * (by_normal + by_normal.mean(-1, keepdims=True) + normal * (by_normal * normal).mean(-1, keepdims=True))
+    dx = (
+        rate
+        * amplified
+        * (by_normal + by_normal.mean(-1, keepdims=True) + normal * (by_normal * normal).mean(-1, keepdims=True))
+    )
     bounds = dx, (abs(wide_grad) * normal * amplified).sum(0), abs(wide_grad).sum(0)
     for one, wanted, bound in zip(found, true, bounds, strict=True):
         assert (abs(one - wanted) <= 16 * np.finfo(dtype).eps * bound + 2e-38).all()
@@ -68,7 +78,16 @@ def test_each_place(place, special):
     """A special number spoils its own row alone."""
     x = numbers(0, 70, 40).copy()
     x[3, place] = special
-    (y,) = agree("layer_norm.forward", layer_norm.forward, x, numbers(1, 40), numbers(2, 40), EPS, True, magnitude=lambda *_: np.inf)
+    (y,) = agree(
+        "layer_norm.forward",
+        layer_norm.forward,
+        x,
+        numbers(1, 40),
+        numbers(2, 40),
+        EPS,
+        True,
+        magnitude=lambda *_: np.inf,
+    )
     assert np.isnan(y[3]).all()
     assert np.isfinite(np.delete(y, 3, axis=0)).all()
 
@@ -82,7 +101,9 @@ def test_a_large_mean_costs_no_digits(features):
     with using("reference"):
         exact_dx = layer_norm.backward(widened(next_grad), widened(x), None, 1e-5, True)[0]
     exact = x.astype(np.float64)
-    np.testing.assert_allclose(y, (exact - exact.mean(1, keepdims=True)) / np.sqrt(exact.var(1, keepdims=True) + 1e-5), atol=3e-6)
+    np.testing.assert_allclose(
+        y, (exact - exact.mean(1, keepdims=True)) / np.sqrt(exact.var(1, keepdims=True) + 1e-5), atol=3e-6
+    )
     np.testing.assert_allclose(dx, exact_dx, atol=2e-5)
 
 

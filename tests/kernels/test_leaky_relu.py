@@ -19,7 +19,12 @@ def test_leaky_relu(normal, off_kink, assert_slope, shape, negative_slope, seed)
     x, next_grad = off_kink(seed, *shape), normal(seed + 1, *shape)
     expected = np.array([number if number > 0 else negative_slope * number for number in x.ravel()]).reshape(shape)
     np.testing.assert_array_equal(leaky_relu.forward(x, negative_slope), expected)
-    assert_slope(leaky_relu.backward(next_grad, x, negative_slope), lambda at: leaky_relu.forward(at, negative_slope), x, next_grad)
+    assert_slope(
+        leaky_relu.backward(next_grad, x, negative_slope),
+        lambda at: leaky_relu.forward(at, negative_slope),
+        x,
+        next_grad,
+    )
 
 
 def test_by_hand():

@@ -19,10 +19,18 @@ def test_forward(size, special, slope, seed, dtype):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    rows=st.integers(1, 3), size=sizes, special=st.booleans(), slope=st.sampled_from([0.0, 0.01, 0.1, 1.0, -2.5]), seed=seeds, dtype=floats
+    rows=st.integers(1, 3),
+    size=sizes,
+    special=st.booleans(),
+    slope=st.sampled_from([0.0, 0.01, 0.1, 1.0, -2.5]),
+    seed=seeds,
+    dtype=floats,
 )
 def test_backward(rows, size, special, slope, seed, dtype):
-    x, other = numbers(seed, rows, size, special=special, dtype=dtype), numbers(seed + 1, rows, size, special=special, dtype=dtype)
+    x, other = (
+        numbers(seed, rows, size, special=special, dtype=dtype),
+        numbers(seed + 1, rows, size, special=special, dtype=dtype),
+    )
     agree("leaky_relu.backward", leaky_relu.backward, other, x, slope)
 
 

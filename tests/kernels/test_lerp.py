@@ -1,4 +1,6 @@
-"""Running means at the ends of their way: share 1 is the new value, share 0 the old one, to the bit, on every engine."""
+"""Running means at the ends of their way: share 1 is the new value, share 0 the old one, to the bit, on
+every engine.
+"""
 
 from fractions import Fraction
 from typing import Any
@@ -40,7 +42,10 @@ def _full(value: float, dtype: Any) -> Any:
 @engines
 @pytest.mark.parametrize(
     ("rule", "share"),
-    [("adam", 1.0), *((rule, share) for rule in ("amsgrad", "rmsprop", "adadelta", "lion", "ema") for share in (1.0, 0.0))],
+    [
+        ("adam", 1.0),
+        *((rule, share) for rule in ("amsgrad", "rmsprop", "adadelta", "lion", "ema") for share in (1.0, 0.0)),
+    ],
 )
 def test_each_rule(rule: str, share: float, engine: str, dtype: Any) -> None:
     """The old value is large and the new one small; then the other way round."""
@@ -53,9 +58,13 @@ def test_each_rule(rule: str, share: float, engine: str, dtype: Any) -> None:
             if rule == "adam":
                 update_rules.adam.step(weights, grad, state, other, 0.1, share, 0.999, 0.001, 1.0, 1e-8, 0.0, 1.0)
             elif rule == "amsgrad":
-                update_rules.amsgrad.step(weights, grad, state, other, third, 0.1, share, 0.999, 0.001, 1.0, 1e-8, 0.0, 1.0)
+                update_rules.amsgrad.step(
+                    weights, grad, state, other, third, 0.1, share, 0.999, 0.001, 1.0, 1e-8, 0.0, 1.0
+                )
             elif rule == "rmsprop":  # a square so large that the variance is no difference of two equal numbers
-                update_rules.rmsprop.step(weights, grad, _full(1e12, dtype), state, None, 0.1, stays, share, 1e8, 0.0, 0.0, 1.0)
+                update_rules.rmsprop.step(
+                    weights, grad, _full(1e12, dtype), state, None, 0.1, stays, share, 1e8, 0.0, 0.0, 1.0
+                )
             elif rule == "adadelta":
                 update_rules.adadelta.step(weights, grad, state, other, 0.1, stays, share, 1e-6, 0.0, 1.0)
                 wanted = float(dtype(new) * dtype(new)) if share else old
@@ -80,7 +89,9 @@ def test_adam_without_memory(engine: str) -> None:
 @engines
 @pytest.mark.parametrize("momentum", [1.0, 0.0])
 def test_batch_norms_statistics(momentum: float, engine: str) -> None:
-    """X-N1: momentum 1 is the newest batch's mean and unbiased variance, whatever the running ones were; momentum 0 keeps those."""
+    """X-N1: momentum 1 is the newest batch's mean and unbiased variance, whatever the running ones were; momentum 0
+    keeps those.
+    """
     x = np.linspace(0.0, 0.45, 4, dtype=np.float32).reshape(4, 1).repeat(3, axis=1)
     layer: Any = BatchNorm1d(3, momentum=momentum, rng=np.random.default_rng(0))
     layer.running_mean[...], layer.running_var[...] = 1e8, 1e8

@@ -29,10 +29,20 @@ def test_forward_is_the_loop(normal, batch, in_features, out_features, biased, s
 
 
 @settings(max_examples=40, deadline=None)
-@given(batch=sizes, in_features=sizes, out_features=sizes, activation=st.sampled_from([IDENTITY, SIGMOID, TANH]), seed=seeds)
+@given(
+    batch=sizes,
+    in_features=sizes,
+    out_features=sizes,
+    activation=st.sampled_from([IDENTITY, SIGMOID, TANH]),
+    seed=seeds,
+)
 def test_backward_is_the_slope(normal, assert_slope, batch, in_features, out_features, activation, seed):
     """Z-T6, P-L1: dx, dweight, dbias (eq 24)."""
-    x, weight, bias = normal(seed, batch, in_features), normal(seed, out_features, in_features), normal(seed, out_features)
+    x, weight, bias = (
+        normal(seed, batch, in_features),
+        normal(seed, out_features, in_features),
+        normal(seed, out_features),
+    )
     next_grad = normal(seed + 1, batch, out_features)
     y = linear.forward(x, weight, bias, activation)
     dx, dweight, dbias = linear.backward(next_grad, x, weight, y, activation)

@@ -40,7 +40,13 @@ def close(got: Any, exact: Any, bound: Any) -> None:
 
 
 def check(
-    batch: int, in_features: int, out_features: int, biased: bool, activation: Activation, seed: int = 0, dtype: Any = np.float32
+    batch: int,
+    in_features: int,
+    out_features: int,
+    biased: bool,
+    activation: Activation,
+    seed: int = 0,
+    dtype: Any = np.float32,
 ) -> set[str]:
     """Compare forward, backward, and backward without dx; the engines that ran."""
     x, weight, bias, next_grad = arrays(batch, in_features, out_features, seed, dtype)
@@ -54,7 +60,8 @@ def check(
 
     exact: list[Any] = [widened(array) for array in (x, weight, bias, next_grad)]
     sizes: list[Any] = [None if array is None else np.abs(array) for array in exact]
-    # No activation is steeper than 1, but a leaky one that was asked for; those with exponentials add some roundings of their own.
+    # No activation is steeper than 1, but a leaky one that was asked for; those with exponentials add some roundings of
+    # their own.
     sums = reference.forward(*sizes[:3])
     close(y, reference.forward(exact[0], exact[1], exact[2], activation), (in_features + 3) * sums + 8)
     # Where rounding decides on which side of a kink a sum falls, y says what was decided.
@@ -97,7 +104,9 @@ def test_kernels_are_the_reference(
         (9, 16, 500, {"blas", "halide"}),  # many outputs: BLAS forward, a kernel backward
     ],
 )
-def test_every_size_class(batch: int, in_features: int, out_features: int, engines: set[str], activation: Activation) -> None:
+def test_every_size_class(
+    batch: int, in_features: int, out_features: int, engines: set[str], activation: Activation
+) -> None:
     biased = activation.name not in ("leaky_relu", "sigmoid")
     assert check(batch, in_features, out_features, biased, activation) == engines
 
@@ -135,7 +144,13 @@ def test_results_do_not_depend_on_the_threads(out_features: int, activation: Act
         for count in (1, 2, 2):
             set_threads(count)
             y = linear.forward(x, weight, bias, activation)
-            seen.append([result.tobytes() for result in (y, *linear.backward(next_grad, x, weight, y, activation)) if result is not None])
+            seen.append(
+                [
+                    result.tobytes()
+                    for result in (y, *linear.backward(next_grad, x, weight, y, activation))
+                    if result is not None
+                ]
+            )
     finally:
         set_threads(before)
     assert seen[1] == seen[0]
@@ -155,7 +170,9 @@ def test_passes_around_blas_do_not_depend_on_the_threads() -> None:
             cpu._finished[450, True, activation](z, dbias)
             np.testing.assert_array_equal(dz, activation.backward(next_grad, y))
             np.testing.assert_array_equal(z, activation.forward(y + dbias))
-            np.testing.assert_allclose(dbias, dz.sum(axis=0, dtype=np.float64), atol=700 * EPS * np.abs(dz).sum(axis=0).max())
+            np.testing.assert_allclose(
+                dbias, dz.sum(axis=0, dtype=np.float64), atol=700 * EPS * np.abs(dz).sum(axis=0).max()
+            )
             seen.append([array.tobytes() for array in (dz, dbias, z)])
     finally:
         set_threads(before)

@@ -31,14 +31,22 @@ def case(batch: int, in_features: int, out_features: int, seed: int = 0, dtype: 
 
 
 def close(got: Any, exact: Any, magnitudes: Any, terms: int) -> None:
-    """Within the error of a sum of ``terms`` products in any order; ``magnitudes`` is the sum of their absolute values."""
+    """Within the error of a sum of ``terms`` products in any order; ``magnitudes`` is the sum of their
+    absolute values.
+    """
     assert widened(got).dtype == exact.dtype
     assert got.shape == exact.shape
     assert (np.abs(got - exact) <= (terms + 2) * np.finfo(got.dtype).eps * magnitudes + 1e-30).all()
 
 
 def check(
-    batch: int, in_features: int, out_features: int, biased: bool, seed: int, engine: str | None = None, dtype: Any = np.float32
+    batch: int,
+    in_features: int,
+    out_features: int,
+    biased: bool,
+    seed: int,
+    engine: str | None = None,
+    dtype: Any = np.float32,
 ) -> None:
     x, weight, bias, next_grad = case(batch, in_features, out_features, seed, dtype)
     before = [array.copy() for array in (x, weight, bias, next_grad)]
@@ -53,7 +61,9 @@ def check(
     x, weight, bias, next_grad = map(widened, (x, weight, bias, next_grad))
     sizes = [np.abs(array) for array in (x, weight, bias, next_grad)]
     given_bias, bias_size = (bias, sizes[2]) if biased else (None, None)
-    close(y, reference.forward(x, weight, given_bias), reference.forward(sizes[0], sizes[1], bias_size), in_features + 1)
+    close(
+        y, reference.forward(x, weight, given_bias), reference.forward(sizes[0], sizes[1], bias_size), in_features + 1
+    )
     exact, magnitudes = reference.backward(next_grad, x, weight), reference.backward(sizes[3], sizes[0], sizes[1])
     for got, wanted, size, terms in zip(gradients, exact, magnitudes, (out_features, batch, batch), strict=True):
         close(got, wanted, size, terms)
@@ -72,11 +82,15 @@ def check(
 @example(batch=256, in_features=17, out_features=256, biased=True, seed=0, dtype=np.float32)
 @example(batch=70, in_features=256, out_features=6, biased=True, seed=0, dtype=np.float32)
 @example(batch=70, in_features=256, out_features=6, biased=True, seed=0, dtype=np.float64)
-def test_small_is_the_reference(batch: int, in_features: int, out_features: int, biased: bool, seed: int, dtype: Any) -> None:
+def test_small_is_the_reference(
+    batch: int, in_features: int, out_features: int, biased: bool, seed: int, dtype: Any
+) -> None:
     check(batch, in_features, out_features, biased, seed, dtype=dtype)
 
 
-@pytest.mark.parametrize(("sizes", "engine"), [((3, 17, 9), "halide"), ((12, 20, 10), "halide"), ((5, 401, 402), "blas")], ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "engine"), [((3, 17, 9), "halide"), ((12, 20, 10), "halide"), ((5, 401, 402), "blas")], ids=str
+)
 def test_derivatives_are_slopes(sizes: tuple[int, int, int], engine: str, assert_slope: Any) -> None:
     """By central differences, in float64."""
     x, weight, bias, next_grad = case(*sizes, dtype=np.float64)
@@ -120,7 +134,8 @@ def test_few_rows_read_many_weights_once(in_features: int, out_features: int, dt
 
 
 @pytest.mark.parametrize(
-    ("batch", "size", "engine"), [(64, 24, "halide"), (64, 600, "blas"), (1, 600, "halide"), (3, 600, "halide"), (9, 600, "blas")]
+    ("batch", "size", "engine"),
+    [(64, 24, "halide"), (64, 600, "blas"), (1, 600, "halide"), (3, 600, "halide"), (9, 600, "blas")],
 )
 def test_each_engine_has_its_sizes(batch: int, size: int, engine: str) -> None:
     check(batch, size, size, True, 2, engine)
@@ -152,7 +167,9 @@ def test_nan_and_infinity_go_where_the_reference_sends_them(
         np.testing.assert_array_equal(np.where(np.isinf(ours), ours, 0), np.where(np.isinf(theirs), theirs, 0))
 
 
-@pytest.mark.parametrize("sizes", [(256, 17, 256), (256, 256, 256), (300, 120, 84), (256, 256, 6), (1, 700, 700), (3, 700, 700)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(256, 17, 256), (256, 256, 256), (300, 120, 84), (256, 256, 6), (1, 700, 700), (3, 700, 700)], ids=str
+)
 def test_kernels_give_the_same_bits_on_one_thread_and_two(sizes: tuple[int, int, int]) -> None:
     x, weight, bias, next_grad = case(*sizes)
     threads = get_threads()
@@ -160,7 +177,9 @@ def test_kernels_give_the_same_bits_on_one_thread_and_two(sizes: tuple[int, int,
     try:
         for count in (1, 2, 2):
             set_threads(count)
-            results.append([array.tobytes() for array in (linear.forward(x, weight, bias), *linear.backward(next_grad, x, weight))])
+            results.append(
+                [array.tobytes() for array in (linear.forward(x, weight, bias), *linear.backward(next_grad, x, weight))]
+            )
     finally:
         set_threads(threads)
     assert results[0] == results[1] == results[2]
@@ -186,7 +205,9 @@ def test_the_rest_is_the_references() -> None:
         with counting() as counts:
             y, gradients = linear.forward(a, b, c), linear.backward(d, a, b)
         assert {engine for _, engine in counts} == {"reference"}
-        for got, wanted in zip((y, *gradients), (reference.forward(a, b, c), *reference.backward(d, a, b)), strict=True):
+        for got, wanted in zip(
+            (y, *gradients), (reference.forward(a, b, c), *reference.backward(d, a, b)), strict=True
+        ):
             np.testing.assert_array_equal(got, wanted)
     with using("reference"), counting() as counts:
         linear.forward(x, weight, bias)
@@ -195,7 +216,9 @@ def test_the_rest_is_the_references() -> None:
 
 @pytest.mark.parametrize(("in_features", "out_features"), [(515, 513), (3, 90001)])
 def test_few_rows_on_every_target(in_features: int, out_features: int, tmp_path: Any) -> None:
-    on_every_target(cpu._forward[True, (out_features, in_features), True, IDENTITY, np.dtype(np.float32)], tmp_path, extent=3)
+    on_every_target(
+        cpu._forward[True, (out_features, in_features), True, IDENTITY, np.dtype(np.float32)], tmp_path, extent=3
+    )
 
 
 def test_many_rows_of_few_outputs() -> None:

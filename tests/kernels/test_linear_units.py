@@ -1,4 +1,6 @@
-"""GELU, SiLU, softplus, ELU and the hard ones: the reference beside Python's math, and its slopes beside central differences."""
+"""GELU, SiLU, softplus, ELU and the hard ones: the reference beside Python's math, and its slopes beside central
+differences.
+"""
 
 import math
 import warnings
@@ -35,7 +37,11 @@ each = pytest.mark.parametrize("name", CASES)
 
 @each
 @settings(max_examples=20, deadline=None)
-@given(shape=st.lists(st.integers(1, 3), min_size=1, max_size=4), scale=st.sampled_from([1.0, 5.0]), seed=st.integers(0, 2**32 - 1))
+@given(
+    shape=st.lists(st.integers(1, 3), min_size=1, max_size=4),
+    scale=st.sampled_from([1.0, 5.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
 def test_value_and_slope(name, normal, assert_slope, shape, scale, seed):
     """G-L4: the function, and its gradient."""
     op, (numbers, formula) = getattr(linear_units, name), CASES[name]
@@ -44,11 +50,15 @@ def test_value_and_slope(name, normal, assert_slope, shape, scale, seed):
         x = np.where(abs(x - corner) < 1e-3, corner + 0.1, x)
     y = op.forward(x, *numbers)
     # Where the tail is small rounding of x² in an exponent counts.
-    np.testing.assert_allclose(y, np.array([formula(number) for number in x.ravel()]).reshape(shape), rtol=1e-12, atol=1e-16)
+    np.testing.assert_allclose(
+        y, np.array([formula(number) for number in x.ravel()]).reshape(shape), rtol=1e-12, atol=1e-16
+    )
     assert_slope(op.backward(next_grad, x, *numbers), lambda x: op.forward(x, *numbers), x, next_grad)
 
 
-@pytest.mark.parametrize(("name", "digits"), [("gelu", (1.9544997, -0.0455003)), ("gelu_tanh", (1.9545977, -0.0454023))])
+@pytest.mark.parametrize(
+    ("name", "digits"), [("gelu", (1.9544997, -0.0455003)), ("gelu_tanh", (1.9545977, -0.0454023))]
+)
 def test_golden(name, digits):
     """G-L4, C-R6: gelu of 2, -2, 0, 10 and -10 to the digits of the fixtures; relu exactly."""
     y = getattr(linear_units, name).forward(np.array([2.0, -2.0, 0.0, 10.0, -10.0]))

@@ -26,7 +26,14 @@ def error_backward(next_grad, y):
 
 
 @expensive
-@given(batch=batches, features=features, special=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds, dtype=floats)
+@given(
+    batch=batches,
+    features=features,
+    special=st.booleans(),
+    scale=st.sampled_from([0.1, 3.0, 50.0]),
+    seed=seeds,
+    dtype=floats,
+)
 def test_forward(batch, features, special, scale, seed, dtype):
     x = numbers(seed, batch, features, special=special, scale=scale, dtype=dtype)
     agree("log_softmax.forward", log_softmax.forward, x, magnitude=error)
@@ -49,12 +56,20 @@ def test_each_place(features, special):
     np.fill_diagonal(x, special)
     agree("log_softmax.forward", log_softmax.forward, x, magnitude=error)
     y = log_softmax.forward(x)
-    agree("log_softmax.backward", log_softmax.backward, numbers(1, *x.shape), y, magnitude=lambda next_grad, y: np.full(y.shape, 1e3))
+    agree(
+        "log_softmax.backward",
+        log_softmax.backward,
+        numbers(1, *x.shape),
+        y,
+        magnitude=lambda next_grad, y: np.full(y.shape, 1e3),
+    )
 
 
 def test_a_row_of_one_is_left_to_the_reference():
     with counting() as counts:
-        np.testing.assert_array_equal(log_softmax.forward(np.array([[3], [np.nan], [np.inf]], np.float32)), [[0], [np.nan], [np.nan]])
+        np.testing.assert_array_equal(
+            log_softmax.forward(np.array([[3], [np.nan], [np.inf]], np.float32)), [[0], [np.nan], [np.nan]]
+        )
     assert dict(counts) == {("log_softmax.forward", "reference"): 1}
 
 

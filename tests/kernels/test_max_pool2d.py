@@ -17,8 +17,12 @@ IMAGE = np.array([[1.0, 2, 5, 3], [3, 4, 2, 1], [3, 2, 3, 7], [6, 1, 2, 1]])[Non
 
 @st.composite
 def geometries(draw):
-    """(height, width), kernel, stride, dilation, padding; up to 3 pixels more than the kernel needs, so that strides leave a remainder."""
-    kernel, stride, dilation, spare = (draw(st.tuples(st.integers(low, 3), st.integers(low, 3))) for low in (1, 1, 1, 0))
+    """(height, width), kernel, stride, dilation, padding; up to 3 pixels more than the kernel needs, so that strides
+    leave a remainder.
+    """
+    kernel, stride, dilation, spare = (
+        draw(st.tuples(st.integers(low, 3), st.integers(low, 3))) for low in (1, 1, 1, 0)
+    )
     size = tuple(d * (k - 1) + 1 + more for d, k, more in zip(dilation, kernel, spare, strict=True))
     padding = tuple(draw(st.integers(0, (d * (k - 1) + 1) // 2)) for d, k in zip(dilation, kernel, strict=True))
     return size, kernel, stride, dilation, padding
@@ -62,14 +66,19 @@ def test_backward_is_the_slope(normal, distinct, assert_slope, geometry, batch, 
     size, *window = geometry
     x = distinct(seed, batch, *size, channels)
     y, index = max_pool2d.forward(x, *window)
-    next_grad = np.where(np.isfinite(y), normal(seed, *y.shape), 0.0)  # -inf where a dilated window lies in the border alone
+    # -inf where a dilated window lies in the border alone
+    next_grad = np.where(np.isfinite(y), normal(seed, *y.shape), 0.0)
     dx = max_pool2d.backward(next_grad, index, x.shape, *window)
     assert_slope(dx, lambda at: np.where(np.isfinite(y), max_pool2d.forward(at, *window)[0], 0.0), x, next_grad)
 
 
 @pytest.mark.parametrize(
     ("stride", "dilation", "values"),
-    [((2, 2), (1, 1), [[4, 5], [6, 7]]), ((1, 1), (1, 1), [[4, 5, 5], [4, 4, 7], [6, 3, 7]]), ((1, 1), (2, 2), [[5, 7], [6, 4]])],
+    [
+        ((2, 2), (1, 1), [[4, 5], [6, 7]]),
+        ((1, 1), (1, 1), [[4, 5, 5], [4, 4, 7], [6, 3, 7]]),
+        ((1, 1), (2, 2), [[5, 7], [6, 4]]),
+    ],
     ids=["k2s2", "k2s1 overlap", "k2s1d2"],
 )
 def test_fixture_forward(stride, dilation, values):

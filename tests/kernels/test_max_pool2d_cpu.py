@@ -41,7 +41,14 @@ def both_ways(x, *window):
 
 
 @expensive
-@given(geometry=geometries(), batch=st.integers(1, 3), channels=channel_counts, levels=st.integers(1, 9), seed=seeds, dtype=floats)
+@given(
+    geometry=geometries(),
+    batch=st.integers(1, 3),
+    channels=channel_counts,
+    levels=st.integers(1, 9),
+    seed=seeds,
+    dtype=floats,
+)
 def test_any_geometry(geometry, batch, channels, levels, seed, dtype):
     size, *rest = geometry
     x = pixels(seed, (batch, *size, channels), levels, dtype)
@@ -70,10 +77,25 @@ def test_large_images_and_windows(shape, kernel, stride, dilation, padding):
 @pytest.mark.parametrize("channels", [1, 20])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_without_a_number(channels, dtype):
-    """Windows of border, -inf and NaN of either sign have index 0. Zeros of either sign are equal; the winner's sign is kept."""
+    """Windows of border, -inf and NaN of either sign have index 0. Zeros of either sign are equal; the winner's sign is
+    kept.
+    """
     nan, inf, least = np.nan, np.inf, np.finfo(dtype).tiny / 4
-    rows = [[-inf] * 4, [nan] * 4, [nan, -inf, -nan, -inf], [-inf, nan, -inf, -nan], [-nan, -inf, -1e38, -inf], [nan, inf, -nan, 2]]
-    rows += [[-0.0, 0.0, -0.0, -1], [0.0, -0.0, -inf, nan], [-least, -0.0, nan, -inf], [-least, -2 * least, -1, 0], [least, 0, 0, inf]]
+    rows = [
+        [-inf] * 4,
+        [nan] * 4,
+        [nan, -inf, -nan, -inf],
+        [-inf, nan, -inf, -nan],
+        [-nan, -inf, -1e38, -inf],
+        [nan, inf, -nan, 2],
+    ]
+    rows += [
+        [-0.0, 0.0, -0.0, -1],
+        [0.0, -0.0, -inf, nan],
+        [-least, -0.0, nan, -inf],
+        [-least, -2 * least, -1, 0],
+        [least, 0, 0, inf],
+    ]
     x = np.broadcast_to(np.array(rows, dtype)[:, None, :, None], (len(rows), 1, 4, channels)).copy()
     agree("max_pool2d.forward", max_pool2d.forward, x, (1, 2), (1, 1), (1, 1), (0, 0))
     y, index = agree("max_pool2d.forward", max_pool2d.forward, x, (3, 2), (1, 1), (1, 1), (1, 1))

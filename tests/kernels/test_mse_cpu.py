@@ -24,14 +24,20 @@ def test_elementwise(size, special, seed, dtype):
 @settings(max_examples=60, deadline=None)
 @given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), scale=st.floats(0.01, 10), seed=seeds, dtype=floats)
 def test_gradient(rows, size, special, scale, seed, dtype):
-    x, other = numbers(seed, rows, size, special=special, dtype=dtype), numbers(seed + 1, rows, size, special=special, dtype=dtype)
+    x, other = (
+        numbers(seed, rows, size, special=special, dtype=dtype),
+        numbers(seed + 1, rows, size, special=special, dtype=dtype),
+    )
     agree("mse.backward", large_gradient, other, x, scale)
 
 
 @settings(max_examples=60, deadline=None)
 @given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), scale=st.floats(0.01, 10), seed=seeds, dtype=floats)
 def test_both_in_one_pass(rows, size, special, scale, seed, dtype):
-    x, other = numbers(seed, rows, size, special=special, dtype=dtype), numbers(seed + 1, rows, size, special=special, dtype=dtype)
+    x, other = (
+        numbers(seed, rows, size, special=special, dtype=dtype),
+        numbers(seed + 1, rows, size, special=special, dtype=dtype),
+    )
     loss, grad = agree("mse.forward_and_backward", large_both, other, x, scale)
     np.testing.assert_array_equal(loss, large_elementwise(other, x))
     np.testing.assert_array_equal(grad, large_gradient(other, x, scale))

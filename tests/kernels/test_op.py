@@ -25,7 +25,10 @@ def declare() -> Iterator[Callable[..., Callable[..., Any]]]:
     """A function that declares an op, and tells which engine ran: by its result, and by what observers are told."""
 
     def declared(*engines: tuple[str, str, dict[str, Any]], of: Any = reference, **more: Any) -> Callable[..., Any]:
-        made = [Engine(name, lambda *given, name=name: (name, given[-1]), arrays, on=on, **rules) for name, arrays, rules in engines]
+        made = [
+            Engine(name, lambda *given, name=name: (name, given[-1]), arrays, on=on, **rules)
+            for name, arrays, rules in engines
+        ]
         run = op("test.op", of, *made, flops=lambda *_: 0, **more)
 
         def told(*given: Any, **named: Any) -> Any:
@@ -64,7 +67,9 @@ def test_arguments_by_position_by_name_and_left_out(declare: Any) -> None:
 
 
 def test_any_number_of_arguments(declare: Any) -> None:
-    run = declare(("first", "x", {"sizes": lambda x, *others: len(others) < 3}), of=lambda x, *others: ("reference", others[-1]))
+    run = declare(
+        ("first", "x", {"sizes": lambda x, *others: len(others) < 3}), of=lambda x, *others: ("reference", others[-1])
+    )
     assert run(ones(2), 5.0, 6.0) == ("first", 6.0)
     assert run(ones(2), 5.0, 6.0, 7.0) == ("reference", 7.0)
 
@@ -73,12 +78,20 @@ def test_every_rule_of_an_engine(declare: Any) -> None:
     least = declare(("first", "x", {"least": 3}))
     assert (least(ones(3)), least(ones(2))) == ("first", "reference")
     same_shape = declare(("first", "x other", {"same_shape": True}))
-    assert (same_shape(ones(3), ones(3)), same_shape(ones(3)), same_shape(ones(3), ones(3, 1))) == ("first", "first", "reference")
+    assert (same_shape(ones(3), ones(3)), same_shape(ones(3)), same_shape(ones(3), ones(3, 1))) == (
+        "first",
+        "first",
+        "reference",
+    )
     aligned = declare(("first", "x", {"aligned": True}))
     crooked = np.frombuffer(bytearray(9), np.float32, 2, offset=1)
     assert (aligned(ones(2)), aligned(crooked), declare(("first", "x", {}))(crooked)) == ("first", "reference", "first")
     others = declare(("first", "x", {"others": {"index": "uint8 int64"}}))
-    assert (others(ones(2), index=ones(2, dtype=U8)), others(ones(2), index=ones(2)), others(ones(2))) == ("first", "reference", "first")
+    assert (others(ones(2), index=ones(2, dtype=U8)), others(ones(2), index=ones(2)), others(ones(2))) == (
+        "first",
+        "reference",
+        "first",
+    )
     sizes = declare(("first", "x", {"sizes": lambda x, other, index, factor: x.shape[0] < factor}))
     assert (sizes(ones(1)), sizes(ones(2)), sizes(ones(2), factor=3.0)) == ("first", "reference", ("first", 3.0))
 

@@ -32,7 +32,9 @@ def test_backward_is_the_slope(normal, assert_slope, shape, padding, mode, seed)
     """P-L7 (eq 29), P-L8: what replicate repeats gets the gradient of every copy, corners included."""
     x = normal(seed, *shape)
     next_grad = normal(seed + 1, *pad2d.forward(x, padding, mode, 0.5).shape)
-    assert_slope(pad2d.backward(next_grad, padding, mode), lambda at: pad2d.forward(at, padding, mode, 0.5), x, next_grad)
+    assert_slope(
+        pad2d.backward(next_grad, padding, mode), lambda at: pad2d.forward(at, padding, mode, 0.5), x, next_grad
+    )
 
 
 def test_fixture_one_row_two_columns():
@@ -50,12 +52,22 @@ def test_replicate_by_hand():
     x = np.array([[1.0, 2], [3, 4]])[None, :, :, None]
     y = pad2d.forward(x, (1, 1, 1, 1), "replicate", 0.0)
     np.testing.assert_array_equal(y[0, :, :, 0], [[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 4, 4], [3, 3, 4, 4]])
-    np.testing.assert_array_equal(pad2d.backward(np.ones((1, 4, 4, 1)), (1, 1, 1, 1), "replicate"), np.full((1, 2, 2, 1), 4.0))
+    np.testing.assert_array_equal(
+        pad2d.backward(np.ones((1, 4, 4, 1)), (1, 1, 1, 1), "replicate"), np.full((1, 2, 2, 1), 4.0)
+    )
 
 
 @pytest.mark.parametrize(
     ("size", "kernel", "stride", "expected"),
-    [(5, 3, 1, (1, 1)), (4, 2, 1, (0, 1)), (28, 5, 1, (2, 2)), (6, 3, 2, (3, 4)), (3, 1, 1, (0, 0)), (1, 1, 3, (0, 0)), (1, 2, 5, (0, 1))],
+    [
+        (5, 3, 1, (1, 1)),
+        (4, 2, 1, (0, 1)),
+        (28, 5, 1, (2, 2)),
+        (6, 3, 2, (3, 4)),
+        (3, 1, 1, (0, 0)),
+        (1, 1, 3, (0, 0)),
+        (1, 2, 5, (0, 1)),
+    ],
 )
 def test_same_padding(size, kernel, stride, expected):
     """P-T12: size·(stride - 1) + kernel - stride, the extra one after; as many outputs as inputs."""

@@ -14,7 +14,9 @@ pytestmark = [needs_halide, quiet]
 
 borders = st.tuples(*[st.integers(0, 3)] * 4)
 modes = st.sampled_from(["constant", "replicate"])
-images = st.tuples(st.integers(1, 3), st.integers(1, 6), st.sampled_from([1, 2, 3, 7, 16, 28, 50]), st.sampled_from([1, 2, 3, 16, 17]))
+images = st.tuples(
+    st.integers(1, 3), st.integers(1, 6), st.sampled_from([1, 2, 3, 7, 16, 28, 50]), st.sampled_from([1, 2, 3, 16, 17])
+)
 
 
 def both_ways(x, border, mode, value):
@@ -24,13 +26,22 @@ def both_ways(x, border, mode, value):
     def magnitude(next_grad, border, mode):
         return reference.backward(abs(next_grad), border, mode)
 
-    agree("pad2d.backward", pad2d.backward, next_grad, border, mode, magnitude=magnitude if mode == "replicate" else None)
+    agree(
+        "pad2d.backward", pad2d.backward, next_grad, border, mode, magnitude=magnitude if mode == "replicate" else None
+    )
     # NaN reaches the pixels that its own reaches, and no others.
     agree("pad2d.backward", pad2d.backward, np.where(abs(next_grad) > 5, np.nan, 0).astype(x.dtype), border, mode)
 
 
 @expensive
-@given(shape=images, border=borders, mode=modes, value=st.sampled_from([0.0, 0.3, -np.inf, np.nan]), seed=seeds, dtype=floats)
+@given(
+    shape=images,
+    border=borders,
+    mode=modes,
+    value=st.sampled_from([0.0, 0.3, -np.inf, np.nan]),
+    seed=seeds,
+    dtype=floats,
+)
 def test_any_border(shape, border, mode, value, seed, dtype):
     both_ways(numbers(seed, *shape, special=True, dtype=dtype), border, mode, value)
 
@@ -48,5 +59,9 @@ def test_on_every_target(size, mode, tmp_path):
     x, border = numbers(0, 2, *size), (1, 2, 3, 0)
     y = pad2d.forward(x, border, mode, 0.5)
     flat, wide = x.reshape(2, size[0], -1), y.reshape(2, y.shape[1], -1)
-    every_target(cpu._kernels[size[:2], size[2], border, mode, x.dtype][0], (flat, 0.5), [(wide.shape, np.float32)], tmp_path)
-    every_target(cpu._kernels[size[:2], size[2], border, mode, x.dtype][1], (wide,), [(flat.shape, np.float32)], tmp_path)
+    every_target(
+        cpu._kernels[size[:2], size[2], border, mode, x.dtype][0], (flat, 0.5), [(wide.shape, np.float32)], tmp_path
+    )
+    every_target(
+        cpu._kernels[size[:2], size[2], border, mode, x.dtype][1], (wide,), [(flat.shape, np.float32)], tmp_path
+    )

@@ -42,7 +42,10 @@ def error_of_slope(name: str) -> Any:
         above, below = np.where(x < 0, share, 1 - share), np.where(x < 0, 1 - share, share)
         return np.nan_to_num(scale * (abs(1 - t) * above + abs(weight * t) * below) * (1 + abs(x)))
 
-    return {"bce_with_logits": bce, "kl_div_of_logs": lambda x, t, scale: np.nan_to_num(scale * np.exp(t) * (1 + abs(t)))}.get(name)
+    return {
+        "bce_with_logits": bce,
+        "kl_div_of_logs": lambda x, t, scale: np.nan_to_num(scale * np.exp(t) * (1 + abs(t))),
+    }.get(name)
 
 
 def fitting(name: str, x: Any, t: Any) -> tuple[Any, Any]:

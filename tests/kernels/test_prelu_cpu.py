@@ -30,7 +30,10 @@ def test_forward(size, special, slope, seed, dtype):
     dtype=floats,
 )
 def test_backward(rows, size, special, slope, seed, dtype):
-    x, next_grad = numbers(seed, rows, size, special=special, dtype=dtype), numbers(seed + 1, rows, size, special=special, dtype=dtype)
+    x, next_grad = (
+        numbers(seed, rows, size, special=special, dtype=dtype),
+        numbers(seed + 1, rows, size, special=special, dtype=dtype),
+    )
     slope = slope.astype(dtype)
     # Infinities and NaN are the reference's; dx is compared below, and the sum where it has a bound.
     dx, dslope = agree("prelu.backward", prelu.backward, next_grad, x, slope, magnitude=lambda *_: np.inf)
@@ -49,7 +52,14 @@ def test_special_pairs():
         for place in (3, 100):
             among_x, among_other = among.copy(), among.copy()
             among_x[place], among_other[place] = number, by
-            agree("prelu.backward", prelu.backward, among_other, among_x, np.array([0.25], np.float32), magnitude=lambda *_: np.inf)
+            agree(
+                "prelu.backward",
+                prelu.backward,
+                among_other,
+                among_x,
+                np.array([0.25], np.float32),
+                magnitude=lambda *_: np.inf,
+            )
 
 
 def test_the_gradient_of_small_arrays_is_left_to_the_reference():
@@ -60,9 +70,16 @@ def test_the_gradient_of_small_arrays_is_left_to_the_reference():
 
 
 def test_forward_on_every_target(tmp_path):
-    every_target(cpu._forward[np.dtype(np.float32)], (numbers(0, 1001), np.array([0.25], np.float32)), [((1001,), np.float32)], tmp_path)
+    every_target(
+        cpu._forward[np.dtype(np.float32)],
+        (numbers(0, 1001), np.array([0.25], np.float32)),
+        [((1001,), np.float32)],
+        tmp_path,
+    )
 
 
 def test_backward_on_every_target(tmp_path):
     given = (numbers(0, 40_001), numbers(1, 40_001), np.array([0.25], np.float32))
-    every_target(cpu._backward[np.dtype(np.float32)], given, [((40_001,), np.float32), ((1,), np.float32)], tmp_path, rtol=1e-4)
+    every_target(
+        cpu._backward[np.dtype(np.float32)], given, [((40_001,), np.float32), ((1,), np.float32)], tmp_path, rtol=1e-4
+    )

@@ -37,9 +37,11 @@ def arrays(seed, cell, hidden, biased, dtype, batch, time, inputs):
 
 
 def compared(name, *arguments):
-    """The results of an op, which are the same twice, and the reference's: NaN in the same places, other numbers to rounding.
+    """The results of an op, which are the same twice, and the reference's: NaN in the same places, other numbers to
+    rounding.
 
-    They may be as far apart as PyTorch's from ours in the parity tests. OpenBLAS adds in another order on two threads than on one.
+    They may be as far apart as PyTorch's from ours in the parity tests. OpenBLAS adds in another order on two threads
+    than on one.
     """
     function, before = OPS[name].run, get_threads()
     try:
@@ -64,7 +66,12 @@ def compared(name, *arguments):
 
 @each_kernel
 @settings(max_examples=8, deadline=None)
-@given(batch=st.sampled_from([1, 5, 13, 70]), time=st.integers(1, 5), inputs=st.sampled_from([1, 3, 20]), seed=st.integers(0, 2**16))
+@given(
+    batch=st.sampled_from([1, 5, 13, 70]),
+    time=st.integers(1, 5),
+    inputs=st.sampled_from([1, 3, 20]),
+    seed=st.integers(0, 2**16),
+)
 def test_forward_and_backward(cell, hidden, biased, dtype, batch, time, inputs, seed):
     """X-N1."""
     forward = arrays(seed, cell, hidden, biased, dtype, batch, time, inputs)
@@ -140,8 +147,12 @@ def test_every_target(tmp_path):
     x, before, bias = (numbers(0, *shape, scale=0.3) for shape in ((13, 1, 3), (1, 13, 6, 35), (4, 35)))
     weight_ih, weight_hh = numbers(2, 140, 3, scale=0.3), numbers(2, 140, 35, scale=0.3)
     forward = x, weight_hh, before, 5, weight_ih, bias, bias
-    every_target(cpu._forward[3, 35, True, "lstm", np.dtype(np.float32)], forward, [((1, 13, 6, 35), np.float32)], tmp_path)
+    every_target(
+        cpu._forward[3, 35, True, "lstm", np.dtype(np.float32)], forward, [((1, 13, 6, 35), np.float32)], tmp_path
+    )
     steps, after = cpu._backward[3, 35, "lstm", np.dtype(np.float32)]
     backward = numbers(1, 13, 1, 35), weight_hh, numbers(3, 1, 13, 175), before, before, 5
     every_target(steps, backward, [((1, 13, 5, 35), np.float32)], tmp_path, rtol=1e-4)
-    every_target(after, (numbers(3, 13, 175), weight_ih), [((13, 3), np.float32), ((175,), np.float32)], tmp_path, rtol=1e-4)
+    every_target(
+        after, (numbers(3, 13, 175), weight_ih), [((13, 3), np.float32), ((175,), np.float32)], tmp_path, rtol=1e-4
+    )

@@ -40,7 +40,10 @@ def test_is_torch_rule(normal, shape, steps, momentum, dampening, nesterov, seed
     for number, grad in enumerate(grads):
         kept = velocity if momentum else None
         sgd.step(weights, grad, kept, 0.1, momentum, 1 - dampening, nesterov, number == 0, 0.0, 1.0)
-    expected = [torch_rule(w, [grad[place] for grad in grads], 0.1, momentum, dampening, nesterov) for place, w in np.ndenumerate(start)]
+    expected = [
+        torch_rule(w, [grad[place] for grad in grads], 0.1, momentum, dampening, nesterov)
+        for place, w in np.ndenumerate(start)
+    ]
     np.testing.assert_allclose(weights.ravel(), expected, rtol=1e-12, atol=1e-14)
 
 

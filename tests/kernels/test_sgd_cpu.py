@@ -36,14 +36,20 @@ def state(shape: tuple[int, ...], seed: int, rule: dict[str, Any], dtype: Any = 
 
 @settings(max_examples=100, deadline=None)
 @given(
-    shape=st.one_of(st.lists(st.integers(1, 19), min_size=1, max_size=4).map(tuple), st.sampled_from([(20001,), (262143,), (5, 60001)])),
+    shape=st.one_of(
+        st.lists(st.integers(1, 19), min_size=1, max_size=4).map(tuple),
+        st.sampled_from([(20001,), (262143,), (5, 60001)]),
+    ),
     rule=st.sampled_from(RULES),
     decay=st.sampled_from(DECAYS),
     seed=st.integers(0, 2**32 - 1),
     dtype=floats,
 )
-@example(shape=(5, 60001), rule=RULES[1], decay={"coupled": 0.3}, seed=0, dtype=np.float32)  # the velocity needs the weights that were
-def test_is_the_reference(shape: tuple[int, ...], rule: dict[str, Any], decay: dict[str, float], seed: int, dtype: Any) -> None:
+# the velocity needs the weights that were
+@example(shape=(5, 60001), rule=RULES[1], decay={"coupled": 0.3}, seed=0, dtype=np.float32)
+def test_is_the_reference(
+    shape: tuple[int, ...], rule: dict[str, Any], decay: dict[str, float], seed: int, dtype: Any
+) -> None:
     arrays = state(shape, seed, rule, dtype)
     wide = [widened(array) for array in arrays]
     start, before = np.abs(wide[0]), arrays[1].copy()
@@ -108,5 +114,9 @@ def test_the_rest_is_the_references(rule: dict[str, Any]) -> None:
 
 def test_on_every_target(tmp_path: Any) -> None:
     plain, moving = (True, True, False), (True, True, True)
-    for present, flags, decays in ((plain, (False, True), True), (moving, (True, True), True), (moving, (False, False), False)):
+    for present, flags, decays in (
+        (plain, (False, True), True),
+        (moving, (True, True), True),
+        (moving, (False, False), False),
+    ):
         on_every_target(update_rules.sgd.kernel(How(present, flags, decays, decays), np.float32), tmp_path, extent=1001)

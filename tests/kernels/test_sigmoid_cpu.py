@@ -20,14 +20,29 @@ def test_forward(size, special, seed, dtype):
 @settings(max_examples=60, deadline=None)
 @given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), seed=seeds, dtype=floats)
 def test_backward(rows, size, special, seed, dtype):
-    x, other = numbers(seed, rows, size, special=special, dtype=dtype), numbers(seed + 1, rows, size, special=special, dtype=dtype)
-    agree("sigmoid.backward", sigmoid.backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + abs(y)) * abs(y))
+    x, other = (
+        numbers(seed, rows, size, special=special, dtype=dtype),
+        numbers(seed + 1, rows, size, special=special, dtype=dtype),
+    )
+    agree(
+        "sigmoid.backward",
+        sigmoid.backward,
+        other,
+        x,
+        magnitude=lambda next_grad, y: abs(next_grad) * (1 + abs(y)) * abs(y),
+    )
 
 
 def test_special_pairs():
     x, other = special_pairs()
     agree("sigmoid.forward", sigmoid.forward, x, magnitude=lambda x: 1 / (1 + np.exp(-x)))
-    agree("sigmoid.backward", sigmoid.backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + abs(y)) * abs(y))
+    agree(
+        "sigmoid.backward",
+        sigmoid.backward,
+        other,
+        x,
+        magnitude=lambda next_grad, y: abs(next_grad) * (1 + abs(y)) * abs(y),
+    )
 
 
 def test_forward_on_every_target(tmp_path):

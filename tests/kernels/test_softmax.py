@@ -39,7 +39,9 @@ def test_backward_is_the_jacobian(normal, shape, seed):
 
 def test_golden():
     """P-L11: section 6, softmax of [2, 4, 3]."""
-    np.testing.assert_allclose(softmax.forward(np.array([[2.0, 4, 3]])), [[0.09003057, 0.6652409, 0.24472846]], rtol=1e-6)
+    np.testing.assert_allclose(
+        softmax.forward(np.array([[2.0, 4, 3]])), [[0.09003057, 0.6652409, 0.24472846]], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -28,7 +28,14 @@ def error_backward(next_grad, y):
 
 
 @expensive
-@given(batch=batches, features=features, special=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds, dtype=floats)
+@given(
+    batch=batches,
+    features=features,
+    special=st.booleans(),
+    scale=st.sampled_from([0.1, 3.0, 50.0]),
+    seed=seeds,
+    dtype=floats,
+)
 def test_forward(batch, features, special, scale, seed, dtype):
     x = numbers(seed, batch, features, special=special, scale=scale, dtype=dtype)
     agree("softmax.forward", softmax.forward, x, magnitude=error)
@@ -54,7 +61,9 @@ def test_each_place(features, special):
 
 def test_a_row_of_one_is_left_to_the_reference():
     with counting() as counts:
-        np.testing.assert_array_equal(softmax.forward(np.array([[3], [np.nan], [np.inf]], np.float32)), [[1], [np.nan], [np.nan]])
+        np.testing.assert_array_equal(
+            softmax.forward(np.array([[3], [np.nan], [np.inf]], np.float32)), [[1], [np.nan], [np.nan]]
+        )
     assert dict(counts) == {("softmax.forward", "reference"): 1}
 
 

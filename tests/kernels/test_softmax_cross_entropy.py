@@ -38,7 +38,10 @@ def test_is_the_chain_of_two(normal, shape, seed):
     logits, target = normal(seed, *shape), softmax.forward(normal(seed + 1, *shape))
     probabilities = softmax.forward(logits)
     np.testing.assert_allclose(
-        softmax_cross_entropy.forward(logits, target), cross_entropy.forward(probabilities, target, 1e-7), rtol=1e-11, atol=1e-14
+        softmax_cross_entropy.forward(logits, target),
+        cross_entropy.forward(probabilities, target, 1e-7),
+        rtol=1e-11,
+        atol=1e-14,
     )
     chained = softmax.backward(cross_entropy.backward(probabilities, target, 1e-7, 0.5), probabilities)
     np.testing.assert_allclose(softmax_cross_entropy.backward(logits, target, 0.5), chained, rtol=1e-9, atol=1e-12)
@@ -48,7 +51,9 @@ def test_golden():
     """Section 6: [[2,3,4],[5,6,7]] against classes 1 and 2."""
     logits = np.array([[2.0, 3, 4], [5, 6, 7]])
     target = softmax_cross_entropy.one_hot(np.array([1, 2]), 3, np.dtype(np.float64), logits)
-    np.testing.assert_allclose(softmax_cross_entropy.forward(logits, target).sum(axis=1), [1.407606, 0.407606], atol=1e-6)
+    np.testing.assert_allclose(
+        softmax_cross_entropy.forward(logits, target).sum(axis=1), [1.407606, 0.407606], atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

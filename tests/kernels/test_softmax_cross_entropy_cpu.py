@@ -48,9 +48,19 @@ def targets(seed, batch, classes, soft, dtype=np.float32):
     dtype=floats,
 )
 def test_both(batch, classes, special, soft, scale, seed, dtype):
-    logits, target = numbers(seed, batch, classes, special=special, scale=scale, dtype=dtype), targets(seed, batch, classes, soft, dtype)
+    logits, target = (
+        numbers(seed, batch, classes, special=special, scale=scale, dtype=dtype),
+        targets(seed, batch, classes, soft, dtype),
+    )
     agree("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target, magnitude=error_of_loss)
-    agree("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 1 / batch, magnitude=error_of_gradient)
+    agree(
+        "softmax_cross_entropy.backward",
+        softmax_cross_entropy.backward,
+        logits,
+        target,
+        1 / batch,
+        magnitude=error_of_gradient,
+    )
 
 
 @expensive
@@ -72,10 +82,21 @@ def test_labels_are_rows_of_probabilities(batch, classes, special, stray, seed, 
 
 
 @expensive
-@given(batch=batches, classes=classes, special=st.booleans(), labelled=st.booleans(), scale=st.sampled_from([0.1, 50.0]), seed=seeds)
+@given(
+    batch=batches,
+    classes=classes,
+    special=st.booleans(),
+    labelled=st.booleans(),
+    scale=st.sampled_from([0.1, 50.0]),
+    seed=seeds,
+)
 def test_one_pass_gives_the_bits_of_two(batch, classes, special, labelled, scale, seed):
     logits = numbers(seed, batch, classes, special=special, scale=scale)
-    target = np.random.default_rng(seed).integers(-1, classes + 1, batch) if labelled else targets(seed, batch, classes, True)
+    target = (
+        np.random.default_rng(seed).integers(-1, classes + 1, batch)
+        if labelled
+        else targets(seed, batch, classes, True)
+    )
     with counting() as counts:
         loss, grad = softmax_cross_entropy.forward_and_backward(logits, target, 1 / batch)
     assert dict(counts) == {("softmax_cross_entropy.forward_and_backward", "halide"): 1}
@@ -95,7 +116,9 @@ def test_one_pass_gives_the_bits_of_two(batch, classes, special, labelled, scale
     seed=seeds,
     dtype=floats,
 )
-def test_weights_smoothing_and_an_ignored_class(batch, classes, special, labelled, weighted, smoothing, ignored, seed, dtype):
+def test_weights_smoothing_and_an_ignored_class(
+    batch, classes, special, labelled, weighted, smoothing, ignored, seed, dtype
+):
     """As the reference with the target's probabilities written out; labels that are no class stay zeros."""
     logits = numbers(seed, batch, classes, special=special, dtype=dtype)
     rng = np.random.default_rng(seed)
@@ -103,7 +126,9 @@ def test_weights_smoothing_and_an_ignored_class(batch, classes, special, labelle
     weight = rng.uniform(0.1, 3, classes).astype(dtype) if weighted else None
     q = probabilities(logits, target, weight, smoothing, ignored)
     loss = agree_with(q, "softmax_cross_entropy.forward", (logits, target), (weight, smoothing, ignored), error_of_loss)
-    grad = agree_with(q, "softmax_cross_entropy.backward", (logits, target, 0.25), (weight, smoothing, ignored), error_of_gradient)
+    grad = agree_with(
+        q, "softmax_cross_entropy.backward", (logits, target, 0.25), (weight, smoothing, ignored), error_of_gradient
+    )
     both = softmax_cross_entropy.forward_and_backward(logits, target, 0.25, weight, smoothing, ignored)
     assert [each.tobytes() for each in both] == [loss.tobytes(), grad.tobytes()]
 
@@ -147,9 +172,20 @@ def test_each_place(classes, special):
     logits = numbers(0, classes + 1, classes).copy()
     logits[-1] = special
     np.fill_diagonal(logits, special)
-    for target in (targets(0, classes + 1, classes, True), np.eye(classes + 1, classes, dtype=np.float32), np.zeros_like(logits)):
+    for target in (
+        targets(0, classes + 1, classes, True),
+        np.eye(classes + 1, classes, dtype=np.float32),
+        np.zeros_like(logits),
+    ):
         agree("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target, magnitude=error_of_loss)
-        agree("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 0.5, magnitude=error_of_gradient)
+        agree(
+            "softmax_cross_entropy.backward",
+            softmax_cross_entropy.backward,
+            logits,
+            target,
+            0.5,
+            magnitude=error_of_gradient,
+        )
 
 
 def test_one_class_is_left_to_the_reference():
@@ -157,14 +193,19 @@ def test_one_class_is_left_to_the_reference():
     with counting() as counts:
         assert np.isnan(softmax_cross_entropy.forward(one, one))
         assert np.isnan(softmax_cross_entropy.backward(one, one, 1.0))
-    assert dict(counts) == {("softmax_cross_entropy.forward", "reference"): 1, ("softmax_cross_entropy.backward", "reference"): 1}
+    assert dict(counts) == {
+        ("softmax_cross_entropy.forward", "reference"): 1,
+        ("softmax_cross_entropy.backward", "reference"): 1,
+    }
 
 
 @pytest.mark.parametrize("classes", [3, 10, 37, 300])
 def test_on_every_target(classes, tmp_path):
     logits, target, shapes = numbers(0, 9, classes), targets(1, 9, classes, True), [((9, classes), np.float32)]
     for wanted in (target, np.arange(9, dtype=np.int64) % classes):
-        every_target(cpu._kernel[classes, wanted.ndim == 1, logits.dtype], (logits, wanted, 0.1), shapes * 2, tmp_path, rtol=1e-4)
+        every_target(
+            cpu._kernel[classes, wanted.ndim == 1, logits.dtype], (logits, wanted, 0.1), shapes * 2, tmp_path, rtol=1e-4
+        )
 
 
 def test_weights_on_every_target(tmp_path):
@@ -174,8 +215,17 @@ def test_weights_on_every_target(tmp_path):
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(batch=batches, classes=classes, soft=st.booleans(), weighted=st.booleans(), rows=st.integers(1, 5), seed=seeds, dtype=floats)
-@example(batch=64, classes=256, soft=True, weighted=True, rows=1, seed=719, dtype=np.float32)  # rows enough for threads, and too few
+@given(
+    batch=batches,
+    classes=classes,
+    soft=st.booleans(),
+    weighted=st.booleans(),
+    rows=st.integers(1, 5),
+    seed=seeds,
+    dtype=floats,
+)
+# rows enough for threads, and too few
+@example(batch=64, classes=256, soft=True, weighted=True, rows=1, seed=719, dtype=np.float32)
 def test_a_sum_of_losses_in_pieces_of_rows(monkeypatch, batch, classes, soft, weighted, rows, seed, dtype):
     """It is that of the losses by class, which it does not hold at once; gradients keep their bits."""
     logits, target = numbers(seed, batch, classes, dtype=dtype), targets(seed, batch, classes, soft, dtype)

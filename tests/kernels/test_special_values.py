@@ -1,7 +1,8 @@
-"""Where rounding, infinity and NaN meet: every activation says the same on every engine, alone and within another kernel.
+"""Where rounding, infinity and NaN meet: every activation says the same on every engine, alone and within another
+kernel.
 
-Each engine goes its whole way, from z to y and from its own y back: outputs that differ in the last digit must not lead one engine to
-infinity and the other to NaN.
+Each engine goes its whole way, from z to y and from its own y back: outputs that differ in the last digit must not lead
+one engine to infinity and the other to NaN.
 """
 
 from typing import Any
@@ -87,7 +88,13 @@ def test_alone(name: str, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "activation",
-    [Activation("relu"), Activation("leaky_relu", 0.25), Activation("sigmoid"), Activation("tanh"), Activation("identity")],
+    [
+        Activation("relu"),
+        Activation("leaky_relu", 0.25),
+        Activation("sigmoid"),
+        Activation("tanh"),
+        Activation("identity"),
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("kind", ["linear", "conv", "conv and pool"])

@@ -1,6 +1,7 @@
 """Sums over many rows, images or classes keep their digits, on every engine: NumPy in float64 is the judge.
 
-The terms are equal, or of one sign. Then each rounding of a sum that is added up term by term errs in the same direction.
+The terms are equal, or of one sign. Then each rounding of a sum that is added up term by term errs in the same
+direction.
 """
 
 from collections.abc import Iterator
@@ -53,14 +54,20 @@ def wide(*arrays: Any) -> tuple[Any, ...]:
 
 
 # Around the bounds at which kernels go over to blocks, and around the ends of blocks.
-rows = st.sampled_from([1, 127, 129, sums.FEW - 1, sums.FEW, sums.FEW + 1, 9 * sums.BLOCK, 9 * sums.BLOCK + 1, 3 * sums.FEW - 1])
+rows = st.sampled_from(
+    [1, 127, 129, sums.FEW - 1, sums.FEW, sums.FEW + 1, 9 * sums.BLOCK, 9 * sums.BLOCK + 1, 3 * sums.FEW - 1]
+)
 
 
 @settings(max_examples=20, deadline=None)
-@given(batch=rows, features=st.sampled_from([(1, 1), (3, 5), (17, 9)]), seed=st.integers(0, 9), wants_input=st.booleans())
+@given(
+    batch=rows, features=st.sampled_from([(1, 1), (3, 5), (17, 9)]), seed=st.integers(0, 9), wants_input=st.booleans()
+)
 def test_linear(batch: int, features: tuple[int, int], seed: int, wants_input: bool) -> None:
     in_features, out_features = features
-    next_grad, x, weight = (numbers(seed, *shape) for shape in ((batch, out_features), (batch, in_features), (out_features, in_features)))
+    next_grad, x, weight = (
+        numbers(seed, *shape) for shape in ((batch, out_features), (batch, in_features), (out_features, in_features))
+    )
     y = np.ones_like(next_grad)
     dx, dweight, dbias = linear.backward(next_grad, x, weight, y, RELU, wants_input)
     wide_grad, wide_x, wide_weight = wide(next_grad, x, weight)
@@ -84,7 +91,9 @@ def test_linear_of_many_rows(features: tuple[int, int], seed: int) -> None:
         close(got[2], next_grad.sum(axis=0, dtype=np.float64), 2e-6)
 
 
-@pytest.mark.parametrize(("batch", "in_features", "out_features"), [(1, MANY, 3), (5, MANY + 3, 2), (2, 3, MANY)], ids=str)
+@pytest.mark.parametrize(
+    ("batch", "in_features", "out_features"), [(1, MANY, 3), (5, MANY + 3, 2), (2, 3, MANY)], ids=str
+)
 def test_linear_of_many_features(engine: str, batch: int, in_features: int, out_features: int) -> None:
     if engine == "reference":
         pytest.skip("what NumPy's matrix products lose is not ours")
@@ -100,7 +109,9 @@ def test_linear_of_many_features(engine: str, batch: int, in_features: int, out_
     [(MANY, 1, 1, 3, 5), (20_000, 3, 3, 3, 5), (20_000, 4, 3, 1, 4), (FEW_ADDED + 1, 4, 2, 16, 16), (2, 300, 1, 2, 3)],
     ids=str,
 )
-def test_conv2d_of_many_images(batch: int, size: int, kernel: int, in_channels: int, out_channels: int, fused: bool) -> None:
+def test_conv2d_of_many_images(
+    batch: int, size: int, kernel: int, in_channels: int, out_channels: int, fused: bool
+) -> None:
     out = size - kernel + 1
     x, next_grad = numbers(1, batch, size, size, in_channels), numbers(1, batch, out, out, out_channels)
     weight = numbers(0, out_channels, kernel, kernel, in_channels)
@@ -112,7 +123,9 @@ def test_conv2d_of_many_images(batch: int, size: int, kernel: int, in_channels: 
     wide_grad = wide(next_grad)[0]
     for row, column in np.ndindex(kernel, kernel):
         met = x[:, row : row + out, column : column + out].astype(np.float64)
-        close(dweight[:, row, column], np.tensordot(wide_grad, met, ((0, 1, 2), (0, 1, 2))), 1e-4 if out > 100 else WORST)
+        close(
+            dweight[:, row, column], np.tensordot(wide_grad, met, ((0, 1, 2), (0, 1, 2))), 1e-4 if out > 100 else WORST
+        )
 
 
 def test_prelu_of_many_numbers() -> None:

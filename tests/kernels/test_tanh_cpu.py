@@ -24,7 +24,10 @@ def test_forward(size, special, seed, dtype):
 @settings(max_examples=60, deadline=None)
 @given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), seed=seeds, dtype=floats)
 def test_backward(rows, size, special, seed, dtype):
-    x, other = numbers(seed, rows, size, special=special, dtype=dtype), numbers(seed + 1, rows, size, special=special, dtype=dtype)
+    x, other = (
+        numbers(seed, rows, size, special=special, dtype=dtype),
+        numbers(seed + 1, rows, size, special=special, dtype=dtype),
+    )
     agree("tanh.backward", tanh.backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + y * y))
 
 

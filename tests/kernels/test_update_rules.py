@@ -1,4 +1,6 @@
-"""Update rules of optimizers: each kernel against the reference in more digits; in place, with NaN and infinity, weight decay included."""
+"""Update rules of optimizers: each kernel against the reference in more digits; in place, with NaN and infinity, weight
+decay included.
+"""
 
 import pickle  # noqa: TID251  # what jobs of the compiler go through
 from typing import Any
@@ -29,7 +31,9 @@ each_rule = pytest.mark.parametrize(("rule", "kept", "numbers"), ROWS.values(), 
 
 
 def state(kept: list[bool], shape: tuple[int, ...], seed: int, dtype: Any = np.float32) -> list[Any]:
-    """Weights and gradient of both signs, then sums of squares; a mean is small, so that the variance is well above 0."""
+    """Weights and gradient of both signs, then sums of squares; a mean is small, so that the variance
+    is well above 0.
+    """
     rng = np.random.default_rng(seed)
     both = [rng.standard_normal(shape).astype(dtype) for _ in range(2)]
     return both + [
@@ -46,13 +50,21 @@ def differences(ours: list[Any], theirs: list[Any]) -> list[float]:
 @each_rule
 @settings(max_examples=12, deadline=None)
 @given(
-    shape=st.one_of(st.lists(st.integers(1, 19), min_size=1, max_size=3).map(tuple), st.sampled_from([(20001,), (262145,)])),
+    shape=st.one_of(
+        st.lists(st.integers(1, 19), min_size=1, max_size=3).map(tuple), st.sampled_from([(20001,), (262145,)])
+    ),
     decay=st.sampled_from(DECAYS),
     seed=st.integers(0, 2**32 - 1),
     dtype=floats,
 )
 def test_is_the_reference(
-    rule: Rule, kept: list[bool], numbers: tuple[float, ...], shape: tuple[int, ...], decay: tuple[float, float], seed: int, dtype: Any
+    rule: Rule,
+    kept: list[bool],
+    numbers: tuple[float, ...],
+    shape: tuple[int, ...],
+    decay: tuple[float, float],
+    seed: int,
+    dtype: Any,
 ) -> None:
     ours = state(kept, shape, seed, dtype)
     if rule is update_rules.lion:  # where the sum is nearly 0, rounding decides the sign
@@ -71,7 +83,9 @@ def test_is_the_reference(
 @each_rule
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_nan_and_infinity_are_the_references(rule: Rule, kept: list[bool], numbers: tuple[float, ...], value: float) -> None:
+def test_nan_and_infinity_are_the_references(
+    rule: Rule, kept: list[bool], numbers: tuple[float, ...], value: float
+) -> None:
     """In each array at a place of its own; the decay that is not wanted must not turn an infinite weight into NaN."""
     for decay in DECAYS[:2]:
         ours = state(kept, (43,), 0)
@@ -125,7 +139,9 @@ def test_the_rest_is_the_references(rule: Rule, kept: list[bool], numbers: tuple
 def test_on_every_target(rule: Rule, kept: list[bool], numbers: tuple[float, ...], tmp_path: Any) -> None:
     if rule is update_rules.rmsprop:
         kept = [True, False, kept[2]]  # of random arrays, the variance may be negative
-    on_every_target(rule.kernel(How((True, True, *kept), (), True, False), np.float32), tmp_path, extent=1001, least=0.3)
+    on_every_target(
+        rule.kernel(How((True, True, *kept), (), True, False), np.float32), tmp_path, extent=1001, least=0.3
+    )
 
 
 @needs_halide

@@ -32,7 +32,9 @@ def gathered(next_grad, *options):
 
 
 def both_ways(x, *options, special=False):
-    (y,) = agree("upsample.forward", upsample.forward, x, *options, magnitude=None if options[1] == "nearest" else enlarged)
+    (y,) = agree(
+        "upsample.forward", upsample.forward, x, *options, magnitude=None if options[1] == "nearest" else enlarged
+    )
     next_grad = numbers(7, *y.shape, dtype=x.dtype, special=special)
     agree("upsample.backward", upsample.backward, next_grad, *options, magnitude=gathered)
 
@@ -54,13 +56,23 @@ def test_large_images(shape, mode, corners):
 @pytest.mark.parametrize("channels", [2, 9])
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_reaches_what_reads_it(special, channels, mode, corners):
-    """Also with weight 0, as at the border: 0 · inf is NaN. One number at a time, at each place of the image, and no other is touched."""
+    """Also with weight 0, as at the border: 0 · inf is NaN. One number at a time, at each place of the image, and no
+    other is touched.
+    """
     places = 12
     x, next_grad = np.ones((places, 3, 4, channels), np.float32), np.ones((9 * places, 9, 12, channels), np.float32)
     for array in (x, next_grad):
         for place, image in enumerate(array):
             image.reshape(-1, channels)[place, place % channels] = special
-    agree("upsample.forward", upsample.forward, x, (3, 3), mode, corners, magnitude=None if mode == "nearest" else enlarged)
+    agree(
+        "upsample.forward",
+        upsample.forward,
+        x,
+        (3, 3),
+        mode,
+        corners,
+        magnitude=None if mode == "nearest" else enlarged,
+    )
     agree("upsample.backward", upsample.backward, next_grad, (3, 3), mode, corners, magnitude=gathered)
 
 

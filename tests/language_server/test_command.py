@@ -1,4 +1,6 @@
-"""``typednn lsp`` as an editor starts it: the installed script, in a folder of the user's, by the protocol's own messages."""
+"""``typednn lsp`` as an editor starts it: the installed script, in a folder of the user's, by the protocol's own
+messages.
+"""
 
 import json
 import os
@@ -14,7 +16,9 @@ import pytest
 from tests.cli.conftest import environment
 
 SCRIPT = Path(sys.executable).with_name("typednn")
-RIGHT = "from typednn import Input\nfrom typednn.layers import Linear\n\nmodel = Input(4) >> Linear(4, 8) >> Linear(8, 2)\n"
+RIGHT = (
+    "from typednn import Input\nfrom typednn.layers import Linear\n\nmodel = Input(4) >> Linear(4, 8) >> Linear(8, 2)\n"
+)
 WRONG = RIGHT.replace("Linear(8, 2)", "Linear(7, 2)")
 SAID = ["Linear(7, 2) cannot follow Linear(4, 8): expects 7 features, gets 8"]
 
@@ -59,7 +63,9 @@ class Editor:
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
-    """It has a project open whose code lies in ``src``, as a package that is installed to be edited does: on Python's path."""
+    """It has a project open whose code lies in ``src``, as a package that is installed to be edited does: on Python's
+    path.
+    """
     (tmp_path / "src").mkdir()
     path = os.pathsep.join([environment()["PYTHONPATH"], str(tmp_path / "src")])
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -76,12 +82,18 @@ def test_each_edit_is_checked_and_the_end_is_clean(editor: Editor, tmp_path: Pat
     paths = [tmp_path / "lenet.py", tmp_path / "src" / "lenet5.py"]
     for path in paths:
         path.write_text(RIGHT, encoding="utf-8")
-        editor.tell("textDocument/didOpen", {"textDocument": {"uri": path.as_uri(), "languageId": "python", "version": 0, "text": RIGHT}})
+        editor.tell(
+            "textDocument/didOpen",
+            {"textDocument": {"uri": path.as_uri(), "languageId": "python", "version": 0, "text": RIGHT}},
+        )
     assert [editor.told(path) for path in paths] == [[], []]
     for version, (text, said) in enumerate([(WRONG, SAID), (RIGHT, []), ("\n" + WRONG, SAID), (RIGHT, [])], 1):
         for path in paths:
             changes = [{"text": text}]
-            editor.tell("textDocument/didChange", {"textDocument": {"uri": path.as_uri(), "version": version}, "contentChanges": changes})
+            editor.tell(
+                "textDocument/didChange",
+                {"textDocument": {"uri": path.as_uri(), "version": version}, "contentChanges": changes},
+            )
         assert [editor.told(path) for path in paths] == [said, said], text
     assert editor.ask("shutdown") is None
     editor.tell("exit")

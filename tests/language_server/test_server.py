@@ -35,7 +35,9 @@ COMMAND = [sys.executable, "-W", "error", str(Path(__file__).with_name("with_fai
 
 @pytest_lsp.fixture(scope="module", config=ClientServerConfig(server_command=COMMAND, server_env=_environment()))
 async def client(lsp_client: LanguageClient, root: Path) -> AsyncGenerator[None]:
-    parameters = types.InitializeParams(client_capabilities("visual-studio-code"), process_id=os.getpid(), root_uri=root.as_uri())
+    parameters = types.InitializeParams(
+        client_capabilities("visual-studio-code"), process_id=os.getpid(), root_uri=root.as_uri()
+    )
     await lsp_client.initialize_session(parameters)
     yield
     await lsp_client.shutdown_session()
@@ -53,13 +55,17 @@ class Document:
 
     def __init__(self, client: LanguageClient, path: Path, text: str) -> None:
         self.client, self.path, self.uri, self.version, self.text = client, path, path.as_uri(), 0, text
-        client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(self.uri, "python", 0, text)))
+        client.text_document_did_open(
+            types.DidOpenTextDocumentParams(types.TextDocumentItem(self.uri, "python", 0, text))
+        )
 
     def write(self, text: str) -> None:
         self.version, self.text = self.version + 1, text
         changes = [types.TextDocumentContentChangeWholeDocument(text)]
         self.client.text_document_did_change(
-            types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(version=self.version, uri=self.uri), changes)
+            types.DidChangeTextDocumentParams(
+                types.VersionedTextDocumentIdentifier(version=self.version, uri=self.uri), changes
+            )
         )
 
     async def told(self) -> list[types.Diagnostic]:
@@ -85,7 +91,10 @@ async def test_a_mistake_as_it_is_typed(client: LanguageClient, root: Path) -> N
     document = Document(client, root / "lenet.py", WRONG)
     (said,) = await document.told()
     assert (said.message, said.code, said.source) == (SAID, "shape", "typednn")
-    assert (said.range.start, said.range.end) == (types.Position(3, START), types.Position(3, START + len("Linear(256, 120)")))
+    assert (said.range.start, said.range.end) == (
+        types.Position(3, START),
+        types.Position(3, START + len("Linear(256, 120)")),
+    )
     document.write(RIGHT)
     assert await document.told() == []
     document.write("\n" + WRONG)
@@ -110,7 +119,9 @@ async def test_columns_are_the_editors(client: LanguageClient, root: Path) -> No
 async def test_a_cure_is_applied(client: LanguageClient, root: Path) -> None:
     document = Document(client, root / "cured.py", WRONG)
     (said,) = await document.told()
-    parameters = types.CodeActionParams(types.TextDocumentIdentifier(document.uri), said.range, types.CodeActionContext([said]))
+    parameters = types.CodeActionParams(
+        types.TextDocumentIdentifier(document.uri), said.range, types.CodeActionContext([said])
+    )
     (action,) = await client.text_document_code_action_async(parameters) or []
     assert isinstance(action, types.CodeAction)
     assert action.kind == types.CodeActionKind.QuickFix
@@ -126,7 +137,9 @@ async def test_a_cure_is_applied(client: LanguageClient, root: Path) -> None:
     assert await document.told() == []
     elsewhere = types.Range(types.Position(0, 0), types.Position(0, 1))
     document.write(WRONG)
-    parameters = types.CodeActionParams(types.TextDocumentIdentifier(document.uri), elsewhere, types.CodeActionContext([]))
+    parameters = types.CodeActionParams(
+        types.TextDocumentIdentifier(document.uri), elsewhere, types.CodeActionContext([])
+    )
     assert not await client.text_document_code_action_async(parameters)
     document.close()
 
@@ -182,9 +195,14 @@ async def test_two_files_that_import_each_other(client: LanguageClient, root: Pa
     first = Document(
         client,
         root / "first.py",
-        HEAD + "from typing import Final\n\nimport second\n\nWIDTH: Final = 8\n\ndef f() -> None:\n    print(second.model)\n",
+        HEAD + "from typing import Final\n\nimport second\n\nWIDTH: Final = 8\n\ndef f() -> None:\n    "
+        "print(second.model)\n",
     )
-    second = Document(client, root / "second.py", HEAD + "import first\n\nmodel = Input(4) >> Linear(4, 8) >> Linear(first.WIDTH, 2)\n")
+    second = Document(
+        client,
+        root / "second.py",
+        HEAD + "import first\n\nmodel = Input(4) >> Linear(4, 8) >> Linear(first.WIDTH, 2)\n",
+    )
     assert await second.told() == []
     first.write(first.text.replace("= 8", "= 9"))
     assert await first.told() == []
@@ -195,7 +213,9 @@ async def test_two_files_that_import_each_other(client: LanguageClient, root: Pa
 
 
 async def test_files_of_one_name(client: LanguageClient, root: Path) -> None:
-    documents = [Document(client, root / folder / "train.py", text) for folder, text in (("one", WRONG), ("two", RIGHT))]
+    documents = [
+        Document(client, root / folder / "train.py", text) for folder, text in (("one", WRONG), ("two", RIGHT))
+    ]
     assert [len(await document.told()) for document in documents] == [1, 0]
     for document in documents:
         document.close()
@@ -230,7 +250,10 @@ async def test_settings_of_mypy_that_cannot_be_read(client: LanguageClient, root
 
 async def test_an_exception_does_not_end_it(client: LanguageClient, root: Path) -> None:
     before = len(client.log_messages)
-    document, other = Document(client, root / "fails.py", WRONG + "# boom\n"), Document(client, root / "works.py", WRONG)
+    document, other = (
+        Document(client, root / "fails.py", WRONG + "# boom\n"),
+        Document(client, root / "works.py", WRONG),
+    )
     with pytest.raises(Exception, match="on purpose"):
         await document.hints()
     assert any("on purpose" in message.message for message in client.log_messages[before:])
@@ -259,7 +282,9 @@ async def test_odd_documents_keep_the_others_checked(client: LanguageClient, roo
 
 async def test_time_of_an_edit(client: LanguageClient, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a file of 500 lines; printed, as it says more about the machine."""
-    block = RIGHT.removeprefix(HEAD) + "\ndef f(n: int) -> int:\n    return n + model.forward\n".replace("model.forward", "1")
+    block = RIGHT.removeprefix(HEAD) + "\ndef f(n: int) -> int:\n    return n + model.forward\n".replace(
+        "model.forward", "1"
+    )
     text = "import numpy as np\n" + HEAD
     number = 0
     while text.count("\n") < 500:
@@ -276,5 +301,8 @@ async def test_time_of_an_edit(client: LanguageClient, root: Path, capsys: pytes
         document.write(text)
         assert await document.told() == []
     with capsys.disabled():
-        print(f"\n{text.count(chr(10))} lines: {', '.join(f'{seconds:.2f} s' for seconds in times)} from an edit to its diagnostics")
+        print(
+            f"\n{text.count(chr(10))} lines: {', '.join(f'{seconds:.2f} s' for seconds in times)} from an edit "
+            "to its diagnostics"
+        )
     document.close()

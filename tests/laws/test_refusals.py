@@ -18,7 +18,10 @@ from typednn.shapes import Flow
 from typednn.testing import LAYER_LAWS, refusals
 
 strict_array.register()
-WRONG = {**refusals.WRONG, "device": lambda array: to_device(array, "strict" if isinstance(array, np.ndarray) else "cpu")}
+WRONG = {
+    **refusals.WRONG,
+    "device": lambda array: to_device(array, "strict" if isinstance(array, np.ndarray) else "cpu"),
+}
 
 
 def applies(case: LayerCase, what: str, wrong: str) -> bool:
@@ -39,11 +42,15 @@ COMBINATIONS = [
 
 @pytest.mark.parametrize(("case", "what", "wrong"), COMBINATIONS)
 def test_refused(case: LayerCase, what: str, wrong: str, device: str) -> None:
-    """P-T1, P-P1, P-L1: wrong rank, size, dtype and device are refused on forward, backward, every gradient field and update.
+    """P-T1, P-P1, P-L1: wrong rank, size, dtype and device are refused on forward, backward, every gradient field and
+    update.
 
-    In every mode; "cached" before a first call that is right, and after it. What a mode remembers does not depend on the device.
+    In every mode; "cached" before a first call that is right, and after it. What a mode remembers does not depend on
+    the device.
     """
-    modes: list[tuple[Mode, bool]] = [("full", False), ("cached", False), ("cached", True)][: None if device == "cpu" else 1]
+    modes: list[tuple[Mode, bool]] = [("full", False), ("cached", False), ("cached", True)][
+        : None if device == "cpu" else 1
+    ]
     for mode, after_valid in modes:
         with checking(mode):
             refusals.check_cases(refusals.METHODS[what](case.subject(device), wrong, WRONG[wrong]), after_valid)
@@ -69,9 +76,13 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # A list gets no further than the kernels without any check: they ask what computes on it.
-@pytest.mark.parametrize(("case", "what", "wrong"), [combination for combination in COMBINATIONS if combination.values[2] != "list"])
+@pytest.mark.parametrize(
+    ("case", "what", "wrong"), [combination for combination in COMBINATIONS if combination.values[2] != "list"]
+)
 def test_refusals_need_the_checks(case: LayerCase, what: str, wrong: str, no_checks: None) -> None:
-    """The meta-test: with the checks replaced by no-ops, every refusal test fails. Kernels, which refuse too, don't run."""
+    """The meta-test: with the checks replaced by no-ops, every refusal test fails. Kernels, which refuse too, don't
+    run.
+    """
     with checking("full"), using("reference"):
         try:
             refusals.check_cases(refusals.METHODS[what](case.subject(), wrong, WRONG[wrong]), after_valid=False)

@@ -59,8 +59,14 @@ def test_nested_layers_are_listed_in_the_order_of_their_parts() -> None:
     model = (Linear(2, 3) >> Residual(inner) >> Linear(3, 1)).init(np.random.default_rng(0))
     first, second, last = ["0.weight", "0.bias"], ["0.weight", "0.bias", "1.weight", "1.bias"], ["2.weight", "2.bias"]
     norm = [f"2.{name}" for name in ("weight", "bias")]
-    assert list(model.named_parameters()) == [*first, *(f"1.inner.{name}" for name in (*second, *norm, "3.weight")), *last]
-    assert [array.shape for array in model.parameters()] == [*((3, 2), (3,), (3,), (3,), (5, 3), (5,), (5,), (5,), (3, 5), (1, 3), (1,))]
+    assert list(model.named_parameters()) == [
+        *first,
+        *(f"1.inner.{name}" for name in (*second, *norm, "3.weight")),
+        *last,
+    ]
+    assert [array.shape for array in model.parameters()] == [
+        *((3, 2), (3,), (3,), (3,), (5, 3), (5,), (5,), (5,), (3, 5), (1, 3), (1,))
+    ]
 
 
 def test_a_loaded_state_is_a_copy(case: LayerCase) -> None:
@@ -88,7 +94,9 @@ def test_state_that_does_not_fit_changes_nothing(case: LayerCase) -> None:
     last = names[-1]
     with pytest.raises(StateDictError, match=f"missing '{last}'"):
         layer.load_state_dict({name: good[name] for name in names[:-1]})
-    with pytest.raises(StateDictError, match=rf"'{last}' has shape \(7,\), the model {re.escape(str(good[last].shape))}"):
+    with pytest.raises(
+        StateDictError, match=rf"'{last}' has shape \(7,\), the model {re.escape(str(good[last].shape))}"
+    ):
         layer.load_state_dict(good | {last: np.zeros(7, np.float32)})
     with pytest.raises(StateDictError, match=f"is float64, the model {good[last].dtype}"):
         layer.load_state_dict(good | {last: good[last].astype(np.float64)})
@@ -131,7 +139,9 @@ def test_backward_needs_forward(case: LayerCase) -> None:
 
 
 def still_alive(references: list[weakref.ref[Any]]) -> int:
-    """How many of the objects there still are. Circles are collected only where that may matter: it takes seconds among many objects."""
+    """How many of the objects there still are. Circles are collected only where that may matter: it takes seconds among
+    many objects.
+    """
     if any(reference() is not None for reference in references):
         gc.collect()
     return sum(reference() is not None for reference in references)
@@ -149,12 +159,17 @@ def test_free_cache_lets_the_input_go(case: LayerCase) -> None:
     layer.free_cache()
     layer.free_cache()
     assert still_alive(alive) == 0
-    assert all(not module.__typednn_calls__.kept and module.__typednn_calls__.record is None for _, module in layer.named_modules())
+    assert all(
+        not module.__typednn_calls__.kept and module.__typednn_calls__.record is None
+        for _, module in layer.named_modules()
+    )
     assert bits(tuple(layer.parameters())) == parameters
 
 
 def test_close_lets_everything_go(case: LayerCase) -> None:
-    """G-D6: parameters, buffers and what was kept, of every part; twice without harm, and before any of it is there; init begins anew."""
+    """G-D6: parameters, buffers and what was kept, of every part; twice without harm, and before any of it is there;
+    init begins anew.
+    """
     subject = case.subject()
     layer = subject.ready()
     case.subject().fresh().close()

@@ -1,4 +1,6 @@
-"""All arithmetic of layers, losses and optimizers goes through ops: whoever observes them sees where each array comes from."""
+"""All arithmetic of layers, losses and optimizers goes through ops: whoever observes them sees where each array comes
+from.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

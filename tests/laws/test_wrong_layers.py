@@ -43,7 +43,8 @@ class Scale(Layer[Array2, Array2, ScaleGrad, S]):
         return ScaleGrad(next_grad * self.weight, (next_grad * self._x).sum(axis=0), next_grad.sum(axis=0))
 
 
-plain: Any = Scale.forward.__wrapped__  # type: ignore[attr-defined]  # called by way of super() it would be a second forward
+# called by way of super() it would be a second forward
+plain: Any = Scale.forward.__wrapped__  # type: ignore[attr-defined]
 
 
 class FactorForgotten(Scale):
@@ -67,7 +68,9 @@ class NotTheSameTwice(Scale):
 class WritesNextGrad(Scale):
     def backward(self, next_grad: Float[Array2, "batch {self.features}"]) -> ScaleGrad:
         next_grad *= self.weight
-        return ScaleGrad(next_grad, (next_grad / self.weight * self._x).sum(axis=0), (next_grad / self.weight).sum(axis=0))
+        return ScaleGrad(
+            next_grad, (next_grad / self.weight * self._x).sum(axis=0), (next_grad / self.weight).sum(axis=0)
+        )
 
 
 class WritesItsInput(Scale):
@@ -233,7 +236,9 @@ WRONG: list[tuple[Module, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("layer", "law", "message"), WRONG, ids=lambda value: type(value).__name__ if isinstance(value, Module) else "")
+@pytest.mark.parametrize(
+    ("layer", "law", "message"), WRONG, ids=lambda value: type(value).__name__ if isinstance(value, Module) else ""
+)
 def test_a_wrong_layer_breaks_the_law(layer: Module, law: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LAYERS, "LosesAnArgument", LosesAnArgument)
     with pytest.raises(LawBroken, match=rf"{type(layer).__name__}\(.*law '{law}'.*{re.escape(message)}"):
@@ -268,7 +273,8 @@ def test_a_drawn_example_tells_how_to_repeat_it() -> None:
     with pytest.raises(LawBroken) as caught:
         check_layer(OffByAThousandth(3), examples=3)
     repeat = re.search(
-        r"repeat it with check_layer\(OffByAThousandth\(3\), \((\d+), 3\), seed=(\d+), laws=\['derivatives'\]\)", str(caught.value)
+        r"repeat it with check_layer\(OffByAThousandth\(3\), \((\d+), 3\), seed=(\d+), laws=\['derivatives'\]\)",
+        str(caught.value),
     )
     assert repeat
     with pytest.raises(LawBroken) as again:
@@ -359,7 +365,9 @@ WRONG_LOSSES: list[tuple[Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("loss", "law", "message"), WRONG_LOSSES, ids=lambda value: repr(value) if isinstance(value, Squares) else "")
+@pytest.mark.parametrize(
+    ("loss", "law", "message"), WRONG_LOSSES, ids=lambda value: repr(value) if isinstance(value, Squares) else ""
+)
 def test_a_wrong_loss_breaks_the_law(loss: Any, law: str, message: str) -> None:
     with pytest.raises(LawBroken, match=rf"{type(loss).__name__}\(\), law '{law}'.*{re.escape(message)}"):
         check_loss(loss, (5, 3), (5, 3), laws=[law])
@@ -452,7 +460,9 @@ def test_bad_arguments_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         check_layer(lambda: 3)  # type: ignore[arg-type, return-value]
     with pytest.raises(ArgumentError, match=r"Linear\(3, 2\) takes 1 inputs, got 2"):
         check_layer(Linear(3, 2), (5, 3), (5, 3))
-    with pytest.raises(ArgumentError, match="check_layer: sizes must be found that fit, got none among 1 to 7; give the inputs' shapes"):
+    with pytest.raises(
+        ArgumentError, match="check_layer: sizes must be found that fit, got none among 1 to 7; give the inputs' shapes"
+    ):
         check_layer(_Wants())
     with pytest.raises(ArgumentError, match="check_loss: takes a loss with loss and an enforced loss_grad"):
         check_loss(3)
@@ -461,7 +471,9 @@ def test_bad_arguments_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArgumentError, match="takes an optimizer"):
         check_optimizer(RNN(2, 2))
     monkeypatch.setitem(__import__("sys").modules, "hypothesis", None)
-    with pytest.raises(MissingExtra, match=r"needs the package hypothesis, .*pip install 'typednn\[testing\]', or give the inputs"):
+    with pytest.raises(
+        MissingExtra, match=r"needs the package hypothesis, .*pip install 'typednn\[testing\]', or give the inputs"
+    ):
         check_layer(Linear(3, 2))
     check_layer(Linear(3, 2), (5, 3), laws=["update"])
 

@@ -10,7 +10,9 @@ from typednn.random import PCG32
 
 
 def test_ways_to_construct_a_convolution() -> None:
-    """P-L6: all ones, random by a generator, a kernel that is given, and with the image's shape before anything is there."""
+    """P-L6: all ones, random by a generator, a kernel that is given, and with the image's shape before anything is
+    there.
+    """
     ones: Conv2d = Conv2d(2, 3, (2, 4), weight_init="ones", bias=True, bias_init="ones", rng=PCG32(1))
     assert [array.tolist() for array in ones.parameters()] == [np.ones((3, 2, 4, 2)).tolist(), [1, 1, 1]]
     drawn: Conv2d = Conv2d(2, 3, (2, 4), weight_init="he_normal", rng=PCG32(42, 6))

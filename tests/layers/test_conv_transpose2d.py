@@ -1,4 +1,6 @@
-"""ConvTranspose2d with an output_padding that the dilation allows and the stride does not, against windows added one by one."""
+"""ConvTranspose2d with an output_padding that the dilation allows and the stride does not, against windows added one by
+one.
+"""
 
 from typing import Any
 
@@ -30,11 +32,19 @@ def _by_hand(x: Any, layer: ConvTranspose2d[Any]) -> Any:
         for c in range(width):
             for k in range(kernel_height):
                 for j in range(kernel_width):
-                    full[:, r * down + k * hole_down, c * across + j * hole_across] += x[:, r, c] @ layer.weight[:, k, j]
+                    full[:, r * down + k * hole_down, c * across + j * hole_across] += (
+                        x[:, r, c] @ layer.weight[:, k, j]
+                    )
     sizes = [
         (size - 1) * stride + dilation * (taps - 1) + more + 1 - 2 * padding
         for size, stride, dilation, taps, more, padding in zip(
-            x.shape[1:3], layer.stride, layer.dilation, layer.kernel_size, layer.output_padding, layer.padding, strict=True
+            x.shape[1:3],
+            layer.stride,
+            layer.dilation,
+            layer.kernel_size,
+            layer.output_padding,
+            layer.padding,
+            strict=True,
         )
     ]
     top, left = layer.padding
@@ -45,7 +55,9 @@ def _by_hand(x: Any, layer: ConvTranspose2d[Any]) -> Any:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_output_padding_below_the_dilation(case: tuple[Any, ...], engine: str) -> None:
     stride, padding, more, dilation = case
-    layer: Any = ConvTranspose2d(2, 3, (3, 2), stride, padding, more, dilation=dilation, rng=np.random.default_rng(0)).astype(np.float64)
+    layer: Any = ConvTranspose2d(
+        2, 3, (3, 2), stride, padding, more, dilation=dilation, rng=np.random.default_rng(0)
+    ).astype(np.float64)
     x = np.random.default_rng(1).standard_normal((2, 4, 3, 2))
     wanted = _by_hand(x, layer)
     with using(engine):

@@ -25,7 +25,13 @@ def test_the_paddings_row_begins_as_zeros_and_stays(padding: int) -> None:
     assert not layer.weight[2].any()
     before = layer.weight.copy()
     layer.update(SGD(0.1), layer.backward(np.ones_like(layer.forward(TOKENS))))
-    assert [bool((row != old).any()) for row, old in zip(layer.weight, before, strict=True)] == [True, False, False, True, True]
+    assert [bool((row != old).any()) for row, old in zip(layer.weight, before, strict=True)] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(("token", "place"), [(5, (1, 2)), (-1, (0, 1))])
@@ -37,7 +43,9 @@ def test_a_token_outside_the_vocabulary_is_refused_with_its_place(token: int, pl
     with pytest.raises(CheckError) as error:
         model.forward(tokens)
     row, position = place
-    assert str(error.value) == (f'layer "words": Embedding(5, 3).forward: tokens are 0 to 4, got {token} in row {row}, position {position}')
+    assert str(error.value) == (
+        f'layer "words": Embedding(5, 3).forward: tokens are 0 to 4, got {token} in row {row}, position {position}'
+    )
     with checking("off"):
         model.forward(tokens)
 

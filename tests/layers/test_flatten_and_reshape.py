@@ -1,4 +1,6 @@
-"""Flatten of sequences and of some axes, and Reshape: values, and what they refuse, in a stack, in a config and at run time."""
+"""Flatten of sequences and of some axes, and Reshape: values, and what they refuse, in a stack, in a config and at run
+time.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +51,10 @@ def test_same_numbers_in_the_same_order(layer: Any, before: tuple[int, ...], aft
         (lambda: Flatten(1, -2), "Flatten: end_dim must be an integer of at least -1, got -2"),  # type: ignore[call-overload]
         (lambda: Reshape(), "Reshape: takes one to three sizes of one sample, got 0"),  # type: ignore[call-overload]
         (lambda: Reshape(2, 2, 2, 2), "Reshape: takes one to three sizes of one sample, got 4"),  # type: ignore[call-overload]
-        (lambda: Reshape(4, -1), "Reshape: every size is stated, so that it can be checked before anything runs, got -1; write the number"),
+        (
+            lambda: Reshape(4, -1),
+            "Reshape: every size is stated, so that it can be checked before anything runs, got -1; write the number",
+        ),
         (lambda: Reshape(0), "Reshape: shape must be an integer of at least 1, got 0"),
     ],
 )
@@ -63,12 +68,19 @@ def test_arguments_are_refused(build: Callable[[], object], message: str) -> Non
     ("build", "message"),
     [
         (lambda: Input(5) >> Flatten(), "Flatten cannot follow Input(5): expects 3 or 4 axes, gets 2 axes (batch, 5)"),
-        (lambda: Input(5, 4) >> Flatten(1, 2), "expects 4 axes (batch, height, width, channels), gets 3 axes (batch, 5, 4)"),
+        (
+            lambda: Input(5, 4) >> Flatten(1, 2),
+            "expects 4 axes (batch, height, width, channels), gets 3 axes (batch, 5, 4)",
+        ),
         (lambda: Input(5, 4) >> Flatten() >> Linear(21, 3), "expects 21 features, gets 20 (= 5*4, from Input(5, 4))"),
-        (lambda: Input(780) >> Reshape(28, 28, 1), "Reshape(28, 28, 1) cannot follow Input(780): expects 784 numbers, gets 780"),
+        (
+            lambda: Input(780) >> Reshape(28, 28, 1),
+            "Reshape(28, 28, 1) cannot follow Input(780): expects 784 numbers, gets 780",
+        ),
         (
             lambda: Input(12, 13, 6) >> MaxPool2d(2) >> Reshape(28, 28),
-            "Reshape(28, 28) cannot follow MaxPool2d(2): expects 784 numbers, gets 216 (= 6*6*6, from MaxPool2d on 12x13x6)",
+            "Reshape(28, 28) cannot follow MaxPool2d(2): expects 784 numbers, gets 216 (= 6*6*6, from MaxPool2d "
+            "on 12x13x6)",
         ),
     ],
 )
@@ -96,7 +108,10 @@ def test_arrays_are_refused(layer: Any, shape: tuple[int, ...], message: str) ->
 
 
 def test_in_a_config() -> None:
-    text = 'format = 1\ninput = [{}]\n[[layer]]\ntype = "Reshape"\nshape = [5, 4, 3]\n[[layer]]\ntype = "Flatten"\nend_dim = 2\n'
+    text = (
+        'format = 1\ninput = [{}]\n[[layer]]\ntype = "Reshape"\nshape = [5, 4, 3]\n[[layer]]\ntype = '
+        '"Flatten"\nend_dim = 2\n'
+    )
     model = config.loads(text.format(60)).model()
     assert np.array_equal(model.forward(numbers(2, 60)), numbers(2, 60))
     with pytest.raises(ConfigError, match="expects 60 numbers, gets 61"):

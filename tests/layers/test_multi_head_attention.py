@@ -1,4 +1,6 @@
-"""MultiHeadAttention and positions: causality, steps, a block of a transformer, initial values, and what they refuse."""
+"""MultiHeadAttention and positions: causality, steps, a block of a transformer, initial values, and
+what they refuse.
+"""
 
 from typing import Any
 
@@ -41,7 +43,9 @@ def test_nan_at_a_later_position_changes_no_earlier_output(engine: Any) -> None:
     with using(engine):
         causal, masked = (MultiHeadAttention(16, 2, causal=causal, rng=rng()).eval() for causal in (True, False))
         np.testing.assert_allclose(causal.forward(poisoned)[:, :3], causal.forward(x)[:, :3], rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(masked.forward(poisoned, None, mask)[:, :3], masked.forward(x, None, mask)[:, :3], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            masked.forward(poisoned, None, mask)[:, :3], masked.forward(x, None, mask)[:, :3], rtol=1e-5, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,9 @@ def test_steps_give_what_forward_gives(layer: Any) -> None:
         np.testing.assert_allclose(y, whole[:, t], rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("layer", [MultiHeadAttention(16, 2, causal=True, rotary=True), LearnedPositions(9, 16)], ids=repr)
+@pytest.mark.parametrize(
+    "layer", [MultiHeadAttention(16, 2, causal=True, rotary=True), LearnedPositions(9, 16)], ids=repr
+)
 def test_pieces_give_what_forward_gives(layer: Any) -> None:
     layer.init(rng()).eval()
     x = sequences(2, 9, 16)
@@ -81,9 +87,13 @@ def test_a_state_of_another_batch_size_or_dtype_is_refused() -> None:
     layer: MultiHeadAttention = MultiHeadAttention(8, 2, causal=True, rng=rng())
     _, state = layer.read(sequences(2, 3, 8))
     others = [(layer, sequences(1, 1, 8)), (MultiHeadAttention(8, 4, causal=True, rng=rng()), sequences(2, 1, 8))]
-    others.append((MultiHeadAttention(8, 2, causal=True, rng=rng()).astype("float64"), sequences(2, 1, 8).astype(np.float64)))
+    others.append(
+        (MultiHeadAttention(8, 2, causal=True, rng=rng()).astype("float64"), sequences(2, 1, 8).astype(np.float64))
+    )
     for other, x in others:
-        with pytest.raises(ShapeError, match=r"a cache: is of batch, heads, features and dtype \(2, 2, 4, 'float32'\), got"):
+        with pytest.raises(
+            ShapeError, match=r"a cache: is of batch, heads, features and dtype \(2, 2, 4, 'float32'\), got"
+        ):
             other.read(x, state)
 
 
@@ -138,7 +148,9 @@ def test_dropout_keeps_no_scores() -> None:
 
 def test_a_block_of_a_transformer() -> None:
     """Of the pre-norm kind, without its normalisation."""
-    block = Residual(MultiHeadAttention(6, 2, causal=True)) >> Residual(SequenceLinear(6, 24) >> ReLU() >> SequenceLinear(24, 6))
+    block = Residual(MultiHeadAttention(6, 2, causal=True)) >> Residual(
+        SequenceLinear(6, 24) >> ReLU() >> SequenceLinear(24, 6)
+    )
     model = (Input(5, 6) >> LearnedPositions(7, 6) >> block).init(rng())
     assert gradcheck(model, sequences(2, 5, 6)).error < 1e-6
     assert model.num_parameters() == 7 * 6 + 4 * 6 * 7 + 6 * 24 + 24 + 24 * 6 + 6
@@ -167,7 +179,10 @@ def test_initial_values() -> None:
         ),
         ({"embed_dim": 6, "num_heads": 2, "rotary": True}, "embed_dim must be a multiple of 2·num_heads, 4, got 6"),
         ({"embed_dim": 6, "num_heads": 0}, "num_heads must be an integer of at least 1, got 0"),
-        ({"embed_dim": 6, "num_heads": 2, "dropout": 1.5}, "dropout must be a finite number with 0 <= dropout <= 1, got 1.5"),
+        (
+            {"embed_dim": 6, "num_heads": 2, "dropout": 1.5},
+            "dropout must be a finite number with 0 <= dropout <= 1, got 1.5",
+        ),
         ({"embed_dim": 6, "num_heads": 2, "kdim": 0}, "kdim must be an integer of at least 1, got 0"),
     ],
 )

@@ -42,7 +42,9 @@ def test_a_state_of_another_batch_or_size_is_refused(kind: Any) -> None:
         with pytest.raises(ShapeError):
             layer.step(x, state)
     other = kind(4, 7, rng=np.random.default_rng(1)).step(X[:, 0])[1]
-    with pytest.raises(ShapeError, match=r'must be "batch \{self.hidden_size\}", self.hidden_size = 6, got shape \(3, 7\)'):
+    with pytest.raises(
+        ShapeError, match=r'must be "batch \{self.hidden_size\}", self.hidden_size = 6, got shape \(3, 7\)'
+    ):
         layer.step(X[:, 0], other)
 
 
@@ -86,7 +88,9 @@ def test_wrong_arguments(make: Any, name: str) -> None:
 def test_sizes_are_followed_through_a_stack() -> None:
     model = Input(7, dtype=int) >> Embedding(9, 4) >> LSTM(4, 6) >> GRU(6, 5) >> LastStep() >> Linear(5, 2)
     assert str(model.trace(Input(7).flow).contract).endswith("batch 2")
-    with pytest.raises(StackError, match=r"LSTM\(5, 6\) cannot follow Embedding\(9, 4\): expects 5 input_size, gets 4|gets 4"):
+    with pytest.raises(
+        StackError, match=r"LSTM\(5, 6\) cannot follow Embedding\(9, 4\): expects 5 input_size, gets 4|gets 4"
+    ):
         Input(7, dtype=int) >> Embedding(9, 4) >> LSTM(5, 6)
     with pytest.raises(StackError, match="gets 3 axes"):
         Input(7, 4) >> LSTM(4, 6) >> Linear(6, 2)  # type: ignore[operator]

@@ -26,13 +26,17 @@ def pair(inner: Any) -> list[Any]:
 
 def kept(layer: Any) -> list[Any]:
     """What forward kept: each array once."""
-    found = {id(array): array for _, module in layer.named_modules() for _, array in arrays_in(module.__typednn_calls__.kept)}
+    found = {
+        id(array): array for _, module in layer.named_modules() for _, array in arrays_in(module.__typednn_calls__.kept)
+    }
     return list(found.values())
 
 
 @EACH
 def test_numbers_and_state_are_the_same(inner: Any) -> None:
-    """Of two batches, each forward and backward; and of a backward that comes after another forward of a twin with the same seeds."""
+    """Of two batches, each forward and backward; and of a backward that comes after another forward of a twin with the
+    same seeds.
+    """
     results, models = [], pair(inner)
     for model in models:
         twin = model.shared()
@@ -71,7 +75,8 @@ def test_only_inputs_are_kept() -> None:
         inputs = [array for array in kept(model) if array.shape == x.shape]
         assert inputs[0] is x
         assert len(inputs) == 3
-        assert sum(array.nbytes for array in kept(model)) == 3 * (x.nbytes + 2 * 8)  # and a seed of two integers for each copy
+        # and a seed of two integers for each copy
+        assert sum(array.nbytes for array in kept(model)) == 3 * (x.nbytes + 2 * 8)
         model.backward(X[1])
     assert sum(array.nbytes for array in kept(plain)) >= 2 * sum(array.nbytes for array in kept(model))
     model.free_cache()
@@ -99,7 +104,9 @@ def test_buffers_are_put_back_after_an_error(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_cannot_be_read_says_so() -> None:
-    """Each copy's own derivative is kept; those between its parts are not, nor in a copy of the gradient, a sum or a multiple."""
+    """Each copy's own derivative is kept; those between its parts are not, nor in a copy of the gradient, a sum or a
+    multiple.
+    """
     model = Repeat(Linear(6, 6) >> Tanh(), 2, checkpointing=True).init(np.random.default_rng(0))
     model.forward(X[0])
     gradient = model.backward(X[1])
@@ -119,7 +126,10 @@ def test_checkpointing_is_a_flag() -> None:
 def test_a_number_of_copies_that_no_memory_holds() -> None:
     """Refused at once, also where each of two numbers is small."""
     one: Any = Tanh()
-    wrong: list[tuple[Any, int, str]] = [(one, 10**9, "1,000,000,000 times 1"), (Repeat(one, 100), 100, "100 times 101")]
+    wrong: list[tuple[Any, int, str]] = [
+        (one, 10**9, "1,000,000,000 times 1"),
+        (Repeat(one, 100), 100, "100 times 101"),
+    ]
     for inner, times, got in wrong:
         with pytest.raises(ArgumentError, match=f"Repeat: times must make at most 10,000 layers, .*, got {got}"):
             Repeat(inner, times)

@@ -1,4 +1,6 @@
-"""What is masked, dropped or padding has a derivative of 0, and changes no other, whatever its number is, on every engine."""
+"""What is masked, dropped or padding has a derivative of 0, and changes no other, whatever its number is, on every
+engine.
+"""
 
 from typing import Any
 
@@ -34,7 +36,9 @@ def masked(time: int, memory: int, for_each_query: bool) -> tuple[Any, Any]:
 def test_masked_keys_and_values(for_each_query: bool, size: str, number: float, engine: str, dtype: Any) -> None:
     time, memory, features = SIZES[size]
     kept, mask = masked(time, memory, for_each_query)
-    q, k, v, dy = (normal(seed, 2, count, 2, features, dtype=dtype) for seed, count in enumerate((time, memory, memory, time)))
+    q, k, v, dy = (
+        normal(seed, 2, count, 2, features, dtype=dtype) for seed, count in enumerate((time, memory, memory, time))
+    )
     found = []
     for other in (0.0, number):
         k[~kept], v[~kept] = other, other
@@ -80,7 +84,9 @@ def test_dropped_inputs(p: float, make: Any, number: float, engine: str, dtype: 
 
 @pytest.mark.parametrize("features", [3, 16])
 def test_padding_of_tokens(features: int, number: float, engine: str, dtype: Any) -> None:
-    """Its row is not learnt, whatever it is and whatever comes back to it; the other rows' derivatives are as without it."""
+    """Its row is not learnt, whatever it is and whatever comes back to it; the other rows' derivatives are as without
+    it.
+    """
     layer = Embedding(5, features, padding_idx=2, rng=np.random.default_rng(0)).astype(dtype)
     tokens, dy = np.random.default_rng(0).integers(0, 5, (30, 40)), normal(1, 30, 40, features, dtype=dtype)
     wanted = np.stack([dy[tokens == token].astype(np.float64).sum(0) * (token != 2) for token in range(5)])
@@ -94,7 +100,9 @@ def test_padding_of_tokens(features: int, number: float, engine: str, dtype: Any
 
 @pytest.mark.parametrize("channels", [1, 8])
 def test_padding_of_pools(channels: int, number: float, engine: str, dtype: Any) -> None:
-    """Windows that reach over the border: what they win is a pixel of the image, so none of dy is lost; NaN wins nothing."""
+    """Windows that reach over the border: what they win is a pixel of the image, so none of dy is lost; NaN wins
+    nothing.
+    """
     x, layer = normal(0, 3, 8, 9, channels, dtype=dtype) - 100, MaxPool2d(3, 2, 1)
     x[:, ::2, ::2] = number
     image = np.pad(np.where(np.isnan(x), -np.inf, x), ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=-np.inf)

@@ -55,9 +55,13 @@ def test_gradient_without_ignored_labels() -> None:
 def test_with_ignored_labels(ignored: int) -> None:
     """Z-F2: the mean is over the others, whether the ignored label is a class or not."""
     labels = np.array([1, ignored, 0])
-    assert SoftmaxCrossEntropy(ignore_index=ignored).loss(SCORES, labels) == pytest.approx(LOSSES[[0, 2]].mean(), rel=1e-8)
+    assert SoftmaxCrossEntropy(ignore_index=ignored).loss(SCORES, labels) == pytest.approx(
+        LOSSES[[0, 2]].mean(), rel=1e-8
+    )
     assert NLL(ignore_index=ignored).loss(log_softmax(SCORES), labels) == pytest.approx(LOSSES[[0, 2]].mean(), rel=1e-8)
-    assert SoftmaxCrossEntropy("mean", ignore_index=ignored).loss(SCORES, labels) == pytest.approx(LOSSES[[0, 2]].sum() / 6, rel=1e-8)
+    assert SoftmaxCrossEntropy("mean", ignore_index=ignored).loss(SCORES, labels) == pytest.approx(
+        LOSSES[[0, 2]].sum() / 6, rel=1e-8
+    )
 
 
 @pytest.mark.parametrize("ignored", [-100, 255, 2])
@@ -65,7 +69,9 @@ def test_gradient_with_ignored_labels(ignored: int) -> None:
     """Z-F2: zero for what is ignored."""
     labels = np.array([1, ignored, 0])
     expected = (np.exp(log_softmax(SCORES)) - np.eye(3)[[1, 0, 0]]) / 2 * [[1], [0], [1]]
-    np.testing.assert_allclose(SoftmaxCrossEntropy(ignore_index=ignored).loss_grad(SCORES, labels), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        SoftmaxCrossEntropy(ignore_index=ignored).loss_grad(SCORES, labels), expected, rtol=1e-12, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("ignored", [-100, 2])
@@ -76,7 +82,13 @@ def test_all_ignored(kind: Any, reduction: Any, weight: Any, ignored: int) -> No
     """Z-F2: loss and gradient are 0, where PyTorch gives NaN."""
     loss, labels = kind(reduction, weight=weight, ignore_index=ignored), np.full(3, ignored)
     value, gradient = loss.loss_and_grad(SCORES, labels)
-    for found in (value, loss.loss(SCORES, labels), loss.loss_array(SCORES, labels), gradient, loss.loss_grad(SCORES, labels)):
+    for found in (
+        value,
+        loss.loss(SCORES, labels),
+        loss.loss_array(SCORES, labels),
+        gradient,
+        loss.loss_grad(SCORES, labels),
+    ):
         np.testing.assert_array_equal(found, np.zeros_like(found))
 
 
@@ -99,7 +111,9 @@ leading = st.sampled_from([(3,), (2, 3), (2, 1, 3)])
 @pytest.mark.parametrize("make", [NLL, SoftmaxCrossEntropy])
 @pytest.mark.parametrize("ignore_index", [None, -100, 1])
 def test_weighted_labels_that_are_no_class_count_nothing(make: Any, ignore_index: int | None) -> None:
-    """Where labels are not checked, the divisor that is told is the one of the loss: here the weights of the labels 0 and 2."""
+    """Where labels are not checked, the divisor that is told is the one of the loss: here the weights of the labels 0
+    and 2.
+    """
     loss, target = make(weight=[1.0, 3.0, 2.0], ignore_index=ignore_index), np.array([0, 3, -1, 2, -4])
     scores = np.tile(log_softmax(SCORES[0]), (5, 1))
     assert loss.divisor(scores, target) == 3.0
@@ -116,8 +130,13 @@ def test_values_by_hand(engine: str, dtype: Any, axes: tuple[int, ...], settings
     if settings["ignore_index"] == -100:
         target[0] = -100
     weight = None if settings["weight"] is None else np.array(settings["weight"])
-    total, count = by_hand(scores.astype(np.float64), target, weight, settings["ignore_index"], settings["label_smoothing"])
-    close: dict[str, Any] = {"rel": 1e-12 if dtype is np.float64 else 1e-5, "abs": 1e-12 if dtype is np.float64 else 1e-6}
+    total, count = by_hand(
+        scores.astype(np.float64), target, weight, settings["ignore_index"], settings["label_smoothing"]
+    )
+    close: dict[str, Any] = {
+        "rel": 1e-12 if dtype is np.float64 else 1e-5,
+        "abs": 1e-12 if dtype is np.float64 else 1e-6,
+    }
     divisors = {"sum": 1.0, "batchmean": count or 1.0, "mean": 4 * count or 1.0}
     for reduction, divisor in divisors.items():
         with using(engine):
@@ -145,7 +164,9 @@ def numeric(loss: Any, prediction: Any, target: Any) -> Any:
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @given(axes=leading, settings=settings_of, soft=st.booleans(), seed=st.integers(0, 99))
-def test_gradients_by_finite_differences(reduction: Any, axes: tuple[int, ...], settings: dict[str, Any], soft: bool, seed: int) -> None:
+def test_gradients_by_finite_differences(
+    reduction: Any, axes: tuple[int, ...], settings: dict[str, Any], soft: bool, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     scores, labels = rng.normal(0, 2, (*axes, 4)), rng.integers(0, 4, axes)
     target: Any = rng.dirichlet(np.ones(4), axes) if soft else labels
@@ -153,7 +174,9 @@ def test_gradients_by_finite_differences(reduction: Any, axes: tuple[int, ...], 
     np.testing.assert_allclose(loss.loss_grad(scores, target), numeric(loss, scores, target), rtol=1e-6, atol=1e-8)
     del settings["label_smoothing"]
     likelihood: Any = NLL(reduction, **settings)  # type: ignore[call-overload]
-    np.testing.assert_allclose(likelihood.loss_grad(scores, labels), numeric(likelihood, scores, labels), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        likelihood.loss_grad(scores, labels), numeric(likelihood, scores, labels), rtol=1e-6, atol=1e-8
+    )
     value, gradient = likelihood.loss_and_grad(scores, labels)
     np.testing.assert_array_equal(value, likelihood.loss(scores, labels))
     np.testing.assert_array_equal(gradient, likelihood.loss_grad(scores, labels))
@@ -221,7 +244,9 @@ def test_unsigned_and_narrow_labels() -> None:
     for dtype in (np.uint8, np.int16, np.uint64):
         loss = SoftmaxCrossEntropy(ignore_index=255)
         assert loss.loss(SCORES, labels.astype(dtype)) == loss.loss(SCORES, labels)
-        assert SoftmaxCrossEntropy().loss(SCORES, (labels % 3).astype(dtype)) == SoftmaxCrossEntropy().loss(SCORES, labels % 3)
+        assert SoftmaxCrossEntropy().loss(SCORES, (labels % 3).astype(dtype)) == SoftmaxCrossEntropy().loss(
+            SCORES, labels % 3
+        )
 
 
 @pytest.mark.parametrize("kind", [SoftmaxCrossEntropy, NLL])
@@ -256,5 +281,8 @@ def test_what_is_refused(kind: Any) -> None:
 def test_settings_are_printed() -> None:
     assert repr(SoftmaxCrossEntropy()) == "SoftmaxCrossEntropy(reduction='batchmean')"
     shown = "SoftmaxCrossEntropy(reduction='sum', weight=(1.0, 2.0), ignore_index=None, label_smoothing=0.5)"
-    assert repr(SoftmaxCrossEntropy("sum", weight=np.array([1, 2], np.float32), ignore_index=None, label_smoothing=0.5)) == shown
+    assert (
+        repr(SoftmaxCrossEntropy("sum", weight=np.array([1, 2], np.float32), ignore_index=None, label_smoothing=0.5))
+        == shown
+    )
     assert repr(NLL(ignore_index=0)) == "NLL(reduction='batchmean', ignore_index=0)"

@@ -37,7 +37,14 @@ def test_the_five_reductions_by_hand() -> None:
     np.testing.assert_array_equal(MSE("mean_batch").loss(prediction, target), [0.5, 4.5, 2.5])
     np.testing.assert_allclose(MSE("mean_feature").loss(prediction, target), [5 / 3, 10 / 3], rtol=1e-15)
     doubled = 2 * (prediction - target)
-    for reduction, alpha in {"none": 1, "sum": 1, "mean": 6, "mean_batch": 2, "mean_feature": 3, "batchmean": 2}.items():
+    for reduction, alpha in {
+        "none": 1,
+        "sum": 1,
+        "mean": 6,
+        "mean_batch": 2,
+        "mean_feature": 3,
+        "batchmean": 2,
+    }.items():
         np.testing.assert_allclose(MSE(reduction).loss_grad(prediction, target), doubled / alpha, rtol=1e-15)  # type: ignore[call-overload]
 
 
@@ -66,7 +73,9 @@ def test_gradients_by_finite_differences(reduction: Any, batch: int, features: i
         (SoftmaxCrossEntropy(reduction), scores, labels),
     ):
         expected = numeric(loss, where, to)
-        np.testing.assert_allclose(loss.loss_grad(where, to), expected, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(expected).max()))
+        np.testing.assert_allclose(
+            loss.loss_grad(where, to), expected, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(expected).max())
+        )
 
 
 def test_mse_takes_any_rank() -> None:
@@ -74,7 +83,9 @@ def test_mse_takes_any_rank() -> None:
     for shape in ((3,), (2, 3, 4, 5)):
         prediction, target = RNG.normal(size=shape), RNG.normal(size=shape)
         assert MSE().loss(prediction, target) == pytest.approx(np.mean((prediction - target) ** 2), rel=1e-12)
-        np.testing.assert_allclose(MSE().loss_grad(prediction, target), 2 * (prediction - target) / np.prod(shape), rtol=1e-12)
+        np.testing.assert_allclose(
+            MSE().loss_grad(prediction, target), 2 * (prediction - target) / np.prod(shape), rtol=1e-12
+        )
     assert MSE("mean_feature").loss(RNG.normal(size=(2, 3, 4)), np.zeros((2, 3, 4))).shape == (2,)
     assert MSE("mean_batch").loss(RNG.normal(size=(2, 3, 4)), np.zeros((2, 3, 4))).shape == (3, 4)
 
@@ -97,7 +108,9 @@ def test_cross_entropy_begins_where_the_paper_says() -> None:
 
 @given(batch=st.integers(1, 4), classes=st.integers(1, 5), seed=st.integers(0, 99))
 def test_through_softmax(batch: int, classes: int, seed: int) -> None:
-    """P-S3: cross entropy through Softmax gives (p - t)/alpha at the scores, and SoftmaxCrossEntropy the same at once."""
+    """P-S3: cross entropy through Softmax gives (p - t)/alpha at the scores, and SoftmaxCrossEntropy
+    the same at once.
+    """
     rng = np.random.default_rng(seed)
     scores, target = rng.normal(0, 3, (batch, classes)), probabilities(rng, batch, classes)
     softmax = Softmax()
@@ -105,7 +118,9 @@ def test_through_softmax(batch: int, classes: int, seed: int) -> None:
     through = softmax.backward(CrossEntropy("mean").loss_grad(p, target)).input
     np.testing.assert_allclose(through, (p - target) / (batch * classes), atol=1e-12)
     np.testing.assert_allclose(SoftmaxCrossEntropy("mean").loss_grad(scores, target), through, atol=1e-12)
-    assert SoftmaxCrossEntropy("mean").loss(scores, target) == pytest.approx(CrossEntropy("mean").loss(p, target), rel=1e-9)
+    assert SoftmaxCrossEntropy("mean").loss(scores, target) == pytest.approx(
+        CrossEntropy("mean").loss(p, target), rel=1e-9
+    )
 
 
 def test_scores_of_any_size_are_stable() -> None:
@@ -131,7 +146,14 @@ def test_labels_and_one_hot_agree() -> None:
 @pytest.mark.parametrize(
     "loss",
     [
-        *(MSE(), CrossEntropy(), SoftmaxCrossEntropy(), SoftmaxCrossEntropy(weight=[1, 2, 0, 3], label_smoothing=0.1), L1(), Huber()),
+        *(
+            MSE(),
+            CrossEntropy(),
+            SoftmaxCrossEntropy(),
+            SoftmaxCrossEntropy(weight=[1, 2, 0, 3], label_smoothing=0.1),
+            L1(),
+            Huber(),
+        ),
         *(BCEWithLogits(), BCEWithLogits(pos_weight=[1, 2, 3, 4]), KLDiv(), KLDiv(log_target=True), CosineSimilarity()),
     ],
     ids=repr,
@@ -154,12 +176,20 @@ def _same_on_both(loss: Any, strict_array: Any) -> None:
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("kind", [MSE, CrossEntropy, SoftmaxCrossEntropy, L1, Huber, BCEWithLogits, KLDiv, CosineSimilarity])
-def test_the_value_stays_on_its_device_until_it_is_read(kind: Any, reduction: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "kind", [MSE, CrossEntropy, SoftmaxCrossEntropy, L1, Huber, BCEWithLogits, KLDiv, CosineSimilarity]
+)
+def test_the_value_stays_on_its_device_until_it_is_read(
+    kind: Any, reduction: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import strict_array
 
     strict_array.register()
-    loss, p, t = kind(reduction), probabilities(RNG, 3, 4).astype(np.float32), probabilities(RNG, 3, 4).astype(np.float32)
+    loss, p, t = (
+        kind(reduction),
+        probabilities(RNG, 3, 4).astype(np.float32),
+        probabilities(RNG, 3, 4).astype(np.float32),
+    )
     device: Any = locked(p, "strict"), locked(t, "strict")
     with using("reference"):
         value = loss.loss(p, t)
@@ -178,7 +208,9 @@ def test_the_value_stays_on_its_device_until_it_is_read(kind: Any, reduction: An
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(batch=st.integers(1, 60), classes=st.integers(1, 60), labelled=st.booleans(), seed=st.integers(0, 99))
-def test_loss_and_grad_are_the_two(reduction: Any, dtype: Any, batch: int, classes: int, labelled: bool, seed: int) -> None:
+def test_loss_and_grad_are_the_two(
+    reduction: Any, dtype: Any, batch: int, classes: int, labelled: bool, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.normal(0, 3, (batch, classes)).astype(dtype)
     target = rng.integers(0, classes, batch) if labelled else probabilities(rng, batch, classes).astype(dtype)

@@ -1,4 +1,6 @@
-"""Losses of numbers, scores and distributions, element by element: values by hand, gradients by finite differences, refusals."""
+"""Losses of numbers, scores and distributions, element by element: values by hand, gradients by finite differences,
+refusals.
+"""
 
 import math
 from typing import Any
@@ -47,7 +49,9 @@ def cases(reduction: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> A
 def test_gradients_by_finite_differences(reduction: Any, shape: tuple[int, ...], seed: int) -> None:
     for loss, prediction, target in cases(reduction, np.random.default_rng(seed), shape):
         expected = numeric(loss, prediction, target)
-        np.testing.assert_allclose(loss.loss_grad(prediction, target), expected, rtol=1e-5, atol=1e-7, err_msg=repr(loss))
+        np.testing.assert_allclose(
+            loss.loss_grad(prediction, target), expected, rtol=1e-5, atol=1e-7, err_msg=repr(loss)
+        )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -64,7 +68,9 @@ def test_loss_and_grad_are_the_two(reduction: Any, dtype: Any) -> None:
 
 @pytest.mark.parametrize("loss", [L1(), Huber(), BCEWithLogits(), KLDiv(log_target=True), CosineSimilarity()], ids=repr)
 def test_laws(loss: Any) -> None:
-    """`typednn.testing.check_loss`: derivatives, shape, purity, refusals and modes, at a drawn prediction and target."""
+    """`typednn.testing.check_loss`: derivatives, shape, purity, refusals and modes, at a drawn
+    prediction and target.
+    """
     for shape in ((4, 3), (2, 3, 5)):
         check_loss(loss, shape, shape)
 
@@ -88,17 +94,27 @@ def test_scores_of_any_size_lose_no_digits() -> None:
     for dtype in (np.float32, np.float64):
         x, t = scores.astype(dtype), yes.astype(dtype)
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            np.testing.assert_allclose(BCEWithLogits("none").loss(x, t), [[math.exp(-46), 1e4, math.log(2), math.exp(-80)]], rtol=1e-5)
-            np.testing.assert_allclose(BCEWithLogits("none").loss(-x, 0 * t), [[math.exp(-46), 1e4, math.log(2), math.exp(-80)]], rtol=1e-5)
-            np.testing.assert_allclose(BCEWithLogits("sum").loss_grad(x, t), [[-math.exp(-46), -1, -0.5, -math.exp(-80)]], rtol=1e-5)
-            np.testing.assert_allclose(BCEWithLogits("sum").loss_grad(-x, 0 * t), [[math.exp(-46), 1, 0.5, math.exp(-80)]], rtol=1e-5)
+            np.testing.assert_allclose(
+                BCEWithLogits("none").loss(x, t), [[math.exp(-46), 1e4, math.log(2), math.exp(-80)]], rtol=1e-5
+            )
+            np.testing.assert_allclose(
+                BCEWithLogits("none").loss(-x, 0 * t), [[math.exp(-46), 1e4, math.log(2), math.exp(-80)]], rtol=1e-5
+            )
+            np.testing.assert_allclose(
+                BCEWithLogits("sum").loss_grad(x, t), [[-math.exp(-46), -1, -0.5, -math.exp(-80)]], rtol=1e-5
+            )
+            np.testing.assert_allclose(
+                BCEWithLogits("sum").loss_grad(-x, 0 * t), [[math.exp(-46), 1, 0.5, math.exp(-80)]], rtol=1e-5
+            )
 
 
 def test_pos_weight_counts_each_yes() -> None:
     """Two yeses of the first class cost as much as one with weight 2; a no costs the same."""
     scores, target = np.array([[0.5, -1.0]]), np.array([[1.0, 0.0]])
     plain = BCEWithLogits("none").loss(scores, target)
-    np.testing.assert_allclose(BCEWithLogits("none", pos_weight=[2.0, 3.0]).loss(scores, target), plain * [[2, 1]], rtol=1e-15)
+    np.testing.assert_allclose(
+        BCEWithLogits("none", pos_weight=[2.0, 3.0]).loss(scores, target), plain * [[2, 1]], rtol=1e-15
+    )
     np.testing.assert_allclose(BCEWithLogits("none", pos_weight=2.0).loss(scores, target), plain * [[2, 1]], rtol=1e-15)
 
 
@@ -107,7 +123,9 @@ def test_divergence_of_a_distribution_from_itself() -> None:
     shares = np.array([[0.25, 0.75, 0.0]])
     with np.errstate(divide="ignore"):
         logs = np.log(shares)
-    np.testing.assert_allclose(KLDiv("none").loss(np.array([[math.log(0.25), math.log(0.75), -5.0]]), shares), 0, atol=1e-16)
+    np.testing.assert_allclose(
+        KLDiv("none").loss(np.array([[math.log(0.25), math.log(0.75), -5.0]]), shares), 0, atol=1e-16
+    )
     half = np.log(np.array([[0.5, 0.5, 1e-300]]))
     expected = 0.25 * math.log(0.5) + 0.75 * math.log(1.5)
     assert KLDiv("batchmean").loss(half, shares) == pytest.approx(expected, rel=1e-12)

@@ -22,7 +22,10 @@ IGNORED = {
     "a class that is ignored": (lambda reduction: SoftmaxCrossEntropy(reduction, ignore_index=1), 1),
     "weight 0": (lambda reduction: SoftmaxCrossEntropy(reduction, weight=[1.0, 0.0, 2.0]), 1),
     "smoothed": (lambda reduction: SoftmaxCrossEntropy(reduction, label_smoothing=0.1), -100),
-    "smoothed and weighted": (lambda reduction: SoftmaxCrossEntropy(reduction, label_smoothing=0.1, weight=[1.0, 3.0, 2.0]), -100),
+    "smoothed and weighted": (
+        lambda reduction: SoftmaxCrossEntropy(reduction, label_smoothing=0.1, weight=[1.0, 3.0, 2.0]),
+        -100,
+    ),
     "nll, ignore_index": (lambda reduction: NLL(reduction), -100),
     "nll, weight 0": (lambda reduction: NLL(reduction, weight=[1.0, 0.0, 2.0]), 1),
 }

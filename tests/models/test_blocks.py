@@ -13,7 +13,9 @@ pytestmark = pytest.mark.usefixtures("on_the_reference")
 
 def mlp(features: int, expansion: int) -> Any:
     """G-D9: features, expansion times as many, GELU, and back."""
-    return SequenceLinear(features, features * expansion) >> GELU("tanh") >> SequenceLinear(features * expansion, features)
+    return (
+        SequenceLinear(features, features * expansion) >> GELU("tanh") >> SequenceLinear(features * expansion, features)
+    )
 
 
 def test_a_block_of_two_perceptrons() -> None:
@@ -27,7 +29,9 @@ def test_a_block_of_two_perceptrons() -> None:
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_an_encoder_block(causal: bool) -> None:
-    """Z-Y1, X-N1: attention and a perceptron, each added to what it reads; one position does not see later ones where it is causal."""
+    """Z-Y1, X-N1: attention and a perceptron, each added to what it reads; one position does not see later ones where
+    it is causal.
+    """
     attention = Residual(LayerNorm(6) >> MultiHeadAttention(6, 2, causal=causal))
     block = (Input(4, 6) >> attention >> Residual(LayerNorm(6) >> mlp(6, 4))).init(np.random.default_rng(0))
     x = np.random.default_rng(1).standard_normal((2, 4, 6)).astype(np.float32)

@@ -1,4 +1,6 @@
-"""Compact GPT-2: its scores are those of a GPT2 in float64 whose matrices are the numbers that 16 or 8 bits stand for."""
+"""Compact GPT-2: its scores are those of a GPT2 in float64 whose matrices are the numbers that 16 or 8
+bits stand for.
+"""
 
 from typing import Any
 
@@ -35,7 +37,9 @@ def stands_for(weight: Any, kind: str) -> Any:
 
 
 def is_near_a_tie(model: GPT2) -> bool:
-    """Whether a weight lies so close to the middle between two steps of int8 that float32 and float64 may round it apart."""
+    """Whether a weight lies so close to the middle between two steps of int8 that float32 and float64 may round it
+    apart.
+    """
     for name, weight in model.named_parameters().items():
         if name.endswith(MATRICES):
             steps = weight / (np.abs(weight).max(axis=1, keepdims=True).astype(np.float64) / 127)
@@ -47,14 +51,21 @@ def is_near_a_tie(model: GPT2) -> bool:
 def truth(model: GPT2, kind: str) -> GPT2:
     twin: GPT2 = GPT2(*SIZES, tie_word_embeddings=model.tie_word_embeddings)
     arrays = model.named_parameters()
-    twin.load_state_dict({name: (stands_for(x, kind) if name.endswith(MATRICES) else x).astype(np.float32) for name, x in arrays.items()})
+    twin.load_state_dict(
+        {name: (stands_for(x, kind) if name.endswith(MATRICES) else x).astype(np.float32) for name, x in arrays.items()}
+    )
     return twin.astype("float64").eval()
 
 
 @kinds
 @pytest.mark.parametrize("engine", ["reference", "fast"])
 @settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 99), tied=st.booleans(), batch=st.integers(1, 3), pieces=st.lists(st.integers(1, 4), min_size=1, max_size=4))
+@given(
+    seed=st.integers(0, 99),
+    tied=st.booleans(),
+    batch=st.integers(1, 3),
+    pieces=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+)
 def test_scores(kind: Any, engine: str, seed: int, tied: bool, batch: int, pieces: list[int]) -> None:
     """G-C4: also where a text is read in pieces."""
     model = model_of(seed, tied)

@@ -1,4 +1,6 @@
-"""Generation (G-C3, G-C4, G-C5): with the cache as without it, beyond the positions too; what is drawn, and from how many tokens."""
+"""Generation (G-C3, G-C4, G-C5): with the cache as without it, beyond the positions too; what is drawn, and from how
+many tokens.
+"""
 
 import math
 from collections.abc import Iterator
@@ -48,8 +50,12 @@ def test_a_prompt_is_read_at_once() -> None:
     text = stream(model, np.array([[1, 2, 3]]), 6, temperature=0)
     with observing(ran.append):
         assert len(list(text)) == 6
-    assert [each.arguments[0].shape for each in ran if each.op.name == "embedding.forward"] == [(1, time) for time in (3, 1, 1, 1, 6, 6)]
-    assert [len(each.result) for each in ran if each.op.name == "linear.forward" and each.result.shape[1] == 11] == [1] * 6
+    assert [each.arguments[0].shape for each in ran if each.op.name == "embedding.forward"] == [
+        (1, time) for time in (3, 1, 1, 1, 6, 6)
+    ]
+    assert [len(each.result) for each in ran if each.op.name == "linear.forward" and each.result.shape[1] == 11] == [
+        1
+    ] * 6
 
 
 def test_top_1_is_greedy() -> None:
@@ -86,13 +92,17 @@ def test_what_is_drawn(temperature: float, top_k: int | None, top_p: float | Non
 
 def test_scores_of_any_size() -> None:
     scores = np.array([[1e4, -1e4, 0.0], [-1e30, -1e30, 1e30]], np.float32)
-    np.testing.assert_array_equal(_choice(scores, temperature=0.01, top_k=None, top_p=None, rng=np.random.default_rng(0)), [0, 2])
+    np.testing.assert_array_equal(
+        _choice(scores, temperature=0.01, top_k=None, top_p=None, rng=np.random.default_rng(0)), [0, 2]
+    )
 
 
 def test_equal_scores_are_kept_from_the_first() -> None:
     np.testing.assert_array_equal(probabilities(np.zeros((1, 4)), top_p=0.5), [[0.5, 0.5, 0, 0]])
     np.testing.assert_allclose(probabilities(np.zeros((1, 4)), top_k=3), [[1 / 3, 1 / 3, 1 / 3, 0]], rtol=1e-12)
-    np.testing.assert_array_equal(probabilities(np.array([[1.0, 3.0, 3.0], [2.0, 1.0, 0.0]]), temperature=0), [[0, 1, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(
+        probabilities(np.array([[1.0, 3.0, 3.0], [2.0, 1.0, 0.0]]), temperature=0), [[0, 1, 0], [1, 0, 0]]
+    )
     assert probabilities(np.array([[0.0, 1.0]], np.float32), temperature=1e-310).tolist() == [[0.0, 1.0]]
 
 
@@ -107,12 +117,19 @@ class Coins:
 
 
 def test_a_coin_chooses_by_the_sum_of_probabilities() -> None:
-    """G-C3: in the order of the vocabulary, the first token whose sum is above the coin; the last where rounding leaves none."""
+    """G-C3: in the order of the vocabulary, the first token whose sum is above the coin; the last where rounding leaves
+    none.
+    """
     scores = np.log(np.tile([0.25, 0.5, 0.125, 0.125], (7, 1)))
     coins = Coins(0.0, 0.2499, 0.25, 0.7499, 0.75, 0.9999, 1.0)
     assert _choice(scores, temperature=1.0, top_k=None, top_p=None, rng=coins).tolist() == [0, 0, 1, 1, 2, 3, 3]
     scores = np.log(np.tile([0.1, 0.2, 0.4, 0.3, 0.0001], (4, 1)))
-    assert _choice(scores, temperature=1.0, top_k=2, top_p=None, rng=Coins(0.0, 0.571, 0.572, 1.0)).tolist() == [2, 2, 3, 3]
+    assert _choice(scores, temperature=1.0, top_k=2, top_p=None, rng=Coins(0.0, 0.571, 0.572, 1.0)).tolist() == [
+        2,
+        2,
+        3,
+        3,
+    ]
 
 
 def test_drawn_with_the_numbers_of_gpt_c() -> None:
@@ -138,7 +155,9 @@ def test_the_next_scores_are_those_of_forward(seed: int, time: int) -> None:
     assert model.training
     expected = model.eval().forward(prompt[:, -6:])[:, -1]
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(probabilities(scores).argmax(axis=1), generate(model, prompt, 1, temperature=0)[:, -1])
+    np.testing.assert_array_equal(
+        probabilities(scores).argmax(axis=1), generate(model, prompt, 1, temperature=0)[:, -1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,7 +193,9 @@ def test_scores_that_are_not_finite(name: str, number: float) -> None:
         lambda: next(stream(model, prompt, 3, temperature=0)),
         lambda: next_scores(model, prompt),
     ):
-        with pytest.raises(StateError, match=rf'scores of the next token must be finite, got .*, as the parameter "{name}"'):
+        with pytest.raises(
+            StateError, match=rf'scores of the next token must be finite, got .*, as the parameter "{name}"'
+        ):
             call()
     assert model.training
     with pytest.raises(StateError, match="scores of the next token must be finite"):
@@ -207,7 +228,9 @@ def test_a_text_ends_with_a_stop_token() -> None:
     model, prompt = model_of(2), np.array([[1], [5], [7]])
     whole = generate(model, prompt, 12, rng=np.random.default_rng(0))
     stop = int(whole[1, 3])
-    ended = generate(model, prompt[1:2], 12, stop=[int(generate(model, prompt[1:2], 12, temperature=0)[0, 3])], temperature=0)
+    ended = generate(
+        model, prompt[1:2], 12, stop=[int(generate(model, prompt[1:2], 12, temperature=0)[0, 3])], temperature=0
+    )
     assert ended.shape[1] <= 4
     drawn = generate(model, prompt, 12, stop=[stop], rng=np.random.default_rng(0))
     for row in drawn[:, 1:]:

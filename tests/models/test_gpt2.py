@@ -1,4 +1,6 @@
-"""GPT-2: sizes, order, derivatives, causality, the tied head, dropout, checkpointing, and reading a text piece by piece."""
+"""GPT-2: sizes, order, derivatives, causality, the tied head, dropout, checkpointing, and reading a text piece by
+piece.
+"""
 
 import copy
 import gc
@@ -30,7 +32,12 @@ def small(dropout: float = 0.0, checkpointing: bool = False, **sizes: int) -> An
 
 @pytest.mark.parametrize(
     ("n_layer", "n_head", "n_embd", "count"),
-    [(12, 12, 768, 124_439_808), (24, 16, 1024, 354_823_168), (36, 20, 1280, 774_030_080), (48, 25, 1600, 1_557_611_200)],
+    [
+        (12, 12, 768, 124_439_808),
+        (24, 16, 1024, 354_823_168),
+        (36, 20, 1280, 774_030_080),
+        (48, 25, 1600, 1_557_611_200),
+    ],
 )
 def test_published_counts(n_layer: int, n_head: int, n_embd: int, count: int) -> None:
     """G-L11: nothing is allocated to count them."""
@@ -42,7 +49,9 @@ def test_published_counts(n_layer: int, n_head: int, n_embd: int, count: int) ->
 
 
 def test_gpt_c_example_count() -> None:
-    """G-L11: ``--block-size=128 --layers=2 --heads=12 --embd=128`` would not divide; with 4 heads the count is the document's."""
+    """G-L11: ``--block-size=128 --layers=2 --heads=12 --embd=128`` would not divide; with 4 heads the count is the
+    document's.
+    """
     assert GPT2(n_positions=128, n_embd=128, n_layer=2, n_head=4).num_parameters() == 6_846_080
 
 
@@ -58,7 +67,8 @@ def test_counts_by_layer() -> None:
 
 
 def test_no_growth() -> None:
-    """G-C11: fifty steps more of one layer and one head keep nothing; its smallest gradient of 31 tokens alone has 992 bytes.
+    """G-C11: fifty steps more of one layer and one head keep nothing; its smallest gradient of 31 tokens alone has 992
+    bytes.
 
     The least of three times fifty: what is traced is the whole process, other threads too.
     """
@@ -84,7 +94,14 @@ def test_no_growth() -> None:
 def test_order_of_parameters() -> None:
     """G-L12."""
     names = list(small(n_layer=1).parameter_shapes())
-    block = ["ln_1.weight", "ln_1.bias", "attn.in_proj_weight", "attn.in_proj_bias", "attn.out_proj_weight", "attn.out_proj_bias"]
+    block = [
+        "ln_1.weight",
+        "ln_1.bias",
+        "attn.in_proj_weight",
+        "attn.in_proj_bias",
+        "attn.out_proj_weight",
+        "attn.out_proj_bias",
+    ]
     block += ["ln_2.weight", "ln_2.bias", "c_fc.weight", "c_fc.bias", "c_proj.weight", "c_proj.bias"]
     assert names == ["wte.weight", "wpe.weight", *(f"h.copies.0.{name}" for name in block), "ln_f.weight", "ln_f.bias"]
 
@@ -107,7 +124,13 @@ def test_a_head_of_its_own() -> None:
 
 
 @settings(max_examples=8, deadline=None)
-@given(heads=st.integers(1, 3), features=st.integers(1, 3), layers=st.integers(1, 2), time=st.integers(1, 5), batch=st.integers(1, 3))
+@given(
+    heads=st.integers(1, 3),
+    features=st.integers(1, 3),
+    layers=st.integers(1, 2),
+    time=st.integers(1, 5),
+    batch=st.integers(1, 3),
+)
 def test_derivatives(heads: int, features: int, layers: int, time: int, batch: int) -> None:
     """G-L8, G-L9, G-L10: through both uses of wte, by differences; weights far from their small initial values."""
     assume(heads * features != 2)  # of two features layer normalisation leaves little but the sign of their difference
@@ -130,7 +153,9 @@ def test_no_token_sees_a_later_one() -> None:
 
 
 def test_the_head_is_the_embedding() -> None:
-    """G-L10: one array, and one derivative by both uses: that of a head with equal weights of its own, added to wte's."""
+    """G-L10: one array, and one derivative by both uses: that of a head with equal weights of its own,
+    added to wte's.
+    """
     model, apart = small(), small(tie_word_embeddings=False)
     state = model.init(np.random.default_rng(0)).state_dict()
     apart.load_state_dict(state | {"lm_head.weight": state["wte.weight"], "lm_head.bias": np.zeros(11, np.float32)})
@@ -139,7 +164,9 @@ def test_the_head_is_the_embedding() -> None:
     np.testing.assert_array_equal(model.forward(tokens), apart.forward(tokens))
     gradient, both = model.backward(next_grad), apart.backward(next_grad)
     assert gradient.lm_head is None
-    np.testing.assert_allclose(gradient.wte.weight, both.wte.weight + both.lm_head.parameters.weight, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        gradient.wte.weight, both.wte.weight + both.lm_head.parameters.weight, rtol=1e-6, atol=1e-6
+    )
     expected = model.wte.weight - 0.5 * gradient.wte.weight
     model.update(SGD(lr=0.5), gradient)
     np.testing.assert_allclose(model.wte.weight, expected, rtol=1e-6, atol=1e-7)
@@ -207,12 +234,17 @@ def test_pieces_are_forward(batch: int, ends: set[int], seed: int) -> None:
 def test_pieces_are_forward_on_fast_kernels(batch: int) -> None:
     rng = np.random.default_rng(0)
     with using("fast"):
-        agrees(small(n_positions=60, n_embd=16).init(rng).eval(), rng.integers(0, 11, (batch, 60)), [20, 21, 22, 40, 60])
+        agrees(
+            small(n_positions=60, n_embd=16).init(rng).eval(), rng.integers(0, 11, (batch, 60)), [20, 21, 22, 40, 60]
+        )
 
 
 def test_a_state_goes_on_twice() -> None:
     """A state is a value: what one text adds to it, no other text sees."""
-    model, tokens = small(n_positions=12).init(np.random.default_rng(0)).eval(), np.random.default_rng(1).integers(0, 11, (2, 12))
+    model, tokens = (
+        small(n_positions=12).init(np.random.default_rng(0)).eval(),
+        np.random.default_rng(1).integers(0, 11, (2, 12)),
+    )
     other = np.concatenate([tokens[:, :5], (tokens[:, 5:] + 1) % 11], axis=1)
     _, state = model.read(tokens[:, :4])
     _, state = model.read(tokens[:, 4:5], state)
@@ -227,7 +259,9 @@ def test_a_state_goes_on_twice() -> None:
 
 
 def test_reading_does_what_is_asked_for_and_no_more() -> None:
-    """The head computes one position, and the cache is not copied for each token: its memory is new 4 times in 60 tokens."""
+    """The head computes one position, and the cache is not copied for each token: its memory is new 4 times in 60
+    tokens.
+    """
     model, tokens = small(n_positions=64).init(np.random.default_rng(0)).eval(), np.zeros((2, 64), int)
     rows: list[int] = []
     with observing(lambda ran: rows.append(len(ran.result)) if ran.op.name == "linear.forward" else None):
@@ -253,7 +287,9 @@ def test_dropout_in_training_only() -> None:
 
 
 def test_each_output_of_a_block_is_dropped() -> None:
-    """Z-D7: by a probability of 1 all that attention and the features add is 0, whatever their biases; so is what they pass back."""
+    """Z-D7: by a probability of 1 all that attention and the features add is 0, whatever their biases; so is what they
+    pass back.
+    """
     block: GPT2Block = GPT2Block(6, 2, 1.0, rng=np.random.default_rng(0))
     for place, array in enumerate(block.parameters()):
         array += 0.5 + np.random.default_rng(place).standard_normal(array.shape, dtype=np.float32)
@@ -266,7 +302,9 @@ def test_each_output_of_a_block_is_dropped() -> None:
 
 @pytest.mark.parametrize("added", [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0)])
 def test_the_two_dropouts_of_a_block(added: tuple[float, float]) -> None:
-    """Z-D7: each output is kept with probability 0.75, and is then a third larger; of both by itself. The gradients have the same masks."""
+    """Z-D7: each output is kept with probability 0.75, and is then a third larger; of both by itself. The gradients
+    have the same masks.
+    """
     block: Any = GPT2Block(16, 2, 0.25, rng=np.random.default_rng(0))
     for array in (block.attn.out_proj_weight, block.c_proj.weight):
         array[...] = 0.0
@@ -307,7 +345,12 @@ def test_the_derivative_with_dropout() -> None:
 
 def trained(checkpointing: bool) -> tuple[Any, list[Any]]:
     """Three steps with dropout, each of the sum of two batches' gradients; the model, and all gradients."""
-    model, loss, optimizer, gradients = small(0.3, checkpointing=checkpointing), SoftmaxCrossEntropy(), AdamW(lr=0.01), list[Any]()
+    model, loss, optimizer, gradients = (
+        small(0.3, checkpointing=checkpointing),
+        SoftmaxCrossEntropy(),
+        AdamW(lr=0.01),
+        list[Any](),
+    )
     model.init(np.random.default_rng(0))
     tokens = np.random.default_rng(1).integers(0, 11, (3, 2, 2, 7))
     for batches in tokens:
@@ -360,7 +403,10 @@ def test_mistakes_are_told() -> None:
         model.forward(np.array([[3, 11]]))
     with pytest.raises(CheckError, match="knows 6 positions, got a sequence of 7"):
         model.forward(np.zeros((1, 7), int))
-    with pytest.raises(StateError, match=r"reads tokens in eval, got a model in training. Cure: call eval\(\) first|call eval\(\) first"):
+    with pytest.raises(
+        StateError,
+        match=r"reads tokens in eval, got a model in training. Cure: call eval\(\) first|call eval\(\) first",
+    ):
         model.step(np.array([1]))
     with pytest.raises(StateError, match=r"call eval\(\) first"):
         GPT2Block(8, 2, rng=np.random.default_rng(0)).read(np.zeros((1, 1, 8), np.float32))

@@ -1,4 +1,6 @@
-"""Folders of GPT-2's weights (G-C8): written and read again, in pieces, in other dtypes; every damage is one error that names it."""
+"""Folders of GPT-2's weights (G-C8): written and read again, in pieces, in other dtypes; every damage is one error that
+names it.
+"""
 
 import json
 from collections.abc import Callable
@@ -135,7 +137,10 @@ def swap(name: str, array: Any) -> Callable[[Tensors], Any]:
             "transformer.wpe.weight must be float32, float16, bfloat16 or float64, and is int64",
         ),
         (swap("lm_head.weight", np.zeros((11, 8), np.float32)), "lm_head.weight must equal wte.weight"),
-        (swap("lm_head.weight", np.zeros((10, 8), np.float32)), r"lm_head.weight must have shape \(11, 8\), and has \(10, 8\)"),
+        (
+            swap("lm_head.weight", np.zeros((10, 8), np.float32)),
+            r"lm_head.weight must have shape \(11, 8\), and has \(10, 8\)",
+        ),
         (lambda tensors: tensors.clear(), "n_layer=2 needs 28 tensors, got 0"),
     ],
 )

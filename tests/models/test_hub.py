@@ -1,4 +1,6 @@
-"""Weights by name, from a stand-in for the hub on this machine: what is asked for, what is refused, and that it is asked once."""
+"""Weights by name, from a stand-in for the hub on this machine: what is asked for, what is refused, and that it is
+asked once.
+"""
 
 import hashlib
 import http.server
@@ -18,14 +20,17 @@ pytest.importorskip("huggingface_hub")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-# What a server that means harm, or a line that fails, makes of an answer: by the end of the path, the headers and the content.
+# What a server that means harm, or a line that fails, makes of an answer: by the end of the path, the headers and the
+# content.
 Spoiled = Callable[[str, dict[str, str], bytes], tuple[int, dict[str, str], bytes]]
 spoiled: list[Spoiled] = []
 
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The paths that were asked for; the repository ann/small has a model in pieces of nothing else than it needs, and a README."""
+    """The paths that were asked for; the repository ann/small has a model in pieces of nothing else than it needs, and
+    a README.
+    """
     model: GPT2 = GPT2(7, 6, 8, 1, 2, rng=np.random.default_rng(0))
     save_gpt2(model, tmp_path / "repository")
     (tmp_path / "repository" / "README.md").write_text("not needed")
@@ -44,12 +49,16 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
         def answer(self) -> None:
             asked.append(self.path)
             content, headers = b"", {}
-            if self.path.startswith(("/api/models/ann/small/revision/main", f"/api/models/ann/small/revision/{COMMIT}")):
+            if self.path.startswith(
+                ("/api/models/ann/small/revision/main", f"/api/models/ann/small/revision/{COMMIT}")
+            ):
                 files = [{"rfilename": path.name} for path in sorted((tmp_path / "repository").iterdir())]
                 content = json.dumps({"id": "ann/small", "sha": COMMIT, "siblings": files}).encode()
             elif self.path.startswith(f"/api/models/ann/small/tree/{COMMIT}"):
                 places = sorted((tmp_path / "repository").iterdir())
-                listed = [{"type": "file", "path": path.name, "oid": "0" * 40, "size": path.stat().st_size} for path in places]
+                listed = [
+                    {"type": "file", "path": path.name, "oid": "0" * 40, "size": path.stat().st_size} for path in places
+                ]
                 content = json.dumps(listed).encode()
             elif self.path.startswith(f"/ann/small/resolve/{COMMIT}/"):
                 content = (tmp_path / "repository" / self.path.rpartition("/")[2]).read_bytes()
@@ -93,7 +102,9 @@ def test_a_model_of_the_hub(served: list[str], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["hf://ann/missing", "hf://", "hf://a/b/c", "hf://ann/small@nowhere"])
 def test_mistakes(served: list[str], name: str) -> None:
-    with pytest.raises(DataError, match=f"^{name}: must be a repository of the hub that can be reached, got .+") as caught:
+    with pytest.raises(
+        DataError, match=f"^{name}: must be a repository of the hub that can be reached, got .+"
+    ) as caught:
         load_gpt2(name)
     assert "\n" not in str(caught.value)
 
@@ -111,7 +122,11 @@ def flipped(path: str, headers: dict[str, str], content: bytes) -> tuple[int, di
 
 def truncated(path: str, headers: dict[str, str], content: bytes) -> tuple[int, dict[str, str], bytes]:
     whole = path.endswith(".safetensors")
-    return 200, headers | ({"Length": str(len(content))} if whole else {}), content[: len(content) // 2] if whole else content
+    return (
+        200,
+        headers | ({"Length": str(len(content))} if whole else {}),
+        content[: len(content) // 2] if whole else content,
+    )
 
 
 def to_a_file(path: str, headers: dict[str, str], content: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -133,7 +148,11 @@ def other_json(path: str, headers: dict[str, str], content: bytes) -> tuple[int,
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (flipped, r"model\.safetensors must have the checksum [0-9a-f]{12}… that the hub states, got [0-9a-f]{12}…; it was removed"),
+        (
+            flipped,
+            r"model\.safetensors must have the checksum [0-9a-f]{12}… that the hub states, got [0-9a-f]{12}…; "
+            r"it was removed",
+        ),
         (truncated, "must be a repository of the hub that can be reached, got "),
         (to_a_file, "must be a repository of the hub that can be reached, got a redirect to 'file:///etc/passwd'"),
         (out_of_the_cache, "got a name of a file's content that is none, '../../../../outside'"),

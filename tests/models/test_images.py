@@ -1,4 +1,6 @@
-"""ResNet, VGG16 and the U-shaped autoencoder: published counts and shapes, derivatives, and that a config holds them."""
+"""ResNet, VGG16 and the U-shaped autoencoder: published counts and shapes, derivatives, and that a
+config holds them.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +18,12 @@ from typednn.optim import SGD
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 
 # torchvision's counts, for 1000 classes and images of 224x224
-PUBLISHED: dict[Callable[..., Any], int] = {resnet18: 11_689_512, resnet34: 21_797_672, resnet50: 25_557_032, vgg16: 138_357_544}
+PUBLISHED: dict[Callable[..., Any], int] = {
+    resnet18: 11_689_512,
+    resnet34: 21_797_672,
+    resnet50: 25_557_032,
+    vgg16: 138_357_544,
+}
 models = pytest.mark.parametrize("build", PUBLISHED, ids=lambda build: build.__name__)
 
 
@@ -61,10 +68,18 @@ def test_shapes_of_vgg16() -> None:
 
 
 def test_parts_of_vgg16_and_resnet50() -> None:
-    """Z-Y2: on CIFAR's images, 13 convolutions and 3 affine maps; 3, 4, 6 and 3 bottlenecks, whose maps are 32, 16, 8 and 4 pixels wide."""
+    """Z-Y2: on CIFAR's images, 13 convolutions and 3 affine maps; 3, 4, 6 and 3 bottlenecks, whose maps are 32, 16, 8
+    and 4 pixels wide.
+    """
     kinds = [type(module).__name__ for _, module in vgg16(10, image=(32, 32, 3)).named_modules()]
     assert (kinds.count("Conv2d"), kinds.count("Linear"), kinds.count("Dropout")) == (13, 3, 2)
-    assert shapes(vgg16(10, image=(32, 32, 3)))[:5] == [(16, 16, 64), (8, 8, 128), (4, 4, 256), (2, 2, 512), (1, 1, 512)]
+    assert shapes(vgg16(10, image=(32, 32, 3)))[:5] == [
+        (16, 16, 64),
+        (8, 8, 128),
+        (4, 4, 256),
+        (2, 2, 512),
+        (1, 1, 512),
+    ]
     resnet = resnet50(10, image=(32, 32, 3))
     blocks = [module for _, module in resnet.named_modules() if isinstance(module, Bottleneck)]
     assert Counter(block.channels for block in blocks) == {64: 3, 128: 4, 256: 6, 512: 3}
@@ -100,7 +115,8 @@ def test_a_block_that_keeps_its_shape_has_no_shortcut() -> None:
 
 def test_misfits() -> None:
     with pytest.raises(
-        StackError, match=r"BasicBlock\(64, 64\) cannot follow BasicBlock\(64, 128, stride=2\): expects 64 channels, gets 128"
+        StackError,
+        match=r"BasicBlock\(64, 64\) cannot follow BasicBlock\(64, 128, stride=2\): expects 64 channels, gets 128",
     ):
         BasicBlock(64, 128, 2) >> BasicBlock(64, 64)
     with pytest.raises(ArgumentError, match="BasicBlock: stride must be"):

@@ -84,7 +84,9 @@ def test_initial_weights_are_the_papers(written: Callable[..., AnyModel]) -> Non
     """P-E3: one PCG(42, 6) through conv1, conv2, fc1, fc2 and fc3, weights before biases, N(0, 2/fan_in)."""
     model = written(rng=PCG32(42, 6))
     state = model.state_dict()
-    np.testing.assert_allclose(state["conv1.weight"].reshape(-1)[:4], [-0.1194448, 0.2730768, -0.0500337, 0.3568150], atol=1e-6)
+    np.testing.assert_allclose(
+        state["conv1.weight"].reshape(-1)[:4], [-0.1194448, 0.2730768, -0.0500337, 0.3568150], atol=1e-6
+    )
     # Drawn here with the generator alone, in the paper's order.
     rng = PCG32(42, 6)
     for name, shape, fan_in in (
@@ -97,7 +99,9 @@ def test_initial_weights_are_the_papers(written: Callable[..., AnyModel]) -> Non
         ("fc3.weight", (10, 84), 84),
         ("fc3.bias", (10,), 84),
     ):
-        np.testing.assert_array_equal(state[name], rng.normal(0.0, np.sqrt(2 / fan_in), shape).astype(np.float32), err_msg=name)
+        np.testing.assert_array_equal(
+            state[name], rng.normal(0.0, np.sqrt(2 / fan_in), shape).astype(np.float32), err_msg=name
+        )
 
 
 @both
@@ -110,7 +114,9 @@ def test_other_initial_weights(written: Callable[..., AnyModel]) -> None:
 @pytest.mark.parametrize("softmax", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("make_optimizer", [lambda: SGD(0.1, momentum=0.9), lambda: Adam(1e-3)], ids=["SGD", "Adam"])
-def test_by_hand_and_stacked_are_the_same_bits(softmax: bool, bias: bool, make_optimizer: Callable[[], Optimizer]) -> None:
+def test_by_hand_and_stacked_are_the_same_bits(
+    softmax: bool, bias: bool, make_optimizer: Callable[[], Optimizer]
+) -> None:
     """P-P10: outputs, gradients and weights after three steps, part by part."""
     models: list[AnyModel] = [written(bias=bias, softmax=softmax, rng=PCG32(42, 6)) for written in WRITTEN.values()]
     for model in models:
@@ -122,7 +128,9 @@ def test_by_hand_and_stacked_are_the_same_bits(softmax: bool, bias: bool, make_o
         seen: list[list[AnyArray]] = []
         for model, optimizer in zip(models, optimizers, strict=True):
             y = model.forward(x)
-            grad = model.backward(CrossEntropy().loss_grad(y, target) if softmax else SoftmaxCrossEntropy().loss_grad(y, target))
+            grad = model.backward(
+                CrossEntropy().loss_grad(y, target) if softmax else SoftmaxCrossEntropy().loss_grad(y, target)
+            )
             model.update(optimizer, grad)
             seen.append([y, grad.input, *model.gradients(grad), *(weights.copy() for weights in model.parameters())])
         by_hand, stacked = seen
@@ -138,7 +146,9 @@ def test_gradient_by_differences(written: Callable[..., AnyModel], bias: bool) -
     loss = CrossEntropy()
     grad = model.backward(loss.loss_grad(model.forward(x), target))
     quantities = {"input": (x, grad.input)}
-    quantities |= {name: (weights, model.named_gradients(grad)[name]) for name, weights in model.named_parameters().items()}
+    quantities |= {
+        name: (weights, model.named_gradients(grad)[name]) for name, weights in model.named_parameters().items()
+    }
     assert len(quantities) == (11 if bias else 9)
     rng, step = np.random.default_rng(0), 1e-6
     for name, (quantity, derivative) in quantities.items():

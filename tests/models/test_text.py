@@ -13,7 +13,10 @@ pytestmark = pytest.mark.usefixtures("on_the_reference")
 
 def test_derivatives() -> None:
     tokens = np.random.default_rng(0).integers(1, 7, (2, 3))
-    assert gradcheck(lstm_classifier(2, length=3, vocabulary=7, rng=np.random.default_rng(1)), tokens, most=30).error < 1e-6
+    assert (
+        gradcheck(lstm_classifier(2, length=3, vocabulary=7, rng=np.random.default_rng(1)), tokens, most=30).error
+        < 1e-6
+    )
 
 
 def test_it_learns_what_came_first() -> None:

@@ -11,7 +11,9 @@ from typednn.layers import Linear, ReLU
 
 
 def model() -> Any:
-    return (Input(3) >> Linear(3, 4).named("fc1") >> ReLU() >> (Linear(4, 5) >> Linear(5, 2)).named("head")).init(np.random.default_rng(0))
+    return (Input(3) >> Linear(3, 4).named("fc1") >> ReLU() >> (Linear(4, 5) >> Linear(5, 2)).named("head")).init(
+        np.random.default_rng(0)
+    )
 
 
 def array(*shape: int) -> Any:

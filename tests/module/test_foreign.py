@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import Array1, Array2, Buffer, Chain, DynLayer, Gradient, Input, Optimizer, Parameter, Sequential, checking, gradcheck
+from typednn import (
+    Array1,
+    Array2,
+    Buffer,
+    Chain,
+    DynLayer,
+    Gradient,
+    Input,
+    Optimizer,
+    Parameter,
+    Sequential,
+    checking,
+    gradcheck,
+)
 from typednn.data import Loader
 from typednn.errors import (
     ArgumentError,
@@ -212,7 +225,11 @@ def test_sizes_are_followed_through_its_annotations() -> None:
     [
         ("text", CheckError, "Times.forward: the result must be an array, got str"),
         ("list", CheckError, "Times.forward: the result must be an array, got list"),
-        ("batch", ShapeError, 'Times.forward: the result must be "batch \\*output", got shape \\(1, 3\\): axis 0 is 1, not 5'),
+        (
+            "batch",
+            ShapeError,
+            'Times.forward: the result must be "batch \\*output", got shape \\(1, 3\\): axis 0 is 1, not 5',
+        ),
         ("dtype", DTypeError, "Times.forward: the result must stay float32, got float64"),
     ],
 )
@@ -294,7 +311,10 @@ def test_a_missing_method_is_named_before_anything_changes(method: str, asked: A
     before = {name: getattr(part, name).copy() for part in (model[0], model[3]) for name in ("weight", "bias")}
     with pytest.raises(DefinitionError) as caught:
         asked(model)
-    words = f"Times: a model's {method} asks every part, got no method {method!r}; write Times.{method}, or derive Times from Layer"
+    words = (
+        f"Times: a model's {method} asks every part, got no method {method!r}; write Times.{method}, or derive "
+        "Times from Layer"
+    )
     assert str(caught.value) == words
     for part in (model[0], model[3]):
         assert part.dtype == np.float32
@@ -380,7 +400,9 @@ def test_derivatives_that_nobody_would_find_are_refused() -> None:
 
         model = between(Own())
         gradient = model.backward(model.forward(array(5, 4)))
-        with pytest.raises(ArgumentError, match=f"the derivatives of a part are the fields of a dataclass, got {kind.__qualname__}"):
+        with pytest.raises(
+            ArgumentError, match=f"the derivatives of a part are the fields of a dataclass, got {kind.__qualname__}"
+        ):
             gradient.norm()
     model = between(Times())
     gradient = model.backward(model.forward(array(5, 4)))
@@ -424,9 +446,13 @@ def test_fit_takes_whatever_has_the_three_methods() -> None:
 def test_fit_enforces_it_and_names_what_is_missing() -> None:
     with pytest.raises(CheckError, match=r'Times.forward: the result must be "batch \*output"'):
         fit(Times("batch"), MSE(), SGD(0.1), loader(), epochs=1, progress=False)
-    with pytest.raises(ArgumentError, match="fit: a model has forward, backward and update, got object, which has no forward"):
+    with pytest.raises(
+        ArgumentError, match="fit: a model has forward, backward and update, got object, which has no forward"
+    ):
         fit(object(), MSE(), SGD(0.1), loader(), epochs=1, progress=False)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="fit: accumulate adds up gradients, got TimesGrad; derive it from Gradient"):
+    with pytest.raises(
+        ArgumentError, match="fit: accumulate adds up gradients, got TimesGrad; derive it from Gradient"
+    ):
         fit(Times(), MSE(), SGD(0.1), loader(), epochs=1, progress=False, accumulate=2)
     with pytest.raises(ArgumentError, match="clip_grad_norm: takes what backward gives, a Gradient, got TimesGrad"):
         fit(Times(), MSE(), SGD(0.1), loader(), epochs=1, progress=False, clip_grad_norm=1.0)
@@ -440,7 +466,9 @@ def test_fit_with_a_run_needs_what_saving_needs_before_the_first_step(tmp_path: 
     times = Silent()
     with (
         Run.create(tmp_path / "run", "") as run,
-        pytest.raises(DefinitionError, match="Silent: a model's state_dict asks every part, got no method 'state_dict'"),
+        pytest.raises(
+            DefinitionError, match="Silent: a model's state_dict asks every part, got no method 'state_dict'"
+        ),
     ):
         fit(times, MSE(), SGD(0.1), loader(), epochs=1, progress=False, run=run)
     assert times.steps == 0
@@ -547,7 +575,9 @@ class SaidGrad(Gradient):
 
 
 class Said(DynLayer):
-    """On the Protocol: its gradient's class names what is learnt, so the mask is not; the counter, integers, is not either."""
+    """On the Protocol: its gradient's class names what is learnt, so the mask is not; the counter, integers, is not
+    either.
+    """
 
     def __init__(self) -> None:
         self.out_features = 3
@@ -678,7 +708,9 @@ def test_its_arrays_are_found(kind: Any, learnt: list[str], saved: list[str], co
     model.update(SGD(0.5), gradient)
     after = {name: value.copy() for name, value in model.state_dict().items()}
     for name, derivative in derivatives.items():
-        np.testing.assert_allclose(after[name], before[name] - np.float32(0.5) * derivative, rtol=1e-6, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(
+            after[name], before[name] - np.float32(0.5) * derivative, rtol=1e-6, atol=1e-6, err_msg=name
+        )
     twin = between(kind()).init(rng())
     twin.load_state_dict(after)
     np.testing.assert_array_equal(twin.forward(x), model.forward(x))
@@ -722,7 +754,11 @@ def test_an_array_in_two_places_stays_one() -> None:
 def test_a_state_that_is_not_its_own_is_refused(change: dict[str, Any], words: str) -> None:
     model = between(Times())
     before = {name: value.copy() for name, value in model.state_dict().items()}
-    wrong = {name: value for name, value in ({name: value + 1 for name, value in before.items()} | change).items() if value is not None}
+    wrong = {
+        name: value
+        for name, value in ({name: value + 1 for name, value in before.items()} | change).items()
+        if value is not None
+    }
     with pytest.raises(StateDictError, match=f"Times.load_state_dict: state must belong to this layer, got {words}"):
         model.load_state_dict(wrong)
     for name, value in model.state_dict().items():
@@ -783,7 +819,10 @@ class Number(Times):
 )
 def test_what_cannot_be_found_is_told_before_it_is_lost(kind: Any, got: str, tmp_path: Path) -> None:
     """A run says so at its first step; without one the model trains, and says so when it is asked for its state."""
-    words = f"{kind.__qualname__}: a model counts and saves the arrays in its parts' fields, got {got}; assign it in the constructor"
+    words = (
+        f"{kind.__qualname__}: a model counts and saves the arrays in its parts' fields, got {got}; assign it in "
+        "the constructor"
+    )
     with Run.create(tmp_path / "run", "") as run, pytest.raises(DefinitionError, match=words):
         fit(kind(), MSE(), SGD(0.1), loader(), epochs=1, progress=False, run=run)
     free = kind()
@@ -792,7 +831,12 @@ def test_what_cannot_be_found_is_told_before_it_is_lost(kind: Any, got: str, tmp
     model = between(kind())
     optimizer = SGD(0.1)
     model.update(optimizer, model.backward(model.forward(array(5, 4))))
-    for asked in (model.state_dict, model.num_parameters, model.parameters, lambda: model.save(tmp_path / "m.safetensors")):
+    for asked in (
+        model.state_dict,
+        model.num_parameters,
+        model.parameters,
+        lambda: model.save(tmp_path / "m.safetensors"),
+    ):
         with pytest.raises(DefinitionError, match=words):
             asked()
     assert "?" in str(model)
@@ -813,7 +857,8 @@ def test_what_was_declared_is_assigned_in_the_constructor() -> None:
 
     with pytest.raises(
         DefinitionError,
-        match=r"Forgets\._factor: the constructor assigns an array or a layer, and it stays one, got nothing; write self._factor =",
+        match=r"Forgets\._factor: the constructor assigns an array or a layer, and it stays one, got nothing; write "
+        r"self._factor =",
     ):
         between(Forgets()).state_dict()
 
@@ -824,7 +869,9 @@ def test_a_gradient_under_another_name_is_told() -> None:
             gradient = super().backward(dy)
             return OtherGrad(gradient.input, gradient.factor)
 
-    with pytest.raises(GradcheckError, match=r"gives a derivative by '1.factor', got those by .*1.d_factor; name the gradient's field"):
+    with pytest.raises(
+        GradcheckError, match=r"gives a derivative by '1.factor', got those by .*1.d_factor; name the gradient's field"
+    ):
         gradcheck(between(Other()), array(5, 4))
 
 

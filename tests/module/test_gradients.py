@@ -1,4 +1,6 @@
-"""A gradient is what its annotations promise from the moment it is constructed, wherever that is; and is not checked twice."""
+"""A gradient is what its annotations promise from the moment it is constructed, wherever that is; and is not checked
+twice.
+"""
 
 import dataclasses
 import threading
@@ -91,18 +93,34 @@ class Slope(Gradient):
         (lambda: linear(weight=[[1.0]]), DeviceError, "LinearGrad: weight must be an array, got list"),
         (lambda: linear(bias=3.0), DeviceError, "LinearGrad: bias must be an array, got float"),
         (lambda: linear(weight=np.float32(1)), DeviceError, "weight must be an array, got numpy.float32"),
-        (lambda: linear(weight=array(4)), ShapeError, 'weight must be "out_features in_features", got shape (4,): 1 axis'),
+        (
+            lambda: linear(weight=array(4)),
+            ShapeError,
+            'weight must be "out_features in_features", got shape (4,): 1 axis',
+        ),
         (lambda: linear(weight=array(4, 5)), ShapeError, "axis 1 is 5, not 3"),
         (lambda: linear(bias=array(5)), ShapeError, "axis 0 is 5, not 4"),
         (lambda: linear(bias=array(0)), ShapeError, "axis 0 is empty"),
-        (lambda: linear(weight=array(4, 3, dtype=np.float64)), DTypeError, "weight must have the dtype of input, float32, got float64"),
-        (lambda: linear(weight=array(4, 3, dtype=np.int64)), DTypeError, "weight must hold numbers of kind float, got int64"),
+        (
+            lambda: linear(weight=array(4, 3, dtype=np.float64)),
+            DTypeError,
+            "weight must have the dtype of input, float32, got float64",
+        ),
+        (
+            lambda: linear(weight=array(4, 3, dtype=np.int64)),
+            DTypeError,
+            "weight must hold numbers of kind float, got int64",
+        ),
         (
             lambda: linear(weight=strict_array.to_strict(array(4, 3))),
             DeviceError,
             "weight must be on the device of input, 'cpu', got 'strict'",
         ),
-        (lambda: own(right=array(5, 3)), ShapeError, 'right must be "batch features", got shape (5, 3): axis 0 is 5, not 2'),
+        (
+            lambda: own(right=array(5, 3)),
+            ShapeError,
+            'right must be "batch features", got shape (5, 3): axis 0 is 5, not 2',
+        ),
         (lambda: own(shift=array(4)), ShapeError, "axis 0 is 4, not 3"),
         (lambda: own(left="left"), DeviceError, "OwnGrad: left must be an array, got str"),
         (lambda: Wide(array(2, 3), array(7, 4)), ShapeError, "axis 1 is 4, not 3"),
@@ -305,8 +323,10 @@ FREE_OF = {
 KINDS = {name: kind for name, kind in vars(layers).items() if name.endswith("Grad") and dataclasses.is_dataclass(kind)}
 # Of one field that names axes, or of fields that are other gradients: each is a gradient with checks of its own.
 ALONE = {
-    "AdaptiveAvgPool2dGrad", "AvgPool2dGrad", "ConcatGrad", "Dropout2dGrad", "EmbeddingGrad", "FlattenGrad", "GlobalAvgPool2dGrad",
-    "LastStepGrad", "LogSoftmaxGrad", "MaxPool2dGrad", "Pad2dGrad", "PerPositionGrad", "PReLUGrad", "RMSNormGrad", "RepeatGrad",
+    "AdaptiveAvgPool2dGrad", "AvgPool2dGrad", "ConcatGrad", "Dropout2dGrad", "EmbeddingGrad", "FlattenGrad",
+    "GlobalAvgPool2dGrad",
+    "LastStepGrad", "LogSoftmaxGrad", "MaxPool2dGrad", "Pad2dGrad", "PerPositionGrad", "PReLUGrad", "RMSNormGrad",
+    "RepeatGrad",
     "ReshapeGrad", "ResidualGrad", "SinusoidalPositionsGrad", "SoftmaxGrad", "UpsampleGrad", "GLUGrad",
 }  # fmt: skip
 SIZES: dict[str, dict[str, tuple[int, ...] | None]] = {
@@ -315,17 +335,21 @@ SIZES: dict[str, dict[str, tuple[int, ...] | None]] = {
     "Conv1dGrad": {"input": (2, 5, 4), "weight": (6, 3, 2), "bias": (6,)},
     "Conv2dGrad": {"input": (2, 5, 6, 4), "weight": (6, 3, 1, 2), "bias": (6,)},
     "ConvTranspose2dGrad": {"input": (2, 5, 6, 4), "weight": (4, 3, 1, 3), "bias": (6,)},
-    "GRUGrad": {"input": (2, 5, 4), "weight_ih": (9, 4), "weight_hh": (9, 3), "bias_ih": (9,), "bias_hh": (9,), "lengths": None},
+    "GRUGrad": {"input": (2, 5, 4), "weight_ih": (9, 4), "weight_hh": (9, 3), "bias_ih": (9,), "bias_hh": (9,),
+        "lengths": None},
     "GroupNormGrad": {"input": (2, 4, 5, 6), "weight": (6,), "bias": (6,)},
-    "LSTMGrad": {"input": (2, 5, 4), "weight_ih": (12, 4), "weight_hh": (12, 3), "bias_ih": (12,), "bias_hh": (12,), "lengths": None},
+    "LSTMGrad": {"input": (2, 5, 4), "weight_ih": (12, 4), "weight_hh": (12, 3), "bias_ih": (12,), "bias_hh": (12,),
+        "lengths": None},
     "LayerNormGrad": {"weight": (3,), "bias": (3,)},
     "LearnedPositionsGrad": {"input": (2, 5, 3), "weight": (5, 3)},
     "LinearGrad": {"input": (2, 3), "weight": (4, 3), "bias": (4,)},
     "MultiHeadAttentionGrad": {
-        "input": (2, 5, 4), "memory": (2, 3, 6), "mask": None, "in_proj_weight": None, "q_proj_weight": (4, 4), "k_proj_weight": (4, 6),
+        "input": (2, 5, 4), "memory": (2, 3, 6), "mask": None, "in_proj_weight": None, "q_proj_weight": (4, 4),
+        "k_proj_weight": (4, 6),
         "v_proj_weight": (4, 6), "in_proj_bias": (12,), "out_proj_weight": (4, 4), "out_proj_bias": (4,),
     },
-    "RNNGrad": {"input": (2, 5, 4), "weight_ih": (3, 4), "weight_hh": (3, 3), "bias_ih": (3,), "bias_hh": (3,), "lengths": None},
+    "RNNGrad": {"input": (2, 5, 4), "weight_ih": (3, 4), "weight_hh": (3, 3), "bias_ih": (3,), "bias_hh": (3,),
+        "lengths": None},
     "SequenceLinearGrad": {"weight": (4, 3), "bias": (4,)},
 }  # fmt: skip
 
@@ -359,7 +383,10 @@ def test_no_gradient_has_fields_of_two_layers(name: str, mode: str) -> None:
     ("build", "got"),
     [
         (lambda: layers.Conv2dGrad(array(1, 3, 3, 2), array(3, 2, 2, 4), None), "in_channels 2, group_channels 4"),
-        (lambda: layers.Conv2dGrad(array(1, 3, 3, 4), array(3, 2, 2, 2), None), "in_channels 4, out_channels 3, group_channels 2"),
+        (
+            lambda: layers.Conv2dGrad(array(1, 3, 3, 4), array(3, 2, 2, 2), None),
+            "in_channels 4, out_channels 3, group_channels 2",
+        ),
         (
             lambda: layers.ConvTranspose2dGrad(array(1, 3, 3, 3), array(3, 2, 2, 3), array(6)),
             "in_channels 3, group_channels 3, out_channels 6",

@@ -34,7 +34,8 @@ from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import Adam
 
 rng = np.random.default_rng(0)
-model = Input(10, 10, 1) >> Conv2d(1, 3, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(48, 9) >> ReLU() >> Linear(9, 4)
+model = Input(10, 10, 1) >> Conv2d(1, 3, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() \
+>> Linear(48, 9) >> ReLU() >> Linear(9, 4)
 model = model.init(rng)
 optimizer = Adam(0.01).bind(model)
 x, y = rng.standard_normal((8, 10, 10, 1), dtype=np.float32), rng.integers(0, 4, 8)
@@ -67,7 +68,8 @@ def start(folder: Path, threads: int, code: str = STEPS) -> subprocess.Popen[str
 
 def test_cold_steps_leave_the_bits_of_warm_ones(tmp_path: Path) -> None:
     results: list[Any] = []
-    for folder, threads in (("a", 2), ("a", 2), ("b", 1)):  # compiled together; found on disk; compiled one after another
+    # compiled together; found on disk; compiled one after another
+    for folder, threads in (("a", 2), ("a", 2), ("b", 1)):
         process = start(tmp_path / folder, threads)
         said, complaint = process.communicate(timeout=120)
         assert process.returncode == 0, complaint

@@ -31,8 +31,12 @@ MODELS = {
     "chain": tied,
     "part by part": lambda: tied().fuse(False),
     "stack": lambda: ready(Stack([first := Linear(4, 4), Tanh(), first.shared()], input=(4,))),
-    "residual": lambda: ready(Input(4) >> (first := Linear(4, 4)) >> Residual(Tanh() >> first.shared()) >> first.shared()),
-    "inside one part": lambda: ready(Input(4) >> Residual((first := Linear(4, 4)) >> Tanh() >> first.shared()) >> Linear(4, 4)),
+    "residual": lambda: ready(
+        Input(4) >> (first := Linear(4, 4)) >> Residual(Tanh() >> first.shared()) >> first.shared()
+    ),
+    "inside one part": lambda: ready(
+        Input(4) >> Residual((first := Linear(4, 4)) >> Tanh() >> first.shared()) >> Linear(4, 4)
+    ),
     "bias only": lambda: ready(Input(4) >> (first := Linear(4, 4)) >> Tanh() >> Linear(4, 4).tie(first, bias="bias")),
 }
 
@@ -43,7 +47,9 @@ def backward_of(model: Any, seed: int = 1) -> Any:
 
 
 def true_norm(model: Any, grad: Any) -> float:
-    return float(np.sqrt(sum(np.sum(np.square(array, dtype=np.float64)) for array in model.named_gradients(grad).values())))
+    return float(
+        np.sqrt(sum(np.sum(np.square(array, dtype=np.float64)) for array in model.named_gradients(grad).values()))
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -217,15 +223,20 @@ def test_arrays_that_are_there_already() -> None:
 @pytest.mark.parametrize(
     ("tie", "kind", "words"),
     [
-        (lambda: Linear(3, 3).tie(Linear(3, 4), weight="weight"), ShapeError, r"must have one shape, got \(3, 3\) and \(4, 3\)"),
-        (lambda: Linear(3, 3).tie(Linear(3, 3), weights="weight"), ArgumentError, "'weights' must be a parameter of .*, got weight, bias"),
+        (lambda: Linear(3, 3).tie(Linear(3, 4), weight="weight"), ShapeError,
+            r"must have one shape, got \(3, 3\) and \(4, 3\)"),
+        (lambda: Linear(3, 3).tie(Linear(3, 3), weights="weight"), ArgumentError,
+            "'weights' must be a parameter of .*, got weight, bias"),
         (lambda: Linear(3, 3).tie(Linear(3, 3), weight="table"), ArgumentError, "'table' must be a parameter"),
         (lambda: Linear(3, 3).tie(Linear(3, 3, bias=False), bias="bias"), ArgumentError, "'bias' must be a parameter"),
-        (lambda: Linear(3, 3).tie(Linear(3, 3)), ArgumentError, "takes another layer and names, got no parameter's name"),
+        (lambda: Linear(3, 3).tie(Linear(3, 3)), ArgumentError,
+            "takes another layer and names, got no parameter's name"),
         (lambda: Linear(3, 3).tie(np.zeros(3), weight="weight"), ArgumentError, "got ndarray"),
         (lambda: (layer := Linear(3, 3)).tie(layer, weight="bias"), ArgumentError, "got itself"),
-        (lambda: Linear(3, 3).tie(Linear(3, 3).astype(np.float64), weight="weight"), TypednnError, "one dtype and one device"),
-        (lambda: [(layer := Linear(3, 3)).shared(), layer.tie(Linear(3, 3), weight="weight")], StateError, r"tie layers before shared\(\)"),
+        (lambda: Linear(3, 3).tie(Linear(3, 3).astype(np.float64), weight="weight"), TypednnError,
+            "one dtype and one device"),
+        (lambda: [(layer := Linear(3, 3)).shared(), layer.tie(Linear(3, 3), weight="weight")], StateError,
+            r"tie layers before shared\(\)"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_tied_is_told(tie: Any, kind: type[Exception], words: str) -> None:
@@ -272,7 +283,9 @@ class Stops(Layer[Array2, Array2, StopsGrad]):
 
 @pytest.mark.parametrize("mode", ["full", "cached", "off"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-@pytest.mark.parametrize("make", [lambda error: Input(4) >> Linear(4, 4, bias=False) >> Stops(error) >> Tanh(), lambda error: Stops(error)])
+@pytest.mark.parametrize(
+    "make", [lambda error: Input(4) >> Linear(4, 4, bias=False) >> Stops(error) >> Tanh(), lambda error: Stops(error)]
+)
 def test_backward_after_an_interrupted_forward_is_refused(make: Any, error: type[BaseException], mode: Any) -> None:
     """What is kept would be of two batches: the model says so, as after `free_cache`; the next forward repairs it."""
     model = ready(make(error))

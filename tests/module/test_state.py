@@ -1,4 +1,6 @@
-"""What a module holds: it does not stand in the way of a layer's own attributes; copies and shared layers have what they need."""
+"""What a module holds: it does not stand in the way of a layer's own attributes; copies and shared layers have what
+they need.
+"""
 
 import copy
 import pickle  # noqa: TID251 - a user may
@@ -139,7 +141,12 @@ def test_attributes_do_not_hide_what_the_class_says() -> None:
     layer = Clashing(Linear(3, 3, rng=np.random.default_rng(0)))
     layer.forward(np.ones((2, 3), np.float32))
     grad = layer.backward(np.ones((2, 3), np.float32))
-    assert list(layer.named_parameters()) == list(layer.named_gradients(grad)) == list(layer.state_dict()) == ["inner.weight", "inner.bias"]
+    assert (
+        list(layer.named_parameters())
+        == list(layer.named_gradients(grad))
+        == list(layer.state_dict())
+        == ["inner.weight", "inner.bias"]
+    )
     before = layer.inner.bias.copy()
     layer.update(SGD(0.5), grad)
     assert_array_equal(layer.inner.bias, before - 0.5 * grad.inner.bias)

@@ -1,4 +1,6 @@
-"""Optimizers are driven through each layer's ``update``: every part's own runs, and a shared parameter is stepped once."""
+"""Optimizers are driven through each layer's ``update``: every part's own runs, and a shared parameter
+is stepped once.
+"""
 
 import re
 import warnings
@@ -154,7 +156,9 @@ def test_every_container_calls_its_parts_update(container: str, kind: type[Affin
             for name, array in model.named_parameters().items():
                 expected = before[name] - np.float32(0.5) * by_name[name]
                 mine = isinstance(dict(model.named_modules())[name.rpartition(".")[0]], Affine)
-                np.testing.assert_allclose(array, np.clip(expected, -0.2, 0.2) if mine else expected, rtol=1e-6, atol=1e-7)
+                np.testing.assert_allclose(
+                    array, np.clip(expected, -0.2, 0.2) if mine else expected, rtol=1e-6, atol=1e-7
+                )
             before = {name: array.copy() for name, array in model.named_parameters().items()}
 
 
@@ -217,7 +221,9 @@ MODELS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("mode", ["cached", "off"])
 @pytest.mark.parametrize("kinds", [(a, b) for a in (Affine, Inherited, Plain) for b in (Affine, Inherited, Plain)])
 @pytest.mark.parametrize("model_of", MODELS)
-def test_a_shared_parameter_is_stepped_once_with_the_sum(model_of: str, kinds: tuple[type[Affine], type[Affine]], mode: Any) -> None:
+def test_a_shared_parameter_is_stepped_once_with_the_sum(
+    model_of: str, kinds: tuple[type[Affine], type[Affine]], mode: Any
+) -> None:
     """Both orders of two holders: one step of the sum of both uses; Adam counts one step; both updates run."""
     first, second = shared_pair(kinds)
     model = ready(MODELS[model_of](first, second))
@@ -252,12 +258,16 @@ def test_who_freezes_a_shared_parameter(model_of: str, place: int) -> None:
     name = next(name for name, array in model.named_parameters().items() if array is first.weight)
     total = model.named_gradients(grad)[name]
     model.update(SGD(0.5), grad)
-    np.testing.assert_allclose(first.weight, before if place == 0 else before - np.float32(0.5) * total, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        first.weight, before if place == 0 else before - np.float32(0.5) * total, rtol=1e-6, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("model_of", [name for name in MODELS if name != "by hand, down to the arrays"])
 @pytest.mark.parametrize("kinds", [(Affine, Plain), (Plain, Affine), (Inherited, Affine)])
-def test_a_layer_that_limits_its_weights_after_the_step(model_of: str, kinds: tuple[type[Affine], type[Affine]]) -> None:
+def test_a_layer_that_limits_its_weights_after_the_step(
+    model_of: str, kinds: tuple[type[Affine], type[Affine]]
+) -> None:
     """Whichever holder limits them: that happens after the one step, or for a later holder at its turn."""
     first, second = shared_pair(kinds, limit=0.1)
     model = ready(MODELS[model_of](first, second))
@@ -269,7 +279,9 @@ def test_a_layer_that_limits_its_weights_after_the_step(model_of: str, kinds: tu
 
 
 def test_an_optimizer_around_the_one_that_was_handed_in() -> None:
-    """A hand-written update may put its own optimizer around the one it is given: the shared step goes through it once."""
+    """A hand-written update may put its own optimizer around the one it is given: the shared step goes
+    through it once.
+    """
 
     class Doubled(Pair):
         def update(self, optimizer: Optimizer, grad: PairGrad) -> None:
@@ -284,7 +296,9 @@ def test_an_optimizer_around_the_one_that_was_handed_in() -> None:
         model = ready(Doubled(first, second))
         before, grad = first.weight.copy(), gradient_of(model)
         model.update(SGD(0.5), grad)
-        np.testing.assert_allclose(first.weight, before - np.float32(0.5) * (grad.first.weight + grad.second.weight), rtol=1e-6)
+        np.testing.assert_allclose(
+            first.weight, before - np.float32(0.5) * (grad.first.weight + grad.second.weight), rtol=1e-6
+        )
         assert seen == [1]
 
 
@@ -301,7 +315,9 @@ def test_another_model_is_updated_inside_an_update() -> None:
     model = ready(Trains(*shared_pair((Plain, Plain))))
     before = other.first.weight.copy()
     model.update(SGD(1.0), gradient_of(model))
-    np.testing.assert_allclose(other.first.weight, before - other_grad.first.weight - other_grad.second.weight, rtol=1e-6)
+    np.testing.assert_allclose(
+        other.first.weight, before - other_grad.first.weight - other_grad.second.weight, rtol=1e-6
+    )
 
 
 def test_an_update_that_fails_leaves_nothing_behind() -> None:
@@ -400,7 +416,9 @@ class Around:
 
 @pytest.mark.parametrize("mode", ["full", "cached", "off"])
 def test_an_optimizer_with_step_many_gets_all_parameters_at_once(mode: Any) -> None:
-    """In the order of declaration, a shared one once; an optimizer without it gets one step per parameter, in the same order."""
+    """In the order of declaration, a shared one once; an optimizer without it gets one step per parameter, in the same
+    order.
+    """
     shared = Linear(3, 3)
     one, two = (ready(Input(3) >> Linear(3, 3) >> shared >> PReLU() >> shared.shared()) for _ in range(2))
     grad = gradient_of(one)
@@ -435,7 +453,12 @@ def test_step_many_does_not_go_past_an_optimizer_around_another() -> None:
     "make",
     [
         lambda: SGD(0.1),
-        lambda: SGD(lambda step: 0.1 / (1 + step), momentum=0.9, weight_decay=0.01, groups=[Group("*.bias", lr=0.02, weight_decay=0.0)]),
+        lambda: SGD(
+            lambda step: 0.1 / (1 + step),
+            momentum=0.9,
+            weight_decay=0.01,
+            groups=[Group("*.bias", lr=0.02, weight_decay=0.0)],
+        ),
         lambda: Adam(0.01, l2=0.01),
         lambda: AdamW(0.01, groups=[Group("2.*", lr=0.5)]),
     ],
@@ -584,8 +607,12 @@ class ByHand(Layer[Array2, Array2, ByHandGrad]):
     ],
 )
 @pytest.mark.parametrize(("does", "got"), CARELESS)
-def test_an_optimizer_leaves_the_array_as_it_is(build: Callable[[], Any], does: Callable[[Any], object], got: str) -> None:
-    """Told by the optimizer's and the parameter's name; the model goes on, with the numbers that were written where there is room."""
+def test_an_optimizer_leaves_the_array_as_it_is(
+    build: Callable[[], Any], does: Callable[[Any], object], got: str
+) -> None:
+    """Told by the optimizer's and the parameter's name; the model goes on, with the numbers that were written where
+    there is room.
+    """
     model: Any = build().init(np.random.default_rng(0))
     x = np.ones((4, 3), np.float32)
     name, before = next((name, array.copy()) for name, array in model.named_parameters().items())
@@ -597,11 +624,17 @@ def test_an_optimizer_leaves_the_array_as_it_is(build: Callable[[], Any], does: 
             model.update(optimizer, gradient)
         if not optimizer.fails:
             assert re.match(
-                rf"(layer .*: )?Careless.step of '(.*\.)?{short}' of .*: an optimizer writes numbers in place", str(caught.value)
+                rf"(layer .*: )?Careless.step of '(.*\.)?{short}' of .*: an optimizer writes numbers in place",
+                str(caught.value),
             )
             assert re.search(got, str(caught.value))
         weights = model.named_parameters()[name]
-        assert (weights.shape, weights.dtype, weights.strides, weights.flags.writeable) == ((2, 3), np.float32, (12, 4), True)
+        assert (weights.shape, weights.dtype, weights.strides, weights.flags.writeable) == (
+            (2, 3),
+            np.float32,
+            (12, 4),
+            True,
+        )
         before = before - np.float32(0.1) * derivative
         np.testing.assert_allclose(weights, before, rtol=1e-6)
         assert model.forward(x).shape == (4, 2)
@@ -616,7 +649,9 @@ def test_an_array_of_other_memory_is_replaced(shape: tuple[int, int]) -> None:
     model: Any = Input(3) >> layer
     x = np.ones((4, 3), np.float32)
     gradient = model.backward(model.forward(x))
-    with pytest.raises(ShapeError, match=r"Careless.step of 'weight' of FromNothing: .*, got shape \(\d, \d\) of float32"):
+    with pytest.raises(
+        ShapeError, match=r"Careless.step of 'weight' of FromNothing: .*, got shape \(\d, \d\) of float32"
+    ):
         model.update(Careless(lambda weights: weights.resize(shape, refcheck=False)), gradient)
     derivative = model.named_gradients(gradient)["0.weight"]
     left = (np.array([1, 2, 3, 4, 5, 6], np.float32) - np.float32(0.1) * derivative.ravel())[: shape[0] * shape[1]]
@@ -681,5 +716,8 @@ def test_a_class_on_typednns_own_is_looked_at_too() -> None:
 def test_what_an_optimizer_may_do_is_not_told() -> None:
     model: Any = Input(3) >> Linear(3, 2, rng=np.random.default_rng(0))
     for _ in range(2):
-        model.update(Careless(lambda weights: np.copyto(weights, 1.0)), model.backward(model.forward(np.ones((4, 3), np.float32))))
+        model.update(
+            Careless(lambda weights: np.copyto(weights, 1.0)),
+            model.backward(model.forward(np.ones((4, 3), np.float32))),
+        )
     np.testing.assert_array_equal(model.named_parameters()["0.weight"], np.ones((2, 3)))

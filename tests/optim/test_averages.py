@@ -27,7 +27,9 @@ def trained(model: Any, optimizer: Any, steps: int, start: int = 0) -> None:
 
 @pytest.mark.parametrize("ema", [0.75, EMA(0.75), EMA(0.75, warmup=True)], ids=str)
 def test_by_hand(ema: Any) -> None:
-    """The first weights, then decay·average + (1 - decay)·weights; the steps are those without an average, to the bit."""
+    """The first weights, then decay·average + (1 - decay)·weights; the steps are those without an
+    average, to the bit.
+    """
     model, other = net().astype(np.float64), net().astype(np.float64)
     optimizer, plain = SGD(0.1, ema=ema).bind(model), SGD(0.1)
     expected: dict[str, Any] = {}
@@ -46,7 +48,9 @@ def test_by_hand(ema: Any) -> None:
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_an_average_of_float16_moves(engine: str) -> None:
-    """As in float64, though a thousandth of each way is less than float16 can hold; the model gets it in its own dtype."""
+    """As in float64, though a thousandth of each way is less than float16 can hold; the model gets it
+    in its own dtype.
+    """
     model = net().astype(np.float16)
     optimizer = SGD(0.05, ema=0.999).bind(model)
     expected: dict[str, Any] = {}
@@ -69,7 +73,9 @@ def test_an_average_of_float16_moves(engine: str) -> None:
 
 
 def test_the_model_has_the_average_within_a_block() -> None:
-    """Layers that keep something computed from their weights notice both changes; an error leaves the weights in place."""
+    """Layers that keep something computed from their weights notice both changes; an error leaves the
+    weights in place.
+    """
     model = net()
     optimizer = Adam(0.05, ema=0.9).bind(model)
     trained(model, optimizer, 5)
@@ -119,7 +125,8 @@ def test_averages_go_by_name() -> None:
     optimizer = SGD(0.1, ema=0.9)
     trained(net(), optimizer, 1)
     with pytest.raises(
-        StateError, match=r"SGD\.averages: averages go by name, got an optimizer bound to no model; call bind\(model\) first"
+        StateError,
+        match=r"SGD\.averages: averages go by name, got an optimizer bound to no model; call bind\(model\) first",
     ):
         optimizer.averages()
     model = net()

@@ -1,4 +1,6 @@
-"""An optimizer and its copies: state follows its parameter through copy, pickle, bind, save, load and astype, or the call is refused."""
+"""An optimizer and its copies: state follows its parameter through copy, pickle, bind, save, load and astype, or the
+call is refused.
+"""
 
 import copy
 import math
@@ -18,7 +20,10 @@ from typednn.losses import MSE
 from typednn.optim import SGD, Adam, AdamW, Group
 from typednn.testing.subject import bits, values
 
-COPIES: dict[str, Callable[[Any], Any]] = {"deepcopy": copy.deepcopy, "pickle": lambda both: pickle.loads(pickle.dumps(both))}
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda both: pickle.loads(pickle.dumps(both)),
+}
 OPTIMIZERS: dict[str, Any] = {
     "SGD": lambda **more: SGD(0.1, **more),
     "momentum": lambda **more: SGD(0.1, 0.9, 0.1, **more),
@@ -45,7 +50,9 @@ def step(net: Any, optimizer: Any, number: int) -> dict[str, Any]:
 
 
 class ByHand:
-    """The rules in float64, one number at a time, on derivatives that it is given; knows nothing of arrays, names or copies."""
+    """The rules in float64, one number at a time, on derivatives that it is given; knows nothing of arrays, names or
+    copies.
+    """
 
     def __init__(self, name: str, net: Any) -> None:
         self.name = name
@@ -89,7 +96,9 @@ def test_no_operation_forgets_a_step(name: str, operations: list[str]) -> None:
             case "step":
                 by_hand.step(step(net, optimizer, by_hand.steps), lr)
                 for key, array in net.named_parameters().items():
-                    np.testing.assert_allclose(array, by_hand.weights[key], rtol=1e-4, atol=1e-5, err_msg=f"{key} after {operations}")
+                    np.testing.assert_allclose(
+                        array, by_hand.weights[key], rtol=1e-4, atol=1e-5, err_msg=f"{key} after {operations}"
+                    )
             case "deepcopy" | "pickle":
                 net, optimizer = COPIES[operation]((net, optimizer))
             case "another optimizer":
@@ -119,7 +128,9 @@ def test_no_operation_forgets_a_step(name: str, operations: list[str]) -> None:
 
 def tied() -> Any:
     middle = Linear(4, 4)
-    return (Input(3) >> Linear(3, 4) >> middle >> ReLU() >> middle.shared() >> PReLU() >> Linear(4, 2)).init(np.random.default_rng(0))
+    return (Input(3) >> Linear(3, 4) >> middle >> ReLU() >> middle.shared() >> PReLU() >> Linear(4, 2)).init(
+        np.random.default_rng(0)
+    )
 
 
 MODELS: dict[str, Any] = {
@@ -202,7 +213,10 @@ def test_a_lone_copy_refuses_the_original_model(bound: bool, how: str) -> None:
     before = bits(tuple(net.parameters()))
     with pytest.raises(StateError, match=r"copy both at once, copy\.deepcopy\(\(model, optimizer\)\)"):
         step(net, lone, 1)
-    with pytest.raises(StateError, match=r"Adam\.bind: an optimizer keeps to the parameters that it has stepped, got a model without 5 of"):
+    with pytest.raises(
+        StateError,
+        match=r"Adam\.bind: an optimizer keeps to the parameters that it has stepped, got a model without 5 of",
+    ):
         lone.bind(net)
     assert bits(tuple(net.parameters())) == before
     if bound:  # by name it can go on
@@ -283,12 +297,16 @@ def test_bind_keeps_what_was_stepped() -> None:
     for target in (net, net, net.shared(), net):
         optimizer.bind(target)
         state = optimizer.state_dict()
-        assert {name: bits(value) for name, value in state.items()} == {name: bits(value) for name, value in reference.state_dict().items()}
+        assert {name: bits(value) for name, value in state.items()} == {
+            name: bits(value) for name, value in reference.state_dict().items()
+        }
     for number in range(3, 6):
         step(net, optimizer, number)
         step(straight, reference, number)
     assert bits(tuple(net.parameters())) == bits(tuple(straight.parameters()))
-    whole = Stack({"inner": Linear(4, 3).init(np.random.default_rng(0)), "outer": Stack(net).named("outer")}, input=(4,))
+    whole = Stack(
+        {"inner": Linear(4, 3).init(np.random.default_rng(0)), "outer": Stack(net).named("outer")}, input=(4,)
+    )
     optimizer.bind(whole)
     assert optimizer.state_dict()["outer.0.weight.step"] == 6
     assert optimizer.state_dict()["inner.weight.step"] == 0

@@ -106,7 +106,9 @@ def test_three_meanings_of_weight_decay() -> None:
 
 
 def test_the_penalty_is_eq_45_and_its_derivative_eq_46() -> None:
-    """P-S5: the value by hand; by central differences of loss and penalty together, a step with ``l2`` is one along their sum."""
+    """P-S5: the value by hand; by central differences of loss and penalty together, a step with ``l2`` is one along
+    their sum.
+    """
     model = (Linear(3, 2) >> Tanh() >> Linear(2, 2)).init(np.random.default_rng(0)).astype(np.float64)
     x, target, l2, lr, step = np.random.default_rng(1).standard_normal((4, 3)), np.zeros((4, 2)), 0.3, 0.1, 1e-6
     by_hand = l2 * math.fsum(weight * weight for weights in model.parameters() for weight in weights.ravel().tolist())
@@ -229,12 +231,16 @@ def test_groups_go_by_name() -> None:
     for name, array in net.named_parameters().items():
         lr = 0.01 if name == "2.weight" else 0.1
         decay = 0.0 if name.endswith("bias") else 0.5
-        np.testing.assert_allclose(array, before[name] - lr * (derivatives[name] + decay * before[name]), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(
+            array, before[name] - lr * (derivatives[name] + decay * before[name]), rtol=1e-5, atol=1e-7
+        )
 
 
 def test_groups_and_names_that_do_not_fit_are_told() -> None:
     net = model()
-    with pytest.raises(ArgumentError, match=r"group 'fc\.\*' must match a parameter, got none that does; there are 0\.weight, 0\.bias"):
+    with pytest.raises(
+        ArgumentError, match=r"group 'fc\.\*' must match a parameter, got none that does; there are 0\.weight, 0\.bias"
+    ):
         SGD(groups=[Group("fc.*")]).bind(net)
     with pytest.raises(StateError, match=r"groups go by name, .* call bind\(model\) first"):
         train(net, SGD(groups=[Group("*.bias")]), 1)
@@ -296,7 +302,9 @@ def test_bound_state_follows_a_replaced_array() -> None:
     net.astype(np.float64)
     x = values((5, 3), 0)
     net.update(optimizer, net.backward(net.forward(x)) * 0.0)
-    np.testing.assert_allclose(optimizer.state_dict()["0.weight.velocity"], 0.9 * velocity.astype(np.float64), rtol=1e-6)
+    np.testing.assert_allclose(
+        optimizer.state_dict()["0.weight.velocity"], 0.9 * velocity.astype(np.float64), rtol=1e-6
+    )
     assert optimizer.state_dict()["0.weight.step"] == 2
 
 
@@ -328,10 +336,14 @@ def test_a_schedule_sets_each_step() -> None:
     own.step(w, np.ones(1))
 
 
-@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, -0.1, np.float32("nan"), "0.1", None, True, 1j, np.ones(2)], ids=repr)
+@pytest.mark.parametrize(
+    "wrong", [math.nan, math.inf, -math.inf, -0.1, np.float32("nan"), "0.1", None, True, 1j, np.ones(2)], ids=repr
+)
 @pytest.mark.parametrize("of_group", [False, True])
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
-def test_a_schedule_that_gives_no_rate_is_refused_before_anything_is_written(kind: Any, of_group: bool, wrong: Any) -> None:
+def test_a_schedule_that_gives_no_rate_is_refused_before_anything_is_written(
+    kind: Any, of_group: bool, wrong: Any
+) -> None:
     def schedule(step: int) -> Any:
         return wrong if step == 2 else 0.1
 
@@ -340,7 +352,9 @@ def test_a_schedule_that_gives_no_rate_is_refused_before_anything_is_written(kin
     train(net, optimizer, 2)
     before = {name: array.copy() for name, array in [*net.named_parameters().items(), *arrays(optimizer)]}
     for _ in range(2):  # asked again, it refuses again
-        with pytest.raises(ArgumentError, match=r"step 2: the schedule's learning rate must be a finite number .*, got") as caught:
+        with pytest.raises(
+            ArgumentError, match=r"step 2: the schedule's learning rate must be a finite number .*, got"
+        ) as caught:
             train(net, optimizer, 1)
         assert repr(wrong) in str(caught.value)
     for name, array in [*net.named_parameters().items(), *arrays(optimizer)]:
@@ -348,7 +362,9 @@ def test_a_schedule_that_gives_no_rate_is_refused_before_anything_is_written(kin
 
 
 def arrays(optimizer: Any) -> list[tuple[str, Any]]:
-    return [(f"state of {name}", value) for name, value in optimizer.state_dict().items() if isinstance(value, np.ndarray)]
+    return [
+        (f"state of {name}", value) for name, value in optimizer.state_dict().items() if isinstance(value, np.ndarray)
+    ]
 
 
 @pytest.mark.parametrize("rate", [1, np.float32(0.5), np.int64(1), 0, 0.0], ids=repr)
@@ -388,9 +404,15 @@ def test_a_bound_optimizer_looks_all_parameters_up_at_once(monkeypatch: pytest.M
         (lambda: ExponentialLR(0.1, -1.0), "gamma must be a finite number with 0 <= gamma"),
         (lambda: LinearLR(0.1, total_iters=0), "total_iters must be an integer of at least 1, got 0"),
         (lambda: PolynomialLR(0.1, power=-1), "power must be a finite number with 0 <= power"),
-        (lambda: OneCycleLR(0.1, 10, pct_start=1.5), "OneCycleLR: pct_start is a share of the steps, at most 1, got 1.5"),
+        (
+            lambda: OneCycleLR(0.1, 10, pct_start=1.5),
+            "OneCycleLR: pct_start is a share of the steps, at most 1, got 1.5",
+        ),
         (lambda: OneCycleLR(0.1, 10, div_factor=0.0), "OneCycleLR: div_factor is a divisor, got 0"),
-        (lambda: OneCycleLR(0.1, 10, anneal_strategy="steep"), "anneal_strategy must be one of 'cos', 'linear', got 'steep'"),
+        (
+            lambda: OneCycleLR(0.1, 10, anneal_strategy="steep"),
+            "anneal_strategy must be one of 'cos', 'linear', got 'steep'",
+        ),
         (lambda: OneCycleLR(0.1, 10, three_phase=1), "three_phase is True or False, got 1"),
         (lambda: ReduceLROnPlateau(0.1, factor=1.0), "factor must be a finite number with 0 <= factor < 1, got 1.0"),
         (lambda: ReduceLROnPlateau(0.1, "least"), "mode must be one of 'min', 'max', got 'least'"),
@@ -411,12 +433,21 @@ def test_a_bound_optimizer_looks_all_parameters_up_at_once(monkeypatch: pytest.M
             "SGD, group '*': frozen is True or False, and a frozen group has no other setting, got",
         ),
         (lambda: SGD(groups=[Group("*", lr=0.1, frozen=True)]), "got frozen=True and lr"),
-        (lambda: SGD(groups=[Group("*.bias", lr=-0.1)]), "SGD, group '*.bias': lr must be a finite number with 0 <= lr < inf, got -0.1"),
+        (
+            lambda: SGD(groups=[Group("*.bias", lr=-0.1)]),
+            "SGD, group '*.bias': lr must be a finite number with 0 <= lr < inf, got -0.1",
+        ),
         (lambda: SGD(groups=Group("*.bias")), "SGD: groups are a list of Group(names, ...), got Group(names='*.bias'"),
         (lambda: SGD(groups=None), "SGD: groups are a list of Group(names, ...), got None"),
         (lambda: SGD(groups=[Group(3)]), 'SGD: a group\'s names are one pattern, got 3; such as "*.bias"'),
-        (lambda: SGD(10**5000), "SGD: lr must be a finite number with 0 <= lr < inf, got an integer beyond the largest float"),
-        (lambda: ReduceLROnPlateau(0.1, metric=3), 'ReduceLROnPlateau: metric is the name of a metric, got 3; such as "loss"'),
+        (
+            lambda: SGD(10**5000),
+            "SGD: lr must be a finite number with 0 <= lr < inf, got an integer beyond the largest float",
+        ),
+        (
+            lambda: ReduceLROnPlateau(0.1, metric=3),
+            'ReduceLROnPlateau: metric is the name of a metric, got 3; such as "loss"',
+        ),
         (lambda: SGD(ReduceLROnPlateau(0.1)).observe({}), "ReduceLROnPlateau watches one of no metrics, got 'loss'"),
     ],
 )
@@ -503,7 +534,12 @@ def test_an_apply_of_its_own_finds_the_decay_done(decay: str) -> None:
 def test_a_rate_that_is_set_is_used() -> None:
     """A number or a schedule, from the next step on, in place of whatever was there."""
     w, optimizer = np.zeros(1), SGD(StepLR(1.0, 1))
-    for rate, moved in ((0.5, 0.5), (lambda step: 0.25 * step, 0.25), (ConstantLR(2.0), 2.0), (np.float64(0.125), 0.125)):
+    for rate, moved in (
+        (0.5, 0.5),
+        (lambda step: 0.25 * step, 0.25),
+        (ConstantLR(2.0), 2.0),
+        (np.float64(0.125), 0.125),
+    ):
         optimizer.lr = rate
         before = float(w[0])
         optimizer.step(w, np.ones(1))
@@ -528,7 +564,9 @@ def test_a_rate_that_is_set_leaves_the_groups_theirs(first: int) -> None:
     net.update(optimizer, gradient)
     for name, array in net.named_parameters().items():
         lr, decay = 0.25 if name == "0.bias" else 0.01, 0.5 if name.startswith("2.") else 0.0
-        np.testing.assert_allclose(array, before[name] - lr * (derivatives[name] + decay * before[name]), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(
+            array, before[name] - lr * (derivatives[name] + decay * before[name]), rtol=1e-5, atol=1e-7
+        )
 
 
 def test_other_settings_take_effect_too() -> None:
@@ -619,7 +657,12 @@ def test_a_users_own_optimizer_has_settings_of_its_own() -> None:
         (Adam, "betas", (0.9, 1.0), "beta2 must be a finite number with 0 <= beta2 < 1"),
         (Adam, "betas", 0.9, "betas are two numbers, got 0.9"),
         (AdamW, "eps", -1e-8, "AdamW: eps must be a finite number with 0 <= eps"),
-        (Adam, "amsgrad", True, "amsgrad is said when the optimizer is built, got a value set later; build another Adam"),
+        (
+            Adam,
+            "amsgrad",
+            True,
+            "amsgrad is said when the optimizer is built, got a value set later; build another Adam",
+        ),
         (SGD, "maximize", True, "maximize is said when the optimizer is built"),
         (SGD, "ema", 0.9, "ema is said when the optimizer is built"),
         (RMSprop, "momentum", 0.9, "momentum is said when the optimizer is built"),
@@ -641,7 +684,9 @@ def test_a_setting_that_cannot_be_is_refused_and_changes_nothing(make: Any, name
 def test_a_schedule_that_gives_no_rate_changes_no_weight(rate: Any) -> None:
     for optimizer in (SGD(lambda step: rate), Adam(lambda step: rate), AdamW(lambda step: rate)):
         w = np.ones(3)
-        with pytest.raises(ArgumentError, match=r"step 0: the schedule's learning rate must be a finite number with 0 <="):
+        with pytest.raises(
+            ArgumentError, match=r"step 0: the schedule's learning rate must be a finite number with 0 <="
+        ):
             optimizer.step(w, np.ones(3))
         assert (w == 1).all()
 
@@ -649,7 +694,18 @@ def test_a_schedule_that_gives_no_rate_changes_no_weight(rate: Any) -> None:
 # ------------------------------------------------------------------ gradients times numbers
 
 
-FACTORS = [2, True, np.bool_(True), 0.5, np.float16(0.5), np.float32(0.5), np.float64(0.5), np.longdouble(0.5), np.int64(2), np.uint8(2)]
+FACTORS = [
+    2,
+    True,
+    np.bool_(True),
+    0.5,
+    np.float16(0.5),
+    np.float32(0.5),
+    np.float64(0.5),
+    np.longdouble(0.5),
+    np.int64(2),
+    np.uint8(2),
+]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -665,7 +721,9 @@ def test_a_number_of_any_kind_keeps_the_dtype(factor: Any, dtype: Any) -> None:
             net.update(SGD(0.1), product)
 
 
-@pytest.mark.parametrize("factor", [None, "2", 2j, np.complex64(2), [2.0], np.ones(1), np.ones(3), np.asarray("a"), Decimal(2)], ids=repr)
+@pytest.mark.parametrize(
+    "factor", [None, "2", 2j, np.complex64(2), [2.0], np.ones(1), np.ones(3), np.asarray("a"), Decimal(2)], ids=repr
+)
 def test_what_is_no_number_is_no_factor(factor: Any) -> None:
     net = model()
     for trained in (net, net.shared().fuse(False)):
@@ -676,7 +734,9 @@ def test_what_is_no_number_is_no_factor(factor: Any) -> None:
             factor * gradient
 
 
-@pytest.mark.parametrize("max_norm", [np.float64(0.5), np.float32(0.5), np.float16(0.5), np.int64(1), Fraction(1, 2)], ids=repr)
+@pytest.mark.parametrize(
+    "max_norm", [np.float64(0.5), np.float32(0.5), np.float16(0.5), np.int64(1), Fraction(1, 2)], ids=repr
+)
 def test_a_norm_of_any_kind_clips(max_norm: Any) -> None:
     net = model()
     gradient = net.backward(net.forward(values((5, 3), 0, np.float32))) * 100.0
@@ -692,7 +752,9 @@ def test_a_gradient_that_is_not_finite_is_not_clipped(broken: float) -> None:
     gradient = net.backward(net.forward(values((5, 3), 0, np.float32)))
     gradient.parts[2].bias[1] = broken
     for max_norm in (0.1, 1e30):
-        with pytest.raises(ArgumentError, match=r"a gradient that is clipped is finite, got NaN or infinity in parts\.2\.bias; leave"):
+        with pytest.raises(
+            ArgumentError, match=r"a gradient that is clipped is finite, got NaN or infinity in parts\.2\.bias; leave"
+        ):
             clip_grad_norm(gradient, max_norm)
 
 

@@ -216,7 +216,9 @@ def test_maximize_of_an_optimizer_of_ones_own() -> None:
 
 
 def net() -> Any:
-    return (Input(3) >> Linear(3, 4).named("body") >> Tanh() >> Linear(4, 2).named("head")).init(np.random.default_rng(0))
+    return (Input(3) >> Linear(3, 4).named("body") >> Tanh() >> Linear(4, 2).named("head")).init(
+        np.random.default_rng(0)
+    )
 
 
 def trained(model: Any, optimizer: Any, steps: int, start: int = 0) -> None:
@@ -227,7 +229,9 @@ def trained(model: Any, optimizer: Any, steps: int, start: int = 0) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_frozen_parameters_are_not_stepped(name: str) -> None:
-    """Z-O2: neither by the rule nor by weight decay or an average; they keep no state. The others are stepped as ever."""
+    """Z-O2: neither by the rule nor by weight decay or an average; they keep no state. The others are
+    stepped as ever.
+    """
     model, other = net(), net()
     optimizer = ALL[name](l2=0.1, ema=0.9, groups=[Group("body.*", frozen=True)]).bind(model)
     before = {key: array.copy() for key, array in model.named_parameters().items()}
@@ -265,16 +269,23 @@ def test_a_name_that_freezes_nothing_is_refused() -> None:
     """Z-O2."""
     model: Module = net()
     with pytest.raises(
-        ArgumentError, match=r"group 'encoder\.\*' must match a parameter, got none that does; there are body\.weight, body\.bias"
+        ArgumentError,
+        match=r"group 'encoder\.\*' must match a parameter, got none that does; there are body\.weight, body\.bias",
     ):
         SGD(groups=[Group("encoder.*", frozen=True)]).bind(model)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_frozen_parameters_can_be_trained_later(name: str) -> None:
-    """By an optimizer without that group, which takes the state of the first: what was frozen begins with its first step."""
+    """By an optimizer without that group, which takes the state of the first: what was frozen begins with its first
+    step.
+    """
     model, other = net(), net()
-    first, second, fresh = ALL[name](groups=[Group("body.*", frozen=True)]).bind(model), ALL[name]().bind(model), ALL[name]().bind(other)
+    first, second, fresh = (
+        ALL[name](groups=[Group("body.*", frozen=True)]).bind(model),
+        ALL[name]().bind(model),
+        ALL[name]().bind(other),
+    )
     trained(model, first, 3)
     second.load_state_dict(first.state_dict())
     other.load_state_dict(model.state_dict())
@@ -316,8 +327,12 @@ FAMILIES: list[tuple[Callable[[], GradientOptimizer], float]] = [
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(("build", "step"), FAMILIES)
-def test_no_optimizer_divides_by_an_eps_that_is_lost(build: Callable[[], GradientOptimizer], step: float, dtype: Any, engine: Any) -> None:
-    """A zero gradient moves nothing, in any dtype, before and after other gradients; a small one moves by the formula's step."""
+def test_no_optimizer_divides_by_an_eps_that_is_lost(
+    build: Callable[[], GradientOptimizer], step: float, dtype: Any, engine: Any
+) -> None:
+    """A zero gradient moves nothing, in any dtype, before and after other gradients; a small one moves by the formula's
+    step.
+    """
     with using(engine):
         weights = np.array([1.0, -2.0, 0.0], dtype)
         optimizer = build()
@@ -328,15 +343,21 @@ def test_no_optimizer_divides_by_an_eps_that_is_lost(build: Callable[[], Gradien
         weights, small = np.array([1.0, -2.0, 0.0], dtype), np.full(3, 0.001, dtype)
         optimizer = build()
         optimizer.step(weights, small)
-        np.testing.assert_allclose(before.astype(float) - weights, step, rtol=0.002, atol=2.0 * float(np.finfo(dtype).eps))
+        np.testing.assert_allclose(
+            before.astype(float) - weights, step, rtol=0.002, atol=2.0 * float(np.finfo(dtype).eps)
+        )
         for _ in range(20):
             optimizer.step(weights, np.zeros_like(weights))
         assert np.abs(weights.astype(float) - before).max() < 25 * max(step, 0.001), "what is kept of a gradient fades"
 
 
-@pytest.mark.parametrize("build", [partial(SGD, momentum=0.9), Adam, partial(Adam, amsgrad=True), AdamW, RMSprop, Adagrad, Adadelta, Lion])
+@pytest.mark.parametrize(
+    "build", [partial(SGD, momentum=0.9), Adam, partial(Adam, amsgrad=True), AdamW, RMSprop, Adagrad, Adadelta, Lion]
+)
 def test_what_is_kept_of_float16_is_float32(build: Callable[..., GradientOptimizer]) -> None:
-    """Averages too; also when it was loaded, and when the model is converted either way. A training that was stopped goes on to the bit."""
+    """Averages too; also when it was loaded, and when the model is converted either way. A training that was stopped
+    goes on to the bit.
+    """
     model = (Input(2) >> Linear(2, 1)).init(np.random.default_rng(0)).astype(np.float16)
     optimizer = build(0.1, ema=0.999).bind(model)
 

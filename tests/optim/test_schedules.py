@@ -1,4 +1,6 @@
-"""Schedules by hand, also beyond their ends; a rate that follows a metric; settings that were changed, saved and loaded."""
+"""Schedules by hand, also beyond their ends; a rate that follows a metric; settings that were changed, saved and
+loaded.
+"""
 
 import copy
 import math
@@ -51,10 +53,14 @@ def test_by_hand() -> None:
 def test_one_cycle_by_hand() -> None:
     """Up from step 0 to 4, down to the last step, 9, whose rate stays."""
     line = OneCycleLR(1.0, 10, pct_start=0.5, anneal_strategy="linear", div_factor=5.0, final_div_factor=2.0)
-    np.testing.assert_allclose([line(step) for step in (0, 1, 2, 4, 9, 10, 1000)], [0.2, 0.4, 0.6, 1.0, 0.1, 0.1, 0.1], rtol=1e-12)
+    np.testing.assert_allclose(
+        [line(step) for step in (0, 1, 2, 4, 9, 10, 1000)], [0.2, 0.4, 0.6, 1.0, 0.1, 0.1, 0.1], rtol=1e-12
+    )
     cosine = OneCycleLR(1.0, 10, pct_start=0.5, div_factor=5.0, final_div_factor=2.0)
     np.testing.assert_allclose([cosine(2), cosine(4), cosine(9)], [0.6, 1.0, 0.1], rtol=1e-12)
-    three = OneCycleLR(1.0, 11, pct_start=4 / 11, anneal_strategy="linear", div_factor=4.0, final_div_factor=2.0, three_phase=True)
+    three = OneCycleLR(
+        1.0, 11, pct_start=4 / 11, anneal_strategy="linear", div_factor=4.0, final_div_factor=2.0, three_phase=True
+    )
     np.testing.assert_allclose([three(step) for step in (0, 3, 6, 10, 11)], [0.25, 1.0, 0.25, 0.125, 0.125], rtol=1e-12)
 
 
@@ -93,7 +99,9 @@ def _rate_or_message(rate: Schedule, step: int) -> float | str:
 
 @pytest.mark.parametrize("rate", FAR, ids=repr)
 def test_far_steps_have_a_rate_or_an_error_of_the_schedule(rate: Schedule) -> None:
-    """The rate where floats hold it; else which schedule, at which step. By logarithms, the rates of a power are right."""
+    """The rate where floats hold it; else which schedule, at which step. By logarithms, the rates of a
+    power are right.
+    """
     for step in (0, 1, 5, 49, 400, 2000, 10**6, 10**9):
         given = _rate_or_message(rate, step)
         if isinstance(given, str):
@@ -140,7 +148,12 @@ def test_who_watches() -> None:
     assert isinstance(shared, Watching)
     assert not isinstance(StepLR(0.1, 2), Watching)
     assert isinstance(StepLR(0.1, 2), Schedule)
-    groups = [Group("0.weight", lr=own), Group("0.bias", lr=own), Group("2.weight", weight_decay=0.1), Group("2.bias", lr=shared)]
+    groups = [
+        Group("0.weight", lr=own),
+        Group("0.bias", lr=own),
+        Group("2.weight", weight_decay=0.1),
+        Group("2.bias", lr=shared),
+    ]
     optimizer = SGD(shared, groups=groups).bind(net())
     assert optimizer.watched() == ["loss", "accuracy"]
     for loss, accuracy in ((1.0, 0.5), (2.0, 0.6)):
@@ -236,7 +249,9 @@ def test_settings_that_cannot_be_change_nothing(change: dict[str, Any], words: s
         optimizer.load_state_dict({**optimizer.state_dict(), **change})
     assert {name: repr(value) for name, value in optimizer.state_dict().items()} == before
     with pytest.raises(StateDictError, match=r"missing 'groups\.0\.lr\.rate'"):
-        optimizer.load_state_dict({name: value for name, value in optimizer.state_dict().items() if name != "groups.0.lr.rate"})
+        optimizer.load_state_dict(
+            {name: value for name, value in optimizer.state_dict().items() if name != "groups.0.lr.rate"}
+        )
 
 
 def test_the_state_of_a_plateau_is_checked() -> None:

@@ -4,11 +4,11 @@ PyTorch is imported by a fixture, not by the modules: they are collected in ever
 ``make parity`` only. Without PyTorch they fail there; none of them is skipped.
 
 How near: both engines add the same products in another order, and every addition rounds by at most half an eps of the
-running sum. So an array may differ by ``ULPS`` eps of its own dtype, counted in units of its largest number (in units of
-1 where that is smaller: the inputs are of that size, and sums of them may cancel to anything). The largest difference
-that 500 examples of every test met was 17.5 eps, in PReLU's slope, a sum of 1296 numbers; 7 eps everywhere else. A factor,
-an axis or a term that is wrong gives thousands of eps at the very least. What only selects or copies numbers (ReLU,
-pooling, padding, flattening) must be equal.
+running sum. So an array may differ by ``ULPS`` eps of its own dtype, counted in units of its largest number (in units
+of 1 where that is smaller: the inputs are of that size, and sums of them may cancel to anything). The largest
+difference that 500 examples of every test met was 17.5 eps, in PReLU's slope, a sum of 1296 numbers; 7 eps everywhere
+else. A factor, an axis or a term that is wrong gives thousands of eps at the very least. What only selects or copies
+numbers (ReLU, pooling, padding, flattening) must be equal.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,9 @@ ULPS = 64.0
 
 @pytest.fixture(scope="module")
 def few_kernels() -> Iterator[None]:
-    """For sizes drawn at random: the reference, with which tests/kernels compares every kernel. In "long", the kernels."""
+    """For sizes drawn at random: the reference, with which tests/kernels compares every kernel. In
+    "long", the kernels.
+    """
     with using("fast" if LONG else "reference"):
         yield
 
@@ -75,12 +77,13 @@ class Peer:
         ulps: float = ULPS,
         gradient_ulps: float | None = None,
     ) -> None:
-        """Output and every gradient of ``layer`` against ``formula(x, **parameters)`` and PyTorch's own differentiation.
+        """Output and every gradient of ``layer`` against ``formula(x, **parameters)`` and PyTorch's own
+        differentiation.
 
         ``others`` are further inputs of the layer, which have no derivative.
 
-        ``formula`` works on tensors laid out as typednn's: where PyTorch wants channels first, it permutes, and autograd
-        carries the gradients back to our layout.
+        ``formula`` works on tensors laid out as typednn's: where PyTorch wants channels first, it permutes, and
+        autograd carries the gradients back to our layout.
         """
         learnt = self.tensors(layer.named_parameters())
         tensor = self.tensor(x, learnt=True)

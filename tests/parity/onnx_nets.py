@@ -1,11 +1,11 @@
 """Nets of PyTorch for every layer that typednn has, and what PyTorch's default exporter wrote of them.
 
-`python -m tests.parity.onnx_nets` writes tests/golden/pytorch_dynamo.npz: of each net the file of ``torch.onnx.export(…, dynamo=True)``, without
-what it notes of the machine, an input, and PyTorch's output. Written with PyTorch 2.13.0, onnxscript 0.7.2, onnx_ir 1.1.0, ONNX 1.23.2.
+`python -m tests.parity.onnx_nets` writes tests/golden/pytorch_dynamo.npz: of each net the file of
+``torch.onnx.export(…, dynamo=True)``, without what it notes of the machine, an input, and PyTorch's output. Written
+with PyTorch 2.13.0, onnxscript 0.7.2, onnx_ir 1.1.0, ONNX 1.23.2.
 """
 
 # Nets are PyTorch's, whose types are not known without it.
-# ruff: noqa: E501
 # pyright: basic, reportMissingImports=false, reportOptionalMemberAccess=false
 
 import sys
@@ -148,28 +148,47 @@ NETS: dict[str, Any] = {
     "tanhshrink": (nn.Tanhshrink(), (4,)),
     "threshold": (nn.Threshold(0.1, 0.5), (4,)),
     "residual": (
-        nn.Sequential(nn.Conv2d(3, 4, 3, 1, 1), Res(4, 4, 1), Res(4, 8, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3)),
+        nn.Sequential(
+            nn.Conv2d(3, 4, 3, 1, 1), Res(4, 4, 1), Res(4, 8, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3)
+        ),
         IMAGE,
     ),
-    "concat": (Of(lambda a, b, x: torch.cat([a(x), b(x), x], 1), nn.Conv2d(3, 2, 1), nn.Conv2d(3, 4, 3, padding=1)), IMAGE),
+    "concat": (
+        Of(lambda a, b, x: torch.cat([a(x), b(x), x], 1), nn.Conv2d(3, 2, 1), nn.Conv2d(3, 4, 3, padding=1)),
+        IMAGE,
+    ),
     "arithmetic": (Of(lambda x: (x * 2 - x.mean(-1, keepdim=True)).clamp(-1, 1) + x**2 / (1 + x.abs())), (5, 4)),
     "clamp min": (Of(lambda x: x.clamp(min=0.1)), (4,)),
     "where": (Of(lambda x: torch.where(x > 0, x.exp(), x.sin())), (4,)),
-    "attention": (Of(lambda m, x: m(x, x, x, need_weights=False)[0], nn.MultiheadAttention(6, 3, batch_first=True)), (5, 6)),
+    "attention": (
+        Of(lambda m, x: m(x, x, x, need_weights=False)[0], nn.MultiheadAttention(6, 3, batch_first=True)),
+        (5, 6),
+    ),
     "encoder layer": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (5, 8)),
-    "encoder layer time first": (Of(lambda m, x: m(x.transpose(0, 1)).transpose(0, 1), nn.TransformerEncoderLayer(8, 2, 16)), (5, 8)),
+    "encoder layer time first": (
+        Of(lambda m, x: m(x.transpose(0, 1)).transpose(0, 1), nn.TransformerEncoderLayer(8, 2, 16)),
+        (5, 8),
+    ),
     "gpt block": (Block(8, 2), (5, 8)),
     "rnn": (Of(lambda m, x: m(x)[0], nn.RNN(3, 4, batch_first=True)), (5, 3)),
     "rnn relu": (Of(lambda m, x: m(x)[0], nn.RNN(3, 4, nonlinearity="relu", batch_first=True)), (5, 3)),
     "lstm": (Of(lambda m, x: m(x)[0], nn.LSTM(3, 4, batch_first=True)), (5, 3)),
-    "lstm last": (Of(lambda m, head, x: head(m(x)[0][:, -1]), nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 2)), (5, 3)),
+    "lstm last": (
+        Of(lambda m, head, x: head(m(x)[0][:, -1]), nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 2)),
+        (5, 3),
+    ),
     "lstm state": (Of(lambda m, x: m(x)[1][0][-1], nn.LSTM(3, 4, batch_first=True)), (5, 3)),
-    "lstm two layers both ways": (Of(lambda m, x: m(x)[0], nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True)), (5, 3)),
+    "lstm two layers both ways": (
+        Of(lambda m, x: m(x)[0], nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True)),
+        (5, 3),
+    ),
     "gru": (Of(lambda m, x: m(x)[0], nn.GRU(3, 4, batch_first=True)), (5, 3)),
     "gru without bias": (Of(lambda m, x: m(x)[0], nn.GRU(3, 4, bias=False, batch_first=True)), (5, 3)),
     "embedding": (nn.Embedding(7, 4), ("int", 5)),
     "tokens to classes": (
-        nn.Sequential(nn.Embedding(7, 4), Of(lambda m, x: m(x)[0][:, -1], nn.LSTM(4, 5, batch_first=True)), nn.Linear(5, 2)),
+        nn.Sequential(
+            nn.Embedding(7, 4), Of(lambda m, x: m(x)[0][:, -1], nn.LSTM(4, 5, batch_first=True)), nn.Linear(5, 2)
+        ),
         ("int", 5),
     ),
     "tokens to means": (nn.Sequential(nn.Embedding(7, 4), Of(lambda x: x.mean(1)), nn.Linear(4, 2)), ("int", 5)),
@@ -209,7 +228,9 @@ def record() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 free = [(batch,)] if isinstance(net, Of) else [batch]
-                program = torch.onnx.export(net, (x,), dynamo=True, input_names=["x"], dynamic_shapes=free, verbose=False)
+                program = torch.onnx.export(
+                    net, (x,), dynamo=True, input_names=["x"], dynamic_shapes=free, verbose=False
+                )
         except Exception as error:  # of whatever the exporter meets
             print(f"{name}: {type(error).__name__}", file=sys.stderr)
             continue
@@ -233,7 +254,11 @@ def stored(name: str, onnx: Any, whole: Any, x: Any, y: Any) -> dict[str, Any]:
         each.ClearField("metadata_props")
     del whole.functions[:], whole.graph.value_info[:]
     onnx.checker.check_model(whole)
-    return {f"{name}/file": np.frombuffer(whole.SerializeToString(), np.uint8), f"{name}/x": x.numpy(), f"{name}/y": y.numpy()}
+    return {
+        f"{name}/file": np.frombuffer(whole.SerializeToString(), np.uint8),
+        f"{name}/x": x.numpy(),
+        f"{name}/y": y.numpy(),
+    }
 
 
 if __name__ == "__main__":

@@ -34,7 +34,13 @@ def pair(torch: Any, dtype: Any, seed: int, embed_dim: int, heads: int, **argume
             bias += np.random.default_rng(seed).standard_normal(bias.shape).astype(dtype)
     kdim = arguments.get("kdim")
     theirs = torch.nn.MultiheadAttention(
-        embed_dim, heads, bias=arguments.get("bias", True), kdim=kdim, vdim=kdim, batch_first=True, dtype=getattr(torch, dtype.name)
+        embed_dim,
+        heads,
+        bias=arguments.get("bias", True),
+        kdim=kdim,
+        vdim=kdim,
+        batch_first=True,
+        dtype=getattr(torch, dtype.name),
     )
     theirs.load_state_dict({theirs_name(name): torch.tensor(value) for name, value in ours.state_dict().items()})
     return ours, theirs
@@ -54,7 +60,8 @@ def pair(torch: Any, dtype: Any, seed: int, embed_dim: int, heads: int, **argume
     seed=seeds,
 )
 def test_multi_head_attention(
-    torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None, bias: bool,
+    torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None,
+    bias: bool,
     causal: bool, axes_of_mask: int, seed: int,
 ) -> None:  # fmt: skip
     """G-P3: output, and every gradient, of self-attention where there is no kdim, else of attention to a memory."""
@@ -62,7 +69,8 @@ def test_multi_head_attention(
 
 
 @pytest.mark.parametrize(
-    ("heads", "features", "kdim", "causal", "axes_of_mask"), [(3, 8, None, True, 3), (2, 64, None, True, 0), (2, 64, 40, False, 2)]
+    ("heads", "features", "kdim", "causal", "axes_of_mask"),
+    [(3, 8, None, True, 3), (2, 64, None, True, 0), (2, 64, 40, False, 2)],
 )
 def test_heads_of_sizes_that_have_kernels(
     torch: Any, close: Any, heads: int, features: int, kdim: int | None, causal: bool, axes_of_mask: int
@@ -74,7 +82,8 @@ def test_heads_of_sizes_that_have_kernels(
 
 
 def compare(
-    torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None, bias: bool,
+    torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None,
+    bias: bool,
     causal: bool, axes_of_mask: int, seed: int,
 ) -> None:  # fmt: skip
     rng = np.random.default_rng(seed)
@@ -82,7 +91,9 @@ def compare(
     x = rng.standard_normal((batch, time, heads * features)).astype(dtype)
     read = None if kdim is None else rng.standard_normal((batch, memory, kdim)).astype(dtype)
     length = time if read is None else memory
-    mask = None if not axes_of_mask else rng.random((batch, length) if axes_of_mask == 2 else (batch, time, length)) < 0.6
+    mask = (
+        None if not axes_of_mask else rng.random((batch, length) if axes_of_mask == 2 else (batch, time, length)) < 0.6
+    )
     if mask is not None:
         mask[..., 0] = True  # PyTorch gives NaN where nothing is attended to
     y = ours.forward(x, read, mask)
@@ -97,7 +108,9 @@ def compare(
         else np.broadcast_to(mask if mask.ndim == 3 else mask[:, None], (batch, time, length))
     )
     allowed = allowed & (np.tri(time, length, dtype=bool) if causal else True)
-    expected, _ = theirs(tensor, tensor_read, tensor_read, attn_mask=torch.tensor(~np.repeat(allowed, heads, axis=0)), need_weights=False)
+    expected, _ = theirs(
+        tensor, tensor_read, tensor_read, attn_mask=torch.tensor(~np.repeat(allowed, heads, axis=0)), need_weights=False
+    )
     close(y, expected.detach().numpy(), "output")
     expected.backward(torch.tensor(next_grad))
     close(grad.input, tensor.grad.numpy(), "input gradient")
@@ -119,7 +132,9 @@ def test_scaled_dot_product_attention(torch: Any, close: Any, engine: str, causa
         y, log_sums = attention.forward(q, k, v, None, causal)
         gradients = attention.backward(next_grad, q, k, v, None, y, log_sums, causal)
     tensors = [torch.tensor(x, requires_grad=True) for x in (q, k, v)]
-    expected = torch.nn.functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in tensors), is_causal=causal).transpose(1, 2)
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        *(x.transpose(1, 2) for x in tensors), is_causal=causal
+    ).transpose(1, 2)
     expected.backward(torch.tensor(next_grad))
     close(y, expected.detach().numpy(), "output")
     for name, ours, theirs in zip("qkv", gradients, tensors, strict=True):
@@ -136,7 +151,9 @@ def test_ten_steps(torch: Any) -> None:
         ours.update(optimizer, ours.backward(2 * (ours.forward(x) - target)))
         tensor = torch.tensor(x)
         peer.zero_grad()
-        (theirs(tensor, tensor, tensor, attn_mask=later, need_weights=False)[0] - torch.tensor(target)).square().sum().backward()
+        (
+            theirs(tensor, tensor, tensor, attn_mask=later, need_weights=False)[0] - torch.tensor(target)
+        ).square().sum().backward()
         peer.step()
     state = theirs.state_dict()
     for name, value in ours.state_dict().items():
@@ -148,7 +165,9 @@ def test_ten_steps(torch: Any) -> None:
 def test_rotate(torch: Any, batch: int, time: int, heads: int, pairs: int, first: int, seed: int) -> None:
     """Each pair of features as a complex number, times that of its angle."""
     x = np.random.default_rng(seed).standard_normal((batch, time, heads, 2 * pairs))
-    angles = (torch.arange(first, first + time).double()[:, None] / 10000 ** (torch.arange(pairs).double() / pairs))[:, None]
+    angles = (torch.arange(first, first + time).double()[:, None] / 10000 ** (torch.arange(pairs).double() / pairs))[
+        :, None
+    ]
     numbers = torch.view_as_complex(torch.tensor(x).unflatten(3, (pairs, 2)))
     expected = torch.view_as_real(numbers * torch.polar(torch.ones_like(angles), angles))
     np.testing.assert_allclose(rotate(x, first=first), expected.flatten(3).numpy(), rtol=1e-12, atol=1e-12)

@@ -25,8 +25,24 @@ def test_lenet5_beside_pytorch(torch: object) -> None:
 
 def test_layers_beside_pytorch(torch: object) -> None:
     """Results of three rows agree, time and memory are told; nothing is judged."""
-    command = [sys.executable, "-m", "benchmarks.layers", "--quick", "--threads", "1", "--only", "attention", "dropout", "layer_norm"]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.layers",
+        "--quick",
+        "--threads",
+        "1",
+        "--only",
+        "attention",
+        "dropout",
+        "layer_norm",
+    ]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all results agree" in done.stdout
-    assert [line.split()[0] for line in done.stdout.splitlines()[3:7]] == ["attention", "memory", "dropout", "layer_norm"]
+    assert [line.split()[0] for line in done.stdout.splitlines()[3:7]] == [
+        "attention",
+        "memory",
+        "dropout",
+        "layer_norm",
+    ]

@@ -1,4 +1,6 @@
-"""The page for those who come from PyTorch names every class that they may look for, and only classes that there are."""
+"""The page for those who come from PyTorch names every class that they may look for, and only classes
+that there are.
+"""
 
 import re
 from pathlib import Path

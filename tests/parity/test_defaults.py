@@ -1,4 +1,6 @@
-"""Constructors have PyTorch's names, order and defaults; every exception is written down here, and must still be one."""
+"""Constructors have PyTorch's names, order and defaults; every exception is written down here, and must
+still be one.
+"""
 
 import inspect
 from dataclasses import dataclass, field
@@ -28,9 +30,11 @@ class Pair:
 PLACE = ("device", "dtype")  # a model has one of each: to(device), astype(dtype)
 INITIAL = ("weight_init", "bias_init", "rng")
 OLD = ("size_average", "reduce")  # deprecated there
-EMBEDDING = ("max_norm", "norm_type", "scale_grad_by_freq", "sparse", "_weight", "_freeze", *PLACE)  # a dense gradient; no norms
+# a dense gradient; no norms
+EMBEDDING = ("max_norm", "norm_type", "scale_grad_by_freq", "sparse", "_weight", "_freeze", *PLACE)
 ENGINE = ("foreach", "capturable", "differentiable")  # how PyTorch computes the same
-PAPER = ("l2", "decay", "ema", "groups")  # the paper's meanings of weight decay; PyTorch averages in swa_utils; its groups are in `params`
+# the paper's meanings of weight decay; PyTorch averages in swa_utils; its groups are in `params`
+PAPER = ("l2", "decay", "ema", "groups")
 
 PAIRS = [
     Pair(layers.Linear, "nn.Linear", ours_only=INITIAL, theirs_only=PLACE),
@@ -56,7 +60,8 @@ PAIRS = [
     Pair(
         layers.Upsample,
         "nn.Upsample",
-        differs={"scale_factor": (inspect.Parameter.empty, None), "align_corners": (False, None)},  # None is False there too
+        # None is False there too
+        differs={"scale_factor": (inspect.Parameter.empty, None), "align_corners": (False, None)},
         theirs_only=("size", "recompute_scale_factor"),
         moved=("scale_factor", "mode", "align_corners"),
     ),
@@ -100,7 +105,8 @@ PAIRS = [
         moved=("value",),
     ),
     Pair(layers.Embedding, "nn.Embedding", ours_only=("weight_init", "rng"), theirs_only=EMBEDDING),
-    Pair(layers.RNN, "nn.RNNCell", ours_only=("rng",), theirs_only=PLACE),  # nn.RNN's constructor does not name its arguments
+    # nn.RNN's constructor does not name its arguments
+    Pair(layers.RNN, "nn.RNNCell", ours_only=("rng",), theirs_only=PLACE),
     Pair(layers.GRU, "nn.GRUCell", ours_only=("rng",), theirs_only=PLACE),
     Pair(layers.LSTM, "nn.LSTMCell", ours_only=("rng",), theirs_only=PLACE),
     Pair(losses.MSE, "nn.MSELoss", theirs_only=OLD, moved=("reduction",)),
@@ -141,17 +147,40 @@ PAIRS = [
     Pair(optim.RMSprop, "optim.RMSprop", ours_only=PAPER, theirs_only=("params", *ENGINE)),
     Pair(optim.Adagrad, "optim.Adagrad", ours_only=PAPER, theirs_only=("params", "foreach", "differentiable", "fused")),
     Pair(optim.Adadelta, "optim.Adadelta", ours_only=PAPER, theirs_only=("params", *ENGINE)),
-    Pair(optim.ExponentialLR, "optim.lr_scheduler.ExponentialLR", ours_only=("lr",), theirs_only=("optimizer", "last_epoch")),
+    Pair(
+        optim.ExponentialLR,
+        "optim.lr_scheduler.ExponentialLR",
+        ours_only=("lr",),
+        theirs_only=("optimizer", "last_epoch"),
+    ),
     Pair(optim.LinearLR, "optim.lr_scheduler.LinearLR", ours_only=("lr",), theirs_only=("optimizer", "last_epoch")),
-    Pair(optim.PolynomialLR, "optim.lr_scheduler.PolynomialLR", ours_only=("lr",), theirs_only=("optimizer", "last_epoch")),
+    Pair(
+        optim.PolynomialLR,
+        "optim.lr_scheduler.PolynomialLR",
+        ours_only=("lr",),
+        theirs_only=("optimizer", "last_epoch"),
+    ),
     Pair(
         optim.OneCycleLR,
         "optim.lr_scheduler.OneCycleLR",
         differs={"total_steps": (inspect.Parameter.empty, None)},  # or epochs and steps_per_epoch
-        theirs_only=("optimizer", "epochs", "steps_per_epoch", "cycle_momentum", "base_momentum", "max_momentum", "last_epoch"),
+        theirs_only=(
+            "optimizer",
+            "epochs",
+            "steps_per_epoch",
+            "cycle_momentum",
+            "base_momentum",
+            "max_momentum",
+            "last_epoch",
+        ),
         moved=("max_lr", "total_steps"),
     ),
-    Pair(optim.ReduceLROnPlateau, "optim.lr_scheduler.ReduceLROnPlateau", ours_only=("lr", "metric"), theirs_only=("optimizer",)),
+    Pair(
+        optim.ReduceLROnPlateau,
+        "optim.lr_scheduler.ReduceLROnPlateau",
+        ours_only=("lr", "metric"),
+        theirs_only=("optimizer",),
+    ),
     Pair(
         optim.EMA,
         "optim.swa_utils.get_ema_multi_avg_fn",
@@ -180,11 +209,19 @@ _OWNER = "params"
 
 def _signature(member: Any) -> dict[str, inspect.Parameter]:
     parameters = inspect.signature(member.__init__ if inspect.isclass(member) else member).parameters.values()
-    return {parameter.name: parameter for parameter in parameters if parameter.name != "self" and "VAR" not in parameter.kind.name}
+    return {
+        parameter.name: parameter
+        for parameter in parameters
+        if parameter.name != "self" and "VAR" not in parameter.kind.name
+    }
 
 
 def _places(parameters: dict[str, inspect.Parameter]) -> dict[str, int]:
-    positional = [name for name, parameter in parameters.items() if name != _OWNER and parameter.kind is not parameter.KEYWORD_ONLY]
+    positional = [
+        name
+        for name, parameter in parameters.items()
+        if name != _OWNER and parameter.kind is not parameter.KEYWORD_ONLY
+    ]
     return {name: place for place, name in enumerate(positional)}
 
 
@@ -198,7 +235,11 @@ def test_constructor(torch: Any, pair: Pair) -> None:
     common = [name for name in ours if name in theirs]
     assert {name for name in ours if name not in theirs} == set(pair.ours_only)
     assert {name for name in theirs if name not in ours} == set(pair.theirs_only)
-    differs = {name: (ours[name].default, theirs[name].default) for name in common if ours[name].default != theirs[name].default}
+    differs = {
+        name: (ours[name].default, theirs[name].default)
+        for name in common
+        if ours[name].default != theirs[name].default
+    }
     assert differs == pair.differs
     ours_at, theirs_at = _places(ours), _places(theirs)
     assert tuple(name for name in common if name in ours_at and ours_at[name] != theirs_at.get(name)) == pair.moved
@@ -254,11 +295,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("layer", "arguments", "options", "fan_in", "name"), CASES)
-def test_initial_values_are_pytorchs(torch: Any, layer: Any, arguments: Any, options: Any, fan_in: int, name: str) -> None:
+def test_initial_values_are_pytorchs(
+    torch: Any, layer: Any, arguments: Any, options: Any, fan_in: int, name: str
+) -> None:
     """G-L1: Uniform between -1/√fan_in and 1/√fan_in, weights and biases, as PyTorch's own samples.
 
-    With n numbers in each sample, 1.95·√(2/n) is the distance that two samples of one distribution exceed once in a thousand
-    seeds; the seeds are fixed. Bounds and spread are compared with the rule itself, of both.
+    With n numbers in each sample, 1.95·√(2/n) is the distance that two samples of one distribution exceed once in a
+    thousand seeds; the seeds are fixed. Bounds and spread are compared with the rule itself, of both.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

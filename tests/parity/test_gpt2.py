@@ -1,4 +1,6 @@
-"""GPT-2 beside `transformers`: scores of ten random checkpoints read from its folders, greedy text, every gradient; ours in its hands."""
+"""GPT-2 beside `transformers`: scores of ten random checkpoints read from its folders, greedy text, every gradient;
+ours in its hands.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -63,12 +65,16 @@ def test_scores_and_greedy_text(torch: Any, transformers: Any, tmp_path: Path, s
         expected = twin(torch.tensor(tokens)).logits.numpy()
     np.testing.assert_allclose(model.forward(tokens), expected, rtol=0, atol=1e-4)
     prompt, count = tokens[:1, :2], positions - 2
-    text = twin.generate(torch.tensor(prompt), max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=0)
+    text = twin.generate(
+        torch.tensor(prompt), max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=0
+    )
     np.testing.assert_array_equal(generate(model, prompt, count, temperature=0), text.numpy())
 
 
 def test_tokens_and_scores_of_any_text(torch: Any, transformers: Any, tmp_path: Path, data_dir: Path) -> None:
-    """C-D1: transformers' tokens of odd texts, and its scores for them, from a folder with GPT-2's vocabulary and random weights."""
+    """C-D1: transformers' tokens of odd texts, and its scores for them, from a folder with GPT-2's vocabulary and
+    random weights.
+    """
     if not (data_dir / "gpt2-bpe").exists():
         pytest.skip("needs gpt2-bpe; set TYPEDNN_DATA")
     theirs = transformers.GPT2Tokenizer.from_pretrained(data_dir / "gpt2-bpe")
@@ -97,7 +103,9 @@ def test_gradients(torch: Any, transformers: Any, tmp_path: Path) -> None:
     twin = twin.double()
     tokens, labels = np.random.default_rng(0).integers(0, 19, (2, 3, 9))
     value, next_grad = loss.loss_and_grad(model.forward(tokens), labels)
-    expected = torch.nn.functional.cross_entropy(twin(torch.tensor(tokens)).logits.flatten(0, 1), torch.tensor(labels).flatten())
+    expected = torch.nn.functional.cross_entropy(
+        twin(torch.tensor(tokens)).logits.flatten(0, 1), torch.tensor(labels).flatten()
+    )
     expected.backward()
     assert value == pytest.approx(expected.item(), rel=1e-10)
     gradients = model.named_gradients(model.backward(next_grad))
@@ -129,7 +137,9 @@ def test_ours_in_its_hands(torch: Any, transformers: Any, tmp_path: Path) -> Non
         (1.0, 999, 1.0),
     ],
 )
-def test_probabilities(torch: Any, transformers: Any, temperature: float, top_k: int | None, top_p: float | None) -> None:
+def test_probabilities(
+    torch: Any, transformers: Any, temperature: float, top_k: int | None, top_p: float | None
+) -> None:
     """C-R5, Z-N5: those of transformers' own warpers, in the order in which its `generate` applies them."""
     scores = 3 * np.random.default_rng(0).standard_normal((5, 300))
     warped = torch.from_numpy(scores) / temperature
@@ -138,4 +148,6 @@ def test_probabilities(torch: Any, transformers: Any, temperature: float, top_k:
     if top_p is not None:
         warped = transformers.TopPLogitsWarper(top_p)(None, warped)
     expected = torch.softmax(warped, dim=1).numpy()
-    np.testing.assert_allclose(probabilities(scores, temperature=temperature, top_k=top_k, top_p=top_p), expected, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(
+        probabilities(scores, temperature=temperature, top_k=top_k, top_p=top_p), expected, rtol=1e-9, atol=1e-15
+    )

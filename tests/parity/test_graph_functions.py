@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.parity, pytest.mark.usefixtures("few_kernels")]
 
 
 @pytest.mark.parametrize(
-    ("old", "names"), [((5,), ("nearest", "linear")), ((4, 3), ("nearest", "bilinear")), ((2, 3, 4), ("nearest", "trilinear"))]
+    ("old", "names"),
+    [((5,), ("nearest", "linear")), ((4, 3), ("nearest", "bilinear")), ((2, 3, 4), ("nearest", "trilinear"))],
 )
 @pytest.mark.parametrize("how", [{"size": 7}, {"size": 2}, {"scale_factor": 1.7}, {"scale_factor": 0.6}])
 def test_interpolate(torch: Any, old: tuple[int, ...], names: tuple[str, str], how: dict[str, Any]) -> None:

@@ -66,7 +66,9 @@ def numbers(seed: int, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @st.composite
 def axes(draw: st.DrawFn, smallest: int = 1) -> tuple[int, int, int, int]:
-    """(size, kernel, stride, dilation) along one axis: one to four windows, and pixels left over that no window meets."""
+    """(size, kernel, stride, dilation) along one axis: one to four windows, and pixels left over that
+    no window meets.
+    """
     kernel, stride, dilation = draw(st.integers(smallest, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
     windows = draw(st.integers(1, 4))
     left_over = draw(st.integers(0, stride - 1))
@@ -99,7 +101,9 @@ def test_linear(peer: Any, dtype: Any, batch: int, inputs: int, outputs: int, bi
     """P-L1."""
     layer = Linear(inputs, outputs, bias, rng=rng(seed)).astype(dtype)
     peer.compare(
-        layer, numbers(seed, (batch, inputs), dtype), lambda x, weight, bias=None: peer.torch.nn.functional.linear(x, weight, bias)
+        layer,
+        numbers(seed, (batch, inputs), dtype),
+        lambda x, weight, bias=None: peer.torch.nn.functional.linear(x, weight, bias),
     )
 
 
@@ -114,8 +118,17 @@ def test_linear_state_is_pytorchs_under_the_same_names(torch: Any, close: Any, b
 
 
 @compiling
-@given(window=windows(), batch=st.integers(1, 3), inputs=st.integers(1, 4), outputs=st.integers(1, 4), bias=st.booleans(), seed=seeds)
-def test_conv2d(peer: Any, dtype: Any, window: Any, batch: int, inputs: int, outputs: int, bias: bool, seed: int) -> None:
+@given(
+    window=windows(),
+    batch=st.integers(1, 3),
+    inputs=st.integers(1, 4),
+    outputs=st.integers(1, 4),
+    bias=st.booleans(),
+    seed=seeds,
+)
+def test_conv2d(
+    peer: Any, dtype: Any, window: Any, batch: int, inputs: int, outputs: int, bias: bool, seed: int
+) -> None:
     """P-L3, P-L4, P-L5."""
     size, kernel_size, stride, dilation = window
     layer = Conv2d(inputs, outputs, kernel_size, stride, dilation=dilation, bias=bias, rng=rng(seed)).astype(dtype)
@@ -126,7 +139,9 @@ def test_conv2d(peer: Any, dtype: Any, window: Any, batch: int, inputs: int, out
     peer.compare(layer, numbers(seed, (batch, *size, inputs), dtype), formula)
 
 
-paddings = st.one_of(st.integers(0, 3), st.tuples(st.integers(0, 3), st.integers(0, 3)), st.sampled_from(["same", "valid"]))
+paddings = st.one_of(
+    st.integers(0, 3), st.tuples(st.integers(0, 3), st.integers(0, 3)), st.sampled_from(["same", "valid"])
+)
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")  # PyTorch copies there
@@ -147,7 +162,9 @@ def test_conv2d_with_padding_and_groups(
     size, kernel_size, stride, dilation = window
     if padding == "same":
         stride = (1, 1)
-    layer: Any = Conv2d(groups * inputs, groups * outputs, kernel_size, stride, padding, dilation, groups, bias, rng=rng(seed))
+    layer: Any = Conv2d(
+        groups * inputs, groups * outputs, kernel_size, stride, padding, dilation, groups, bias, rng=rng(seed)
+    )
 
     def formula(x: Any, weight: Any, bias: Any = None) -> Any:
         return last(peer.torch.nn.functional.conv2d(first(x), first(weight), bias, stride, padding, dilation, groups))
@@ -157,7 +174,13 @@ def test_conv2d_with_padding_and_groups(
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
 @compiling
-@given(axis=axes(), padding=st.sampled_from([0, 1, 3, "same", "valid"]), groups=st.integers(1, 3), bias=st.booleans(), seed=seeds)
+@given(
+    axis=axes(),
+    padding=st.sampled_from([0, 1, 3, "same", "valid"]),
+    groups=st.integers(1, 3),
+    bias=st.booleans(),
+    seed=seeds,
+)
 def test_conv1d(peer: Any, dtype: Any, axis: Any, padding: Any, groups: int, bias: bool, seed: int) -> None:
     """Any strides, and channels in groups of two."""
     time, kernel_size, stride, dilation = axis
@@ -181,10 +204,14 @@ def test_conv1d(peer: Any, dtype: Any, axis: Any, padding: Any, groups: int, bia
     bias=st.booleans(),
     seed=seeds,
 )
-def test_conv_transpose2d(peer: Any, dtype: Any, window: Any, shares: Any, groups: int, channels: int, bias: bool, seed: int) -> None:
+def test_conv_transpose2d(
+    peer: Any, dtype: Any, window: Any, shares: Any, groups: int, channels: int, bias: bool, seed: int
+) -> None:
     """Padding up to half a window, so that something is left; output_padding below the stride or the dilation."""
     size, kernel_size, stride, dilation = window
-    padding = tuple(int(share * (d * (k - 1) // 2 + 1)) for share, d, k in zip(shares, dilation, kernel_size, strict=False))
+    padding = tuple(
+        int(share * (d * (k - 1) // 2 + 1)) for share, d, k in zip(shares, dilation, kernel_size, strict=False)
+    )
     more = tuple(int(share * max(steps)) for share, *steps in zip(shares[2:], stride, dilation, strict=True))
     arguments = stride, padding, more, groups
     layer: Any = ConvTranspose2d(groups * 2, groups * channels, kernel_size, *arguments, bias, dilation, rng=rng(seed))
@@ -195,7 +222,7 @@ def test_conv_transpose2d(peer: Any, dtype: Any, window: Any, shares: Any, group
     peer.compare(layer.astype(dtype), numbers(seed, (2, *size, groups * 2), dtype), formula)
 
 
-# ---------------------------------------------------------------------------------------------------- windows and borders
+# -------------------------------------------------------------------------------------------------- windows and borders
 
 
 @compiling
@@ -264,7 +291,9 @@ def test_avg_pool2d_moves_by_its_kernel_unless_told(peer: Any, dtype: Any) -> No
 
 @compiling
 @given(height=sizes, width=sizes, output_size=st.tuples(st.integers(1, 9), sizes), seed=seeds)
-def test_adaptive_avg_pool2d(peer: Any, dtype: Any, height: int, width: int, output_size: tuple[int, int], seed: int) -> None:
+def test_adaptive_avg_pool2d(
+    peer: Any, dtype: Any, height: int, width: int, output_size: tuple[int, int], seed: int
+) -> None:
     def formula(x: Any) -> Any:
         return last(peer.torch.nn.functional.adaptive_avg_pool2d(first(x), output_size))
 
@@ -284,11 +313,20 @@ def test_global_avg_pool2d(peer: Any, dtype: Any, height: int, width: int, chann
 @given(height=sizes, width=sizes, scale=st.tuples(st.integers(1, 4), st.integers(1, 4)), seed=seeds)
 @pytest.mark.parametrize(("mode", "align_corners"), [("nearest", None), ("bilinear", False), ("bilinear", True)])
 def test_upsample(
-    peer: Any, dtype: Any, height: int, width: int, scale: tuple[int, int], mode: Any, align_corners: bool | None, seed: int
+    peer: Any,
+    dtype: Any,
+    height: int,
+    width: int,
+    scale: tuple[int, int],
+    mode: Any,
+    align_corners: bool | None,
+    seed: int,
 ) -> None:
     def formula(x: Any) -> Any:
         scales = tuple(map(float, scale))
-        return last(peer.torch.nn.functional.interpolate(first(x), scale_factor=scales, mode=mode, align_corners=align_corners))
+        return last(
+            peer.torch.nn.functional.interpolate(first(x), scale_factor=scales, mode=mode, align_corners=align_corners)
+        )
 
     layer = Upsample(scale, mode, bool(align_corners))
     peer.compare(layer, numbers(seed, (2, height, width, 3), dtype), formula)
@@ -298,8 +336,12 @@ sides = st.tuples(*[st.integers(0, 4)] * 4)
 
 
 @compiling
-@given(padding=sides, value=st.floats(-4, 4, width=32), height=sizes, width=sizes, channels=st.integers(1, 3), seed=seeds)
-def test_pad2d_constant(peer: Any, dtype: Any, padding: Any, value: float, height: int, width: int, channels: int, seed: int) -> None:
+@given(
+    padding=sides, value=st.floats(-4, 4, width=32), height=sizes, width=sizes, channels=st.integers(1, 3), seed=seeds
+)
+def test_pad2d_constant(
+    peer: Any, dtype: Any, padding: Any, value: float, height: int, width: int, channels: int, seed: int
+) -> None:
     """P-L7."""
 
     def formula(x: Any) -> Any:
@@ -310,16 +352,24 @@ def test_pad2d_constant(peer: Any, dtype: Any, padding: Any, value: float, heigh
 
 @compiling
 @given(padding=sides, height=sizes, width=sizes, channels=st.integers(1, 3), seed=seeds)
-def test_pad2d_replicate(peer: Any, dtype: Any, padding: Any, height: int, width: int, channels: int, seed: int) -> None:
+def test_pad2d_replicate(
+    peer: Any, dtype: Any, padding: Any, height: int, width: int, channels: int, seed: int
+) -> None:
     """P-L8."""
 
     def formula(x: Any) -> Any:
         return last(peer.torch.nn.functional.pad(first(x), padding, "replicate"))
 
-    peer.compare(Pad2d(padding, "replicate"), numbers(seed, (2, height, width, channels), dtype), formula, ulps=0, gradient_ulps=8)
+    peer.compare(
+        Pad2d(padding, "replicate"),
+        numbers(seed, (2, height, width, channels), dtype),
+        formula,
+        ulps=0,
+        gradient_ulps=8,
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- element by element
+# --------------------------------------------------------------------------------------------------- element by element
 
 shapes = st.lists(sizes, min_size=2, max_size=4).map(tuple)
 
@@ -335,14 +385,16 @@ shapes = st.lists(sizes, min_size=2, max_size=4).map(tuple)
         pytest.param(Identity(), "clone", 0, id="Identity P-L14"),
     ],
 )
-def test_elementwise(peer: Any, dtype: Any, layer: Any, name: str, ulps: float, shape: tuple[int, ...], seed: int) -> None:
+def test_elementwise(
+    peer: Any, dtype: Any, layer: Any, name: str, ulps: float, shape: tuple[int, ...], seed: int
+) -> None:
     """Equal where nothing is computed; exp and tanh are a few eps apart, as each library has its own."""
     peer.compare(layer, 3 * numbers(seed, shape, dtype), lambda x: getattr(peer.torch, name)(x), ulps=ulps)
 
 
-# How far PyTorch itself is off in float64, in eps. Hardsigmoid: its slope is the float32 number nearest to 1/6. GELU of tanh: it
-# rounds 1 - tanh² to eps and multiplies by x v'/2, up to 23 before tanh is 1, at |x| = 7.2, and by |dy|, below 5. Ours is within
-# 2 eps of the formula in long doubles (tests/kernels/test_linear_units_cpu.py).
+# How far PyTorch itself is off in float64, in eps. Hardsigmoid: its slope is the float32 number nearest to 1/6. GELU of
+# tanh: it rounds 1 - tanh² to eps and multiplies by x v'/2, up to 23 before tanh is 1, at |x| = 7.2, and by |dy|, below
+# 5. Ours is within 2 eps of the formula in long doubles (tests/kernels/test_linear_units_cpu.py).
 TORCH_OFF = {"Hardsigmoid": 2.0**30, "GELU of tanh G-L4": 23 * 5.0}
 
 SMOOTH = {
@@ -366,7 +418,13 @@ def test_linear_units(peer: Any, dtype: Any, name: str, shape: tuple[int, ...], 
     """G-L4."""
     layer, formula = SMOOTH[name]
     rough = TORCH_OFF.get(name) if dtype == np.float64 else None
-    peer.compare(layer, (scale * numbers(seed, shape, np.float64)).astype(dtype), formula(peer.torch), ulps=8, gradient_ulps=rough or 16)
+    peer.compare(
+        layer,
+        (scale * numbers(seed, shape, np.float64)).astype(dtype),
+        formula(peer.torch),
+        ulps=8,
+        gradient_ulps=rough or 16,
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in SMOOTH if "threshold" not in name])
@@ -423,7 +481,7 @@ def test_softmax(peer: Any, dtype: Any, batch: int, features: int, scale: float,
     peer.compare(Softmax(), x, lambda x: peer.torch.softmax(x, 1))
 
 
-# ---------------------------------------------------------------------------------------------------- layouts and wrappers
+# ------------------------------------------------------------------------------------------------- layouts and wrappers
 
 
 @hard
@@ -436,7 +494,9 @@ def test_flatten(peer: Any, dtype: Any, height: int, width: int, channels: int, 
     peer.compare(Flatten(2), x, lambda x: x.flatten(2), ulps=0)
     peer.compare(Flatten(), x[:, :, :, 0], lambda x: x.flatten(1), ulps=0)
     peer.compare(Reshape(channels, height * width), x, lambda x: x.reshape(2, channels, height * width), ulps=0)
-    peer.compare(Reshape(channels, width, height), x.reshape(2, -1), lambda x: x.unflatten(1, (channels, width, height)), ulps=0)
+    peer.compare(
+        Reshape(channels, width, height), x.reshape(2, -1), lambda x: x.unflatten(1, (channels, width, height)), ulps=0
+    )
 
 
 @compiling
@@ -445,7 +505,11 @@ def test_flatten_then_linear_is_pytorchs_with_its_columns_permuted(
     peer: Any, dtype: Any, height: int, width: int, channels: int, seed: int
 ) -> None:
     """P-L12: how weights are carried over from a channels-first model."""
-    model = (Input(height, width, channels) >> Flatten() >> Linear(height * width * channels, 3)).init(rng(seed)).astype(dtype)
+    model = (
+        (Input(height, width, channels) >> Flatten() >> Linear(height * width * channels, 3))
+        .init(rng(seed))
+        .astype(dtype)
+    )
     columns = np.arange(height * width * channels).reshape(height, width, channels).transpose(2, 0, 1).ravel()
 
     def formula(x: Any, **learnt: Any) -> Any:
@@ -482,7 +546,10 @@ def test_residual_with_a_shortcut(peer: Any, dtype: Any) -> None:
 
     def formula(x: Any, inner_1_weight: Any, shortcut_weight: Any) -> Any:
         conv2d = peer.torch.nn.functional.conv2d
-        return last(conv2d(first(x), first(inner_1_weight), stride=2, padding=1) + conv2d(first(x), first(shortcut_weight), stride=2))
+        return last(
+            conv2d(first(x), first(inner_1_weight), stride=2, padding=1)
+            + conv2d(first(x), first(shortcut_weight), stride=2)
+        )
 
     peer.compare(layer, numbers(2, (2, 7, 4, 3), dtype), formula)
 
@@ -499,13 +566,20 @@ def test_concat(peer: Any, dtype: Any) -> None:
 
 
 @compiling
-@given(leading=st.one_of(st.tuples(sizes), st.tuples(sizes, sizes)), inputs=st.integers(1, 40), outputs=st.integers(1, 40), seed=seeds)
+@given(
+    leading=st.one_of(st.tuples(sizes), st.tuples(sizes, sizes)),
+    inputs=st.integers(1, 40),
+    outputs=st.integers(1, 40),
+    seed=seeds,
+)
 @pytest.mark.parametrize("bias", [True, False])
 def test_sequence_linear(peer: Any, dtype: Any, leading: Any, inputs: int, outputs: int, bias: bool, seed: int) -> None:
     """nn.Linear on rows and on sequences."""
     layer = SequenceLinear(inputs, outputs, bias, rng=rng(seed)).astype(dtype)
     peer.compare(
-        layer, numbers(seed, (*leading, inputs), dtype), lambda x, weight, bias=None: peer.torch.nn.functional.linear(x, weight, bias)
+        layer,
+        numbers(seed, (*leading, inputs), dtype),
+        lambda x, weight, bias=None: peer.torch.nn.functional.linear(x, weight, bias),
     )
 
 
@@ -513,7 +587,11 @@ def test_sequence_linear(peer: Any, dtype: Any, leading: Any, inputs: int, outpu
 @given(batch=sizes, time=sizes, features=st.integers(1, 12), hidden=st.integers(1, 12), seed=seeds)
 def test_per_position(peer: Any, dtype: Any, batch: int, time: int, features: int, hidden: int, seed: int) -> None:
     """PyTorch's Linear takes any rank; ours says where it is applied."""
-    layer = PerPosition(Linear(features, hidden) >> Sigmoid() >> Linear(hidden, 2, bias=False)).init(rng(seed)).astype(dtype)
+    layer = (
+        PerPosition(Linear(features, hidden) >> Sigmoid() >> Linear(hidden, 2, bias=False))
+        .init(rng(seed))
+        .astype(dtype)
+    )
 
     def formula(x: Any, **p: Any) -> Any:
         linear = peer.torch.nn.functional.linear

@@ -12,7 +12,8 @@ from typednn.optim import SGD
 
 pytestmark = pytest.mark.parity
 
-# The row that Flatten gives is ordered (row, column, channel) here and (channel, row, column) there: position by position.
+# The row that Flatten gives is ordered (row, column, channel) here and (channel, row, column) there: position by
+# position.
 COLUMNS = np.arange(5 * 5 * 16).reshape(5, 5, 16).transpose(2, 0, 1).ravel()
 
 
@@ -42,10 +43,14 @@ def twin(peer: Any, model: Any, bias: bool) -> Any:
         nn.ReLU(),
         nn.MaxPool2d(2),
     ]
-    made = nn.Sequential(*layers, nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+    made = nn.Sequential(
+        *layers, nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)
+    )
     state = model.state_dict()
     made = made.to(peer.tensor(next(iter(state.values()))).dtype)
-    made.load_state_dict(dict(zip(made.state_dict(), map(peer.tensor, map(theirs, state, state.values())), strict=True)))
+    made.load_state_dict(
+        dict(zip(made.state_dict(), map(peer.tensor, map(theirs, state, state.values())), strict=True))
+    )
     return made
 
 
@@ -89,7 +94,8 @@ def test_output_loss_and_gradients(peer: Any, close: Any, dtype: Any, bias: bool
 def test_ten_steps(peer: Any, dtype: Any) -> None:
     """The paper's recipe (Softmax, CrossEntropy over batch and classes, SGD of rate 1), step by step.
 
-    Tolerances as for the small net in test_optimizers.py: the largest differences met are 8e-8 in float32 and 1.4e-16 in float64.
+    Tolerances as for the small net in test_optimizers.py: the largest differences met are 8e-8 in float32 and 1.4e-16
+    in float64.
     """
     model = (lenet5(False) >> Softmax()).init(np.random.default_rng(5)).astype(dtype)
     other = twin(peer, model, False)
@@ -112,6 +118,10 @@ def test_ten_steps(peer: Any, dtype: Any) -> None:
         assert values[-1] == pytest.approx(value.item(), rel=tolerance)
         for (name, ours), parameter in zip(model.state_dict().items(), other.parameters(), strict=True):
             np.testing.assert_allclose(
-                theirs(name, ours), parameter.detach().numpy(), rtol=tolerance, atol=tolerance, err_msg=f"{name} after step {step}"
+                theirs(name, ours),
+                parameter.detach().numpy(),
+                rtol=tolerance,
+                atol=tolerance,
+                err_msg=f"{name} after step {step}",
             )
     assert values[-1] < values[0]

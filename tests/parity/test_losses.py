@@ -8,7 +8,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from typednn.losses import L1, MSE, NLL, BCEWithLogits, CosineSimilarity, CrossEntropy, Huber, KLDiv, SoftmaxCrossEntropy
+from typednn.losses import (
+    L1,
+    MSE,
+    NLL,
+    BCEWithLogits,
+    CosineSimilarity,
+    CrossEntropy,
+    Huber,
+    KLDiv,
+    SoftmaxCrossEntropy,
+)
 
 pytestmark = pytest.mark.parity
 
@@ -27,7 +37,8 @@ def check(leaf: Any, close: Any, loss: Any, prediction: Any, target: Any, value:
     ours = loss.loss(prediction, target)
     close(np.asarray(ours, prediction.dtype), value.detach().numpy(), "value")
     value.sum().backward()
-    # Before they are divided by alpha, the gradient's terms are of size 1; what their difference leaves may be far smaller.
+    # Before they are divided by alpha, the gradient's terms are of size 1; what their difference leaves may be far
+    # smaller.
     alpha = ALPHAS[loss.reduction](prediction.shape)
     close(loss.loss_grad(prediction, target) * alpha, leaf.grad.numpy() * alpha, "gradient")
 
@@ -69,7 +80,9 @@ def test_mse(peer: Any, close: Any, dtype: Any, reduction: Any, shape: tuple[int
 @hard
 @given(batch=batches, classes=widths, seed=seeds)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_cross_entropy_on_probabilities(peer: Any, close: Any, dtype: Any, reduction: Any, batch: int, classes: int, seed: int) -> None:
+def test_cross_entropy_on_probabilities(
+    peer: Any, close: Any, dtype: Any, reduction: Any, batch: int, classes: int, seed: int
+) -> None:
     """P-S2, against the formula in PyTorch's words."""
     generator = np.random.default_rng(seed)
     prediction = generator.uniform(0.05, 1.0, (batch, classes)).astype(dtype)
@@ -111,7 +124,13 @@ def test_softmax_cross_entropy_of_labels(
 
 
 @hard
-@given(batch=batches, classes=widths, total=st.sampled_from([1.0, 0.25, 3.0]), scale=st.sampled_from([1e-2, 1.0, 30.0]), seed=seeds)
+@given(
+    batch=batches,
+    classes=widths,
+    total=st.sampled_from([1.0, 0.25, 3.0]),
+    scale=st.sampled_from([1e-2, 1.0, 30.0]),
+    seed=seeds,
+)
 @pytest.mark.parametrize("reduction", SCORES)
 def test_softmax_cross_entropy_of_soft_targets(
     peer: Any, close: Any, dtype: Any, reduction: Any, batch: int, classes: int, total: float, scale: float, seed: int
@@ -127,7 +146,11 @@ def test_softmax_cross_entropy_of_soft_targets(
 
 LEADING = st.sampled_from([(7,), (3, 4), (2, 3, 2)])
 SETTINGS = st.fixed_dictionaries(
-    {"weighted": st.booleans(), "ignore_index": st.sampled_from([-100, 2]), "label_smoothing": st.sampled_from([0.0, 0.1, 0.6])}
+    {
+        "weighted": st.booleans(),
+        "ignore_index": st.sampled_from([-100, 2]),
+        "label_smoothing": st.sampled_from([0.0, 0.1, 0.6]),
+    }
 )
 
 
@@ -140,7 +163,14 @@ def classes_second(array: Any) -> Any:
 @given(leading=LEADING, settings=SETTINGS, soft=st.booleans(), seed=seeds)
 @pytest.mark.parametrize("reduction", SCORES)
 def test_softmax_cross_entropy_with_weights_an_ignored_label_and_smoothing(
-    peer: Any, close: Any, dtype: Any, reduction: Any, leading: tuple[int, ...], settings: dict[str, Any], soft: bool, seed: int
+    peer: Any,
+    close: Any,
+    dtype: Any,
+    reduction: Any,
+    leading: tuple[int, ...],
+    settings: dict[str, Any],
+    soft: bool,
+    seed: int,
 ) -> None:
     """G-L6, Z-F2: of samples, sequences and images; of labels and of probabilities."""
     generator = np.random.default_rng(seed)
@@ -185,7 +215,8 @@ def against(functional: Any, reduction: str, *arguments: Any, **more: Any) -> An
     return REDUCTIONS[reduction](functional(*arguments, reduction="none", **more))
 
 
-mean_of_all = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")  # KLDivLoss warns of its default
+# KLDivLoss warns of its default
+mean_of_all = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
 
 
 @mean_of_all
@@ -223,7 +254,10 @@ def test_pointwise_losses(peer: Any, close: Any, dtype: Any, reduction: Any, sha
 def test_where_they_are_equal_the_derivative_is_zero(peer: Any) -> None:
     """As PyTorch's, at the kink of L1; and at those of Huber, which has none."""
     x, t = np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 1.0, 4.0]])
-    for loss, functional in ((L1("sum"), peer.torch.nn.functional.l1_loss), (Huber("sum"), peer.torch.nn.functional.huber_loss)):
+    for loss, functional in (
+        (L1("sum"), peer.torch.nn.functional.l1_loss),
+        (Huber("sum"), peer.torch.nn.functional.huber_loss),
+    ):
         leaf = peer.tensor(x, learnt=True)
         functional(leaf, peer.tensor(t), reduction="sum").backward()
         np.testing.assert_array_equal(loss.loss_grad(x, t), leaf.grad.numpy())
@@ -232,12 +266,15 @@ def test_where_they_are_equal_the_derivative_is_zero(peer: Any) -> None:
 @hard
 @given(leading=LEADING, features=st.integers(1, 6), seed=seeds)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_cosine_similarity(peer: Any, close: Any, dtype: Any, reduction: Any, leading: tuple[int, ...], features: int, seed: int) -> None:
+def test_cosine_similarity(
+    peer: Any, close: Any, dtype: Any, reduction: Any, leading: tuple[int, ...], features: int, seed: int
+) -> None:
     """1 - nn.functional.cosine_similarity, and nn.functional.cosine_embedding_loss of rows of the same kind."""
     generator = np.random.default_rng(seed)
     # Not too short: the derivative grows with 1 over the length.
     x, t = (
-        generator.uniform(0.3, 2, (*leading, features)).astype(dtype) * generator.choice([-1, 1], (*leading, features)) for _ in range(2)
+        generator.uniform(0.3, 2, (*leading, features)).astype(dtype) * generator.choice([-1, 1], (*leading, features))
+        for _ in range(2)
     )
     x, t, nn = x.astype(dtype), t.astype(dtype), peer.torch.nn.functional
     leaf = peer.tensor(x, learnt=True)
@@ -248,8 +285,11 @@ def test_cosine_similarity(peer: Any, close: Any, dtype: Any, reduction: Any, le
     alpha = ALPHAS[reduction](x.shape[:-1])
     close(loss.loss_grad(x, t) * alpha, leaf.grad.numpy() * alpha, "gradient")
     rows, others = x.reshape(-1, features), t.reshape(-1, features)
-    embedded = nn.cosine_embedding_loss(peer.tensor(rows), peer.tensor(others), peer.torch.ones(len(rows)), reduction=reduction)
-    np.testing.assert_allclose(loss.loss(rows, others), embedded.numpy(), rtol=1e-6, atol=1e-6)  # it adds 1e-12 to squared lengths
+    embedded = nn.cosine_embedding_loss(
+        peer.tensor(rows), peer.tensor(others), peer.torch.ones(len(rows)), reduction=reduction
+    )
+    # it adds 1e-12 to squared lengths
+    np.testing.assert_allclose(loss.loss(rows, others), embedded.numpy(), rtol=1e-6, atol=1e-6)
 
 
 def test_softmax_cross_entropy_without_reduction_is_per_class(peer: Any, close: Any, dtype: Any) -> None:
@@ -257,7 +297,9 @@ def test_softmax_cross_entropy_without_reduction_is_per_class(peer: Any, close: 
     generator = np.random.default_rng(3)
     scores = generator.standard_normal((5, 4)).astype(dtype)
     target = generator.integers(0, 4, 5)
-    expected = peer.torch.nn.functional.cross_entropy(peer.tensor(scores), peer.tensor(target), reduction="none").numpy()
+    expected = peer.torch.nn.functional.cross_entropy(
+        peer.tensor(scores), peer.tensor(target), reduction="none"
+    ).numpy()
     close(SoftmaxCrossEntropy("none").loss(scores, target).sum(axis=1), expected, "values")
 
 
@@ -274,8 +316,24 @@ def test_defaults_are_pytorchs_means(peer: Any, close: Any, dtype: Any) -> None:
         "cross entropy",
     )
     for ours, theirs in ((L1(), nn.L1Loss()), (Huber(), nn.HuberLoss()), (BCEWithLogits(), nn.BCEWithLogitsLoss())):
-        close(np.asarray(ours.loss(scores, other), dtype), theirs(peer.tensor(scores), peer.tensor(other)).numpy(), repr(ours))
+        close(
+            np.asarray(ours.loss(scores, other), dtype),
+            theirs(peer.tensor(scores), peer.tensor(other)).numpy(),
+            repr(ours),
+        )
     shares = abs(other)
-    close(np.asarray(KLDiv().loss(scores, shares), dtype), nn.KLDivLoss()(peer.tensor(scores), peer.tensor(shares)).numpy(), "KL")
-    close(np.asarray(NLL().loss(scores, labels), dtype), nn.NLLLoss()(peer.tensor(scores), peer.tensor(labels)).numpy(), "NLL")
-    close(np.asarray(MSE().loss(scores, other), dtype), nn.MSELoss()(peer.tensor(scores), peer.tensor(other)).numpy(), "MSE")
+    close(
+        np.asarray(KLDiv().loss(scores, shares), dtype),
+        nn.KLDivLoss()(peer.tensor(scores), peer.tensor(shares)).numpy(),
+        "KL",
+    )
+    close(
+        np.asarray(NLL().loss(scores, labels), dtype),
+        nn.NLLLoss()(peer.tensor(scores), peer.tensor(labels)).numpy(),
+        "NLL",
+    )
+    close(
+        np.asarray(MSE().loss(scores, other), dtype),
+        nn.MSELoss()(peer.tensor(scores), peer.tensor(other)).numpy(),
+        "MSE",
+    )

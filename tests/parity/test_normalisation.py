@@ -9,7 +9,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from typednn import Input
-from typednn.layers import BatchNorm1d, BatchNorm2d, Conv2d, Dropout, Dropout2d, Flatten, GroupNorm, LayerNorm, Linear, ReLU, RMSNorm
+from typednn.layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    Conv2d,
+    Dropout,
+    Dropout2d,
+    Flatten,
+    GroupNorm,
+    LayerNorm,
+    Linear,
+    ReLU,
+    RMSNorm,
+)
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import SGD
 
@@ -44,7 +56,9 @@ def last(x: Any) -> Any:
 
 @compiling
 @given(batch=st.integers(3, 6), time=st.one_of(st.none(), sizes), features=sizes, affine=st.booleans(), seed=seeds)
-def test_batch_norm1d(peer: Any, dtype: Any, batch: int, time: int | None, features: int, affine: bool, seed: int) -> None:
+def test_batch_norm1d(
+    peer: Any, dtype: Any, batch: int, time: int | None, features: int, affine: bool, seed: int
+) -> None:
     """Z-F3: with other arguments than PyTorch's defaults; then the running statistics, and eval."""
     layer = random_layer(BatchNorm1d(features, 2e-5, 0.2, affine), seed, dtype)
     theirs = peer.torch.nn.BatchNorm1d(features, 2e-5, 0.2, affine).to(peer.tensor(np.zeros(1, dtype)).dtype)
@@ -53,17 +67,23 @@ def test_batch_norm1d(peer: Any, dtype: Any, batch: int, time: int | None, featu
 
 @compiling
 @given(batch=sizes, height=st.integers(2, 5), width=st.integers(2, 5), channels=sizes, tracks=st.booleans(), seed=seeds)
-def test_batch_norm2d(peer: Any, dtype: Any, batch: int, height: int, width: int, channels: int, tracks: bool, seed: int) -> None:
+def test_batch_norm2d(
+    peer: Any, dtype: Any, batch: int, height: int, width: int, channels: int, tracks: bool, seed: int
+) -> None:
     """Z-F3."""
     layer = random_layer(BatchNorm2d(channels, 1e-3, track_running_stats=tracks), seed, dtype)
-    theirs = peer.torch.nn.BatchNorm2d(channels, 1e-3, track_running_stats=tracks).to(peer.tensor(np.zeros(1, dtype)).dtype)
+    theirs = peer.torch.nn.BatchNorm2d(channels, 1e-3, track_running_stats=tracks).to(
+        peer.tensor(np.zeros(1, dtype)).dtype
+    )
     compare(peer, layer, theirs, numbers(seed, (batch, height, width, channels), dtype))
 
 
 def compare(peer: Any, layer: Any, theirs: Any, x: Any) -> None:
     """Training, what it leaves, and eval. State goes from one to the other under its own names."""
     assert list(layer.state_dict()) == list(theirs.state_dict())
-    theirs.load_state_dict({name: peer.tensor(array).reshape(array.shape) for name, array in layer.state_dict().items()})
+    theirs.load_state_dict(
+        {name: peer.tensor(array).reshape(array.shape) for name, array in layer.state_dict().items()}
+    )
 
     def formula(x: Any, **parameters: Any) -> Any:
         return last(peer.torch.func.functional_call(theirs, parameters, (first(x),)))
@@ -72,7 +92,9 @@ def compare(peer: Any, layer: Any, theirs: Any, x: Any) -> None:
     for name, value in theirs.state_dict().items():
         ours = layer.state_dict()[name]
         assert ours.dtype == value.numpy().dtype
-        np.testing.assert_allclose(ours, value.numpy(), rtol=20 * np.finfo(x.dtype).eps, atol=20 * np.finfo(x.dtype).eps)
+        np.testing.assert_allclose(
+            ours, value.numpy(), rtol=20 * np.finfo(x.dtype).eps, atol=20 * np.finfo(x.dtype).eps
+        )
     layer.load_state_dict({name: value.detach().numpy() for name, value in theirs.state_dict().items()})
     expected = last(theirs.eval()(first(peer.tensor(x)))).detach().numpy()
     found = layer.eval().forward(x)
@@ -80,8 +102,16 @@ def compare(peer: Any, layer: Any, theirs: Any, x: Any) -> None:
 
 
 @compiling
-@given(leading=st.lists(sizes, min_size=1, max_size=3), features=st.integers(2, 40), affine=st.booleans(), bias=st.booleans(), seed=seeds)
-def test_layer_norm(peer: Any, dtype: Any, leading: list[int], features: int, affine: bool, bias: bool, seed: int) -> None:
+@given(
+    leading=st.lists(sizes, min_size=1, max_size=3),
+    features=st.integers(2, 40),
+    affine=st.booleans(),
+    bias=st.booleans(),
+    seed=seeds,
+)
+def test_layer_norm(
+    peer: Any, dtype: Any, leading: list[int], features: int, affine: bool, bias: bool, seed: int
+) -> None:
     """G-L3: eps 1e-5, the variance without Bessel's correction."""
     layer = random_layer(LayerNorm(features, 1e-3, affine, bias), seed, dtype)
 
@@ -92,7 +122,12 @@ def test_layer_norm(peer: Any, dtype: Any, leading: list[int], features: int, af
 
 
 @compiling
-@given(leading=st.lists(sizes, min_size=1, max_size=3), features=st.integers(1, 40), eps=st.sampled_from([None, 1e-6]), seed=seeds)
+@given(
+    leading=st.lists(sizes, min_size=1, max_size=3),
+    features=st.integers(1, 40),
+    eps=st.sampled_from([None, 1e-6]),
+    seed=seeds,
+)
 def test_rms_norm(peer: Any, dtype: Any, leading: list[int], features: int, eps: float | None, seed: int) -> None:
     layer = random_layer(RMSNorm(features, eps), seed, dtype)
     # Away from 0, where one number alone divided by its own size has no derivative.
@@ -103,7 +138,9 @@ def test_rms_norm(peer: Any, dtype: Any, leading: list[int], features: int, eps:
 
 @compiling
 @given(batch=sizes, side=st.integers(2, 4), groups=st.integers(1, 3), each=sizes, affine=st.booleans(), seed=seeds)
-def test_group_norm(peer: Any, dtype: Any, batch: int, side: int, groups: int, each: int, affine: bool, seed: int) -> None:
+def test_group_norm(
+    peer: Any, dtype: Any, batch: int, side: int, groups: int, each: int, affine: bool, seed: int
+) -> None:
     layer = random_layer(GroupNorm(groups, groups * each, 1e-3, affine), seed, dtype)
 
     def formula(x: Any, weight: Any = None, bias: Any = None) -> Any:
@@ -112,7 +149,9 @@ def test_group_norm(peer: Any, dtype: Any, batch: int, side: int, groups: int, e
     peer.compare(layer, numbers(seed, (batch, side, side + 1, groups * each), dtype), formula)
 
 
-@pytest.mark.parametrize("layer", [BatchNorm1d(3), LayerNorm(3), RMSNorm(3), GroupNorm(3, 6), LayerNorm(3, bias=False)], ids=repr)
+@pytest.mark.parametrize(
+    "layer", [BatchNorm1d(3), LayerNorm(3), RMSNorm(3), GroupNorm(3, 6), LayerNorm(3, bias=False)], ids=repr
+)
 def test_initial_state_is_pytorchs(torch: Any, layer: Any) -> None:
     """Names, shapes and values."""
     arguments = {"GroupNorm": (3, 6)}.get(type(layer).__name__, (3,))
@@ -129,11 +168,20 @@ def test_ten_steps_of_training(torch: Any, fused: bool) -> None:
     """Z-F3: a network with batch and layer normalisation: losses, weights and running statistics, then eval."""
     rng = np.random.default_rng(0)
     model = (
-        Input(6, 6, 2) >> Conv2d(2, 4, 3) >> BatchNorm2d(4) >> ReLU() >> Flatten() >> Linear(64, 8) >> BatchNorm1d(8) >> ReLU()
+        Input(6, 6, 2) >> Conv2d(2, 4, 3) >> BatchNorm2d(4) >> ReLU() >> Flatten() >> Linear(64,
+            8) >> BatchNorm1d(8) >> ReLU()
         >> LayerNorm(8) >> Dropout(0.0) >> Linear(8, 3)
     ).init(rng).fuse(fused)  # fmt: skip
     nn = torch.nn
-    parts = (nn.Conv2d(2, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 8), nn.BatchNorm1d(8), nn.ReLU())
+    parts = (
+        nn.Conv2d(2, 4, 3, bias=False),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(64, 8),
+        nn.BatchNorm1d(8),
+        nn.ReLU(),
+    )
     theirs = nn.Sequential(*parts, nn.LayerNorm(8), nn.Dropout(0.0), nn.Linear(8, 3))
     order = np.arange(64).reshape(4, 4, 4).transpose(2, 0, 1).ravel()  # of the flattened columns, channels first
 

@@ -32,7 +32,8 @@ def check(path: Path, x: Any, expected: Any) -> Any:
     with using("reference"):
         model: Any = import_onnx(path).eval()
         fits = x.ndim < 4 and model.sample.sizes == x.shape[1:]
-        given = x if fits else np.ascontiguousarray(np.moveaxis(x, 1, -1))  # images and sequences are channels last here
+        # images and sequences are channels last here
+        given = x if fits else np.ascontiguousarray(np.moveaxis(x, 1, -1))
         found = model.forward(given)
         layouts = [found, np.moveaxis(found, -1, min(1, found.ndim - 1))]
         apart = [np.abs(each - expected).max() for each in layouts if each.shape == expected.shape]
@@ -48,7 +49,13 @@ def test_the_exporter_of_torchscript(name: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            net, (x,), str(tmp_path / "m.onnx"), dynamo=False, opset_version=20, input_names=["x"], dynamic_axes={"x": {0: "batch"}}
+            net,
+            (x,),
+            str(tmp_path / "m.onnx"),
+            dynamo=False,
+            opset_version=20,
+            input_names=["x"],
+            dynamic_axes={"x": {0: "batch"}},
         )
     with torch.no_grad():
         check(tmp_path / "m.onnx", x.numpy(), net(x).numpy())
@@ -82,7 +89,9 @@ def test_every_layer_runs(case: LayerCase, dtype: Any, tmp_path: Path) -> None:
     with using("reference"):
         path = export_onnx(model, tmp_path / "m.onnx", arrays)
         given = [each for each in arrays if each is not None]
-        feeds = dict(zip(["x"] if len(given) == 1 else [f"x{place}" for place in range(len(given))], given, strict=True))
+        feeds = dict(
+            zip(["x"] if len(given) == 1 else [f"x{place}" for place in range(len(given))], given, strict=True)
+        )
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         found, expected = session.run(None, feeds)[0], model.forward(*arrays)
         assert found.dtype == expected.dtype
@@ -109,7 +118,10 @@ def test_operators_that_are_single_are_so(tmp_path: Path) -> None:
     for case in CASES:
         subject = case.subject()
         model: Any = subject.ready().eval().astype(np.float64)
-        arrays = [each.astype(np.float64) if each is not None and each.dtype.kind == "f" else each for each in subject.arrays()]
+        arrays = [
+            each.astype(np.float64) if each is not None and each.dtype.kind == "f" else each
+            for each in subject.arrays()
+        ]
         with using("reference"):
             path = export_onnx(model, tmp_path / "m.onnx", arrays)
             kinds = {node.op_type for node in onnx.load(str(path)).graph.node} & set(onnx_export.SINGLE)
@@ -130,9 +142,14 @@ def test_the_golden_file_tells_nothing_of_a_machine() -> None:
 
 
 def test_nothing_is_written_at_home(tmp_path: Path) -> None:
-    """ONNX Runtime would keep an id of the device and a database of events there: the comparison of an export switches that off."""
+    """ONNX Runtime would keep an id of the device and a database of events there: the comparison of an export switches
+    that off.
+    """
     lines = "import sys", "import numpy as np", "from typednn import Input", "from typednn.layers import Linear"
-    export = "from typednn.exchange import export_onnx", "export_onnx((Input(3) >> Linear(3, 2)).init(np.random.default_rng(0)), 'm.onnx')"
+    export = (
+        "from typednn.exchange import export_onnx",
+        "export_onnx((Input(3) >> Linear(3, 2)).init(np.random.default_rng(0)), 'm.onnx')",
+    )
     code = "\n".join([*lines, *export, "assert 'onnxruntime' in sys.modules"])
     home, place = tmp_path / "home", tmp_path / "place"
     home.mkdir()

@@ -1,4 +1,5 @@
-"""Ten training steps of every optimizer and every option leave PyTorch's weights, after each step; so do schedules and clipping.
+"""Ten training steps of every optimizer and every option leave PyTorch's weights, after each step; so do schedules and
+clipping.
 
 Both engines begin at the same weights and see the same batches, but each computes its own gradients.
 """
@@ -37,10 +38,11 @@ from typednn.optim import (
 pytestmark = pytest.mark.parity
 
 STEPS = 10
-# Weights and gradients are of size 1 here, so these bound absolute and relative differences alike. Rounding differs by an eps or
-# so per step, and ten steps do not make it grow: the largest differences met are 3.4e-7 in float32 and 8.4e-16 in float64, both
-# under Adam, which divides small means by small spreads; 8e-8 and 1.4e-16 under SGD. What is left to another processor or BLAS
-# is a factor of thirty in float32 and of a thousand in float64. A wrong rule is off by 1e-3 or more after one or two steps.
+# Weights and gradients are of size 1 here, so these bound absolute and relative differences alike. Rounding differs by
+# an eps or so per step, and ten steps do not make it grow: the largest differences met are 3.4e-7 in float32 and
+# 8.4e-16 in float64, both under Adam, which divides small means by small spreads; 8e-8 and 1.4e-16 under SGD. What is
+# left to another processor or BLAS is a factor of thirty in float32 and of a thousand in float64. A wrong rule is off
+# by 1e-3 or more after one or two steps.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 
 
@@ -54,7 +56,8 @@ class Net:
         self.twin = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3)).to(peer.tensor(np.zeros(1, dtype)).dtype)
         self.twin.load_state_dict({name: peer.tensor(array) for name, array in self.model.state_dict().items()})
         self.batches = [
-            (generator.standard_normal((6, 5)).astype(dtype), generator.standard_normal((6, 3)).astype(dtype)) for _ in range(STEPS)
+            (generator.standard_normal((6, 5)).astype(dtype), generator.standard_normal((6, 3)).astype(dtype))
+            for _ in range(STEPS)
         ]
         self.tolerance = TOLERANCE[dtype.name]
         self.peer = peer
@@ -72,7 +75,9 @@ class Net:
         for name, theirs in self.twin.state_dict().items():
             ours = self.model.state_dict()[name]
             assert str(theirs.dtype) == f"torch.{ours.dtype}"
-            np.testing.assert_allclose(ours, theirs.numpy(), rtol=self.tolerance, atol=self.tolerance, err_msg=f"{name} after step {step}")
+            np.testing.assert_allclose(
+                ours, theirs.numpy(), rtol=self.tolerance, atol=self.tolerance, err_msg=f"{name} after step {step}"
+            )
 
 
 def train(net: Net, ours: Any, theirs: Any, after_step: Callable[[], None] = lambda: None) -> None:
@@ -83,7 +88,9 @@ def train(net: Net, ours: Any, theirs: Any, after_step: Callable[[], None] = lam
         theirs.step()
         after_step()
         net.compare(step)
-    assert all(np.abs(array - before[name]).max() > 1e-3 for name, array in net.model.state_dict().items()), "nothing was trained"
+    assert all(np.abs(array - before[name]).max() > 1e-3 for name, array in net.model.state_dict().items()), (
+        "nothing was trained"
+    )
 
 
 OPTIONS = [
@@ -126,11 +133,20 @@ OPTIONS = [
     ("Adagrad", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
     ("Adadelta", {"weight_decay": 0.1, "maximize": True}),
 ]
-OURS: dict[str, Any] = {"SGD": SGD, "Adam": Adam, "AdamW": AdamW, "RMSprop": RMSprop, "Adagrad": Adagrad, "Adadelta": Adadelta}
+OURS: dict[str, Any] = {
+    "SGD": SGD,
+    "Adam": Adam,
+    "AdamW": AdamW,
+    "RMSprop": RMSprop,
+    "Adagrad": Adagrad,
+    "Adadelta": Adadelta,
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), OPTIONS, ids=[f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})" for name, options in OPTIONS]
+    ("name", "options"),
+    OPTIONS,
+    ids=[f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})" for name, options in OPTIONS],
 )
 def test_ten_steps(peer: Any, dtype: Any, name: str, options: dict[str, Any]) -> None:
     """P-S4, X-O1, Z-O1, and the rules of Adam and AdamW."""
@@ -140,10 +156,15 @@ def test_ten_steps(peer: Any, dtype: Any, name: str, options: dict[str, Any]) ->
 
 @pytest.mark.parametrize("name", OURS)
 def test_copies_and_rates_that_are_set(peer: Any, dtype: Any, name: str) -> None:
-    """PyTorch's steps are not interrupted; ours go on with a copy of model and optimizer after each, and one of three rates."""
+    """PyTorch's steps are not interrupted; ours go on with a copy of model and optimizer after each, and one of three
+    rates.
+    """
     net = Net(peer, dtype)
     options: dict[str, Any] = {"momentum": 0.9} if name == "SGD" else {}
-    ours, theirs = OURS[name](lr=0.1, **options), getattr(peer.torch.optim, name)(net.twin.parameters(), lr=0.1, **options)
+    ours, theirs = (
+        OURS[name](lr=0.1, **options),
+        getattr(peer.torch.optim, name)(net.twin.parameters(), lr=0.1, **options),
+    )
     for step, batch in enumerate(net.batches, start=1):
         ours.lr = theirs.param_groups[0]["lr"] = (0.1, 0.02, 0.05)[step % 3]
         net.model.update(ours, net.ours(*batch))
@@ -170,7 +191,9 @@ def test_groups_are_pytorchs_parameter_groups(peer: Any, dtype: Any) -> None:
     named = dict(net.twin.named_parameters())
     biases = [value for name, value in named.items() if name.endswith("bias")]
     weights = [value for name, value in named.items() if name.endswith("weight")]
-    theirs = peer.torch.optim.AdamW([{"params": weights}, {"params": biases, "weight_decay": 0.0, "lr": 0.01}], lr=0.05, weight_decay=0.2)
+    theirs = peer.torch.optim.AdamW(
+        [{"params": weights}, {"params": biases, "weight_decay": 0.0, "lr": 0.01}], lr=0.05, weight_decay=0.2
+    )
     ours = AdamW(0.05, weight_decay=0.2, groups=[Group("*.bias", lr=0.01, weight_decay=0.0)]).bind(net.model)
     train(net, ours, theirs)
 
@@ -189,7 +212,9 @@ def cosine(peer: Any, optimizer: Any) -> Any:
 def warmed_up_cosine(peer: Any, optimizer: Any) -> Any:
     schedulers = peer.torch.optim.lr_scheduler
     warm_up = schedulers.LinearLR(optimizer, start_factor=1 / 4, total_iters=3)
-    return schedulers.SequentialLR(optimizer, [warm_up, schedulers.CosineAnnealingLR(optimizer, T_max=16, eta_min=0.01)], milestones=[4])
+    return schedulers.SequentialLR(
+        optimizer, [warm_up, schedulers.CosineAnnealingLR(optimizer, T_max=16, eta_min=0.01)], milestones=[4]
+    )
 
 
 def constant(peer: Any, optimizer: Any) -> Any:
@@ -220,9 +245,15 @@ SCHEDULES = [
     pytest.param(CosineLR(0.2, 20, 4, 0.01), warmed_up_cosine, id="cosine with warm-up"),
     pytest.param(ExponentialLR(0.2, 0.9), of_the_name("ExponentialLR", gamma=0.9), id="exponential"),
     pytest.param(LinearLR(0.2), of_the_name("LinearLR"), id="linear"),
-    pytest.param(LinearLR(0.2, 0.9, 0.1, 7), of_the_name("LinearLR", start_factor=0.9, end_factor=0.1, total_iters=7), id="linear down"),
+    pytest.param(
+        LinearLR(0.2, 0.9, 0.1, 7),
+        of_the_name("LinearLR", start_factor=0.9, end_factor=0.1, total_iters=7),
+        id="linear down",
+    ),
     pytest.param(PolynomialLR(0.2), of_the_name("PolynomialLR"), id="polynomial"),
-    pytest.param(PolynomialLR(0.2, 8, 2.5), of_the_name("PolynomialLR", total_iters=8, power=2.5), id="polynomial of power 2.5"),
+    pytest.param(
+        PolynomialLR(0.2, 8, 2.5), of_the_name("PolynomialLR", total_iters=8, power=2.5), id="polynomial of power 2.5"
+    ),
     *[pytest.param(OneCycleLR(0.2, 22, **cycle), one_cycle(**cycle), id=f"one cycle {cycle}") for cycle in CYCLES],
 ]
 
@@ -279,10 +310,14 @@ def test_averages(peer: Any, dtype: Any, decay: float) -> None:
 
     train(net, ours, theirs, update)
     for name, array in averaged.module.state_dict().items():
-        np.testing.assert_allclose(ours.averages()[name], array.numpy(), rtol=net.tolerance, atol=net.tolerance, err_msg=name)
+        np.testing.assert_allclose(
+            ours.averages()[name], array.numpy(), rtol=net.tolerance, atol=net.tolerance, err_msg=name
+        )
     x = net.batches[0][0]
     with ours.averaged():
-        np.testing.assert_allclose(net.model.forward(x), averaged(peer.tensor(x)).detach().numpy(), rtol=net.tolerance, atol=net.tolerance)
+        np.testing.assert_allclose(
+            net.model.forward(x), averaged(peer.tensor(x)).detach().numpy(), rtol=net.tolerance, atol=net.tolerance
+        )
     net.compare(STEPS)
 
 

@@ -1,4 +1,6 @@
-"""X-N1: RNN, GRU, LSTM and Embedding beside PyTorch's: outputs, gradients, packed sequences, and ten steps of training."""
+"""X-N1: RNN, GRU, LSTM and Embedding beside PyTorch's: outputs, gradients, packed sequences, and ten
+steps of training.
+"""
 
 from typing import Any
 
@@ -35,7 +37,9 @@ def numbers(seed: int, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def peer_of(torch: Any, kind: str, inputs: int, hidden: int, bias: bool, dtype: Any) -> Any:
     _, name, options = KINDS[kind]
-    return getattr(torch.nn, name)(inputs, hidden, bias=bias, batch_first=True, dtype=getattr(torch, str(dtype)), **options)
+    return getattr(torch.nn, name)(
+        inputs, hidden, bias=bias, batch_first=True, dtype=getattr(torch, str(dtype)), **options
+    )
 
 
 def ours(kind: str, inputs: int, hidden: int, bias: bool = True, seed: int = 0) -> Any:
@@ -44,12 +48,31 @@ def ours(kind: str, inputs: int, hidden: int, bias: bool = True, seed: int = 0) 
 
 
 @compiling
-@given(batch=sizes, time=sizes, inputs=sizes, hidden=st.integers(1, 20), bias=st.booleans(), lengths=st.booleans(), seed=seeds)
+@given(
+    batch=sizes,
+    time=sizes,
+    inputs=sizes,
+    hidden=st.integers(1, 20),
+    bias=st.booleans(),
+    lengths=st.booleans(),
+    seed=seeds,
+)
 @each_kind
 def test_sequences(
-    peer: Any, dtype: Any, kind: str, batch: int, time: int, inputs: int, hidden: int, bias: bool, lengths: bool, seed: int
+    peer: Any,
+    dtype: Any,
+    kind: str,
+    batch: int,
+    time: int,
+    inputs: int,
+    hidden: int,
+    bias: bool,
+    lengths: bool,
+    seed: int,
 ) -> None:
-    """X-N1: with lengths as pack_padded_sequence and pad_packed_sequence; there the numbers of the padding are read by neither."""
+    """X-N1: with lengths as pack_padded_sequence and pad_packed_sequence; there the numbers of the padding are read by
+    neither.
+    """
     layer = ours(kind, inputs, hidden, bias, seed).astype(dtype)
     theirs = peer_of(peer.torch, kind, inputs, hidden, bias, dtype)
     rnn = peer.torch.nn.utils.rnn
@@ -97,7 +120,9 @@ def test_state_is_pytorchs_under_its_names_for_one_layer(torch: Any, kind: str) 
 
 @hard
 @given(vocab=sizes, shape=st.tuples(sizes, sizes), features=sizes, padding=st.booleans(), seed=seeds)
-def test_embedding(peer: Any, dtype: Any, close: Any, vocab: int, shape: Any, features: int, padding: bool, seed: int) -> None:
+def test_embedding(
+    peer: Any, dtype: Any, close: Any, vocab: int, shape: Any, features: int, padding: bool, seed: int
+) -> None:
     """G-L2: rows, and the sum of the gradients of a token's places; none for the padding."""
     token = int(np.random.default_rng(seed).integers(-vocab, vocab)) if padding else None
     layer = Embedding(vocab, features, token, rng=np.random.default_rng(seed)).astype(dtype)
@@ -116,12 +141,20 @@ def test_ten_steps_of_training(torch: Any, close: Any, kind: str, lengths: bool)
     """X-N1: tokens, a recurrent layer, its last step and a classifier; weights after each step, in float64."""
     dtype = np.dtype(np.float64)
     words, recurrent, last, head = Embedding(9, 5), ours(kind, 5, 7), LastStep(), Linear(7, 3)
-    model: Any = (Input(6, dtype=int) >> words >> recurrent >> last >> head).init(np.random.default_rng(3)).astype(dtype)
-    theirs = torch.nn.ModuleList([torch.nn.Embedding(9, 5), peer_of(torch, kind, 5, 7, True, dtype), torch.nn.Linear(7, 3)]).double()
+    model: Any = (
+        (Input(6, dtype=int) >> words >> recurrent >> last >> head).init(np.random.default_rng(3)).astype(dtype)
+    )
+    theirs = torch.nn.ModuleList(
+        [torch.nn.Embedding(9, 5), peer_of(torch, kind, 5, 7, True, dtype), torch.nn.Linear(7, 3)]
+    ).double()
     for layer, other in zip((words, recurrent, head), theirs, strict=True):
         suffix = "_l0" if layer is recurrent else ""
         other.load_state_dict({name + suffix: torch.tensor(array) for name, array in layer.state_dict().items()})
-    rule, loss, optimizer = torch.optim.SGD(theirs.parameters(), 0.3, 0.9), SoftmaxCrossEntropy(), SGD(lr=0.3, momentum=0.9)
+    rule, loss, optimizer = (
+        torch.optim.SGD(theirs.parameters(), 0.3, 0.9),
+        SoftmaxCrossEntropy(),
+        SGD(lr=0.3, momentum=0.9),
+    )
     generator = np.random.default_rng(4)
     for _ in range(10):
         x, labels = generator.integers(0, 9, (4, 6)), generator.integers(0, 3, 4)

@@ -1,4 +1,6 @@
-"""ResNet-18 as a whole beside PyTorch's: scores, every gradient, the running statistics, and three steps of training."""
+"""ResNet-18 as a whole beside PyTorch's: scores, every gradient, the running statistics, and three
+steps of training.
+"""
 
 from typing import Any
 
@@ -27,7 +29,9 @@ def test_output_gradients_and_steps(torch: Any) -> None:
         peer.zero_grad()
         torch.nn.functional.cross_entropy(expected, torch.tensor(labels)).backward()
         for (name, array), parameter in zip(model.named_gradients(gradient).items(), twin.parameters(), strict=True):
-            np.testing.assert_allclose(array, ours(parameter.grad), rtol=1e-6, atol=1e-9, err_msg=f"{name}, step {step}")
+            np.testing.assert_allclose(
+                array, ours(parameter.grad), rtol=1e-6, atol=1e-9, err_msg=f"{name}, step {step}"
+            )
         model.update(optimizer, gradient)
         peer.step()
     statistics = [array for name, array in model.state_dict().items() if "running" in name]

@@ -112,7 +112,9 @@ def test_two_tables_and_a_config(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(12, 16), (100, 70)])
 def test_photos(tmp_path: Path, size: tuple[int, int]) -> None:
-    """Classes, colours and size from the folder; large photos become 64 x 64, few of them small batches with a smaller rate."""
+    """Classes, colours and size from the folder; large photos become 64 x 64, few of them small batches with a smaller
+    rate.
+    """
     write_photos(tmp_path / "photos", size, each=5)
     one, samples = choose(str(tmp_path / "photos"))
     assert (one.name, samples.names) == ("resnet18", tuple(COLORS))
@@ -126,11 +128,18 @@ def test_photos(tmp_path: Path, size: tuple[int, int]) -> None:
 
 
 def test_photos_for_a_model_of_its_own_size(tmp_path: Path) -> None:
-    """mlp reads 28 x 28 in grey; it learns the colours' brightness, and eval of another folder knows classes by name."""
+    """mlp reads 28 x 28 in grey; it learns the colours' brightness, and eval of another folder knows
+    classes by name.
+    """
     write_photos(tmp_path / "photos")
     one, samples = choose(str(tmp_path / "photos"), recipe("mlp"))
     assert samples.x.shape[1:] == (28, 28, 1)
-    result = train(one.changed({"max_steps": 150, "batch_size": 4, "validation": 0.0}), samples, run=tmp_path / "run", progress=False)
+    result = train(
+        one.changed({"max_steps": 150, "batch_size": 4, "validation": 0.0}),
+        samples,
+        run=tmp_path / "run",
+        progress=False,
+    )
     assert result.test.accuracy == 1.0  # type: ignore[union-attr]
     write_photos(tmp_path / "others", each=4)
     for part in (tmp_path / "others" / "blue").iterdir():
@@ -143,9 +152,13 @@ def test_photos_for_a_model_of_its_own_size(tmp_path: Path) -> None:
         evaluate_run(tmp_path / "run", str(tmp_path / "others"))
 
 
-@pytest.mark.parametrize(("name", "labels"), [("lenet5", (0, 9)), ("lenet5-paper", (3, 4)), ("mlp", (0, 1)), ("mlp", (10115, 90210))])
+@pytest.mark.parametrize(
+    ("name", "labels"), [("lenet5", (0, 9)), ("lenet5-paper", (3, 4)), ("mlp", (0, 1)), ("mlp", (10115, 90210))]
+)
 def test_rows_of_pixels(tmp_path: Path, name: str, labels: tuple[int, int]) -> None:
-    """MNIST as a table. lenet5 has its ten outputs, of which labels up to 9 are its own; mlp has as many as there are classes."""
+    """MNIST as a table. lenet5 has its ten outputs, of which labels up to 9 are its own; mlp has as many as there are
+    classes.
+    """
     rows = [[labels[row % 2], *([250 * (row % 2)] * 784)] for row in range(40)]
     np.savetxt(tmp_path / "t.csv", rows, "%d", ",")
     one, samples = choose(str(tmp_path / "t.csv"), recipe(name), task="classification")
@@ -164,7 +177,10 @@ def test_sets_of_a_name(data: str, name: str) -> None:
 def test_what_was_chosen_in_words(tmp_path: Path) -> None:
     write_houses(tmp_path / "houses.csv")
     one, samples = choose(str(tmp_path / "houses.csv"), target="price")
-    told = "2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32, 223 epochs; inputs and targets standardised"
+    told = (
+        "2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32, 223 epochs; inputs and targets "
+        "standardised"
+    )
     assert chosen(one, samples) == told
 
 
@@ -184,10 +200,13 @@ def test_what_is_refused(tmp_path: Path) -> None:
     write_towns(tmp_path / "towns.csv", 30)
     (tmp_path / "whole.csv").write_text("area,x\n" + "".join(f"{row},1\n" for row in range(300)))
     with pytest.raises(
-        DataError, match=r"'area' repeats a few labels, got 300 different numbers in 300 rows; learn them with --task regression"
+        DataError,
+        match=r"'area' repeats a few labels, got 300 different numbers in 300 rows; learn them with --task regression",
     ):
         choose(str(tmp_path / "whole.csv"), target="area", task="classification")
-    with pytest.raises(DataError, match="the target 'town' must be numbers, for a regression, got words, such as 'Graz'"):
+    with pytest.raises(
+        DataError, match="the target 'town' must be numbers, for a regression, got words, such as 'Graz'"
+    ):
         choose(str(tmp_path / "towns.csv"), target="town", task="regression")
     with pytest.raises(DataError, match="must have one column 'prize', got 'area', 'year', 'price'"):
         choose(str(tmp_path / "houses.csv"), target="prize")
@@ -218,7 +237,9 @@ def write_codes(path: Path, codes: tuple[int, ...], rows: int = 60) -> None:
 
 @pytest.mark.parametrize("codes", [(0, 3000), (90210, 10115), (2147483647, 7, 0), (1, 2, 3)])
 def test_the_classes_that_occur_are_numbered(tmp_path: Path, codes: tuple[int, ...]) -> None:
-    """As many outputs as classes; plan, report and predictions have the table's labels, and so have other tables and resumed runs."""
+    """As many outputs as classes; plan, report and predictions have the table's labels, and so have other tables and
+    resumed runs.
+    """
     write_codes(tmp_path / "codes.csv", codes)
     one, samples = choose(str(tmp_path / "codes.csv"), target="code", task="classification")
     names = tuple(map(str, sorted(codes)))
@@ -255,7 +276,8 @@ def test_labels_of_a_model_whose_outputs_are_written_down(tmp_path: Path) -> Non
         assert str(resume(tmp_path / f"run-{len(codes)}", progress=False).test) == str(result.test)
     write_codes(tmp_path / "codes.csv", (0, 3))
     with pytest.raises(
-        DataError, match=r"codes\.csv: the target 'code', labels must be 0 to 2, as the model gives 3 numbers, got 3 in line 3"
+        DataError,
+        match=r"codes\.csv: the target 'code', labels must be 0 to 2, as the model gives 3 numbers, got 3 in line 3",
     ):
         choose(str(tmp_path / "codes.csv"), mine, target="code", task="classification")
 
@@ -273,7 +295,8 @@ def test_words_of_which_most_occur_once_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "prices.csv"
     path.write_text("price,x\n" + "".join(f"EUR {row % 150},{row}\n" for row in range(200)))
     with pytest.raises(
-        DataError, match="target 'price' repeats a few labels, got 150 different words in 200 rows, such as 'EUR 0'; if they are"
+        DataError,
+        match="target 'price' repeats a few labels, got 150 different words in 200 rows, such as 'EUR 0'; if they are",
     ):
         choose(str(path), target="price")
     assert len(choose(str(path), target="price", task="classification")[1].names) == 150
@@ -284,9 +307,14 @@ def test_words_of_which_most_occur_once_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [33, 65])
 def test_one_row_more_than_the_batches(tmp_path: Path, rows: int) -> None:
-    """A network with batch normalisation trains on it, and with drop_last, whose steps are those of the whole batches."""
+    """A network with batch normalisation trains on it, and with drop_last, whose steps are those of the
+    whole batches.
+    """
     text = 'format = 1\ninput = [1]\n[[layer]]\ntype = "Linear"\nin_features = 1\nout_features = 3\n'
-    text += '[[layer]]\ntype = "BatchNorm1d"\nnum_features = 3\n[[layer]]\ntype = "Linear"\nin_features = 3\nout_features = 2\n'
+    text += (
+        '[[layer]]\ntype = "BatchNorm1d"\nnum_features = 3\n[[layer]]\ntype = "Linear"\nin_features = '
+        "3\nout_features = 2\n"
+    )
     (tmp_path / "model.toml").write_text(text)
     for name, count in (("train.csv", rows), ("test.csv", 10)):
         write_codes(tmp_path / name, (0, 1), count)

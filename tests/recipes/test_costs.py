@@ -14,7 +14,13 @@ from typednn.recipes.costs import costs, table
 def test_a_convolution_and_a_linear_layer(height: int, width: int, channels: int, out: int) -> None:
     """2 flops for each product: out·h·w·k² of the convolution's channels, and in·out."""
     features = (height - 2) * (width - 2) * out
-    model: Any = Input(height, width, channels) >> Conv2d(channels, out, 3) >> ReLU() >> Flatten() >> Linear(features, 2).named("last")
+    model: Any = (
+        Input(height, width, channels)
+        >> Conv2d(channels, out, 3)
+        >> ReLU()
+        >> Flatten()
+        >> Linear(features, 2).named("last")
+    )
     convolved, relu, flat, last = costs(model)
     assert convolved.output == (height - 2, width - 2, out)
     assert convolved.parameters == 9 * channels * out
@@ -22,7 +28,11 @@ def test_a_convolution_and_a_linear_layer(height: int, width: int, channels: int
     assert (relu.flops, relu.memory, relu.parameters) == (features, 4 * features, 0)
     assert (flat.output, flat.flops) == ((features,), 0)
     assert (last.name, last.layer) == ("last", f"Linear({features}, 2)")
-    assert (last.parameters, last.flops, last.memory) == (2 * features + 2, 2 * features * 2, 8) or last.flops == 2 * features * 2 + 2
+    assert (last.parameters, last.flops, last.memory) == (
+        2 * features + 2,
+        2 * features * 2,
+        8,
+    ) or last.flops == 2 * features * 2 + 2
 
 
 def test_the_sums() -> None:

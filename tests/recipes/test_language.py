@@ -35,7 +35,9 @@ TINY: dict[str, Any] = {"n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2
 
 def tiny(**settings: Any) -> Recipe:
     small = replace(PRESETS["shakespeare-char"], model=partial(gpt2, **TINY))
-    return small.changed({"batch_size": 16, "evaluate_every": 10, "checkpoint_every": 7, "fuse": False, "max_steps": 30} | settings)
+    return small.changed(
+        {"batch_size": 16, "evaluate_every": 10, "checkpoint_every": 7, "fuse": False, "max_steps": 30} | settings
+    )
 
 
 @pytest.fixture
@@ -83,8 +85,12 @@ class Killed(BaseException):
     """As if the process were gone."""
 
 
-def test_a_run_has_its_vocabulary_whenever_its_start_is_cut_off(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file is renamed into its place; where the first ones are that far, the folder is no run yet, and can become one."""
+def test_a_run_has_its_vocabulary_whenever_its_start_is_cut_off(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file is renamed into its place; where the first ones are that far, the folder is no run yet, and can become
+    one.
+    """
     rename, folder, seen = os.rename, tmp_path / "run", []
     for files in range(8):
         left = iter(range(files))
@@ -141,7 +147,10 @@ def test_the_report(text: str, tmp_path: Path) -> None:
     page = write_report(tmp_path / "run").read_text()
     for words in ("validation perplexity", f"{report.perplexity:.2f}", "Samples", "after step 30", "tokens per second"):
         assert words in page
-    speeds = [json.loads(line).get("samples_per_second") for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    speeds = [
+        json.loads(line).get("samples_per_second")
+        for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    ]
     speed = np.median([speed for speed in speeds if speed is not None]) * 8
     assert f"<dt>tokens per second</dt><dd>{speed:,.0f}</dd>" in page
     assert "left out" not in page
@@ -151,7 +160,9 @@ def test_the_report(text: str, tmp_path: Path) -> None:
 
 
 def test_a_text_by_heart(tmp_path: Path) -> None:
-    """Z-D10: nina's settings, on the first part of Tiny Shakespeare with a small model; docs/models.md has the whole."""
+    """Z-D10: nina's settings, on the first part of Tiny Shakespeare with a small model; docs/models.md
+    has the whole.
+    """
     place = find("tinyshakespeare")
     if place is None:
         pytest.skip("needs tinyshakespeare in TYPEDNN_DATA, or in ../shared/data")
@@ -168,7 +179,9 @@ def test_a_text_by_heart(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("on_the_reference")
 def test_where_the_whole_model_begins() -> None:
-    """Z-D10, Z-N1: He's initial weights spread the scores by one, so that the first loss is about ln(12,729) + 1 = 10.45."""
+    """Z-D10, Z-N1: He's initial weights spread the scores by one, so that the first loss is about ln(12,729) + 1 =
+    10.45.
+    """
     model: Any = PRESETS["nina"].model(12_729).init(np.random.default_rng(0))
     assert model.num_parameters() == 11_301_817
     tokens = np.random.default_rng(1).integers(0, 12_729, (2, 129))
@@ -177,7 +190,9 @@ def test_where_the_whole_model_begins() -> None:
 
 
 def test_a_book_in_another_encoding(tmp_path: Path) -> None:
-    """G-D22: a text that is not UTF-8 is refused by its name; read as latin-1 its tokens are held out from the front and learned."""
+    """G-D22: a text that is not UTF-8 is refused by its name; read as latin-1 its tokens are held out from the front
+    and learned.
+    """
     book = "\\section{Théorie}\nLet $A$ be a matrix, après Gauß.\n" * 40
     (tmp_path / "book.tex").write_bytes(book.encode("latin-1"))
     with pytest.raises(DataError, match=r"book\.tex.*UTF-8"):
@@ -221,7 +236,9 @@ def test_tokens_of_files(tmp_path: Path) -> None:
         assert np.array_equal(samples.test_x, tokens[held:]), name
         assert isinstance(samples.x, np.memmap) == (name in ("files", "one.bin"))
         assert samples.x.dtype == np.int32
-    result = train(tiny(vocabulary=str(tmp_path / "vocabulary")), str(tmp_path / "files"), run=tmp_path / "run", progress=False)
+    result = train(
+        tiny(vocabulary=str(tmp_path / "vocabulary")), str(tmp_path / "files"), run=tmp_path / "run", progress=False
+    )
     assert result.plan.data == {"name": str(tmp_path / "files")}
     nothing_held = load_text(str(tmp_path / "one.bin"), str(tmp_path / "vocabulary"), 0.0)
     assert np.array_equal(nothing_held.x, tokens)
@@ -229,7 +246,9 @@ def test_tokens_of_files(tmp_path: Path) -> None:
 
 
 def test_tokens_of_nanogpt(tmp_path: Path) -> None:
-    """uint16 without a header: found out, told in a line, mapped, and learned to the same bits as the same tokens in int32."""
+    """uint16 without a header: found out, told in a line, mapped, and learned to the same bits as the same tokens in
+    int32.
+    """
     coder, told = Characters(TEXT), list[str]()
     coder.save(tmp_path / "vocabulary")
     tokens, vocabulary = coder.encode(TEXT), str(tmp_path / "vocabulary")
@@ -247,7 +266,9 @@ def test_tokens_of_nanogpt(tmp_path: Path) -> None:
         for name in ("train.bin", "val.bin")
     ]
     runs = [
-        train(tiny(vocabulary=vocabulary, max_steps=8), str(tmp_path / kind), run=tmp_path / f"run-{kind}", progress=False)
+        train(
+            tiny(vocabulary=vocabulary, max_steps=8), str(tmp_path / kind), run=tmp_path / f"run-{kind}", progress=False
+        )
         for kind in ("int32", "uint16")
     ]
     assert all(np.array_equal(array, weights(runs[1])[name]) for name, array in weights(runs[0]).items())
@@ -266,7 +287,11 @@ def test_tokens_of_nanogpt(tmp_path: Path) -> None:
         ([3, 1, 2, 1, 2, 0], "<u2", "uint16"),
         ([0, 0, 1, 0], "<i4", "int32"),
         ([1, 9, 3, 1], "<i4", "token 9; another vocabulary made these tokens"),
-        ([1, 65_537, 65_537, 3], "<i4", "must be tokens of the vocabulary in int32, or in uint16, got what may be either"),
+        (
+            [1, 65_537, 65_537, 3],
+            "<i4",
+            "must be tokens of the vocabulary in int32, or in uint16, got what may be either",
+        ),
         ([1, 2, 9], "<u2", "token 9; another vocabulary made these tokens"),
         ([1, 2, 9, 1], "<u2", "token .*; another vocabulary made these tokens"),
         ([1, 2, 3], "u1", "must be whole numbers of 4 bytes"),
@@ -301,7 +326,9 @@ def test_a_setting_says_what_the_tokens_are(tmp_path: Path, monkeypatch: pytest.
     del saved["recipe"]["tokens"]  # as runs before the setting have it
     Path("run/recipe.json").write_text(json.dumps(saved | {"format": 5}))
     assert read_plan(Path("run")).recipe.tokens == "auto"
-    with pytest.raises(ArgumentError, match="tokens is a language model's, got 'uint16'; leave it out, or set task=language"):
+    with pytest.raises(
+        ArgumentError, match="tokens is a language model's, got 'uint16'; leave it out, or set task=language"
+    ):
         recipe("mlp").changed({"tokens": "uint16"})
     with pytest.raises(ArgumentError, match="tokens must be one of 'auto', 'int32', 'uint16', 'uint64', got 'int64'"):
         tiny(tokens="int64")
@@ -310,13 +337,18 @@ def test_a_setting_says_what_the_tokens_are(tmp_path: Path, monkeypatch: pytest.
 def stories(folder: Path, shards: dict[int, list[str]]) -> Path:
     folder.mkdir(exist_ok=True)
     for number, texts in shards.items():
-        table = [{"story": text, "instruction": {"prompt:": "Write."}, "summary": "A cat.", "source": "GPT-4"} for text in texts]
+        table = [
+            {"story": text, "instruction": {"prompt:": "Write."}, "summary": "A cat.", "source": "GPT-4"}
+            for text in texts
+        ]
         (folder / f"data{number:02}.json").write_text(json.dumps(table))
     return folder
 
 
 def test_tiny_stories(tmp_path: Path) -> None:
-    """G-D23: shard 0 to validate, 1 to 10 to train; each shuffled by its own generator, <|endoftext|> before each story."""
+    """G-D23: shard 0 to validate, 1 to 10 to train; each shuffled by its own generator, <|endoftext|> before each
+    story.
+    """
     tokenizer = train_tokenizer(["the cat sat", "the cat ran"] * 3, 262)
     end = tokenizer.vocab["<|endoftext|>"]
     written = {number: [f" the cat {number} sat {place}\n" for place in range(7)] for number in (0, 1, 2, 10, 11)}
@@ -327,7 +359,9 @@ def test_tiny_stories(tmp_path: Path) -> None:
         order = list(range(7))
         random.Random(1337 + number).shuffle(order)
         assert order != list(range(7))
-        return [token for place in order for token in (end, *tokenizer.encode(f"the cat {number} sat {place}").tolist())]
+        return [
+            token for place in order for token in (end, *tokenizer.encode(f"the cat {number} sat {place}").tolist())
+        ]
 
     assert held.tolist() == expected(0)
     assert train_tokens.tolist() == [*expected(1), *expected(2), *expected(10)]
@@ -351,18 +385,36 @@ def test_tiny_stories(tmp_path: Path) -> None:
             r"must hold data00.json, to validate on, and one of data01.json to .*, got data01.json, data02.json",
         ),
         ({0: ["a"]}, "merges", "must hold data00.json, .*, got data00.json"),
-        ({0: ["a"], 1: []}, "merges", r"data01.json: must be a list of stories in JSON, of one at least, got something else"),
-        ({0: ["a"], 1: ["a", 3]}, "merges", r'data01.json, story 1: must be an object with a text under "story", got none'),
+        (
+            {0: ["a"], 1: []},
+            "merges",
+            r"data01.json: must be a list of stories in JSON, of one at least, got something else",
+        ),
+        (
+            {0: ["a"], 1: ["a", 3]},
+            "merges",
+            r'data01.json, story 1: must be an object with a text under "story", got none',
+        ),
         (
             {0: ["a"], 1: ["a", "b\ud83d"]},
             "merges",
             r"data01.json, story 1: must be whole Unicode characters, got half of a surrogate pair at 1",
         ),
-        ({0: ["a"], 1: ["a"]}, "letters", r"stories begin with <\|endoftext\|>, got a vocabulary without it; --set vocabulary=gpt2"),
-        ({0: ["a"], 1: ["a"]}, "characters", r"vocabulary: stories begin with <\|endoftext\|>, .* got 'characters'; --set vocabulary=gpt2"),
+        (
+            {0: ["a"], 1: ["a"]},
+            "letters",
+            r"stories begin with <\|endoftext\|>, got a vocabulary without it; --set vocabulary=gpt2",
+        ),
+        (
+            {0: ["a"], 1: ["a"]},
+            "characters",
+            r"vocabulary: stories begin with <\|endoftext\|>, .* got 'characters'; --set vocabulary=gpt2",
+        ),
     ],
 )
-def test_stories_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: Any, vocabulary: str, message: str) -> None:
+def test_stories_that_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: Any, vocabulary: str, message: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     train_tokenizer(["the cat"], 257).save("merges")
     Characters("abcd").save("letters")
@@ -389,7 +441,10 @@ def test_fine_tuning(text: str, tmp_path: Path) -> None:
     assert start.vocabulary == start.weights == str(tmp_path / "weights")
     assert np.array_equal(load_gpt2(tmp_path / "weights").wte.weight, model.wte.weight)
     result = train(
-        replace(start.changed({"max_steps": 1}), optimizer={"type": "SGD", "lr": 1e-30}), text, run=tmp_path / "run", progress=False
+        replace(start.changed({"max_steps": 1}), optimizer={"type": "SGD", "lr": 1e-30}),
+        text,
+        run=tmp_path / "run",
+        progress=False,
     )
     for name, array in model.named_parameters().items():
         np.testing.assert_allclose(array, weights(result)[f"0.{name}"], rtol=0, atol=1e-30, err_msg=name)
@@ -415,7 +470,11 @@ def test_fine_tuning_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     """`typednn.models.hub` says where the files are; the run keeps that folder."""
     coder = Characters(TEXT)
     save_gpt2(GPT2(len(coder), **TINY, rng=np.random.default_rng(3)), tmp_path)
-    monkeypatch.setattr(catalogue, "local_folder", lambda where, name: tmp_path if (where, name) == ("--from", "hf://ann/small") else None)
+    monkeypatch.setattr(
+        catalogue,
+        "local_folder",
+        lambda where, name: tmp_path if (where, name) == ("--from", "hf://ann/small") else None,
+    )
     assert starting_from("hf://ann/small", tiny()).weights == str(tmp_path)
 
 
@@ -424,7 +483,9 @@ def test_a_setting_names_weights_of_the_hub(monkeypatch: pytest.MonkeyPatch, tex
     model = GPT2(len(Characters(TEXT)), **TINY, rng=np.random.default_rng(3))
     save_gpt2(model, tmp_path / "weights")
     asked: list[str] = []
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: asked.append(name) or str(tmp_path / "weights"))
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda name, **_: asked.append(name) or str(tmp_path / "weights")
+    )
     start = tiny(weights="hf://ann/small", max_steps=1)
     result = train(replace(start, optimizer={"type": "SGD", "lr": 1e-30}), text, run=tmp_path / "run", progress=False)
     assert asked == ["ann/small"]
@@ -437,7 +498,9 @@ def test_the_size_that_the_docs_tell() -> None:
 
 
 def test_published_numbers() -> None:
-    """nanoGPT's splits of Tiny Shakespeare, by characters and by GPT-2's tokens, and Nina's text of 306,635 tokens. Z-N1, Z-N2."""
+    """nanoGPT's splits of Tiny Shakespeare, by characters and by GPT-2's tokens, and Nina's text of 306,635 tokens.
+    Z-N1, Z-N2.
+    """
     if find("tinyshakespeare") is None or find("gpt2-bpe") is None:
         pytest.skip("needs tinyshakespeare and gpt2-bpe in TYPEDNN_DATA, or in ../shared/data")
     characters = load_text("tinyshakespeare", "characters", 0.1)
@@ -451,20 +514,35 @@ def test_published_numbers() -> None:
 
 
 def test_cleaned() -> None:
-    assert cleaned("\ufeff \u201cone\u201d\u2014two\u2019s\r\n\n\n\n\nthree \t four\x07\ufb01ve \n") == '"one"-two\'s\n\nthree fourfive'
+    assert (
+        cleaned("\ufeff \u201cone\u201d\u2014two\u2019s\r\n\n\n\n\nthree \t four\x07\ufb01ve \n")
+        == '"one"-two\'s\n\nthree fourfive'
+    )
 
 
 @pytest.mark.parametrize(
     ("data", "vocabulary", "message"),
     [
-        ("missing.txt", "characters", "--data: expects a text, a file of tokens or a folder of either, got .*missing.txt'; such as"),
+        (
+            "missing.txt",
+            "characters",
+            "--data: expects a text, a file of tokens or a folder of either, got .*missing.txt'; such as",
+        ),
         ("x" * 5000, "characters", "--data: expects a text, a file of tokens or a folder of either, got"),
         ("", "characters", "--data: path must be the name of a file or folder, got ''"),
         ("empty.txt", "characters", "empty.txt: must hold a text, got an empty one"),
         ("folder", "characters", "folder: must hold .txt files, or train.bin and val.bin, got none of these"),
         ("bytes.txt", "characters", "bytes.txt: must be UTF-8, got another byte at 1"),
-        ("tokens.bin", "characters", "vocabulary: files of tokens need the vocabulary that made them, got 'characters'; --set vocabulary="),
-        ("tokens.bin", "vocabulary", r"tokens.bin: the vocabulary has tokens 0 to 3, got token 9; another vocabulary made these tokens"),
+        (
+            "tokens.bin",
+            "characters",
+            "vocabulary: files of tokens need the vocabulary that made them, got 'characters'; --set vocabulary=",
+        ),
+        (
+            "tokens.bin",
+            "vocabulary",
+            r"tokens.bin: the vocabulary has tokens 0 to 3, got token 9; another vocabulary made these tokens",
+        ),
         ("negative.bin", "vocabulary", r"negative.bin: the vocabulary has tokens 0 to 3, got token -2"),
         ("good.txt", "nowhere", r"nowhere.vocab.json"),
         ("short.txt", "characters", r"windows: a window needs 9 tokens, got 3; shorter windows, or a longer text"),
@@ -490,9 +568,13 @@ def test_sizes_of_the_model() -> None:
     bigger = recipe("gpt2").changed({"model.n_layer": 2, "model.n_embd": 16})
     model = bigger.model(classes=9).parts[0]
     assert (model.n_layer, model.n_embd, model.n_head, model.vocab_size) == (2, 16, 4, 9)
-    with pytest.raises(ArgumentError, match=r"--set model.n_layers: recipe 'gpt2' has no such size, got 2; did you mean 'n_layer'"):
+    with pytest.raises(
+        ArgumentError, match=r"--set model.n_layers: recipe 'gpt2' has no such size, got 2; did you mean 'n_layer'"
+    ):
         recipe("gpt2").changed({"model.n_layers": 2})
-    with pytest.raises(ArgumentError, match=r"--set model.width: sizes of this model are changed where it is written, got 2"):
+    with pytest.raises(
+        ArgumentError, match=r"--set model.width: sizes of this model are changed where it is written, got 2"
+    ):
         recipe("mlp").changed({"model.width": 2})
     with pytest.raises(ArgumentError, match="n_embd must be a multiple of n_head"):
         recipe("gpt2").changed({"model.n_head": 3})
@@ -500,7 +582,9 @@ def test_sizes_of_the_model() -> None:
 
 def test_epochs(text: str, tmp_path: Path) -> None:
     """Z-N7: the mean loss of each epoch, and loss and accuracy of each evaluation."""
-    result = train(tiny(epochs=2, max_steps=None, evaluate_every=None, stride=None), text, run=tmp_path / "run", progress=False)
+    result = train(
+        tiny(epochs=2, max_steps=None, evaluate_every=None, stride=None), text, run=tmp_path / "run", progress=False
+    )
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     steps = [line for line in lines if line["kind"] == "step"]
     for number, loss in enumerate(result.history.losses, 1):
@@ -554,14 +638,17 @@ def test_any_value(text: str, name: str) -> None:
 
 def test_mistakes_of_settings() -> None:
     with pytest.raises(
-        ArgumentError, match=r"a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary, got loss mse"
+        ArgumentError,
+        match=r"a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary, got loss mse",
     ):
         tiny(loss="mse")
     with pytest.raises(ArgumentError, match="--preset: is for the recipe gpt2, got recipe 'mlp'; typednn train gpt2"):
         preset("nina", recipe("mlp"))
     with pytest.raises(ArgumentError, match="--from: is for the recipe gpt2, got recipe 'mlp'; typednn train gpt2"):
         starting_from("somewhere", recipe("mlp"))
-    with pytest.raises(ArgumentError, match="--preset: expects the name of one, got 'shakespere'; did you mean 'shakespeare-char'"):
+    with pytest.raises(
+        ArgumentError, match="--preset: expects the name of one, got 'shakespere'; did you mean 'shakespeare-char'"
+    ):
         preset("shakespere", recipe("gpt2"))
     with pytest.raises(ArgumentError, match="max_steps must be an integer of at least 1, got 0"):
         tiny(max_steps=0)
@@ -570,8 +657,12 @@ def test_mistakes_of_settings() -> None:
 def test_other_commands_say_what_they_cannot_do(text: str, tmp_path: Path) -> None:
     train(tiny(max_steps=1), text, run=tmp_path / "run", progress=False)
     (tmp_path / "a.txt").write_text("1: 1 ")
-    with pytest.raises(ArgumentError, match="predict labels inputs, got a language model; typednn generate RUN --prompt TEXT"):
+    with pytest.raises(
+        ArgumentError, match="predict labels inputs, got a language model; typednn generate RUN --prompt TEXT"
+    ):
         predict(tmp_path / "run", [tmp_path / "a.txt"])
     train(recipe("mlp").changed({"epochs": 1}), "digits", run=tmp_path / "mlp", progress=False)
-    with pytest.raises(ArgumentError, match="must be the run of a language model, got a classification; typednn predict uses it"):
+    with pytest.raises(
+        ArgumentError, match="must be the run of a language model, got a classification; typednn predict uses it"
+    ):
         language_model(tmp_path / "mlp")

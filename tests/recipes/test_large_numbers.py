@@ -25,7 +25,9 @@ COLUMNS: dict[str, Any] = {
 def test_scaled_in_float64(name: str, tmp_path: Path) -> None:
     """As many numbers as there are, and those of NumPy in float64."""
     numbers = COLUMNS[name]
-    np.savetxt(tmp_path / "t.csv", np.column_stack([np.arange(len(numbers)), numbers]), "%.17g", ",", header="y,x", comments="")
+    np.savetxt(
+        tmp_path / "t.csv", np.column_stack([np.arange(len(numbers)), numbers]), "%.17g", ",", header="y,x", comments=""
+    )
     table = read_table(tmp_path / "t.csv", target="y", dtype="float64")
     np.testing.assert_array_equal(table.x[:, 0], numbers)
     np.testing.assert_array_equal(read_columns(tmp_path / "t.csv", ["x"], dtype="float64")[:, 0], numbers)
@@ -47,7 +49,9 @@ def test_a_table_is_learned(name: str, role: str, tmp_path: Path) -> None:
     for file, part in (("t.csv", rows), ("new.csv", rows[:3, 1:])):
         np.savetxt(tmp_path / file, part, "%.17g", ",", header="y,x" if file == "t.csv" else "x", comments="")
     recipe = recipe_of_config(tmp_path / "line.toml").changed({"task": "regression", "epochs": 100, "batch_size": 10})
-    result: Any = train(recipe, load_tables(tmp_path / "t.csv", task=Regression(), target="y"), run=tmp_path / "run", progress=False)
+    result: Any = train(
+        recipe, load_tables(tmp_path / "t.csv", task=Regression(), target="y"), run=tmp_path / "run", progress=False
+    )
     assert result.test.r2 > 0.999
     again, _ = evaluate_run(tmp_path / "run", data=str(tmp_path / "t.csv"))
     assert again.r2 > 0.999  # type: ignore[union-attr]

@@ -1,4 +1,6 @@
-"""The recipes on the real MNIST: the paper's always, a minute; the modern one, which takes minutes, where TYPEDNN_LONG is set."""
+"""The recipes on the real MNIST: the paper's always, a minute; the modern one, which takes minutes, where TYPEDNN_LONG
+is set.
+"""
 
 import json
 import os
@@ -29,13 +31,16 @@ def test_an_epoch_of_the_papers(mnist: Samples) -> None:
 
 
 def test_the_papers_accuracies(mnist: Samples, tmp_path: Path) -> None:
-    """P-E5: at least 97.6 % and 97.0 %. P-E6: the loss falls from above ln(10)/10 and never to the floor of its targets; both figures."""
+    """P-E5: at least 97.6 % and 97.0 %. P-E6: the loss falls from above ln(10)/10 and never to the floor of its
+    targets; both figures.
+    """
     result = train(recipe("lenet5-paper"), mnist, run=tmp_path / "run", progress=False)
     assert result.train.accuracy >= 0.976
     assert result.test.accuracy >= 0.970
     lines = map(json.loads, (tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
     losses = np.array([line["loss"] for line in lines if line["kind"] == "step"])
-    assert losses[0] > np.log(10) / 10 > losses[-100:].max()  # He's initial values are worse than ten equal probabilities
+    # He's initial values are worse than ten equal probabilities
+    assert losses[0] > np.log(10) / 10 > losses[-100:].max()
     assert losses.min() > 0.0500288
     assert losses[-100:].mean() < losses[:100].mean()
     confusion = result.test.confusion

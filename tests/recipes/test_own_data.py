@@ -1,4 +1,6 @@
-"""One's own photographs and tables: from a folder or a file to a run, predictions and reports with the classes' names."""
+"""One's own photographs and tables: from a folder or a file to a run, predictions and reports with the
+classes' names.
+"""
 
 import json
 from pathlib import Path
@@ -9,7 +11,18 @@ import pytest
 
 from typednn.data import ImageFiles
 from typednn.errors import ArgumentError, DataError
-from typednn.recipes import Recipe, evaluate_run, load_data, load_tables, predict, recipe, recipe_of_config, resume, samples, train
+from typednn.recipes import (
+    Recipe,
+    evaluate_run,
+    load_data,
+    load_tables,
+    predict,
+    recipe,
+    recipe_of_config,
+    resume,
+    samples,
+    train,
+)
 from typednn.recipes.plan import read_plan, samples_of
 from typednn.tasks import Regression
 
@@ -45,12 +58,16 @@ def photos(tmp_path: Path) -> Path:
         for number in range(15):
             pixels = rng.integers(0, 60, (20 + number, 30, 3)).astype(np.uint8)
             pixels[..., channel] += 150
-            Image.fromarray(pixels).save(tmp_path / "photos" / kind / f"{number:02}.{('jpg', 'png', 'webp', 'bmp')[number % 4]}")
+            Image.fromarray(pixels).save(
+                tmp_path / "photos" / kind / f"{number:02}.{('jpg', 'png', 'webp', 'bmp')[number % 4]}"
+            )
     return tmp_path / "photos"
 
 
 def test_from_photographs_to_a_prediction(photos: Path, tmp_path: Path) -> None:
-    """Brought to the model's size, in colour as it reads colours; the names of the folders are what it answers and reports."""
+    """Brought to the model's size, in colour as it reads colours; the names of the folders are what it answers and
+    reports.
+    """
     mine = model(tmp_path, [8, 8, 3], 2)
     result = train(mine, str(photos), run=tmp_path / "run", progress=False)
     assert result.plan.shape == (8, 8, 3)
@@ -74,11 +91,15 @@ def test_the_model_and_the_recipe_decide_the_size(photos: Path, tmp_path: Path) 
     ):
         assert samples_of(chosen, {"name": str(photos)}).x.shape[1:] == shape
     Image.fromarray(np.zeros((65, 10, 3), np.uint8)).save(photos / "blue" / "00.jpg")
-    assert samples_of(recipe("resnet18"), {"name": str(photos)}).x.shape[1:] == (64, 64, 3), "a photograph's own size is too large"
+    assert samples_of(recipe("resnet18"), {"name": str(photos)}).x.shape[1:] == (64, 64, 3), (
+        "a photograph's own size is too large"
+    )
 
 
 def test_in_memory_or_from_files_to_the_same_bits(photos: Path, tmp_path: Path) -> None:
-    """Also with changes of the images, several workers and a stop in between; and the run says which of the two it is."""
+    """Also with changes of the images, several workers and a stop in between; and the run says which of
+    the two it is.
+    """
     settings = {
         "augment": ["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 1}, {"type": "MixUp", "alpha": 0.3}],
         "balance": True,
@@ -107,7 +128,9 @@ def test_in_memory_or_from_files_to_the_same_bits(photos: Path, tmp_path: Path) 
 def test_each_setting_is_used(photos: Path, tmp_path: Path, setting: dict[str, Any]) -> None:
     loaded = load_data(str(photos), image=(8, 8, 3))
     mine = model(tmp_path, [8, 8, 3], 2)
-    plain, changed = (train(each, loaded, progress=False).model.named_parameters() for each in (mine, mine.changed(setting)))
+    plain, changed = (
+        train(each, loaded, progress=False).model.named_parameters() for each in (mine, mine.changed(setting))
+    )
     assert any(not np.array_equal(plain[name], changed[name]) for name in plain)
 
 
@@ -129,7 +152,9 @@ def test_a_validation_part_is_used_as_it_is(photos: Path, tmp_path: Path) -> Non
     assert (len(loaded.x), len(loaded.test_x), loaded.validation) == (24, 6, 6)
     rows, held = loaded.split(0.1, seed=0)
     assert (rows.tolist(), held.tolist()) == (list(range(18)), list(range(18, 24)))
-    assert [part.tolist() for part in loaded.split(0.0, seed=0)] == [list(range(24)), []], "without an evaluation all is learned"
+    assert [part.tolist() for part in loaded.split(0.0, seed=0)] == [list(range(24)), []], (
+        "without an evaluation all is learned"
+    )
 
 
 def test_damaged_photographs(photos: Path, tmp_path: Path) -> None:
@@ -177,12 +202,17 @@ def test_a_table_of_its_own_to_test(flowers: Path, tmp_path: Path) -> None:
     loaded = load_tables(flowers, tmp_path / "test.csv", target="kind")
     assert (loaded.test_x.tolist(), loaded.test_y.tolist(), len(loaded.x)) == ([[1.5, pytest.approx(0.1)]], [1], 60)
     (tmp_path / "test.csv").write_text("height;kind;width\n0.1;lily;1.5\n")
-    with pytest.raises(DataError, match="line 2, the target 'kind', must be one of the classes rose, tulip, got 'lily'"):
+    with pytest.raises(
+        DataError, match="line 2, the target 'kind', must be one of the classes rose, tulip, got 'lily'"
+    ):
         load_tables(flowers, tmp_path / "test.csv", target="kind")
 
 
 def test_numbers_to_learn(flowers: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"the target 'kind' must be numbers, for a regression, got words, such as 'rose'; choose another"):
+    with pytest.raises(
+        DataError,
+        match=r"the target 'kind' must be numbers, for a regression, got words, such as 'rose'; choose another",
+    ):
         load_tables(flowers, task=Regression(), target="kind")
     numbers = tmp_path / "numbers.csv"
     numbers.write_text("x,y\n" + "\n".join(f"{x},{3 * x + 1}" for x in range(20)))
@@ -191,7 +221,10 @@ def test_numbers_to_learn(flowers: Path, tmp_path: Path) -> None:
     assert (loaded.x.dtype, loaded.y.dtype) == (np.float64, np.float64), "before they are scaled"
     result = train(mine, loaded, run=tmp_path / "run", progress=False)
     assert result.test.r2 > 0.9  # type: ignore[union-attr]
-    assert train(mine, loaded, source={"train": str(numbers), "target": "y"}, progress=False).test.headline == result.test.headline
+    assert (
+        train(mine, loaded, source={"train": str(numbers), "target": "y"}, progress=False).test.headline
+        == result.test.headline
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow"])

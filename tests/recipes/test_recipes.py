@@ -24,7 +24,19 @@ from typednn.metrics import ClassificationReport
 from typednn.models import lenet5
 from typednn.optim import SGD, CosineLR
 from typednn.random import PCG32
-from typednn.recipes import RECIPES, Recipe, Samples, beside_the_paper, find, parsed_settings, plan, recipe, recipe_of_config, resume, train
+from typednn.recipes import (
+    RECIPES,
+    Recipe,
+    Samples,
+    beside_the_paper,
+    find,
+    parsed_settings,
+    plan,
+    recipe,
+    recipe_of_config,
+    resume,
+    train,
+)
 from typednn.recipes.plan import plan_for
 from typednn.recipes.published import ACCURACIES, TABLE_I
 from typednn.recipes.recipe import from_json
@@ -54,7 +66,9 @@ def samples() -> Samples:
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_the_papers_recipe_is_the_papers(samples: Samples, fused: bool) -> None:
-    """P-E4: as written out here by hand from the paper: PCG(42, 6), rate 1.0, smoothed targets, cross entropy averaged over all."""
+    """P-E4: as written out here by hand from the paper: PCG(42, 6), rate 1.0, smoothed targets, cross entropy averaged
+    over all.
+    """
     one = recipe("lenet5-paper").changed({"epochs": 2, "batch_size": 24, "fuse": fused})
     result = train(one, samples, progress=False)
 
@@ -90,7 +104,14 @@ def test_the_papers_format_gives_the_same_bits(samples: Samples, tmp_path: Path)
 def test_the_papers_numbers() -> None:
     """P-E4: batch, epochs, generator and targets, as section XI has them."""
     one = recipe("lenet5-paper")
-    assert (one.batch_size, one.epochs, one.seed, one.stream, one.generator, one.data) == (600, 10, 42, 6, "pcg32", "mnist")
+    assert (one.batch_size, one.epochs, one.seed, one.stream, one.generator, one.data) == (
+        600,
+        10,
+        42,
+        6,
+        "pcg32",
+        "mnist",
+    )
     assert one.optimizer == {"type": "SGD", "lr": 1.0, "decay": 1e-7}
     assert (one.validation, one.standardise) == (0.0, True)
     targets = one.made_task().targets(np.array([1]), np.zeros((1, 10), np.float32))
@@ -105,12 +126,30 @@ def test_table_one_beside_ours() -> None:
     text = beside_the_paper(ClassificationReport(10, labels, labels), ClassificationReport(10, almost, labels))
     lines = text.splitlines()
     assert [line.split()[0] for line in lines[4:14]] == [str(digit) for digit in range(10)]
-    assert lines[4].split() == ["0", "0.97", "1.000", "0.96", "1.000", "0.99", "1.000", "0.99", "0.750", "0.98", "1.000", "0.98", "0.857"]
+    assert lines[4].split() == [
+        "0",
+        "0.97",
+        "1.000",
+        "0.96",
+        "1.000",
+        "0.99",
+        "1.000",
+        "0.99",
+        "0.750",
+        "0.98",
+        "1.000",
+        "0.98",
+        "0.857",
+    ]
     assert lines[-2:] == ["train accuracy  paper 0.976  ours 1.0000", "test accuracy  paper 0.970  ours 0.9750"]
-    assert np.mean([row[2] for row in TABLE_I]) == pytest.approx(ACCURACIES[0], abs=0.002), "recall averages to the accuracy"
+    assert np.mean([row[2] for row in TABLE_I]) == pytest.approx(ACCURACIES[0], abs=0.002), (
+        "recall averages to the accuracy"
+    )
     assert np.mean([row[3] for row in TABLE_I]) == pytest.approx(ACCURACIES[1], abs=0.003)
     with pytest.raises(ArgumentError, match="Table I has ten digits, train too, got 3 classes"):
-        beside_the_paper(ClassificationReport(3, labels % 3, labels % 3), ClassificationReport(3, labels % 3, labels % 3))
+        beside_the_paper(
+            ClassificationReport(3, labels % 3, labels % 3), ClassificationReport(3, labels % 3, labels % 3)
+        )
 
 
 # ---------------------------------------------------------------------------------------------------- recipes
@@ -118,7 +157,9 @@ def test_table_one_beside_ours() -> None:
 
 @pytest.mark.parametrize("name", list(RECIPES))
 def test_every_recipe_is_whole(name: str, samples: Samples) -> None:
-    """Its config can be read, its settings come back from JSON, and it trains; deep ones train in minutes, and not here."""
+    """Its config can be read, its settings come back from JSON, and it trains; deep ones train in minutes, and not
+    here.
+    """
     one = recipe(name)
     read = one.checked()
     assert read.optimizer() is not None
@@ -134,7 +175,11 @@ def test_every_recipe_is_whole(name: str, samples: Samples) -> None:
 @pytest.mark.parametrize("name", [name for name, each in RECIPES.items() if "image" in each.adapts])
 def test_deep_recipes_take_images_and_classes_of_the_data(name: str) -> None:
     x, y = np.ones((6, 40, 36, 4), np.float32), np.arange(6) % 3
-    model: Any = plan_for(recipe(name).changed({"standardise": False}), Samples("four", "made here", x, y, x, y), {}).model_config().built()
+    model: Any = (
+        plan_for(recipe(name).changed({"standardise": False}), Samples("four", "made here", x, y, x, y), {})
+        .model_config()
+        .built()
+    )
     assert model.sample.sizes == (40, 36, 4)
     assert model.out_features == 3
 
@@ -171,11 +216,24 @@ def test_a_cosine_ends_with_the_training() -> None:
 
 def test_settings() -> None:
     told = parsed_settings(
-        ["optimizer.lr=0.5", "loss=mse", "standardise=false", "patience=3", "clip_grad_norm=1", "optimizer.nesterov=false"]
+        [
+            "optimizer.lr=0.5",
+            "loss=mse",
+            "standardise=false",
+            "patience=3",
+            "clip_grad_norm=1",
+            "optimizer.nesterov=false",
+        ]
     )
     one = recipe("mlp").changed(told)
     assert one.optimizer["lr"] == {"type": "CosineLR", "lr": 0.5, "warmup_steps": 100}, "the schedule stays"
-    assert (one.loss, one.standardise, one.patience, one.clip_grad_norm, one.optimizer["nesterov"]) == ("mse", False, 3, 1.0, False)
+    assert (one.loss, one.standardise, one.patience, one.clip_grad_norm, one.optimizer["nesterov"]) == (
+        "mse",
+        False,
+        3,
+        1.0,
+        False,
+    )
     assert one.changed({"patience": None}).patience is None
     assert recipe("mlp").patience is None, "a recipe is never changed itself"
     assert one.changed({"optimizer.lr.warmup_steps": 7}).optimizer["lr"]["warmup_steps"] == 7
@@ -220,9 +278,12 @@ def test_a_configs_own_generator_and_optimizer(tmp_path: Path) -> None:
     bare = recipe_of_config(tmp_path / "bare.toml")
     assert bare.optimizer == {"type": "SGD", "lr": 0.05, "momentum": 0.9}
     more = (
-        '[optimizer]\ntype = "AdamW"\nlr = { type = "StepLR", lr = 0.1, step_size = 5 }\n[[optimizer.group]]\nnames = "*.bias"\nlr = 0.5\n'
+        '[optimizer]\ntype = "AdamW"\nlr = { type = "StepLR", lr = 0.1, step_size = 5 }\n[[optimizer.group]]\nnames '
+        '= "*.bias"\nlr = 0.5\n'
     )
-    (tmp_path / "more.toml").write_text(f'{text}{more}[init]\nseed = 9\ngenerator = "pcg32"\nstream = 4\n', encoding="utf-8")
+    (tmp_path / "more.toml").write_text(
+        f'{text}{more}[init]\nseed = 9\ngenerator = "pcg32"\nstream = 4\n', encoding="utf-8"
+    )
     one = recipe_of_config(tmp_path / "more.toml")
     assert (one.seed, one.stream) == (9, 4)
     assert one.checked().rng() == PCG32(9, 4)
@@ -248,21 +309,29 @@ def test_early_stopping_takes_the_best(samples: Samples) -> None:
 
 
 def test_what_is_reported_is_the_best(samples: Samples, tmp_path: Path) -> None:
-    """With a run and without: a rate that spoils the weights after the first epochs; the model in hand is the best run folder's."""
+    """With a run and without: a rate that spoils the weights after the first epochs; the model in hand is the best run
+    folder's.
+    """
     one = recipe("mlp").changed({"patience": 2, "validation": 0.25, "epochs": 12, "optimizer.lr": 3.0, "batch_size": 8})
     without, with_run = train(one, samples, progress=False), train(one, samples, run=tmp_path / "run", progress=False)
     best = with_run.history.best
     assert best is not None
     assert 0 < best.step < with_run.history.steps
-    kept = safetensors.numpy.load_file(tmp_path / "run" / "checkpoints" / f"step-{best.step:08d}" / "weights.safetensors")
+    kept = safetensors.numpy.load_file(
+        tmp_path / "run" / "checkpoints" / f"step-{best.step:08d}" / "weights.safetensors"
+    )
     for result in (without, with_run):
         for name, array in result.model.named_parameters().items():
             np.testing.assert_array_equal(array, kept[name], err_msg=name)
     assert str(without.test) == str(with_run.test)
 
 
-def test_a_config_that_could_not_be_written_is_made_up_for(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The disk is full when config.toml is written: one error; resuming writes it, as it does where it was damaged, which is told."""
+def test_a_config_that_could_not_be_written_is_made_up_for(
+    samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full when config.toml is written: one error; resuming writes it, as it does where it was damaged,
+    which is told.
+    """
     one = recipe("mlp").changed({"epochs": 1})
     train(one, samples, run=tmp_path / "alone", progress=False)
     config = (tmp_path / "alone" / "config.toml").read_bytes()
@@ -285,7 +354,10 @@ def test_a_config_that_could_not_be_written_is_made_up_for(samples: Samples, tmp
     (run / "config.toml").write_bytes(config.replace(b"784", b"785"))
     with pytest.raises(CheckpointError, match=r"config\.toml: step-\d+ was trained by a config\.toml of SHA-256"):
         opened(run)
-    with pytest.warns(RunWarning, match=r"config\.toml must say what recipe\.json does: it was changed or damaged, and is written anew"):
+    with pytest.warns(
+        RunWarning,
+        match=r"config\.toml must say what recipe\.json does: it was changed or damaged, and is written anew",
+    ):
         resume(run, progress=False)
     assert (run / "config.toml").read_bytes() == config
     opened(run)
@@ -310,7 +382,7 @@ def test_a_recipe_of_ones_own(samples: Samples) -> None:
     assert result.history.losses[-1] < result.history.losses[0]
 
 
-# ---------------------------------------------------------------------------------------------------- fused, and in bytes
+# -------------------------------------------------------------------------------------------------- fused, and in bytes
 
 
 def test_fused_or_not_the_same_training(samples: Samples, tmp_path: Path) -> None:
@@ -343,13 +415,17 @@ def test_what_runs_for_a_model() -> None:
     assert all(quick.state_dict()[name] is array for name, array in model.state_dict().items())
     assert computed(model, fused=False) == (model, (784,))
     linear = '[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 4\n'
-    within = f'format = 1\ninput = [4]\n{linear}[[layer]]\ntype = "Stack"\ninput = [2, 2]\nlayers = [{{ type = "ReLU" }}]\n'
+    within = (
+        f'format = 1\ninput = [4]\n{linear}[[layer]]\ntype = "Stack"\ninput = [2, 2]\nlayers = [{{ type = "ReLU" }}]\n'
+    )
     nested = loads(within).model()
     assert computed(nested, fused=True) == (nested, (4,))
 
 
 def test_a_model_is_built_once(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a config, for a run and when that is resumed; a recipe in code is built a second time, from the config that is written."""
+    """From a config, for a run and when that is resumed; a recipe in code is built a second time, from the config that
+    is written.
+    """
     built: list[object] = []
     construct = Linear.__init__
 
@@ -387,7 +463,8 @@ def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monk
     saved["format"] = 1
     del saved["recipe"]["fuse"], saved["recipe"]["task"]
     path.write_text(json.dumps(saved), encoding="utf-8")
-    rewritten(tmp_path / "older" / "checkpoints" / "step-00000000", lambda state: state.pop("configs"))  # nor did it note these
+    # nor did it note these
+    rewritten(tmp_path / "older" / "checkpoints" / "step-00000000", lambda state: state.pop("configs"))
     monkeypatch.setattr(plan, "load_data", lambda name, announce: samples)
     resumed = resume(tmp_path / "older", progress=False)
     assert resumed.plan.recipe.fuse is False
@@ -405,7 +482,9 @@ def test_bytes_train_as_floats_do(samples: Samples, name: str) -> None:
     assert plans[0].to_text() == plans[1].to_text(), "scaling and checksum are those of the numbers"
     scaling = plans[0].scaling
     whole = (samples.x - np.float32(scaling.mean)) / np.float32(scaling.deviation)
-    np.testing.assert_array_equal(np.concatenate([scaling(in_bytes.x[row : row + 7]) for row in range(0, 64, 7)]), whole)
+    np.testing.assert_array_equal(
+        np.concatenate([scaling(in_bytes.x[row : row + 7]) for row in range(0, 64, 7)]), whole
+    )
     floats, read = (train(one, each, progress=False) for each in (samples, in_bytes))
     assert floats.history.losses == read.history.losses
     np.testing.assert_array_equal(floats.test.confusion, read.test.confusion)
@@ -417,11 +496,15 @@ def test_bytes_train_as_floats_do(samples: Samples, name: str) -> None:
 def test_mean_and_deviation(dtype: Any) -> None:
     x = np.random.default_rng(0).integers(0, 256, (3000, 9, 7, 1)).astype(dtype)
     found = Scaling.of(x)
-    np.testing.assert_allclose([found.mean, found.deviation], [x.mean(dtype=np.float64), x.std(dtype=np.float64)], rtol=1e-7)
+    np.testing.assert_allclose(
+        [found.mean, found.deviation], [x.mean(dtype=np.float64), x.std(dtype=np.float64)], rtol=1e-7
+    )
 
 
 def test_a_recipe_of_a_config_with_another_model_is_of_that_model(tmp_path: Path) -> None:
     config = tmp_path / "model.toml"
-    config.write_text('format = 1\ninput = [4]\n[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 2\n', encoding="utf-8")
+    config.write_text(
+        'format = 1\ninput = [4]\n[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 2\n', encoding="utf-8"
+    )
     other = replace(recipe_of_config(config), model=lambda: Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2))
     assert [type(part).__name__ for part in other.checked().model().parts] == ["Linear", "ReLU", "Linear"]

@@ -1,4 +1,6 @@
-"""A regression from CSV files to report, predictions and page, on scikit-learn's diabetes data: 442 people, 10 numbers each."""
+"""A regression from CSV files to report, predictions and page, on scikit-learn's diabetes data: 442 people, 10 numbers
+each.
+"""
 
 import json
 import zlib
@@ -120,7 +122,13 @@ def test_evaluations_hold_the_metrics(trained: tuple[Path, Any], files: Path) ->
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     found = [line for line in lines if line["kind"] == "evaluation"]
     place = {"kind": "evaluation", "step": 440, "epoch": 40, "split": "test", "accuracy": None}
-    assert found[-1] == {**place, "loss": last.loss, "mse": last.metrics["mse"], "mae": last.metrics["mae"], "r2": last.metrics["r2"]}
+    assert found[-1] == {
+        **place,
+        "loss": last.loss,
+        "mse": last.metrics["mse"],
+        "mae": last.metrics["mae"],
+        "r2": last.metrics["r2"],
+    }
 
 
 def test_the_run_says_what_it_is(trained: tuple[Path, Any], files: Path) -> None:
@@ -140,7 +148,9 @@ def test_predictions_are_numbers(trained: tuple[Path, Any], files: Path) -> None
     rows = np.loadtxt(files / "new.csv", delimiter=",").astype(np.float32)
     wanted = _in_units(result, result.model.forward(result.plan.scaling(rows)))
     assert [answer.index for answer in answers] == list(range(5))
-    assert [answer.values[0] for answer in answers if isinstance(answer, Estimate)] == pytest.approx(wanted.tolist(), rel=1e-5)
+    assert [answer.values[0] for answer in answers if isinstance(answer, Estimate)] == pytest.approx(
+        wanted.tolist(), rel=1e-5
+    )
     assert str(answers[0]) == f"{files / 'new.csv'}[0]  {answers[0].values[0]:.6g}"  # type: ignore[union-attr]
 
 
@@ -166,7 +176,11 @@ def test_a_page_without_a_report_is_a_regressions(trained: tuple[Path, Any], tmp
     for name in ("recipe.json", "metrics.jsonl"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     page = write_report(tmp_path).read_text(encoding="utf-8")
-    for text in (">Residuals</h2>", ">Errors</h2>", "There is no report of the errors: report.json is missing or damaged."):
+    for text in (
+        ">Residuals</h2>",
+        ">Errors</h2>",
+        "There is no report of the errors: report.json is missing or damaged.",
+    ):
         assert text in page
     for text in ("Confusion", "Worst mistakes", "classes", "accuracy"):
         assert text not in page.partition(">Config</h2>")[0]
@@ -206,7 +220,10 @@ def test_labels_of_any_integers_are_the_same_data(files: Path, kind: Any) -> Non
 def test_other_numbers_to_learn_are_refused_before_there_is_a_folder(files: Path, tmp_path: Path, kind: Any) -> None:
     samples = load_tables(files / "train.csv", files / "test.csv", Regression())
     samples = replace(samples, y=samples.y.astype(kind))
-    match = rf"data 'train.csv': a regression learns numbers in float32 or float64, got {np.dtype(kind)}; convert with astype"
+    match = (
+        rf"data 'train.csv': a regression learns numbers in float32 or float64, got {np.dtype(kind)}; convert with "
+        r"astype"
+    )
     with pytest.raises(ArgumentError, match=match):
         train(_recipe(files), samples, run=tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
@@ -222,17 +239,27 @@ def test_losses_that_outliers_pull_less(files: Path, name: str, kind: type[Any])
 def test_what_is_refused(files: Path) -> None:
     model = recipe_of_config(files / "model.toml")
     with pytest.raises(
-        ArgumentError, match="a regression has the loss mse, l1 or huber, and no smoothing, got loss cross_entropy, smoothing 0"
+        ArgumentError,
+        match="a regression has the loss mse, l1 or huber, and no smoothing, got loss cross_entropy, smoothing 0",
     ):
         model.changed({"task": "regression", "loss": "cross_entropy"})
-    with pytest.raises(ArgumentError, match=r"a regression has the loss mse, l1 or huber, and no smoothing, got loss mse, smoothing 0\.1"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"a regression has the loss mse, l1 or huber, and no smoothing, got loss mse, smoothing 0\.1",
+    ):
         model.changed({"task": "regression", "smoothing": 0.1})
-    with pytest.raises(ArgumentError, match="task must be one of 'classification', 'regression', 'language', got 'clustering'"):
+    with pytest.raises(
+        ArgumentError, match="task must be one of 'classification', 'regression', 'language', got 'clustering'"
+    ):
         model.changed({"task": "clustering"})
-    with pytest.raises(DataError, match=r"the target, column 1 must hold labels, whole numbers from 0, or words, got 0\.5 in line 1"):
+    with pytest.raises(
+        DataError, match=r"the target, column 1 must hold labels, whole numbers from 0, or words, got 0\.5 in line 1"
+    ):
         load_tables(_fractions(files), files / "test.csv")
     samples = load_tables(files / "train.csv", files / "test.csv", Regression())
-    with pytest.raises(ArgumentError, match=r"data 'train.csv': the model gives 2 numbers per sample, got 1 to learn; give the model"):
+    with pytest.raises(
+        ArgumentError, match=r"data 'train.csv': the model gives 2 numbers per sample, got 1 to learn; give the model"
+    ):
         train(recipe_of_config(files / "two.toml").changed(SETTINGS), samples, progress=False)
 
 
@@ -242,7 +269,15 @@ def _fractions(files: Path) -> Path:
     return path
 
 
-WRONG: list[dict[str, Any]] = [{"mse": -1.0}, {"mae": None}, {"r2": "x"}, {"samples": 0}, {"split": 3}, {"train_r2": "x"}, {"task": []}]
+WRONG: list[dict[str, Any]] = [
+    {"mse": -1.0},
+    {"mae": None},
+    {"r2": "x"},
+    {"samples": 0},
+    {"split": 3},
+    {"train_r2": "x"},
+    {"task": []},
+]
 
 
 @pytest.mark.parametrize("damage", WRONG, ids=str)
@@ -255,12 +290,16 @@ def test_a_damaged_report(trained: tuple[Path, Any], tmp_path: Path, damage: dic
 
 
 def test_an_older_recipe_is_a_classification(files: Path, trained: tuple[Path, Any], tmp_path: Path) -> None:
-    """Format 2 knew no other task: then ``mse`` compared with a row of shares. Without a task, a newer one is damaged."""
+    """Format 2 knew no other task: then ``mse`` compared with a row of shares. Without a task, a newer
+    one is damaged.
+    """
     folder, _ = trained
     saved = json.loads((folder / "recipe.json").read_text())
     del saved["recipe"]["task"]
     (tmp_path / "recipe.json").write_text(json.dumps(saved | {"format": 2}))
-    assert read_plan(tmp_path).recipe.made_task().targets(np.array([1]), np.zeros((1, 3), np.float32)).tolist() == [[0.0, 1.0, 0.0]]
+    assert read_plan(tmp_path).recipe.made_task().targets(np.array([1]), np.zeros((1, 3), np.float32)).tolist() == [
+        [0.0, 1.0, 0.0]
+    ]
     (tmp_path / "recipe.json").write_text(json.dumps(saved))
     with pytest.raises(ConfigError, match="no 'task'"):
         read_plan(tmp_path)

@@ -1,4 +1,6 @@
-"""Every setting of a recipe, given values of every kind: what it takes trains, what it doesn't is refused in one sentence."""
+"""Every setting of a recipe, given values of every kind: what it takes trains, what it doesn't is refused in one
+sentence.
+"""
 
 import inspect
 from typing import Any
@@ -22,7 +24,11 @@ VALUES = [
     *("{}", "{ a = 1 }", "{ type = 1 }", "{ type = 'Nope' }", "{ type = [] }", "{ type = {} }"),
 ]
 RNG = np.random.default_rng(0)
-SAMPLES = Samples("rows", "made here", *(part for rows in (12, 6) for part in (RNG.random((rows, 4), np.float32), np.arange(rows) % 3)))
+SAMPLES = Samples(
+    "rows",
+    "made here",
+    *(part for rows in (12, 6) for part in (RNG.random((rows, 4), np.float32), np.arange(rows) % 3)),
+)
 PLAIN = Recipe("plain", lambda: Input(4) >> Linear(4, 3), {"type": "SGD", "lr": 0.1}, epochs=1, batch_size=4)
 
 
@@ -33,7 +39,9 @@ def _names(kind: type[Any]) -> list[str]:
 def _scheduled(optimizer: str, schedule: str) -> Recipe:
     needed = {"StepLR": {"step_size": 2}, "ExponentialLR": {"gamma": 0.5}}.get(schedule, {})
     rate = "max_lr" if schedule == "OneCycleLR" else "lr"
-    return PLAIN.changed({"validation": 0.2, "optimizer": {"type": optimizer, "lr": {"type": schedule, rate: 0.1, **needed}}})
+    return PLAIN.changed(
+        {"validation": 0.2, "optimizer": {"type": optimizer, "lr": {"type": schedule, rate: 0.1, **needed}}}
+    )
 
 
 ODD = [
@@ -49,12 +57,20 @@ ODD = [
     "imports",
 ]
 CASES = [(PLAIN, name) for name in (*CHANGEABLE, *ODD)]
-CASES += [(_scheduled(kind, "StepLR"), f"optimizer.{name}") for kind, made in OPTIMIZERS.items() for name in _names(made)]
-CASES += [(_scheduled("SGD", kind), f"optimizer.lr.{name}") for kind, made in SCHEDULES.items() for name in ("type", *_names(made))]
+CASES += [
+    (_scheduled(kind, "StepLR"), f"optimizer.{name}") for kind, made in OPTIMIZERS.items() for name in _names(made)
+]
+CASES += [
+    (_scheduled("SGD", kind), f"optimizer.lr.{name}")
+    for kind, made in SCHEDULES.items()
+    for name in ("type", *_names(made))
+]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers at the edge of what floats hold
-@pytest.mark.parametrize(("recipe", "name"), [pytest.param(one, name, id=f"{place}-{name}") for place, (one, name) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("recipe", "name"), [pytest.param(one, name, id=f"{place}-{name}") for place, (one, name) in enumerate(CASES)]
+)
 def test_any_value_for_any_setting(recipe: Recipe, name: str) -> None:
     sentences = []
     for value in VALUES:
@@ -70,7 +86,13 @@ def test_any_value_for_any_setting(recipe: Recipe, name: str) -> None:
 def test_every_setting_is_there() -> None:
     names = {name for _, name in CASES}
     assert set(CHANGEABLE) <= names
-    assert {"optimizer.lr", "optimizer.betas", "optimizer.momentum", "optimizer.lr.warmup_steps", "optimizer.lr.gamma"} <= names
+    assert {
+        "optimizer.lr",
+        "optimizer.betas",
+        "optimizer.momentum",
+        "optimizer.lr.warmup_steps",
+        "optimizer.lr.gamma",
+    } <= names
 
 
 @pytest.mark.parametrize(
@@ -87,7 +109,10 @@ def test_every_setting_is_there() -> None:
             "recipe 'plain': optimizer.group must be a list of tables, got 3; "
             "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'",
         ),
-        ("optimizer.group={ names = '*' }", "recipe 'plain': optimizer.group must be a list of tables, got {'names': '*'}; such as "),
+        (
+            "optimizer.group={ names = '*' }",
+            "recipe 'plain': optimizer.group must be a list of tables, got {'names': '*'}; such as ",
+        ),
         ("optimizer.group=['a']", "recipe 'plain': optimizer.group must be a list of tables, got ['a']; such as "),
     ],
 )

@@ -41,7 +41,9 @@ def test_from_training_to_a_prediction(texts: Path, tmp_path: Path) -> None:
 
 
 def test_refusals(texts: Path, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="data 'data': resnet18 reads images, got texts; choose other data or another model"):
+    with pytest.raises(
+        ArgumentError, match="data 'data': resnet18 reads images, got texts; choose other data or another model"
+    ):
         train(recipe("resnet18"), str(texts), progress=False)
     with pytest.raises(ArgumentError, match="data 'data': mlp reads numbers, got texts; such as typednn train lstm"):
         train(recipe("mlp"), str(texts), progress=False)
@@ -50,5 +52,7 @@ def test_refusals(texts: Path, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="expects a data set's name or a folder that exists, got 'texts'"):
         train(recipe("lstm"), progress=False)
     (texts / "test" / "letters").rename(texts / "test" / "words")
-    with pytest.raises(DataError, match="train and test must have folders of the same names, got digits, letters and digits, words"):
+    with pytest.raises(
+        DataError, match="train and test must have folders of the same names, got digits, letters and digits, words"
+    ):
         load_data(str(texts))

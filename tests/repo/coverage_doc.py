@@ -1,17 +1,18 @@
 """Which test proves which row of the specification: reads the tests, writes docs/coverage.md.
 
     python tests/repo/coverage_doc.py            write it
-    python tests/repo/coverage_doc.py --check    fail if it is stale, if a row lacks a test, or if a citation leads nowhere
+    python tests/repo/coverage_doc.py --check    fail if it is stale, if a row lacks a test, or if a citation leads
+                                                 nowhere
 
 A test cites a row by its id in its name (``test_P_L1_...``), docstring, comments or strings. A citation outside
-a test function counts for the file as a whole: in test files, in the table of layers, and in files read by type checkers.
-A range such as "P-T1 to P-T3" cites nothing.
+a test function counts for the file as a whole: in test files, in the table of layers, and in files read by type
+checkers. A range such as "P-T1 to P-T3" cites nothing.
 
-A citation proves something where the test runs in `make test` or `make parity`, can fail, and exercises typednn. One that is always
-skipped, is expected to fail, waits for an environment variable or a GPU, holds no assertion (its own, or that of a helper), or uses
-nothing of typednn, proves nothing.
-A row is proven, exempt for a reason, or open for a reason; or one `part` of it is, and the rest is proven. Titles and needs are those of
-the specification, word for word: `specified` reads it.
+A citation proves something where the test runs in `make test` or `make parity`, can fail, and exercises typednn. One
+that is always skipped, is expected to fail, waits for an environment variable or a GPU, holds no assertion (its own, or
+that of a helper), or uses nothing of typednn, proves nothing. A row is proven, exempt for a reason, or open for a
+reason; or one `part` of it is, and the rest is proven. Titles and needs are those of the specification, word for word:
+`specified` reads it.
 """
 
 import ast
@@ -39,8 +40,11 @@ _IN_NAME = re.compile(r"(?<![A-Za-z0-9])([PGZXC])_([A-Z]\d+)(?![A-Za-z0-9])")
 # What makes a test prove nothing where CI runs, in its decorators or in the file's pytestmark.
 _NEVER = re.compile(r"\bmark\.(?:skip\b(?!if)|xfail\b|gpu\b)|\bskipif\(.*\benviron\b")
 
-# NumPy's and pytest's assertions, and typednn's own: the comparison with finite differences, a law, all refusals of a method.
-_ASSERTION = re.compile(r"assert_\w+|raises|warns|gradcheck|(?:LAYER_LAWS|refusals\.METHODS)\[.*\]|check_(?:layer|loss|optimizer)")
+# NumPy's and pytest's assertions, and typednn's own: the comparison with finite differences, a law, all refusals of a
+# method.
+_ASSERTION = re.compile(
+    r"assert_\w+|raises|warns|gradcheck|(?:LAYER_LAWS|refusals\.METHODS)\[.*\]|check_(?:layer|loss|optimizer)"
+)
 
 # These speak about citations without making any.
 _NO_EVIDENCE = {"tests/repo/test_coverage_doc.py"}
@@ -48,7 +52,8 @@ _NO_EVIDENCE = {"tests/repo/test_coverage_doc.py"}
 
 @dataclass(frozen=True)
 class Row:
-    """One line of rows.toml. ``exempt`` or ``open`` is the reason why a row, or the ``part`` of it that is named, has no test.
+    """One line of rows.toml. ``exempt`` or ``open`` is the reason why a row, or the ``part`` of it that is named, has
+    no test.
 
     ``met`` is what was measured of it once, by no test, and the page of the docs that says so.
     """
@@ -76,7 +81,9 @@ def read_rows(path: Path = ROWS) -> dict[str, Row]:
 
 
 def specified(text: str) -> dict[str, tuple[str, str]]:
-    """Row id -> title and need, from the tables of the specification: the cells of the second column and of the column "need"."""
+    """Row id -> title and need, from the tables of the specification: the cells of the second column and of the column
+    "need".
+    """
     found: dict[str, tuple[str, str]] = {}
     need = 0
     for line in text.splitlines():
@@ -96,7 +103,9 @@ def cited_in(text: str) -> set[str]:
 def is_evidence(path: str) -> bool:
     """Whether citations in this file count."""
     name = path.rpartition("/")[2]
-    return path not in _NO_EVIDENCE and (name.startswith("test_") or path == "tests/layer_cases.py" or path.startswith("tests/typing/"))
+    return path not in _NO_EVIDENCE and (
+        name.startswith("test_") or path == "tests/layer_cases.py" or path.startswith("tests/typing/")
+    )
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -104,7 +113,9 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _asserting(tree: ast.Module, helpers: frozenset[str] = frozenset()) -> set[str]:
-    """The names of the file's functions that can fail: by an assertion of their own, or of a function that they call."""
+    """The names of the file's functions that can fail: by an assertion of their own, or of a function
+    that they call.
+    """
     calls: dict[str, set[str]] = {}
     found: set[str] = set()
     for function in _functions(tree):
@@ -134,7 +145,9 @@ def _marks(tree: ast.Module) -> dict[str, str]:
 
 
 def _test_functions(tree: ast.Module, helpers: frozenset[str]) -> list[tuple[str, int, int, bool]]:
-    """Name, first and last line of every test function and test class, outer ones first, and whether it proves something."""
+    """Name, first and last line of every test function and test class, outer ones first, and whether it proves
+    something.
+    """
     found: list[tuple[str, int, int, bool]] = []
     asserting, marks = _asserting(tree, helpers), _marks(tree)
     idle = bool(_NEVER.search(marks.get("pytestmark", "")))
@@ -153,11 +166,14 @@ def _test_functions(tree: ast.Module, helpers: frozenset[str]) -> list[tuple[str
 
 
 def citations(
-    source: str, path: str, helpers: frozenset[str] = frozenset(), exercises: Callable[[str, str], bool] = lambda _path, _name: True
+    source: str,
+    path: str,
+    helpers: frozenset[str] = frozenset(),
+    exercises: Callable[[str, str], bool] = lambda _path, _name: True,
 ) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Row id -> the tests of this file that cite it, each as ``path::name``, or as ``path`` for the whole file: those that prove
-    something, and those that prove nothing. ``helpers`` are functions of other files that assert; ``exercises`` says of a file and a
-    name in it whether it uses typednn."""
+    """Row id -> the tests of this file that cite it, each as ``path::name``, or as ``path`` for the whole file: those
+    that prove something, and those that prove nothing. ``helpers`` are functions of other files that assert;
+    ``exercises`` says of a file and a name in it whether it uses typednn."""
     if not _CITED.search(source) and not _IN_NAME.search(source):
         return {}, {}
     tests = _test_functions(ast.parse(source), helpers)
@@ -192,9 +208,12 @@ Cited: TypeAlias = dict[str, list[str]]
 def collect(repository: Path = REPOSITORY) -> tuple[Cited, Cited]:
     """Row id -> every test that proves it; and every test that cites it and proves nothing."""
     found: tuple[dict[str, set[str]], dict[str, set[str]]] = {}, {}
-    sources = sorted(file for file in (repository / "tests").rglob("*.py") if not file.stem.endswith("_312"))  # 3.11 cannot read those
+    # 3.11 cannot read those
+    sources = sorted(file for file in (repository / "tests").rglob("*.py") if not file.stem.endswith("_312"))
     files = {file.relative_to(repository).as_posix(): file.read_text("utf-8") for file in sources}
-    helpers = frozenset(name for path, source in files.items() if not is_evidence(path) for name in _asserting(ast.parse(source)))
+    helpers = frozenset(
+        name for path, source in files.items() if not is_evidence(path) for name in _asserting(ast.parse(source))
+    )
     exercises = Uses(files).exercise
     for path, source in files.items():
         if is_evidence(path):
@@ -219,13 +238,21 @@ def complaints(rows: dict[str, Row], tests: Cited, claims: Cited | None = None) 
             found.append(f"{row.id} says what is met without a reason; add `open` or `exempt` in {LISTED}")
         found += _unsupported(row)
         if not row.untested and row.id not in tests:
-            claim = f"{idle[row.id][0]} cites it, but proves nothing" if row.id in idle else "has no test; cite it in one"
+            claim = (
+                f"{idle[row.id][0]} cites it, but proves nothing" if row.id in idle else "has no test; cite it in one"
+            )
             found.append(f"{row.id} ({row.title}): {claim}, or say in {LISTED} why it is exempt or open")
         if row.untested and row.id in tests:
             word = "exempt" if row.exempt else "open"
-            found.append(f"{row.id} is {word} but tested by {tests[row.id][0]}; take `{word}` out of {LISTED}, or name the part")
+            found.append(
+                f"{row.id} is {word} but tested by {tests[row.id][0]}; take `{word}` out of {LISTED}, or name the part"
+            )
     cited = {**idle, **tests}
-    found += [f"{cites[0]} cites {row}, which {LISTED} does not list" for row, cites in sorted(cited.items()) if row not in rows]
+    found += [
+        f"{cites[0]} cites {row}, which {LISTED} does not list"
+        for row, cites in sorted(cited.items())
+        if row not in rows
+    ]
     return found
 
 
@@ -259,7 +286,10 @@ def render(rows: dict[str, Row], tests: Cited) -> str:
         "",
         "Rows of the specification, and the tests that prove them. Written by `make coverage-doc`; do not edit.",
     ]
-    for heading, word in (("Open, because it is not built or not measured:", "open"), ("Not done on purpose:", "exempt")):
+    for heading, word in (
+        ("Open, because it is not built or not measured:", "open"),
+        ("Not done on purpose:", "exempt"),
+    ):
         if reasons := _reasons(rows, word):
             lines += ["", heading, "", *reasons]
     section = ""
@@ -269,7 +299,10 @@ def render(rows: dict[str, Row], tests: Cited) -> str:
             lines += ["", f"## {section}", "", "| row | what | need | tests |", "|---|---|---|---|"]
         shown = [f"`{test.removeprefix('tests/')}`" for test in tests.get(row.id, [])]
         if row.open or row.exempt:
-            shown.append(f"{'open' if row.open else 'exempt'}{f': {row.part}' if row.part else ''}{f'; met: {row.met}' if row.met else ''}")
+            shown.append(
+                f"{'open' if row.open else 'exempt'}{f': {row.part}' if row.part else ''}"
+                f"{f'; met: {row.met}' if row.met else ''}"
+            )
         lines.append(f"| {row.id} | {row.title} | {row.need} | {'<br>'.join(shown) or '**none**'} |")
     return "\n".join(lines) + "\n"
 
@@ -290,7 +323,10 @@ def main(arguments: list[str]) -> int:
         print(sentence, file=sys.stderr)
     if not wrong:
         exempt, waiting = (sum(bool(getattr(row, kind)) for row in rows.values()) for kind in ("exempt", "open"))
-        print(f"{len(rows)} rows, {sum(row in tests for row in rows)} tested; {exempt} exempt and {waiting} open, wholly or in part")
+        print(
+            f"{len(rows)} rows, {sum(row in tests for row in rows)} tested; {exempt} exempt and {waiting} open, "
+            "wholly or in part"
+        )
     return 1 if wrong else 0
 
 

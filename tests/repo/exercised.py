@@ -1,7 +1,9 @@
-"""Whether a test exercises typednn: follows what it uses, through the functions, tables, fixtures and helpers of the tests.
+"""Whether a test exercises typednn: follows what it uses, through the functions, tables, fixtures and helpers of the
+tests.
 
-A name leads to typednn if it is imported from ``typednn``, ``examples`` or ``benchmarks``, or if a text in the code speaks of
-typednn, such as a command or a program that is run. Docstrings and annotations lead nowhere: a test is what it computes.
+A name leads to typednn if it is imported from ``typednn``, ``examples`` or ``benchmarks``, or if a text in the code
+speaks of typednn, such as a command or a program that is run. Docstrings and annotations lead nowhere: a test is what
+it computes.
 """
 
 import ast
@@ -62,7 +64,9 @@ def _within(node: ast.AST) -> Iterator[ast.AST]:
         if name in ("annotation", "returns"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+            if isinstance(child, ast.AST) and not (
+                isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            ):
                 yield from _within(child)
 
 

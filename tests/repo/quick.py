@@ -1,17 +1,20 @@
 """`make quick`: the tests nearest to what was changed, until two minutes are up.
 
-What was changed: the files that git says are not committed; if all are, those of the last commit. SINCE=COMMIT says otherwise.
+What was changed: the files that git says are not committed; if all are, those of the last commit. SINCE=COMMIT says
+otherwise.
 
 =====  ==========================================================================================================
 order  tests
 =====  ==========================================================================================================
 0      that were changed; for a page, pyproject.toml or another file that is no Python: those of tests/repo
-1      whose file is called as a changed one is: tests/graph/test_program.py, tests/kernels/test_linear_cpu.py; that import a changed helper
+1      whose file is called as a changed one is: tests/graph/test_program.py, tests/kernels/test_linear_cpu.py; that
+       import a changed helper
 2      that import a changed module, or a package that does
 3      that import a module which imports a changed one; 4 and so on: over one more
 =====  ==========================================================================================================
 
-Slow ones (tests/slow.txt) are left out, and each property has a fifth of its examples. What has no time is counted as skipped.
+Slow ones (tests/slow.txt) are left out, and each property has a fifth of its examples. What has no time is counted as
+skipped.
 """
 
 import os
@@ -38,7 +41,9 @@ def _git(*arguments: str) -> list[str]:
 
 
 def changed(since: str) -> list[str]:
-    """The files that differ from the commit ``since``; without one from the last commit, or this from the one before."""
+    """The files that differ from the commit ``since``; without one from the last commit, or this from
+    the one before.
+    """
     named = _git("diff", "--name-only", since or "HEAD") + _git("ls-files", "--others", "--exclude-standard")
     return named or _git("diff", "--name-only", "HEAD~1")
 
@@ -102,9 +107,13 @@ def nearest(files: Iterable[str], tests: Iterable[Path]) -> list[Path]:
     """The tests in the table's order."""
     files = list(files)
     modules = {module for file in files if (module := module_of(file))}
-    others = any(not module_of(file) and Path(file).parts[0] not in ("tests", "benchmarks", "examples") for file in files)
+    others = any(
+        not module_of(file) and Path(file).parts[0] not in ("tests", "benchmarks", "examples") for file in files
+    )
     far = distances(modules)
-    names = {Path(file).stem for file in files if file.endswith(".py")} | {each.split(".")[-2] for each in modules if each.count(".") > 1}
+    names = {Path(file).stem for file in files if file.endswith(".py")} | {
+        each.split(".")[-2] for each in modules if each.count(".") > 1
+    }
     order: dict[Path, int] = {}
     for test in tests:
         place = str(test.relative_to(ROOT))
@@ -128,7 +137,19 @@ def main() -> int:
     more = f" and {len(files) - 5} more" if len(files) > 5 else ""
     print(f"changed: {', '.join(files[:5])}{more}; {len(tests)} files of tests, nearest first", flush=True)
     environment = {**os.environ, "HYPOTHESIS_PROFILE": "quick", "TYPEDNN_TESTS_UNTIL": str(time.time() + SECONDS)}
-    command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "load", "--maxschedchunk", "4", "-q", *map(str, tests)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "auto",
+        "--dist",
+        "load",
+        "--maxschedchunk",
+        "4",
+        "-q",
+        *map(str, tests),
+    ]
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     return 0 if code == 5 else code  # none was left to run: all are slow
 

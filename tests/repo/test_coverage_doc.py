@@ -1,4 +1,6 @@
-"""docs/coverage.md is what the tests say, and the generator sees what it should; each mutant of it is caught by one of its laws."""
+"""docs/coverage.md is what the tests say, and the generator sees what it should; each mutant of it is caught by one of
+its laws.
+"""
 
 import sys
 import textwrap
@@ -74,11 +76,16 @@ def test_docstrings_comments_names_and_parameters_cite() -> None:
 def test_citation_outside_a_test_counts_for_the_file() -> None:
     assert _found("CASES = [1]  # P-D7\n\n\ndef test_x():\n    assert CASES\n") == {"P-D7": {"tests/test_x.py"}}
     assert _found("CASES = [1]  # P-D7\n") == {}, "a file without a test that can fail proves nothing"
-    assert _found("CASES = [1]  # P-D7\n", "tests/typing/x.py") == {"P-D7": {"tests/typing/x.py"}}, "type checkers read it"
+    assert _found("CASES = [1]  # P-D7\n", "tests/typing/x.py") == {"P-D7": {"tests/typing/x.py"}}, (
+        "type checkers read it"
+    )
 
 
 def test_code_ranges_and_longer_words_do_not_cite() -> None:
-    assert _found('def test_x():\n    """P-T1 to P-T3, P-R1–P-R5, P-E1-6, XP-L1, P-L1x, PC-D1."""\n    assert P-L1\n') == {}
+    assert (
+        _found('def test_x():\n    """P-T1 to P-T3, P-R1–P-R5, P-E1-6, XP-L1, P-L1x, PC-D1."""\n    assert P-L1\n')
+        == {}
+    )
 
 
 def test_only_tests_are_evidence() -> None:
@@ -98,7 +105,9 @@ def test_page_names_tests_reasons_and_parts() -> None:
         "P-L1": ROW,
         "P-L6": Row("P-L6", "Layers", "Ways", "N"),
         "P-E5": Row("P-E5", "Experiment", "Accuracy", "M", exempt="never"),
-        "P-E7": Row("P-E7", "Experiment", "Time", "M", open="later", part="on a GPU", met="0.8 GB (docs/benchmarks.md)"),
+        "P-E7": Row(
+            "P-E7", "Experiment", "Time", "M", open="later", part="on a GPU", met="0.8 GB (docs/benchmarks.md)"
+        ),
     }
     tests = {"P-L1": ["tests/test_x.py::test_y", "tests/test_x.py::test_z"], "P-E7": ["tests/test_x.py::test_y"]}
     page = coverage_doc.render(rows, tests)
@@ -111,7 +120,7 @@ def test_page_names_tests_reasons_and_parts() -> None:
     assert "Open, because" not in coverage_doc.render({"P-L1": ROW}, {})
 
 
-# ---------------------------------------------------------------------------------------------------- what proves nothing
+# -------------------------------------------------------------------------------------------------- what proves nothing
 
 # A test that cites P-L1 and runs to its end, whatever the layer does.
 IDLE = {
@@ -122,8 +131,11 @@ IDLE = {
     "skipped without a word": "@pytest.mark.skip\ndef test_x():\n    assert x  # P-L1\n",
     "expected to fail": "@pytest.mark.xfail\ndef test_x():\n    assert x  # P-L1\n",
     "on a GPU": "@pytest.mark.gpu\ndef test_x():\n    assert x  # P-L1\n",
-    "if asked for": "@pytest.mark.skipif(not os.environ.get('LONG'), reason='long')\ndef test_x():\n    assert x  # P-L1\n",
-    "by a name": "long = pytest.mark.skipif(not os.environ.get('LONG'), reason='long')\n\n@long\ndef test_x():\n    assert x  # P-L1\n",
+    "if asked for": "@pytest.mark.skipif(not os.environ.get('LONG'), reason='long')\n"
+    "def test_x():\n    assert x  # P-L1\n",
+    "by a name": "long = pytest.mark.skipif(not os.environ.get('LONG'), reason='long')\n"
+    "\n@long\ndef test_x():\n    assert x "
+    " # P-L1\n",
     "the file": "pytestmark = pytest.mark.skip\n\ndef test_x():\n    assert x  # P-L1\n",
     "a class of such": "class TestX:\n    'P-L1'\n\n    def test_x(self):\n        Linear()\n",
     "the class": "@pytest.mark.skip\nclass TestX:\n    def test_x(self):\n        assert x  # P-L1\n",
@@ -134,7 +146,8 @@ LIVE = {
     "NumPy": "def test_x():\n    np.testing.assert_array_equal(x, y)  # P-L1\n",
     "finite differences": "def test_x():\n    gradcheck(layer, x)  # P-L1\n",
     "a helper": "def agree(x):\n    assert x\n\ndef twice(x):\n    agree(x)\n\ndef test_x():\n    twice(x)  # P-L1\n",
-    "data that may be missing": "@pytest.mark.skipif(find() is None, reason='data')\ndef test_x():\n    assert x  # P-L1\n",
+    "data that may be missing": "@pytest.mark.skipif(find() is None, reason='data')\n"
+    "def test_x():\n    assert x  # P-L1\n",
     "a peer": "@pytest.mark.parity\ndef test_x():\n    assert x  # P-L1\n",
 }
 
@@ -202,12 +215,16 @@ def _wrong_rows_are_told(tool: Any) -> None:
         assert told(Row("P-L1", "layers", "Linear", need), place) == []
     assert told(Row("P-L1", "layers", "Linear", "Maybe"), place) == ['P-L1: need is "Maybe", expected "M" or "N"']
     for word in ("open", "exempt"):
-        whole, partly = Row("P-L1", "layers", "Linear", "M", **{word: "x"}), Row("P-L1", "layers", "Linear", "M", **{word: "x"}, part="y")
+        whole, partly = (
+            Row("P-L1", "layers", "Linear", "M", **{word: "x"}),
+            Row("P-L1", "layers", "Linear", "M", **{word: "x"}, part="y"),
+        )
         assert told(whole) == []
         assert told(partly, place) == []
         assert told(partly) == [f"P-L1 (Linear): has no test; cite it in one, {reason}"]
         assert told(whole, place) == [
-            f"P-L1 is {word} but tested by tests/test_x.py::test_y; take `{word}` out of tests/repo/rows.toml, or name the part"
+            f"P-L1 is {word} but tested by tests/test_x.py::test_y; take `{word}` out of tests/repo/rows.toml, "
+            "or name the part"
         ]
     assert told(Row("P-L1", "layers", "Linear", "M", part="y"), place) == [
         "P-L1 names a part without a reason; add `open` or `exempt` in tests/repo/rows.toml"
@@ -215,13 +232,19 @@ def _wrong_rows_are_told(tool: Any) -> None:
     assert told(Row("P-L1", "layers", "Linear", "M", met="docs/benchmarks.md"), place) == [
         "P-L1 says what is met without a reason; add `open` or `exempt` in tests/repo/rows.toml"
     ]
-    assert told(Row("P-L1", "layers", "Linear", "M", exempt="later", open="graph")) == ["P-L1 is open and exempt; one reason is enough"]
+    assert told(Row("P-L1", "layers", "Linear", "M", exempt="later", open="graph")) == [
+        "P-L1 is open and exempt; one reason is enough"
+    ]
     page = "P-L1: what is met stands in a page of the docs that it names, got"
     assert told(Row("P-L1", "layers", "Linear", "M", open="x", met="batch 600 (docs/benchmarks.md)")) == []
-    assert told(Row("P-L1", "layers", "Linear", "M", open="x", met="123.456789 ms and 600 (docs/benchmarks.md)")) == [f"{page} 123.456789"]
+    assert told(Row("P-L1", "layers", "Linear", "M", open="x", met="123.456789 ms and 600 (docs/benchmarks.md)")) == [
+        f"{page} 123.456789"
+    ]
     assert told(Row("P-L1", "layers", "Linear", "M", open="x", met="fast")) == [f"{page} no page"]
     for wrong in (place, {}), ({}, place):
-        assert tool.complaints({}, *wrong) == ["tests/test_x.py::test_y cites P-L1, which tests/repo/rows.toml does not list"]
+        assert tool.complaints({}, *wrong) == [
+            "tests/test_x.py::test_y cites P-L1, which tests/repo/rows.toml does not list"
+        ]
 
 
 LAWS: list[Callable[[Any], None]] = [
@@ -287,7 +310,7 @@ SOURCE = (coverage_doc.REPOSITORY / "tests" / "repo" / "coverage_doc.py").read_t
         ("(self.exempt or self.open) and not self.part", "self.exempt and not self.part"),
         ("(self.exempt or self.open) and not self.part", "self.open and not self.part"),
         ("cited = {**idle, **tests}", "cited = tests"),
-        ("if row not in rows]", "if False]"),
+        ("if row not in rows\n", "if False\n"),
     ],
 )
 def test_each_mutant_breaks_a_law(old: str, new: str) -> None:
@@ -311,7 +334,7 @@ def _fails(law: Callable[[Any], None], tool: ModuleType) -> bool:
     return False
 
 
-# ------------------------------------------------------------------------------------------ what uses something of typednn
+# --------------------------------------------------------------------------------------- what uses something of typednn
 
 _SUPPORT = """from typednn import layers
 
@@ -326,19 +349,26 @@ USES = {
     "an import": "from typednn.layers import Linear\ndef test_x():\n    assert Linear\n",
     "a module": "import typednn\ndef test_x():\n    assert typednn.layers\n",
     "an example": "from examples import one\ndef test_x():\n    assert one.run()\n",
-    "a function of the file": "from typednn import a\ndef f():\n    return a\ndef g():\n    return f()\ndef test_x():\n    assert g()\n",
-    "a table": "from typednn import a\nTABLE = {'x': a}\n@mark.parametrize('each', TABLE)\ndef test_x(each):\n    assert each\n",
+    "a function of the file": "from typednn import a\ndef f():\n    return a\ndef g():\n"
+    "    return f()\ndef test_x():\n    assert g()\n",
+    "a table": "from typednn import a\nTABLE = {'x': a}\n"
+    "@mark.parametrize('each', TABLE)\ndef test_x(each):\n    assert "
+    "each\n",
     "a helper": "from tests.support.other import ours\ndef test_x():\n    assert ours()\n",
     "a helper's module": "from tests.support import other\ndef test_x():\n    assert other.ours()\n",
     "a fixture": "def test_x(made):\n    assert made\n",
     "a fixture that is named": "@mark.usefixtures('made')\ndef test_x():\n    assert 1\n",
     "a command": "def test_x():\n    assert run('-m', 'typednn', 'train')\n",
     "an example that is run": "def test_x():\n    assert run('-m', 'examples.one')\n",
-    "a method": "from typednn import a\nclass TestX:\n    def f(self):\n        return a\n    def test_x(self):\n        assert self.f()\n",
-    "two that call each other": "import typednn\ndef f():\n    g(typednn)\ndef g(x):\n    f()\ndef test_x():\n    assert g(1)\n",
+    "a method": "from typednn import a\nclass TestX:\n    def f(self):\n"
+    "        return a\n    def test_x(self):\n        "
+    "assert self.f()\n",
+    "two that call each other": "import typednn\ndef f():\n    g(typednn)\ndef g(x):\n"
+    "    f()\ndef test_x():\n    assert g(1)\n",
 }
 USES_NOTHING = {
-    "NumPy": "import numpy as np\nfrom typednn import a\ndef f():\n    return a\ndef test_x():\n    assert np.zeros(3).sum() == 0\n",
+    "NumPy": "import numpy as np\nfrom typednn import a\ndef f():\n    return a\ndef test_x():\n    assert "
+    "np.zeros(3).sum() == 0\n",
     "a helper of the tests": "from tests.support.other import theirs\ndef test_x():\n    assert theirs(1)\n",
     "a docstring": "def test_x():\n    'typednn'\n    assert 1\n",
     "an annotation": "from typednn import Array2\ndef test_x(x: Array2) -> Array2:\n    y: Array2 = 1\n    assert y\n",

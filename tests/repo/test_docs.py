@@ -7,9 +7,10 @@ What stands before a block, as an HTML comment of its own line, says what is spe
     <!-- file: model.toml -->       the block, of any language, becomes a file in the folder where the page's blocks run
     <!-- not run: reason -->        for bash and console only
 
-The python blocks of a page share one namespace, in order, in an empty folder. There each line of a bash block is run as well and must
-succeed, and each command of a console block, after "$ ", must print what follows it: "…" stands for anything, seconds and errors of
-rounding for any. A command that is not run must still be one: its verb, options and modules exist.
+The python blocks of a page share one namespace, in order, in an empty folder. There each line of a bash block is run as
+well and must succeed, and each command of a console block, after "$ ", must print what follows it: "…" stands for
+anything, seconds and errors of rounding for any. A command that is not run must still be one: its verb, options and
+modules exist.
 """
 
 import contextlib
@@ -28,9 +29,16 @@ import pytest
 from typednn.cli.parser import COMMANDS, parser
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "SECURITY.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+PAGES = [
+    REPOSITORY / "README.md",
+    REPOSITORY / "CONTRIBUTING.md",
+    REPOSITORY / "SECURITY.md",
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+]
 
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL
+)
 _COMMENT = re.compile(r"<!--\s*(?P<directive>raises|prints|file|not run)(?::\s*(?P<value>.*?))?\s*-->\s*\Z")
 _RAN = {"python", "console", "bash"}
 _SHELL = {"console", "bash"}
@@ -69,12 +77,16 @@ def run_page(page: str, name: str, capsys: pytest.CaptureFixture[str]) -> int:
     message, printed, proven = None, "", 0
     for block in blocks_of(page):
         where = f"{name}:{block.line}"
-        assert message is None or block.language == "text", f"{where}: the message of the error before it should follow, as a text block"
+        assert message is None or block.language == "text", (
+            f"{where}: the message of the error before it should follow, as a text block"
+        )
         if block.directive == "file":
             Path(block.value).write_text(block.code, encoding="utf-8")
             continue
         language = block.language or "no language"
-        assert block.language in _RAN | _READ, f"{where}: a block in {language} is not run; make it python, text or a file"
+        assert block.language in _RAN | _READ, (
+            f"{where}: a block in {language} is not run; make it python, text or a file"
+        )
         if block.directive == "not run":
             assert block.language in _SHELL, f"{where}: only bash and console may be left out"
             assert block.value, f"{where}: left out without a reason"
@@ -112,7 +124,11 @@ def run_page(page: str, name: str, capsys: pytest.CaptureFixture[str]) -> int:
 def commands_of(block: Block) -> list[tuple[str, str | None]]:
     """The commands of a block for the shell; of a console each with what it prints."""
     if block.language == "bash":
-        return [(line.strip(), None) for line in block.code.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        return [
+            (line.strip(), None)
+            for line in block.code.splitlines()
+            if line.strip() and not line.lstrip().startswith("#")
+        ]
     before, *parts = re.split(r"^\$ ", block.code, flags=re.MULTILINE)
     assert not before.strip(), "a console begins with a command, after $"
     return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
@@ -122,9 +138,20 @@ def run_command(command: str) -> tuple[int, str]:
     """Exit code and all that is said, as a reader in the current folder has it."""
     tools = str(Path(sys.executable).parent)
     paths = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": paths, "COLUMNS": "200"}
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": paths,
+        "COLUMNS": "200",
+    }
     done = subprocess.run(
-        ["sh", "-c", command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=300
+        ["sh", "-c", command],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=300,
     )
     return done.returncode, done.stdout
 
@@ -155,7 +182,11 @@ def misunderstood(command: str) -> str:
         case [python, "-m", module, *_] if python.rpartition("/")[2] == "python":
             return "" if (REPOSITORY / f"{module.replace('.', '/')}.py").is_file() else f"there is no module {module}"
         case _:
-            return "" if words and re.fullmatch(r"(?:.*/)?(?:pip|python(?:3(?:\.\d+)?)?)", words[0]) else "what does it run?"
+            return (
+                ""
+                if words and re.fullmatch(r"(?:.*/)?(?:pip|python(?:3(?:\.\d+)?)?)", words[0])
+                else "what does it run?"
+            )
 
 
 def _message_of(code: CodeType, namespace: dict[str, object], expected: str, where: str) -> str:
@@ -165,12 +196,16 @@ def _message_of(code: CodeType, namespace: dict[str, object], expected: str, whe
     except Exception as error:
         raised = error
     assert raised is not None, f"{where}: raises nothing, not {expected}"
-    assert expected in {kind.__name__ for kind in type(raised).__mro__}, f"{where}: raises {type(raised).__name__}, not {expected}"
+    assert expected in {kind.__name__ for kind in type(raised).__mro__}, (
+        f"{where}: raises {type(raised).__name__}, not {expected}"
+    )
     return str(raised)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
-def test_blocks_hold(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_hold(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(path.read_text(encoding="utf-8"), path.relative_to(REPOSITORY).as_posix(), capsys)
 
@@ -292,11 +327,20 @@ def test_good_page_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
         ("two, in 3.5 s", "two, in 3.5 m", "page:39: echo one; echo two, in 12 s; echo error 1.2e-10 prints now"),
         ("$ cat", "cat", "a console begins with a command"),
         ("<!-- file: a.txt -->\n", "", "page:5: a block in toml is not run"),
-        ("```python\nx = 1", "<!-- not run: slow -->\n```python\nx = 1", "page:2: only bash and console may be left out"),
+        (
+            "```python\nx = 1",
+            "<!-- not run: slow -->\n```python\nx = 1",
+            "page:2: only bash and console may be left out",
+        ),
     ],
 )
 def test_bad_page_is_noticed(
-    old: str, new: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    old: str,
+    new: str,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert old in GOOD
     monkeypatch.chdir(tmp_path)

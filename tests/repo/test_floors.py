@@ -17,7 +17,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def _lint_imports(folder: Path) -> tuple[int, str]:
-    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--no-cache"]
+    command = [
+        sys.executable,
+        "-c",
+        "from importlinter.cli import lint_imports_command; lint_imports_command()",
+        "--no-cache",
+    ]
     # An editable install leads to the real package: the copy must come first.
     environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -39,8 +44,10 @@ def test_every_contract_is_kept(project_copy: Path) -> None:
 
 
 BY_TEXT = {
-    "__init__.py": ["f'typednn.{_MODULE_OF[name]}'", "f'typednn.{name}'"],  # public names, when they are first used: above all floors
-    "cli/command.py": ["f'typednn.cli.{COMMANDS[options.command].module}'"],  # the module of a command, in the same package
+    # public names, when they are first used: above all floors
+    "__init__.py": ["f'typednn.{_MODULE_OF[name]}'", "f'typednn.{name}'"],
+    # the module of a command, in the same package
+    "cli/command.py": ["f'typednn.cli.{COMMANDS[options.command].module}'"],
     "config/model_config.py": ["module"],  # of the user's layers
     "errors.py": ["module"],  # of an extra
     "habits.py": ["package", "package"],  # of a name that was renamed, and that a user asks for
@@ -49,10 +56,15 @@ BY_TEXT = {
 
 
 def imported_by_text(source: str) -> list[str]:
-    """What a module imports by a text that is computed, or that names a module of typednn: import-linter sees none of these."""
+    """What a module imports by a text that is computed, or that names a module of typednn: import-linter sees none of
+    these.
+    """
     found = list[str]()
     for call in ast.walk(ast.parse(source)):
-        if not isinstance(call, ast.Call) or ast.unparse(call.func).rpartition(".")[2] not in ("import_module", "__import__"):
+        if not isinstance(call, ast.Call) or ast.unparse(call.func).rpartition(".")[2] not in (
+            "import_module",
+            "__import__",
+        ):
             continue
         (what, *_) = call.args
         if not isinstance(what, ast.Constant) or str(what.value).partition(".")[0] == "typednn":
@@ -76,7 +88,10 @@ def test_an_import_by_text_is_noticed(line: str, found: list[str]) -> None:
 
 def test_nothing_is_imported_by_text_but_what_the_user_or_an_extra_names() -> None:
     root = REPOSITORY / "typednn"
-    found = {str(path.relative_to(root)): imported_by_text(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.py"))}
+    found = {
+        str(path.relative_to(root)): imported_by_text(path.read_text(encoding="utf-8"))
+        for path in sorted(root.rglob("*.py"))
+    }
     assert {file: texts for file, texts in found.items() if texts} == BY_TEXT
 
 
@@ -93,13 +108,20 @@ PEERS = "The library needs no peer"
     ("file", "line", "contract"),
     [
         pytest.param("errors.py", "import typednn.layers.linear", FLOORS, id="upwards"),
-        pytest.param("errors.py", "def later():\n    import typednn.contracts.checks", FLOORS, id="upwards inside a function"),
+        pytest.param(
+            "errors.py", "def later():\n    import typednn.contracts.checks", FLOORS, id="upwards inside a function"
+        ),
         pytest.param("errors.py", "import typednn", FLOORS, id="the package as a whole"),
         pytest.param("mypy_plugin/types.py", "import typednn.contracts", FLOORS, id="sideways"),
         pytest.param("module/state.py", "import typednn.module.tree", MODULE, id="upwards within a package"),
         pytest.param("utils.py", "", FLOORS, id="module without a floor"),
         pytest.param("shapes/axes.py", "import typednn.shapes.flow", CIRCLES, id="in a circle"),
-        pytest.param("shapes/axes.py", "if TYPE_CHECKING:\n    import typednn.shapes.flow", CIRCLES, id="in a circle, for checkers"),
+        pytest.param(
+            "shapes/axes.py",
+            "if TYPE_CHECKING:\n    import typednn.shapes.flow",
+            CIRCLES,
+            id="in a circle, for checkers",
+        ),
         pytest.param("errors.py", "import typednn.arrays", CIRCLES, id="in a circle on one floor"),
         pytest.param("losses/mse.py", "import typednn.data.loader", FLOORS, id="a loss that reads data"),
         pytest.param("reports/html.py", "import typednn.training.loop", FLOORS, id="a report that trains"),
@@ -119,7 +141,9 @@ def test_breach_is_noticed(project_copy: Path, file: str, line: str, contract: s
 
 def _contracts() -> list[dict[str, Any]]:
     """The contracts of pyproject.toml that say an order."""
-    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     return [contract for contract in contracts if contract["type"] == "layers"]
 
 
@@ -140,23 +164,34 @@ def _breached(project: Path, pairs: list[tuple[str, str]]) -> str:
             file.write(f"\nimport {imported}\n")
     code, said = _lint_imports(project)
     assert code == 1, said
-    assert [(importer, imported) for importer, imported in pairs if f"{importer} -> {imported} (" not in said] == [], said
+    assert [(importer, imported) for importer, imported in pairs if f"{importer} -> {imported} (" not in said] == [], (
+        said
+    )
     return said
 
 
 def test_every_order_is_held_from_its_lowest_row_to_its_highest(project_copy: Path) -> None:
     rows = {contract["name"]: [_files(row) for row in contract["layers"]] for contract in _contracts()}
     places = {contract["name"]: contract["containers"][0] for contract in _contracts()}
-    said = _breached(project_copy, [(f"{places[name]}.{order[-1][0]}", f"{places[name]}.{order[0][0]}") for name, order in rows.items()])
+    said = _breached(
+        project_copy,
+        [(f"{places[name]}.{order[-1][0]}", f"{places[name]}.{order[0][0]}") for name, order in rows.items()],
+    )
     assert [name for name in rows if f"{name} BROKEN" not in said] == []
 
 
 def test_what_stands_side_by_side_imports_nothing_of_each_other(project_copy: Path) -> None:
     rows = [
-        (contract["containers"][0], re.split(r"\s+\|\s+", row)) for contract in _contracts() for row in contract["layers"] if "|" in row
+        (contract["containers"][0], re.split(r"\s+\|\s+", row))
+        for contract in _contracts()
+        for row in contract["layers"]
+        if "|" in row
     ]
     assert len(rows) > 10
-    _breached(project_copy, [(f"{place}.{one}", f"{place}.{other}") for place, row in rows for one, other in pairwise([*row, row[0]])])
+    _breached(
+        project_copy,
+        [(f"{place}.{one}", f"{place}.{other}") for place, row in rows for one, other in pairwise([*row, row[0]])],
+    )
 
 
 def _contract(name: str) -> list[str]:
@@ -180,7 +215,9 @@ def test_contract_names_only_floors_that_exist() -> None:
 
 def test_the_page_draws_the_floors_of_the_contract() -> None:
     drawn = [re.findall("`(.*?)`", packages) for _, packages, _ in _table("floor")]
-    assert drawn == [_files(row) for row in _contract("floors")], "docs/design.md and pyproject.toml: same floors, same order"
+    assert drawn == [_files(row) for row in _contract("floors")], (
+        "docs/design.md and pyproject.toml: same floors, same order"
+    )
 
 
 def test_the_readme_names_the_floors_of_the_page() -> None:

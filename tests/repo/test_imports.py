@@ -25,7 +25,9 @@ HEAVY = {
 
 def _loaded_by(statement: str) -> set[str]:
     """The top-level modules that a new interpreter holds after ``statement``."""
-    program = f"{statement}\nimport json, sys\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    program = (
+        f"{statement}\nimport json, sys\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    )
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
@@ -36,7 +38,9 @@ def _loaded_by(statement: str) -> set[str]:
     [
         pytest.param("import typednn", id="the package"),
         pytest.param("from typednn import *", id="every public name"),
-        pytest.param("import typednn.layers, typednn.losses, typednn.optim, typednn.backends, typednn.testing", id="the parts"),
+        pytest.param(
+            "import typednn.layers, typednn.losses, typednn.optim, typednn.backends, typednn.testing", id="the parts"
+        ),
     ],
 )
 def test_nothing_optional_is_loaded(statement: str) -> None:

@@ -1,4 +1,6 @@
-"""Every verb of the Makefile can be started: with stand-ins for every tool, in a copy of the project's files, nothing is installed."""
+"""Every verb of the Makefile can be started: with stand-ins for every tool, in a copy of the project's files, nothing
+is installed.
+"""
 
 import os
 import re
@@ -12,8 +14,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 PHONY = re.findall(r"^\.PHONY:(.*)$", MAKEFILE, re.MULTILINE)[0].split()
 
-# Stands for Python and for every tool of its environment: notes the command, and makes the folders that it is asked for. What
-# `make types` looks for in pyright's answer is said to everybody.
+# Stands for Python and for every tool of its environment: notes the command, and makes the folders that it is asked
+# for. What `make types` looks for in pyright's answer is said to everybody.
 STAND_IN = """\
 #!/bin/sh
 printf '%s\\n' "$*" >> "$NOTED"
@@ -43,8 +45,12 @@ def copy(tmp_path: Path) -> Path:
 
 
 def make(folder: Path, *arguments: str, **changes: str) -> "subprocess.CompletedProcess[str]":
-    """As a person starts it: what an outer make, such as the one that runs this test, tells its children is left out."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "VENV", "PY"))}
+    """As a person starts it: what an outer make, such as the one that runs this test, tells its
+    children is left out.
+    """
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "VENV", "PY"))
+    }
     environment = {**inherited, "NOTED": str(folder / "noted"), **changes}
     command = ["make", "--no-print-directory", f"PYTHON={folder / 'tools' / 'python'}", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)
@@ -76,10 +82,14 @@ def test_a_verb_runs_through(copy: Path, verb: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     if verb not in ("help", "clean"):
-        assert any(command.startswith("-m pip --quiet install") for command in noted(copy)), "everything is set up by the verb itself"
+        assert any(command.startswith("-m pip --quiet install") for command in noted(copy)), (
+            "everything is set up by the verb itself"
+        )
         installed = len(noted(copy))
         assert make(copy, verb).returncode == 0
-        assert not any(" pip " in command or " venv " in command for command in noted(copy)[installed:]), "once is enough"
+        assert not any(" pip " in command or " venv " in command for command in noted(copy)[installed:]), (
+            "once is enough"
+        )
     if verb == "clean":
         assert not (copy / ".venv").exists()
 
@@ -93,7 +103,8 @@ def test_headlines_are_said_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "tool"), [("lint", "ruff"), ("types", "pyright"), ("suite", "pytest"), ("bench", "benchmarks"), ("setup", "pip")]
+    ("verb", "tool"),
+    [("lint", "ruff"), ("types", "pyright"), ("suite", "pytest"), ("bench", "benchmarks"), ("setup", "pip")],
 )
 def test_what_fails_makes_the_verb_fail(copy: Path, verb: str, tool: str) -> None:
     done = make(copy, verb, BROKEN=tool)

@@ -11,7 +11,9 @@ from packaging.utils import canonicalize_name
 REPOSITORY = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
 PINS = [
-    line for line in (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines() if line.strip() and not line.startswith("#")
+    line
+    for line in (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    if line.strip() and not line.startswith("#")
 ]
 
 
@@ -41,5 +43,9 @@ def test_every_requirement_but_the_gpu_is_pinned_within_its_bounds() -> None:
     extras = PYPROJECT["project"]["optional-dependencies"]
     asked = [*PYPROJECT["build-system"]["requires"], *PYPROJECT["project"]["dependencies"]]
     asked += [requirement for extra, requirements in extras.items() if extra != "gpu" for requirement in requirements]
-    wrong = [text for text in asked if pinned.get(canonicalize_name(Requirement(text).name), "") not in Requirement(text).specifier]
+    wrong = [
+        text
+        for text in asked
+        if pinned.get(canonicalize_name(Requirement(text).name), "") not in Requirement(text).specifier
+    ]
     assert wrong == []

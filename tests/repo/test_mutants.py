@@ -1,4 +1,5 @@
-"""Each sentence of `tests/mutants.py` and each row of `tests/row_mutants.py` is held by a test: with the code changed, one fails.
+"""Each sentence of `tests/mutants.py` and each row of `tests/row_mutants.py` is held by a test: with the code changed,
+one fails.
 
 All of them take too long for `make test`. It takes a dozen of each, others for each commit; `make torture` takes all.
 """
@@ -46,7 +47,21 @@ def run(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str
     environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     environment.setdefault("TYPEDNN_DATA", str(REPOSITORY.parent / "shared" / "data"))
     return subprocess.run(
-        [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not gpu", *tests],
+        [
+            sys.executable,
+            "-B",
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            "-m",
+            "not gpu",
+            *tests,
+        ],
         cwd=folder,
         env={**environment, "PYTHONPATH": str(folder), "HYPOTHESIS_PROFILE": "mutants"},
         capture_output=True,
@@ -57,7 +72,9 @@ def run(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str
 
 
 def drawn() -> list[Mutant]:
-    """A dozen of the sentences' faults, and of the rows' others. The commit decides which: every process of a run draws the same."""
+    """A dozen of the sentences' faults, and of the rows' others. The commit decides which: every process of a run draws
+    the same.
+    """
     known = {(mutant.file, mutant.before, mutant.after) for mutant in MUTANTS}
     others = [mutant for mutant in ROW_MUTANTS if (mutant.file, mutant.before, mutant.after) not in known]
     if "TYPEDNN_LONG" in os.environ:
@@ -90,7 +107,9 @@ def test_a_false_sentence_fails(mutant: Mutant, copied: Path) -> None:
 
 def test_true_sentences_pass(copied: Path) -> None:
     """The copy is the project: what fails above fails for the change."""
-    result = run(copied, ("tests/test_layer.py::test_a_misfit_is_told_when_the_stack_is_built", "tests/kernels/test_sgd.py"))
+    result = run(
+        copied, ("tests/test_layer.py::test_a_misfit_is_told_when_the_stack_is_built", "tests/kernels/test_sgd.py")
+    )
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -108,7 +127,9 @@ def test_each_row_has_a_fault() -> None:
     needed = {row.id for row in rows.values() if re.search(r"\bM\b", row.need) and not row.untested}
     faults = {mutant.sentence: mutant for mutant in ROW_MUTANTS}
     assert len(faults) == len(ROW_MUTANTS), "one fault for each row"
-    assert not needed - faults.keys(), f"add a fault to tests/row_mutants.py for {', '.join(sorted(needed - faults.keys()))}"
+    assert not needed - faults.keys(), (
+        f"add a fault to tests/row_mutants.py for {', '.join(sorted(needed - faults.keys()))}"
+    )
     assert not faults.keys() - rows.keys()
     for row, mutant in faults.items():
         for test in mutant.tests:

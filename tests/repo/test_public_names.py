@@ -1,7 +1,7 @@
 """The names that typednn gives its users: one that comes, goes or is renamed changes the list on purpose.
 
-`tests/golden/public_names.txt` holds them; TYPEDNN_RECORD=1 in the environment writes it anew. A name that goes gets a row in
-`typednn.habits.RENAMED` first, for one minor version.
+`tests/golden/public_names.txt` holds them; TYPEDNN_RECORD=1 in the environment writes it anew. A name that goes gets a
+row in `typednn.habits.RENAMED` first, for one minor version.
 """
 
 import os

@@ -33,7 +33,9 @@ def test_the_nearer_of_two_importers_comes_first() -> None:
 
 
 def test_a_page_is_tested_by_the_tests_of_the_repository() -> None:
-    assert names("docs/design.md") == [str(test.relative_to(quick.ROOT / "tests")) for test in TESTS if test.parent.name == "repo"]
+    assert names("docs/design.md") == [
+        str(test.relative_to(quick.ROOT / "tests")) for test in TESTS if test.parent.name == "repo"
+    ]
 
 
 def test_helpers_count() -> None:
@@ -64,7 +66,12 @@ def test_distances_are_the_fewest_imports() -> None:
 
 @pytest.mark.parametrize(("seconds", "outcome"), [(0, "1 skipped"), (600, "1 passed")])
 def test_what_has_no_time_is_skipped(seconds: float, outcome: str) -> None:
-    environment = {**os.environ, "HYPOTHESIS_PROFILE": "quick", "TYPEDNN_TESTS_UNTIL": str(time.time() + seconds), "PYTEST_ADDOPTS": ""}
+    environment = {
+        **os.environ,
+        "HYPOTHESIS_PROFILE": "quick",
+        "TYPEDNN_TESTS_UNTIL": str(time.time() + seconds),
+        "PYTEST_ADDOPTS": "",
+    }
     command = [
         sys.executable,
         "-m",
@@ -83,7 +90,12 @@ def test_what_has_no_time_is_skipped(seconds: float, outcome: str) -> None:
 
 def test_what_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*arguments: str) -> None:
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
 
     monkeypatch.setattr(quick, "ROOT", tmp_path)
     git("init")

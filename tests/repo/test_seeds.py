@@ -68,12 +68,21 @@ def test_by_default_nothing_varies(project: Path) -> None:
     assert run(project, "")[1] == run(project, "")[1]
 
 
-@pytest.mark.parametrize(("profile", "examples"), [("default", "6 3 400 False"), ("ci", "6 3 400 False"), ("long", "125 62 8000 True")])
+@pytest.mark.parametrize(
+    ("profile", "examples"), [("default", "6 3 400 False"), ("ci", "6 3 400 False"), ("long", "125 62 8000 True")]
+)
 def test_torture_draws_more_where_examples_are_expensive_too(profile: str, examples: str) -> None:
-    code = "import effort; print(*(each.max_examples for each in (effort.expensive, effort.very_expensive, effort.cheap)), effort.LONG)"
-    environment = {name: value for name, value in os.environ.items() if name != "TYPEDNN_LONG"} | {"HYPOTHESIS_PROFILE": profile}
+    code = (
+        "import effort; print(*(each.max_examples for each in (effort.expensive, effort.very_expensive, "
+        "effort.cheap)), effort.LONG)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "TYPEDNN_LONG"} | {
+        "HYPOTHESIS_PROFILE": profile
+    }
     folder = REPOSITORY / "tests" / "support"
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == examples
 
 
@@ -81,7 +90,9 @@ def test_torture_draws_more_where_examples_are_expensive_too(profile: str, examp
 def test_ci_has_a_share_of_the_examples(project: Path, profile: str, examples: int) -> None:
     (project / "test_property.py").write_text(PROPERTY.replace("% 100 == 0", ">= 0"), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    subprocess.run(command, cwd=project, env=os.environ | {"HYPOTHESIS_PROFILE": profile}, check=True, capture_output=True)
+    subprocess.run(
+        command, cwd=project, env=os.environ | {"HYPOTHESIS_PROFILE": profile}, check=True, capture_output=True
+    )
     assert len((project / "drawn.txt").read_text(encoding="utf-8").splitlines()) == examples
 
 

@@ -17,19 +17,27 @@ SOURCES = [
 ]
 ENFORCED = ("layers", "losses", "optim")
 
-_BARE = re.compile(r"#\s*(?:type:\s*ignore(?!\[)|pyright:\s*ignore(?!\[)|noqa(?!:\s*[A-Z]))|#\s*(?:mypy:\s*ignore-errors|ruff:\s*noqa\s*$)")
+_BARE = re.compile(
+    r"#\s*(?:type:\s*ignore(?!\[)|pyright:\s*ignore(?!\[)|noqa(?!:\s*[A-Z]))|#\s*(?:mypy:\s*ignore-errors|ruff:\s*noqa\s*$)"
+)
 
 
 def _bare_ignores(source: str) -> list[str]:
     """Comments that silence a tool without saying what about."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return [f"{token.start[0]}: {token.string}" for token in tokens if token.type == tokenize.COMMENT and _BARE.search(token.string)]
+    return [
+        f"{token.start[0]}: {token.string}"
+        for token in tokens
+        if token.type == tokenize.COMMENT and _BARE.search(token.string)
+    ]
 
 
 def _defers_annotations(source: str) -> bool:
     """Whether ``source`` turns its annotations into strings, which can mute the run-time checks."""
     imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
-    return any(node.module == "__future__" and any(name.name == "annotations" for name in node.names) for node in imports)
+    return any(
+        node.module == "__future__" and any(name.name == "annotations" for name in node.names) for node in imports
+    )
 
 
 def test_no_bare_ignores() -> None:
@@ -68,9 +76,13 @@ def test_future_annotations_are_recognised() -> None:
 
 def test_no_machine_path_or_address() -> None:
     # Spelt in pieces, so that this file passes too.
-    forbidden = re.compile("|".join(["(^|[^A-Za-z0-9_.])/(" + "work|farm|root" + ")/", "index" + "-url", "find" + "-links"]), re.MULTILINE)
+    forbidden = re.compile(
+        "|".join(["(^|[^A-Za-z0-9_.])/(" + "work|farm|root" + ")/", "index" + "-url", "find" + "-links"]), re.MULTILINE
+    )
     files = [*SOURCES, *(REPOSITORY / name for name in ("pyproject.toml", "Makefile", "constraints.txt", ".ci/run"))]
-    assert [str(path.relative_to(REPOSITORY)) for path in files if forbidden.search(path.read_text(encoding="utf-8"))] == []
+    assert [
+        str(path.relative_to(REPOSITORY)) for path in files if forbidden.search(path.read_text(encoding="utf-8"))
+    ] == []
 
 
 # Written as a comparison: `dtype.kind == "f"`, `kind.kind not in "biuf"`.
@@ -78,9 +90,13 @@ _FLOAT_KIND = re.compile(r"""\.kind\s*(?:==|!=|in|not in)\s*["'][biucV]*f[biucV]
 
 
 def test_floats_are_recognised_in_one_place() -> None:
-    """bfloat16's kind is "V": who compares ``dtype.kind`` with "f" does not know it. `typednn.arrays.is_floating` does."""
+    """bfloat16's kind is "V": who compares ``dtype.kind`` with "f" does not know it.
+    `typednn.arrays.is_floating` does.
+    """
     files = [path for path in SOURCES if path.is_relative_to(REPOSITORY / "typednn")]
-    found = [str(path.relative_to(REPOSITORY)) for path in files if _FLOAT_KIND.search(path.read_text(encoding="utf-8"))]
+    found = [
+        str(path.relative_to(REPOSITORY)) for path in files if _FLOAT_KIND.search(path.read_text(encoding="utf-8"))
+    ]
     assert found == ["typednn/arrays.py"]
 
 
@@ -100,7 +116,9 @@ def test_comparisons_with_a_float_kind_are_recognised(line: str, compares: bool)
 
 
 def test_code_is_made_in_one_place_and_compiled_first() -> None:
-    """If Ctrl-C ends an ``exec`` of text, CPython dies of SIGINT at its end, whatever exit code ``python -m typednn`` returns."""
+    """If Ctrl-C ends an ``exec`` of text, CPython dies of SIGINT at its end, whatever exit code ``python -m typednn``
+    returns.
+    """
     found = [
         (path.name, ast.unparse(call))
         for path in sorted((REPOSITORY / "typednn").rglob("*.py"))

@@ -19,7 +19,9 @@ PROJECT = Path(__file__).with_name("user_project")
 def _run(*command: str | Path, cwd: Path) -> str:
     hidden = ("PYTHON", "MYPY", "PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
-    done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -48,11 +50,25 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def user_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter with the wheel, what its metadata asks for, and mypy: nothing else of this environment, and no network."""
+    """An interpreter with the wheel, what its metadata asks for, and mypy: nothing else of this environment, and no
+    network.
+    """
     folder = tmp_path_factory.mktemp("user") / "venv"
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
-    _run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=folder)
+    _run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        wheel,
+        cwd=folder,
+    )
     site = Path(_run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip())
     with zipfile.ZipFile(wheel) as archive:
         (described,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -83,7 +99,19 @@ def test_strict_user_project_is_accepted(user_python: Path, tmp_path: Path) -> N
     """P-P11: types are checked before anything runs; necessary ignores prove that they arrive with the wheel."""
     plain = tmp_path / "mypy.ini"
     plain.write_text("[mypy]\n")
-    _run(user_python, "-m", "mypy", "--config-file", plain, "--strict", "--cache-dir", tmp_path, "user.py", "mistakes.py", cwd=PROJECT)
+    _run(
+        user_python,
+        "-m",
+        "mypy",
+        "--config-file",
+        plain,
+        "--strict",
+        "--cache-dir",
+        tmp_path,
+        "user.py",
+        "mistakes.py",
+        cwd=PROJECT,
+    )
 
 
 def test_the_plugin_arrives_with_the_wheel(user_python: Path, tmp_path: Path) -> None:
@@ -92,14 +120,18 @@ def test_the_plugin_arrives_with_the_wheel(user_python: Path, tmp_path: Path) ->
     program = tmp_path / "sizes.py"
     program.write_text("from typednn.layers import Linear\n\nmodel = Linear(784, 128) >> Linear(127, 10)\n")
     arguments = ["-m", "mypy", "--config-file", settings, "--strict", "--cache-dir", tmp_path / "cache"]
-    told = subprocess.run([user_python, *arguments, "sizes.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        [user_python, *arguments, "sizes.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     sentence = "Linear(127, 10) cannot follow Linear(784, 128): expects 127 features, gets 128"
     assert told.stdout.splitlines()[0] == f"sizes.py:3: error: {sentence}  [shape]"
     _run(user_python, *arguments, "user.py", cwd=PROJECT)
 
 
 def test_neighbours_without_types_need_one_setting(user_python: Path, tmp_path: Path) -> None:
-    """No stub of another package arrives: docs/gpu.md has the setting with which a strict program may import CuPy and scikit-learn."""
+    """No stub of another package arrives: docs/gpu.md has the setting with which a strict program may import CuPy and
+    scikit-learn.
+    """
     program = tmp_path / "neighbours.py"
     program.write_text(
         "import cupy\nimport sklearn.datasets\nfrom typednn import Array2\nfrom typednn.layers import Linear\n"
@@ -113,7 +145,9 @@ def test_neighbours_without_types_need_one_setting(user_python: Path, tmp_path: 
     arguments = ["-m", "mypy", "--config-file", settings, "--strict", "--cache-dir", tmp_path / "cache", program]
     settings.write_text("[tool.mypy]\n")
     told = subprocess.run([user_python, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert {line.partition(": error: ")[0].rpartition(":")[2] for line in told.stdout.splitlines() if " error: " in line} == {"1", "2"}
+    assert {
+        line.partition(": error: ")[0].rpartition(":")[2] for line in told.stdout.splitlines() if " error: " in line
+    } == {"1", "2"}
     settings.write_text("[tool.mypy]\n" + setting + setting.replace("cupy", "sklearn"))
     _run(user_python, *arguments, cwd=tmp_path)
 

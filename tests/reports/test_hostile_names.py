@@ -1,4 +1,6 @@
-"""Names that mean harm, on a run's page, in a notebook, in a terminal: nothing runs, nothing is asked for, nothing moves the cursor."""
+"""Names that mean harm, on a run's page, in a notebook, in a terminal: nothing runs, nothing is asked for, nothing
+moves the cursor.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def test_the_names() -> None:
     ):
         assert part in whole, part
     assert {chr(code) for code in (*range(32), *range(127, 160))} <= set(whole)
-    assert {*"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\u2028\u2029\udcff\ud800\U000e007f"} <= set(whole)
+    assert {*"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\u2028\u2029\udcff\ud800\U000e007f"} <= set(
+        whole
+    )
     for part in ("\x1b]52;", "\x1b]8;;", "\x1b]0;", "\x1b[2J", "\x1bP", "\x9b", "\x9d"):
         assert part in whole or part in whole.replace("\x9d", "\x1b]"), part
     assert {name[0] for name in NAMES if name} >= set("=+-@")
@@ -87,7 +91,8 @@ def test_the_names() -> None:
 
 # ------------------------------------------------------------------------------------------------ a real browser
 
-# Each page stands in a frame of its own, without the policy that stands behind the escapes; the page around tells what became of it.
+# Each page stands in a frame of its own, without the policy that stands behind the escapes; the page around tells what
+# became of it.
 _LOOK: Final = """<script>
 function look(frame) {
   const page = frame.contentDocument, made = {}, words = [];
@@ -108,13 +113,16 @@ addEventListener('load', () => setTimeout(() => {
   document.body.dataset.found = encodeURIComponent(JSON.stringify({frames, ran: 'MARK' in window}));
 }, 200));
 </script>""".replace("MARK", MARK)
-_ASIDE: Final = re.compile(f'<meta http-equiv="Content-Security-Policy"[^>]*>|{re.escape(page_style())}')  # the style takes time alone
+# the style takes time alone
+_ASIDE: Final = re.compile(f'<meta http-equiv="Content-Security-Policy"[^>]*>|{re.escape(page_style())}')
 
 Seen: TypeAlias = dict[str, Any]
 
 
 def looked_at(pages: Sequence[str], folder: Path) -> tuple[list[Seen], bool]:
-    """Of each of ``pages`` what it became in chromium, elements and attributes of each kind, and its texts; and whether a script ran."""
+    """Of each of ``pages`` what it became in chromium, elements and attributes of each kind, and its texts; and whether
+    a script ran.
+    """
     framed = [_ASIDE.sub("", page).replace("&", "&amp;").replace('"', "&quot;") for page in pages]
     frames = "\n".join(f'<iframe hidden srcdoc="{page}"></iframe>' for page in framed)
     wrapper = folder / "frames.html"
@@ -140,7 +148,9 @@ def assert_only_text(hostile: Sequence[Seen], harmless: Sequence[Seen]) -> None:
 
 
 def _run(folder: Path, names: Sequence[str], place: int) -> Path:
-    """A run in which every text is one of ``names``, or all of them: a classifier's, or with an odd ``place`` a language model's."""
+    """A run in which every text is one of ``names``, or all of them: a classifier's, or with an odd ``place`` a
+    language model's.
+    """
     folder.mkdir(parents=True)
     lines = metrics_lines(20, 10, layers=tuple(names))
     measured = {f"{name} of {number}": 0.5 for number, name in enumerate(names)}
@@ -153,13 +163,26 @@ def _run(folder: Path, names: Sequence[str], place: int) -> Path:
     told = {f"{number}{name}": f"{number}{name}" for number, name in enumerate(names)}
     (folder / "recipe.json").write_text(json.dumps({"recipe": told}), encoding="utf-8")
     if place % 2:
-        language = {"task": "language", "tokens": 9, "loss": 1.0, "token_accuracy": 0.5, "length": 3, "split": f"x{names[0]}"}
+        language = {
+            "task": "language",
+            "tokens": 9,
+            "loss": 1.0,
+            "token_accuracy": 0.5,
+            "length": 3,
+            "split": f"x{names[0]}",
+        }
         (folder / "report.json").write_text(json.dumps(language), encoding="utf-8")
         (folder / "environment.json").write_text(json.dumps(told), encoding="utf-8")
     else:
         report = report_of(confusion_of(len(names), 100 * len(names)), [*names])
         (folder / "report.json").write_text(json.dumps(report | {"split": f"x{names[1]}"}), encoding="utf-8")
-        start = {"date": whole, "command": whole, "git": {"commit": whole, "changed": True}, "processor": whole, "gpu": whole}
+        start = {
+            "date": whole,
+            "command": whole,
+            "git": {"commit": whole, "changed": True},
+            "processor": whole,
+            "gpu": whole,
+        }
         (folder / "starts.jsonl").write_text(f"{json.dumps(start | told)}\n" * 2, encoding="utf-8")
     return folder
 
@@ -170,9 +193,15 @@ def _folders(names: Sequence[str]) -> list[str]:
 
 
 def _pages(folder: Path, names: Sequence[str], most: int) -> tuple[list[str], list[str]]:
-    """The pages of runs that have ``names`` in their files, 50 in each; and of at most ``most`` runs that have the rest of `_folders`."""
+    """The pages of runs that have ``names`` in their files, 50 in each; and of at most ``most`` runs that have the rest
+    of `_folders`.
+    """
     folders = iter(_folders(names))
-    runs = [_run(folder / next(folders), names[start : start + 50], odd) for start in range(0, len(names), 50) for odd in range(2)]
+    runs = [
+        _run(folder / next(folders), names[start : start + 50], odd)
+        for start in range(0, len(names), 50)
+        for odd in range(2)
+    ]
     bare = [folder / name for name, _ in zip(folders, range(most), strict=False)]
     for run in bare:
         run.mkdir()
@@ -267,7 +296,8 @@ def _of_training(names: tuple[str, ...]) -> str:
     """A history whose splits, metrics and end have ``names``."""
     measured = tuple(Measured(place, place, name, 1.0, {name: 0.5}) for place, name in enumerate(names, 1))
     histories = (
-        History((Epoch(1, 1.0, 1.0),), measured[part], Best(1, name, 0.5), 9, name) for part, name in zip(_HALVES, names, strict=False)
+        History((Epoch(1, 1.0, 1.0),), measured[part], Best(1, name, 0.5), 9, name)
+        for part, name in zip(_HALVES, names, strict=False)
     )
     return "".join(_in_cell(history) for history in histories)
 
@@ -278,7 +308,12 @@ _HALVES: Final = (slice(0, 10), slice(10, 20))
 def _piece(name: str) -> str:
     """Each piece that `typednn.html` makes of a text."""
     picture = images(np.zeros((1, 1, 1, 1), np.uint8), [name])
-    parts = facts({name: name}), table([name], [[name]], numbers=[name]), curves({name: [(0.0, 1.0)]}, name), tinted(name, 0.5)
+    parts = (
+        facts({name: name}),
+        table([name], [[name]], numbers=[name]),
+        curves({name: [(0.0, 1.0)]}, name),
+        tinted(name, 0.5),
+    )
     return shown(name, *parts, progress(0.5, name, [name]), picture)
 
 
@@ -353,7 +388,9 @@ def _told(folder: Path, calls: Sequence[Sequence[str]]) -> tuple[list[int], str]
 
 def _is_word(name: str) -> bool:
     """Whether a table can have it as a class, and a file of UTF-8 hold it."""
-    return len(name) < 200 and name.strip().lower() not in ("", "nan", "null") and not re.search("[\ud800-\udfff\0]", name)
+    return (
+        len(name) < 200 and name.strip().lower() not in ("", "nan", "null") and not re.search("[\ud800-\udfff\0]", name)
+    )
 
 
 def _words() -> list[str]:
@@ -368,7 +405,9 @@ def _write_table(path: Path, header: Sequence[str], classes: Sequence[str]) -> N
 
 
 def _training(folder: Path) -> list[tuple[int, list[str]]]:
-    """Runs whose folders, data, columns and classes have hostile names, and what is done with them; and the exit codes."""
+    """Runs whose folders, data, columns and classes have hostile names, and what is done with them; and
+    the exit codes.
+    """
     words, files = _words(), [f"{name}.csv" for name in file_names(NAMES)]
     calls: list[tuple[int, list[str]]] = []
     layout = ["--header", "yes", "--delimiter", ",", "--decimal", "."]
@@ -380,7 +419,11 @@ def _training(folder: Path) -> list[tuple[int, list[str]]]:
         for file in rows:
             _write_table(folder / file, header, some[:1])
         train = ["train", "--data", data, "--target", header[0], "--run", run, "--set", "max_steps=4", *layout]
-        calls += [(0, train), (0, ["predict", run, *rows, *layout]), (0, ["predict", run, *rows[:9], "--json", *layout])]
+        calls += [
+            (0, train),
+            (0, ["predict", run, *rows, *layout]),
+            (0, ["predict", run, *rows[:9], "--json", *layout]),
+        ]
         if not start:
             calls += [(0, [verb, run]) for verb in ("eval", "report", "resume", "check", "summary")]
             calls += [(0, ["export", run, "--to", form, "--output", f"x{run}.{form}"]) for form in ("onnx", "npz")]
@@ -391,10 +434,15 @@ def _mistakes() -> list[tuple[int, list[str]]]:
     """Each name where another word belongs, in one of these places; and the exit codes."""
     calls: list[tuple[int, list[str]]] = []
     for place, name in enumerate(NAMES):
-        argument = "".join(part for part in name if part != "\0" and not "\ud800" <= part < "\udc80" and not "\udcff" < part < "\ue000")
+        argument = "".join(
+            part for part in name if part != "\0" and not "\ud800" <= part < "\udc80" and not "\udcff" < part < "\ue000"
+        )
         word, option = f"x{argument}", argument.replace(" ", "_")
         every: list[tuple[int, list[str]]] = [
-            *((1, [verb, word]) for verb in ("summary", "eval", "check", "generate", "train", "resume", "report", "gradcheck")),
+            *(
+                (1, [verb, word])
+                for verb in ("summary", "eval", "check", "generate", "train", "resume", "report", "gradcheck")
+            ),
             (1, ["predict", word, "x.csv"]),
             (1, ["export", word, "--to", "npz"]),
             (1, ["summary", word, "--debug"]),
@@ -409,7 +457,8 @@ def _mistakes() -> list[tuple[int, list[str]]]:
             (1, ["generate", "model.bin", "--tokenizer", "tokenizer.bin", "--prompt", word]),
         ]
         calls.append(every[place % len(every)])
-    return [*calls, (2, ["train", "--ta=\x1b[2J"]), (1, ["gradcheck", "a " * 1500])]  # that were shown raw, or with a traceback
+    # that were shown raw, or with a traceback
+    return [*calls, (2, ["train", "--ta=\x1b[2J"]), (1, ["gradcheck", "a " * 1500])]
 
 
 def _of_files(folder: Path) -> list[tuple[int, list[str]]]:
@@ -454,15 +503,31 @@ def test_what_a_terminal_gets(told: str) -> None:
 
 
 def _in_tmux(folder: Path, content: str) -> tuple[list[str], str]:
-    """What tmux is like after ``content`` was written in it: its modes, cursor, titles and clipboard; and the text that it holds."""
+    """What tmux is like after ``content`` was written in it: its modes, cursor, titles and clipboard; and the text that
+    it holds.
+    """
     (folder / "content").write_text(content, encoding="utf-8", errors="surrogatepass", newline="")
     with tempfile.TemporaryDirectory() as sockets:  # their paths must be short
         tmux = ["tmux", "-S", f"{sockets}/s", "-f", str(folder / "tmux.conf")]
-        allowed = ("history-limit 200000", "set-clipboard on", "allow-rename on", "allow-passthrough on", "set-titles on")
-        (folder / "tmux.conf").write_text("".join(f"set -g {each}\n" for each in (*allowed, "automatic-rename off", "status off")))
+        allowed = (
+            "history-limit 200000",
+            "set-clipboard on",
+            "allow-rename on",
+            "allow-passthrough on",
+            "set-titles on",
+        )
+        (folder / "tmux.conf").write_text(
+            "".join(f"set -g {each}\n" for each in (*allowed, "automatic-rename off", "status off"))
+        )
 
         def ask(*arguments: str) -> str:
-            done = subprocess.run([*tmux, *arguments], capture_output=True, check=True, timeout=60, env={**os.environ, "LC_ALL": "C.UTF-8"})
+            done = subprocess.run(
+                [*tmux, *arguments],
+                capture_output=True,
+                check=True,
+                timeout=60,
+                env={**os.environ, "LC_ALL": "C.UTF-8"},
+            )
             return done.stdout.decode("utf-8", "replace")
 
         shell = f"stty -echo; cat content; {shlex.join([*tmux, 'wait-for', '-S', 'written'])}; exec sleep 60"
@@ -479,25 +544,41 @@ def _in_tmux(folder: Path, content: str) -> tuple[list[str], str]:
                 "wrap_flag",
                 "cursor_flag",
             )
-            state = (*modes, "cursor_x", "cursor_y", "scroll_region_upper", "scroll_region_lower", "pane_tabs", "window_name", "pane_title")
+            state = (
+                *modes,
+                "cursor_x",
+                "cursor_y",
+                "scroll_region_upper",
+                "scroll_region_lower",
+                "pane_tabs",
+                "window_name",
+                "pane_title",
+            )
             kept = [ask("display-message", "-p", f"#{{{name}}}") for name in state]
             return [*kept, ask("list-buffers")], ask("capture-pane", "-p", "-J", "-S", "-")
         finally:
             ask("kill-server")
 
 
-_JOINED: Final = re.compile(f"[\u115f\u200d\u3164\U0001f1e6]|{_OF_A_BAR.pattern}")  # in lines that tmux changes, or that a bar leaves
+# in lines that tmux changes, or that a bar leaves
+_JOINED: Final = re.compile(f"[\u115f\u200d\u3164\U0001f1e6]|{_OF_A_BAR.pattern}")
 
 
 def _letters(lines: Iterable[str]) -> Counter[str]:
-    """The lines without what takes no place of its own, which terminals keep or drop, and U+FFFD, which they make of what is none."""
-    plain = ("".join(part for part in line if unicodedata.category(part)[0] in "LNPS" and part != "\ufffd") for line in lines)
+    """The lines without what takes no place of its own, which terminals keep or drop, and U+FFFD, which they make of
+    what is none.
+    """
+    plain = (
+        "".join(part for part in line if unicodedata.category(part)[0] in "LNPS" and part != "\ufffd") for line in lines
+    )
     return Counter(filter(None, plain))
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux on the PATH")
 def test_a_terminal(told: str, tmp_path: Path) -> None:
-    """In tmux: the cursor, the titles, the clipboard and all modes are as after harmless lines, and each line is there, in its place."""
+    """In tmux: the cursor, the titles, the clipboard and all modes are as after harmless lines, and each line is there,
+    in its place.
+    """
     untouched, _ = _in_tmux(tmp_path, "line\n" * 200)
     state, text = _in_tmux(tmp_path, told)
     assert state == untouched

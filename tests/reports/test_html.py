@@ -77,7 +77,16 @@ def page_of(run: Path) -> Page:
 
 def assert_self_contained(page: Page) -> None:
     """Nothing is loaded, nothing runs."""
-    assert not {name for name, _ in page.elements} & {"script", "link", "iframe", "object", "embed", "base", "form", "svg"}
+    assert not {name for name, _ in page.elements} & {
+        "script",
+        "link",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+        "svg",
+    }
     for name, attributes in page.elements:
         assert not [key for key in attributes if key.startswith("on")]
         if "src" in attributes:
@@ -89,7 +98,11 @@ def assert_self_contained(page: Page) -> None:
         if "href" in attributes:
             assert name == "a"
             assert (attributes["href"] or "").startswith("#")
-    policies = [attributes["content"] for attributes in page.of("meta") if attributes.get("http-equiv") == "Content-Security-Policy"]
+    policies = [
+        attributes["content"]
+        for attributes in page.of("meta")
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
 
 
@@ -218,7 +231,11 @@ def test_texts_from_files_are_escaped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("metrics.jsonl", b'{"kind": "step", "step": 1, "epoch": 0, "loss": 2.0}\n{"kind": "st', "the last line is cut off"),
+        (
+            "metrics.jsonl",
+            b'{"kind": "step", "step": 1, "epoch": 0, "loss": 2.0}\n{"kind": "st',
+            "the last line is cut off",
+        ),
         (
             "metrics.jsonl",
             b"\x00\xff\n[1]\n7\n" + b'{"kind": "step", "step": "1", "loss": 1}\n',
@@ -323,7 +340,9 @@ def test_a_long_line_does_not_hide_what_follows(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text(f"{good}\n{long}\n\n{good}\n{other}\n")
     metrics = read_metrics(tmp_path)
     assert len(metrics.steps[0]) == 2
-    assert metrics.remarks == ("metrics.jsonl: 1 of 5 lines are not what they should be and were left out, the first is line 2",)
+    assert metrics.remarks == (
+        "metrics.jsonl: 1 of 5 lines are not what they should be and were left out, the first is line 2",
+    )
 
 
 def test_no_run_no_page(tmp_path: Path) -> None:
@@ -348,7 +367,15 @@ def test_a_full_disk_leaves_the_page_as_it_was(tmp_path: Path, monkeypatch: pyte
     assert {file.name for file in tmp_path.iterdir()} == {"report.html", "model.txt"}
 
 
-RUN_FILES = ("metrics.jsonl", "report.json", "pictures.safetensors", "environment.json", "model.txt", "config.toml", "recipe.json")
+RUN_FILES = (
+    "metrics.jsonl",
+    "report.json",
+    "pictures.safetensors",
+    "environment.json",
+    "model.txt",
+    "config.toml",
+    "recipe.json",
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -367,16 +394,20 @@ def test_whatever_the_files_hold(tmp_path_factory: pytest.TempPathFactory, files
     report(run)
 
 
-def test_a_thousand_classes_are_folded_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_matplotlib: None) -> None:
+def test_a_thousand_classes_are_folded_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_matplotlib: None
+) -> None:
     import numpy as np
 
-    (tmp_path / "report.json").write_text(json.dumps(report_of(np.eye(1000, dtype=np.int64), [f"class {place}" for place in range(1000)])))
+    (tmp_path / "report.json").write_text(
+        json.dumps(report_of(np.eye(1000, dtype=np.int64), [f"class {place}" for place in range(1000)]))
+    )
     page = report(tmp_path)
     assert "class 999" in page.text
     assert [("open" in attributes) for attributes in page.of("details")] == [False]
 
 
-# ------------------------------------------------------------------------------------------------ how training was started
+# --------------------------------------------------------------------------------------------- how training was started
 
 START = {
     "step": 0,
@@ -418,7 +449,9 @@ def test_date_commit_command_and_hardware_are_on_the_page(tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("no_matplotlib")
 def test_each_start_has_a_column(tmp_path: Path) -> None:
-    later = [{"step": 10 * number, "git": {"commit": "f" * 40, "changed": True}, "processor": "Model 6"} for number in (1, 2)]
+    later = [
+        {"step": 10 * number, "git": {"commit": "f" * 40, "changed": True}, "processor": "Model 6"} for number in (1, 2)
+    ]
     page = report(started(sample_run(tmp_path / "run", steps=20), *later))
     assert "started 3 times, the last 2026-03-01 09:30:00 UTC" in page.text
     rows = {name: values for name, *values in rows_of(tmp_path / "run", "How and with what training was started")}
@@ -444,16 +477,22 @@ def rows_of(run: Path, words: str) -> list[list[str]]:
     """The cells of the body of the table below the summary that begins with ``words``."""
     content = (run / "report.html").read_text(encoding="utf-8")
     body = content.partition(f"<summary>{words}")[2].partition("<tbody>")[2].partition("</tbody>")[0]
-    return [[unescape(cell) for cell in re.findall("<td>(.*?)</td>", row, re.DOTALL)] for row in body.split("</tr>") if "<td>" in row]
+    return [
+        [unescape(cell) for cell in re.findall("<td>(.*?)</td>", row, re.DOTALL)]
+        for row in body.split("</tr>")
+        if "<td>" in row
+    ]
 
 
-# ------------------------------------------------------------------------------------------------ readable on any screen
+# ----------------------------------------------------------------------------------------------- readable on any screen
 
 
 def colours(style: str) -> dict[str, dict[str, str]]:
     """The colours' values in the light and in the dark."""
     light, dark = re.findall(r":root\{([^}]*--ink[^}]*)\}", style)
-    return {name: dict(re.findall(r"--(\w+):(#[0-9a-f]+);", block)) for name, block in (("light", light), ("dark", dark))}
+    return {
+        name: dict(re.findall(r"--(\w+):(#[0-9a-f]+);", block)) for name, block in (("light", light), ("dark", dark))
+    }
 
 
 def test_texts_have_enough_contrast(whole_run: Path) -> None:
@@ -469,10 +508,13 @@ def test_texts_have_enough_contrast(whole_run: Path) -> None:
                 assert contrast(theme[text], theme[paper]) >= 4.5, (text, paper)
         assert contrast(theme["ink"], theme["warn"]) >= 4.5
         for colour, alpha, own in levels:
-            assert contrast(own or theme["cell"], over(colour, int(alpha, 16) / 255, theme["paper"])) >= 4.5, (colour, alpha)
-    assert set(re.findall(r"(?<!-)color:([^;}]+)", style)) == {f"var(--{name})" for name in ("ink", "soft", "link", "cell")} | {
-        "#ffffff"
-    }, "every other colour of a text has two values"
+            assert contrast(own or theme["cell"], over(colour, int(alpha, 16) / 255, theme["paper"])) >= 4.5, (
+                colour,
+                alpha,
+            )
+    assert set(re.findall(r"(?<!-)color:([^;}]+)", style)) == {
+        f"var(--{name})" for name in ("ink", "soft", "link", "cell")
+    } | {"#ffffff"}, "every other colour of a text has two values"
 
 
 def test_headings_are_in_order_and_pictures_have_words(whole_run: Path) -> None:
@@ -512,7 +554,9 @@ def test_the_matrix_has_whole_names(tmp_path: Path) -> None:
     import numpy as np
 
     names = ["a cat that is asleep on a warm window sill", "dog", "owl"]
-    (tmp_path / "report.json").write_text(json.dumps(report_of(np.array([[8, 2, 0], [0, 1000, 0], [3, 0, 1]]), names, "validation")))
+    (tmp_path / "report.json").write_text(
+        json.dumps(report_of(np.array([[8, 2, 0], [0, 1000, 0], [3, 0, 1]]), names, "validation"))
+    )
     page = report(tmp_path)
     content = (tmp_path / "report.html").read_text(encoding="utf-8")
     matrix = content.partition('<table class="matrix">')[2].partition("</table>")[0]
@@ -529,14 +573,18 @@ def test_the_matrix_has_whole_names(tmp_path: Path) -> None:
     ]
 
 
-def test_a_large_matrix_is_a_picture_and_its_worst_cells_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_matrix_is_a_picture_and_its_worst_cells_have_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import numpy as np
 
     pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
     monkeypatch.setattr(html, "_CELLS", 5)
     counts = np.eye(6, dtype=np.int64) * 9
     counts[3, 4] = 1
-    (tmp_path / "report.json").write_text(json.dumps(report_of(counts, [f"class number {place}" for place in range(6)])))
+    (tmp_path / "report.json").write_text(
+        json.dumps(report_of(counts, [f"class number {place}" for place in range(6)]))
+    )
     page = report(tmp_path)
     assert 'class="matrix"' not in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert [attributes.get("class") for attributes in page.of("img")] == ["large"]
@@ -592,10 +640,11 @@ def browse(page: Path, *arguments: str) -> tuple[str, str]:
 
 
 def measured(page: Path, folder: Path, widths: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The page as laid out in each of the ``widths`` in pixels, asked by a script: copies whose policy allows one, in frames.
+    """The page as laid out in each of the ``widths`` in pixels, asked by a script: copies whose policy allows one, in
+    frames.
 
-    ``scroll``: the width that the page takes. ``images``: the natural widths of the pictures, 0 for one that is not shown. ``cut``: the
-    headings, summaries, tiles and paragraphs that leave the page or their box.
+    ``scroll``: the width that the page takes. ``images``: the natural widths of the pictures, 0 for one that is not
+    shown. ``cut``: the headings, summaries, tiles and paragraphs that leave the page or their box.
     """
     content = page.read_text(encoding="utf-8")
     policy = re.search(r'<meta http-equiv="Content-Security-Policy"[^>]*>', content)
@@ -609,9 +658,12 @@ def measured(page: Path, folder: Path, widths: tuple[int, ...]) -> list[dict[str
     )
     framed = content.replace(policy[0], "").replace("</body>", script).replace("&", "&amp;").replace('"', "&quot;")
     collect = (
-        "<script>const all=[];addEventListener('message',e=>{all.push(e.data);document.body.dataset.found=JSON.stringify(all)})</script>"
+        "<script>const "
+        "all=[];addEventListener('message',e=>{all.push(e.data);document.body.dataset.found=JSON.stringify(all)})</script>"
     )
-    frames = "".join(f'<iframe style="border:0" width="{width}" height="800" srcdoc="{framed}"></iframe>' for width in widths)
+    frames = "".join(
+        f'<iframe style="border:0" width="{width}" height="800" srcdoc="{framed}"></iframe>' for width in widths
+    )
     wrapper = folder / "frame.html"
     wrapper.write_text(f'<!doctype html><meta charset="utf-8"><body>{collect}{frames}', encoding="utf-8")
     document, _ = browse(wrapper, "--dump-dom")
@@ -655,7 +707,9 @@ def test_browser_shows_no_white_charts_in_the_dark(whole_run: Path, tmp_path: Pa
     light: dict[int, float] = {}
     for scheme, paper in ((0, (13, 17, 23)), (1, (255, 255, 255))):
         shot = tmp_path / f"{scheme}.png"
-        _, console = browse(page, f"--screenshot={shot}", "--window-size=1200,3000", f"--blink-settings=preferredColorScheme={scheme}")
+        _, console = browse(
+            page, f"--screenshot={shot}", "--window-size=1200,3000", f"--blink-settings=preferredColorScheme={scheme}"
+        )
         assert console == ""
         with Image.open(shot) as image:
             assert image.size[0] == 1200
@@ -693,7 +747,10 @@ def asked() -> Iterator[tuple[str, list[str]]]:
 @needs_chromium
 def test_browser_runs_nothing_and_asks_nobody(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
     address, requests = asked
-    attack = f"<script>document.title='owned';fetch('{address}/s')</script><img src={address}/i><link rel=stylesheet href={address}/l>"
+    attack = (
+        f"<script>document.title='owned';fetch('{address}/s')</script><img src={address}/i><link rel=stylesheet "
+        f"href={address}/l>"
+    )
     text = f"</pre></td></title></style>{attack}"
     page = write_report(hostile_run(tmp_path / "run", text))
     document, console = browse(page, "--dump-dom")
@@ -703,7 +760,9 @@ def test_browser_runs_nothing_and_asks_nobody(tmp_path: Path, asked: tuple[str, 
     assert console == ""
     assert requests == []
     # The probe works: a page without escapes would have been noticed, but for the policy that stands behind them.
-    page.write_text(page.read_text(encoding="utf-8").replace("</body>", f"<img src={address}/i></body>"), encoding="utf-8")
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("</body>", f"<img src={address}/i></body>"), encoding="utf-8"
+    )
     _, console = browse(page, "--dump-dom")
     assert "Content Security Policy" in console
     assert requests == []

@@ -56,7 +56,9 @@ def pixels(content: bytes) -> np.ndarray[Any, Any]:
 
 
 def texts(drawn: Any) -> list[Any]:
-    found = drawn.findobj(lambda artist: isinstance(artist, matplotlib.text.Text) and artist.get_visible() and artist.get_text().strip())
+    found = drawn.findobj(
+        lambda artist: isinstance(artist, matplotlib.text.Text) and artist.get_visible() and artist.get_text().strip()
+    )
     assert found
     return list(found)
 
@@ -114,9 +116,14 @@ def test_everything_is_drawn(tmp_path: Path, figures: Figures) -> None:
         assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 20, f"{path.name} is blank"
     for drawn in figures:
         assert_readable(drawn)
-    assert {"Loss", "loss (logarithmic)", "learning rate", "step", "training, smoothed", "validation (evaluated)"} <= set(
-        words(figures[0]).split("\n")
-    )
+    assert {
+        "Loss",
+        "loss (logarithmic)",
+        "learning rate",
+        "step",
+        "training, smoothed",
+        "validation (evaluated)",
+    } <= set(words(figures[0]).split("\n"))
     assert "validation: 95.65 % in the end, best 95.89 % at step 300" in words(figures[1])
 
 
@@ -205,7 +212,9 @@ def test_what_falls_never_rises_when_smoothed(falls: list[float], lead: bool) ->
 
 
 def test_the_smoothed_end_is_no_false_turn() -> None:
-    """Noise does not bend the end of a falling curve upward on average, and never by half of itself; a real rise is seen."""
+    """Noise does not bend the end of a falling curve upward on average, and never by half of itself; a real rise is
+    seen.
+    """
     rng = np.random.default_rng(1)
     falling = np.exp(-np.arange(1000) / 300)
     rises: list[float] = []
@@ -242,7 +251,9 @@ def test_a_logarithmic_course_follows_what_is_seen(figures: Figures) -> None:
         (1, 10_000, list(range(1000, 10_001, 1000)), [5000, 10_000]),
     ],
 )
-def test_epoch_marks_are_few_and_quiet(figures: Figures, per_epoch: int, epochs: int, wide: list[int], narrow: list[int]) -> None:
+def test_epoch_marks_are_few_and_quiet(
+    figures: Figures, per_epoch: int, epochs: int, wide: list[int], narrow: list[int]
+) -> None:
     steps = np.arange(1.0, per_epoch * epochs + 1)
     metrics = Metrics((steps, (steps - 1) // per_epoch + 1, 1 / steps, steps * 0 + 1, steps, steps), {}, {})
     for medium, expected in ((FILE, wide), (PHONE, narrow)):
@@ -257,7 +268,9 @@ def test_epoch_marks_are_few_and_quiet(figures: Figures, per_epoch: int, epochs:
         assert [place for axis in marks for place in axis.get_xticks()] == [per_epoch * number for number in expected]
 
 
-@pytest.mark.parametrize("epochs", [[1e300] * 3, [-5, -3, -1], [np.nan] * 3, [1, np.inf, 2], [3, 2, 1], [0.5, 1.5, 2.5]])
+@pytest.mark.parametrize(
+    "epochs", [[1e300] * 3, [-5, -3, -1], [np.nan] * 3, [1, np.inf, 2], [3, 2, 1], [0.5, 1.5, 2.5]]
+)
 def test_epochs_of_any_kind_are_drawn(epochs: list[float]) -> None:
     steps = np.arange(3.0)
     assert loss_curve(Metrics((steps, np.array(epochs, np.float64), steps, steps, steps, steps), {}, {}))
@@ -266,9 +279,14 @@ def test_epochs_of_any_kind_are_drawn(epochs: list[float]) -> None:
 def test_whose_accuracy_is_said(figures: Figures) -> None:
     metrics = metrics_of(50)
     assert accuracy_curve(metrics)
-    shared = Metrics(metrics.steps, {"train": metrics.evaluations["test"], "validation": metrics.evaluations["test"]}, {})
+    shared = Metrics(
+        metrics.steps, {"train": metrics.evaluations["test"], "validation": metrics.evaluations["test"]}, {}
+    )
     assert accuracy_curve(shared)
-    assert [drawn.axes[0].get_title() for drawn in figures] == ["Accuracy on test data", "Accuracy on train and validation data"]
+    assert [drawn.axes[0].get_title() for drawn in figures] == [
+        "Accuracy on test data",
+        "Accuracy on train and validation data",
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ for the page
@@ -285,7 +303,9 @@ def test_a_phone_has_readable_pictures(figures: Figures) -> None:
         accuracy_curve(metrics, PHONE),
         gradient_norm_curves(metrics, PHONE),
         gradient_norm_curves(many, PHONE),
-        worst_picture(worst_mistakes(arrays["images"], arrays["labels"], arrays["scores"]), ["aeroplane in the sky"] * 10, PHONE),
+        worst_picture(
+            worst_mistakes(arrays["images"], arrays["labels"], arrays["scores"]), ["aeroplane in the sky"] * 10, PHONE
+        ),
         filter_picture(arrays["filters"], PHONE),
         residual_picture(Residuals.of(at, at), PHONE),
     ]
@@ -353,8 +373,15 @@ def test_a_long_run_has_small_pictures() -> None:
     at = np.arange(1.0, 100_001)
     noisy = np.random.default_rng(0).lognormal(0, 1, 100_000)
     norms = {f"layer{place}": (at[::50], noisy[::50] * (place + 1)) for place in range(40)}
-    metrics = Metrics((at, np.ceil(at / 500), noisy, 1 / at, at, at), {"validation": (at[::50], noisy[::50], 1 / (1 + noisy[::50]))}, norms)
-    sizes = {draw.__name__: [len(draw(metrics, medium) or b"") for medium in (PAGE, PHONE)] for draw in (loss_curve, accuracy_curve)}
+    metrics = Metrics(
+        (at, np.ceil(at / 500), noisy, 1 / at, at, at),
+        {"validation": (at[::50], noisy[::50], 1 / (1 + noisy[::50]))},
+        norms,
+    )
+    sizes = {
+        draw.__name__: [len(draw(metrics, medium) or b"") for medium in (PAGE, PHONE)]
+        for draw in (loss_curve, accuracy_curve)
+    }
     assert max(map(max, sizes.values())) < 250_000, sizes
     assert 0 < len(gradient_norm_curves(metrics, PAGE) or b"") < 1_500_000
 
@@ -390,7 +417,9 @@ def test_vanished_gradients_leave_no_picture() -> None:
 def test_few_layers_are_named_and_many_coloured(figures: Figures, layers: int) -> None:
     at = np.arange(1.0, 101)
     names = [f"block{place}.attention.query" for place in range(layers)]
-    assert gradient_norm_curves(Metrics((at,) * 5, {}, {name: (at, np.exp(-0.1 * place) / at) for place, name in enumerate(names)}))
+    assert gradient_norm_curves(
+        Metrics((at,) * 5, {}, {name: (at, np.exp(-0.1 * place) / at) for place, name in enumerate(names)})
+    )
     assert_readable(figures[0])
     assert (f"{layers} layers, first to last" in words(figures[0])) == (layers > 14)
     lines = [(line.get_color(), line.get_linestyle()) for line in figures[0].axes[0].lines]
@@ -398,7 +427,8 @@ def test_few_layers_are_named_and_many_coloured(figures: Figures, layers: int) -
 
 
 @pytest.mark.parametrize(
-    ("classes", "name"), [(1, "only"), (2, "{}"), (10, "{}"), (10, "a rather long name {}"), (30, "{}"), (100, "class {}"), (300, "{}")]
+    ("classes", "name"),
+    [(1, "only"), (2, "{}"), (10, "{}"), (10, "a rather long name {}"), (30, "{}"), (100, "class {}"), (300, "{}")],
 )
 def test_any_number_of_classes_is_readable(figures: Figures, classes: int, name: str) -> None:
     confusion = confusion_of(classes, 100 * classes)
@@ -420,7 +450,9 @@ def test_confusion_has_true_classes_in_rows(figures: Figures) -> None:
     assert "8 of 15 right (53.33 %)" in words(figures[0])
 
 
-@pytest.mark.parametrize("confusion", [np.ones((2, 3), int), np.ones((3, 3), int), np.ones((2, 2)), -np.ones((2, 2), int)])
+@pytest.mark.parametrize(
+    "confusion", [np.ones((2, 3), int), np.ones((3, 3), int), np.ones((2, 2)), -np.ones((2, 2), int)]
+)
 def test_wrong_confusion_is_refused(confusion: Any) -> None:
     with pytest.raises(ArgumentError, match=r"confusion_picture: needs counts of shape \(2, 2\)"):
         confusion_picture(confusion, ["a", "b"])
@@ -439,7 +471,9 @@ def test_the_worst_come_first(figures: Figures) -> None:
 
 
 def test_scores_become_probabilities(figures: Figures) -> None:
-    worst_picture(worst_mistakes(np.zeros((2, 4, 4)), np.array([0, 0]), np.array([[0.0, np.log(3.0)], [800.0, -800.0]])))
+    worst_picture(
+        worst_mistakes(np.zeros((2, 4, 4)), np.array([0, 0]), np.array([[0.0, np.log(3.0)], [800.0, -800.0]]))
+    )
     assert "true 0: 25.0 %\ncalled 1: 75.0 %" in words(figures[0])
 
 
@@ -495,7 +529,8 @@ def test_arrays_that_do_not_fit_are_refused(images: Any, labels: Any, scores: An
 
 
 @pytest.mark.parametrize(
-    ("shape", "tiles"), [((6, 5, 5, 1), 6), ((16, 3, 3, 3), 16), ((2, 3, 5, 4), 8), ((128, 784), 64), ((4, 30), 4), ((1, 1, 1, 1), 1)]
+    ("shape", "tiles"),
+    [((6, 5, 5, 1), 6), ((16, 3, 3, 3), 16), ((2, 3, 5, 4), 8), ((128, 784), 64), ((4, 30), 4), ((1, 1, 1, 1), 1)],
 )
 def test_filters_of_many_shapes(figures: Figures, shape: tuple[int, ...], tiles: int) -> None:
     pixels(filter_picture(np.random.default_rng(0).normal(size=shape)))
@@ -519,7 +554,18 @@ def test_what_is_no_filter_is_refused(weight: Any) -> None:
 
 
 def test_hostile_names_are_drawn_as_they_are(figures: Figures) -> None:
-    names = ["$\\frac{$", "<script>", "\ud800\x00\n\t", "\u6f22\u5b57", "_hidden", "x" * 10_000, "", "\u202eright", "%s{0}", "\U0001f600"]
+    names = [
+        "$\\frac{$",
+        "<script>",
+        "\ud800\x00\n\t",
+        "\u6f22\u5b57",
+        "_hidden",
+        "x" * 10_000,
+        "",
+        "\u202eright",
+        "%s{0}",
+        "\U0001f600",
+    ]
     confusion_picture(confusion_of(10), names)
     at = np.arange(1.0, 5)
     gradient_norm_curves(Metrics((at,) * 5, {}, dict.fromkeys(names, (at, at))))
@@ -540,7 +586,9 @@ def test_arrays_come_together(tmp_path: Path, missing: str) -> None:
 def test_a_damaged_report_is_one_error_after_the_rest(tmp_path: Path) -> None:
     run = sample_run(tmp_path / "run", steps=20)
     (run / "report.json").write_text('{"classes": 10, "confusion"')
-    with pytest.raises(DataError, match=r"report\.json: must hold one JSON object, got something else; it may have been cut off"):
+    with pytest.raises(
+        DataError, match=r"report\.json: must hold one JSON object, got something else; it may have been cut off"
+    ):
         write_plots(run)
     assert (run / "plots" / "curves.png").exists()
     assert not (run / "plots" / "confusion.png").exists()
@@ -563,7 +611,9 @@ def test_pictures_stay_in_the_run(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     run = sample_run(tmp_path / "run", steps=20)
     (run / "plots").write_text("a file")
-    with pytest.raises(DataError, match=r"must be writable, got .*; make room, or make the folder writable, and try again"):
+    with pytest.raises(
+        DataError, match=r"must be writable, got .*; make room, or make the folder writable, and try again"
+    ):
         write_plots(run)
 
 
@@ -593,7 +643,11 @@ junk: st.SearchStrategy[Any] = st.recursive(
 @given(
     st.lists(
         st.fixed_dictionaries(
-            {"kind": st.sampled_from(["step", "evaluation", "?"]), "step": st.integers(-1, 10) | junk, "loss": st.floats() | junk},
+            {
+                "kind": st.sampled_from(["step", "evaluation", "?"]),
+                "step": st.integers(-1, 10) | junk,
+                "loss": st.floats() | junk,
+            },
             optional={
                 "epoch": junk,
                 "lr": junk,
@@ -617,11 +671,15 @@ def test_metrics_of_a_run_are_read_whole(tmp_path: Path) -> None:
     metrics = read_metrics(tmp_path)
     assert metrics.remarks == ()
     steps = [line for line in lines if line["kind"] == "step"]
-    for column, key in zip(metrics.steps, ("step", "epoch", "loss", "lr", "samples_per_second", "seconds"), strict=True):
+    for column, key in zip(
+        metrics.steps, ("step", "epoch", "loss", "lr", "samples_per_second", "seconds"), strict=True
+    ):
         assert column.tolist() == [line[key] for line in steps]
     for split, (at, loss, accuracy) in metrics.evaluations.items():
         found = [line for line in lines if line.get("split") == split]
-        assert list(zip(at, loss, accuracy, strict=True)) == [(line["step"], line["loss"], line["accuracy"]) for line in found]
+        assert list(zip(at, loss, accuracy, strict=True)) == [
+            (line["step"], line["loss"], line["accuracy"]) for line in found
+        ]
     assert set(metrics.gradient_norms) == {"conv1", "conv2", "fc1", "fc2", "fc3"}
     assert metrics.gradient_norms["fc2"][0].tolist() == [1, *range(10, 201, 10)]
 
@@ -640,7 +698,9 @@ def test_filters_of_huge_numbers_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("suggestion", [0.01, None])
-@pytest.mark.parametrize("losses", [(2.0, 1.5, 1.0, 0.5), (2.0, 1.0, 0.01, 400.0), (1.0, 1.0, 1.0, 1.0), (1.0, 1.5, 1e38, 3e38)])
+@pytest.mark.parametrize(
+    "losses", [(2.0, 1.5, 1.0, 0.5), (2.0, 1.0, 0.01, 400.0), (1.0, 1.0, 1.0, 1.0), (1.0, 1.5, 1e38, 3e38)]
+)
 def test_learning_rates(tmp_path: Path, figures: Figures, losses: tuple[float, ...], suggestion: float | None) -> None:
     found = LearningRates((1e-4, 1e-3, 1e-2, 1e-1), losses, losses, suggestion)
     path = write_learning_rates(found, tmp_path / "rates.png")

@@ -57,7 +57,13 @@ def _state(step: int = 4, **changes: Any) -> TrainingState:
 
 def _write(folder: Path, step: int = 4, **changes: Any) -> Path:
     return write_checkpoint(
-        folder, _state(step, **changes), WEIGHTS, OPTIMIZER, optimizer_name="SGD", model=[["0", "Linear"]], environment={"python": "3"}
+        folder,
+        _state(step, **changes),
+        WEIGHTS,
+        OPTIMIZER,
+        optimizer_name="SGD",
+        model=[["0", "Linear"]],
+        environment={"python": "3"},
     )
 
 
@@ -72,7 +78,11 @@ def test_what_was_written_is_read(tmp_path: Path, changes: dict[str, Any]) -> No
     }
     assert found.optimizer["fc.weight.step"] == 4
     np.testing.assert_array_equal(found.optimizer["fc.weight.velocity"], OPTIMIZER["fc.weight.velocity"])
-    assert sorted(path.name for path in found.folder.iterdir()) == ["optimizer.safetensors", "state.json", "weights.safetensors"]
+    assert sorted(path.name for path in found.folder.iterdir()) == [
+        "optimizer.safetensors",
+        "state.json",
+        "weights.safetensors",
+    ]
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000004"]
 
 
@@ -166,7 +176,8 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
         pytest.skip("this user may write anywhere")
     try:
         with pytest.raises(
-            CheckpointError, match=r"must be written, got Permission denied \(errno 13\); choose a folder that can be written"
+            CheckpointError,
+            match=r"must be written, got Permission denied \(errno 13\); choose a folder that can be written",
         ):
             _write(tmp_path, 8)
     finally:
@@ -186,7 +197,14 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 def test_leftovers_links_and_strangers_are_no_checkpoints(tmp_path: Path) -> None:
     _write(tmp_path, 100)
     _write(tmp_path, 20)
-    for name in (".new-step-00000030", ".old-step-00000001", "damaged-step-00000002", "step-5", "step-00000007x", "mine"):
+    for name in (
+        ".new-step-00000030",
+        ".old-step-00000001",
+        "damaged-step-00000002",
+        "step-5",
+        "step-00000007x",
+        "mine",
+    ):
         (tmp_path / name).mkdir()
         (tmp_path / name / "weights.safetensors").write_bytes(b"half")
     (tmp_path / "step-00000009").symlink_to(tmp_path / "step-00000020")
@@ -252,7 +270,8 @@ def test_a_file_of_holes_is_refused_before_it_is_read(tmp_path: Path, name: str)
     tracemalloc.start()
     try:
         with pytest.raises(
-            CheckpointError, match=rf"{name}: (may take at most [0-9,]+|must have [0-9]+) bytes( of memory)?, got 21,?474,?836,?480"
+            CheckpointError,
+            match=rf"{name}: (may take at most [0-9,]+|must have [0-9]+) bytes( of memory)?, got 21,?474,?836,?480",
         ):
             read_checkpoint(path.parent)
         assert tracemalloc.get_traced_memory()[1] < 10 << 20
@@ -297,7 +316,9 @@ def _refused(path: Path, message: str) -> None:
 def test_a_newer_version_is_refused_and_not_called_damaged(tmp_path: Path) -> None:
     folder = _write(tmp_path)
     rewritten(folder, lambda table: table.update(version=3))
-    with pytest.raises(CheckpointError, match="this typednn reads versions up to 2, got version 3; update typednn") as raised:
+    with pytest.raises(
+        CheckpointError, match="this typednn reads versions up to 2, got version 3; update typednn"
+    ) as raised:
         read_checkpoint(folder)
     assert not raised.value.damaged
 
@@ -341,7 +362,10 @@ def test_a_checkpoint_knows_its_step(tmp_path: Path) -> None:
     second.rename(first)
     (tmp_path / "aside").rename(second)
     for folder, step, named in ((first, 8, 4), (second, 4, 8), (tmp_path / "step-00000012", 4, 12)):
-        message = f"^{folder}: must hold the checkpoint of step {named}, got that of step {step}; the folder was renamed or copied"
+        message = (
+            f"^{folder}: must hold the checkpoint of step {named}, got that of step {step}; the folder was renamed "
+            "or copied"
+        )
         with pytest.raises(CheckpointError, match=message) as raised:
             read_checkpoint(folder)
         assert raised.value.damaged
@@ -374,7 +398,9 @@ def test_arrays_that_their_checksum_fits_but_that_are_none(tmp_path: Path) -> No
 
 
 @given(content=st.binary(max_size=200) | st.text(max_size=100).map(str.encode), name=st.sampled_from(NAMES))
-def test_anything_else_is_refused_in_our_words(tmp_path_factory: pytest.TempPathFactory, content: bytes, name: str) -> None:
+def test_anything_else_is_refused_in_our_words(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, name: str
+) -> None:
     folder = _write(tmp_path_factory.mktemp("fuzz"))
     (folder / name).write_bytes(content)
     with pytest.raises(TypednnError):
@@ -382,7 +408,14 @@ def test_anything_else_is_refused_in_our_words(tmp_path_factory: pytest.TempPath
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"version": ' + "9" * 10_000 + "}", "NaN", "null", '{"format": "typednn checkpoint", "version": 1, "a": NaN}']
+    "text",
+    [
+        "[" * 100_000,
+        '{"version": ' + "9" * 10_000 + "}",
+        "NaN",
+        "null",
+        '{"format": "typednn checkpoint", "version": 1, "a": NaN}',
+    ],
 )
 def test_hostile_json(tmp_path: Path, text: str) -> None:
     folder = _write(tmp_path)

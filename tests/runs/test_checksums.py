@@ -26,7 +26,16 @@ Y = (X[:, 0] > 0).astype(np.int64)
 def train(run: Run, epochs: int) -> None:
     model = (Input(4) >> Linear(4, 2)).init(PCG32(0))
     loader = Loader(X, Y, batch_size=8, rng=PCG32(1))
-    fit(model, SoftmaxCrossEntropy(), Adam(0.02), loader, epochs=epochs, run=run, validation=Evaluation(X, Y), progress=False)
+    fit(
+        model,
+        SoftmaxCrossEntropy(),
+        Adam(0.02),
+        loader,
+        epochs=epochs,
+        run=run,
+        validation=Evaluation(X, Y),
+        progress=False,
+    )
 
 
 @pytest.fixture
@@ -51,7 +60,9 @@ def test_a_run_is_what_was_written(run: Path) -> None:
 
 def test_each_file(run: Path) -> None:
     """A bit flipped, cut by a byte, or removed: that file is told, and no other."""
-    for path in sorted(path for path in run.rglob("*") if path.is_file() and path.name not in ("lock", "checksums.json")):
+    for path in sorted(
+        path for path in run.rglob("*") if path.is_file() and path.name not in ("lock", "checksums.json")
+    ):
         content, name = path.read_bytes(), path.relative_to(run).as_posix()
         for changed in (content[:-1] + bytes([content[-1] ^ 1]), content[:-1], None):
             if changed is None:

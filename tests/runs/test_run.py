@@ -45,12 +45,27 @@ def _model(hidden: int = 8, between: Any = None) -> Model:
 
 
 def _fit(
-    run: Run, *, epochs: int = 3, rng: Any = None, batch_size: int = 8, model: Model | None = None, optimizer: Any = None, **changes: Any
+    run: Run,
+    *,
+    epochs: int = 3,
+    rng: Any = None,
+    batch_size: int = 8,
+    model: Model | None = None,
+    optimizer: Any = None,
+    **changes: Any,
 ) -> History:
     """In new objects, as a new process would."""
     loader = Loader(X, Y, batch_size=batch_size, rng=rng or PCG32(1))
     options: dict[str, Any] = {"validation": Evaluation(X, Y), "progress": False}
-    return fit(model or _model(), SoftmaxCrossEntropy(), optimizer or Adam(0.02), loader, epochs=epochs, run=run, **(options | changes))
+    return fit(
+        model or _model(),
+        SoftmaxCrossEntropy(),
+        optimizer or Adam(0.02),
+        loader,
+        epochs=epochs,
+        run=run,
+        **(options | changes),
+    )
 
 
 def _trained(folder: Path, **changes: Any) -> Path:
@@ -66,7 +81,9 @@ def _names(folder: Path) -> list[str]:
 def _final(folder: Path) -> tuple[bytes, bytes, list[dict[str, Any]]]:
     newest = sorted((folder / "checkpoints").glob("step-*"))[-1]
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    kept = [{key: value for key, value in line.items() if key not in ("seconds", "samples_per_second")} for line in lines]
+    kept = [
+        {key: value for key, value in line.items() if key not in ("seconds", "samples_per_second")} for line in lines
+    ]
     return (newest / "weights.safetensors").read_bytes(), (newest / "optimizer.safetensors").read_bytes(), kept
 
 
@@ -115,7 +132,9 @@ def test_the_best_is_not_another_one(tmp_path: Path) -> None:
         newest, best = opened.checkpoint("latest"), opened.checkpoint("best")
         assert best.folder != newest.folder
         shutil.rmtree(best.folder)
-        with pytest.raises(CheckpointError, match=rf"must hold the best checkpoint, {best.folder.name}, got none .*--weights latest"):
+        with pytest.raises(
+            CheckpointError, match=rf"must hold the best checkpoint, {best.folder.name}, got none .*--weights latest"
+        ):
             opened.checkpoint("best")
         assert opened.checkpoint("latest").folder == newest.folder
 
@@ -137,7 +156,9 @@ def test_best_is_kept_and_named(tmp_path: Path) -> None:
 
 def test_a_run_is_made_once(tmp_path: Path) -> None:
     run = _trained(tmp_path / "run", epochs=1)
-    with pytest.raises(StateError, match="a new run needs a folder without one, got a run; resume it, or choose another folder"):
+    with pytest.raises(
+        StateError, match="a new run needs a folder without one, got a run; resume it, or choose another folder"
+    ):
         Run.create(run, "")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("")
@@ -155,10 +176,22 @@ def test_a_run_is_overwritten_on_request(tmp_path: Path) -> None:
     for name in ("plots", "vocabulary"):
         (folder / name).mkdir()
         (folder / name / "a").write_text("")
-    for name in ("report.html", "report.json", "pictures.safetensors", "recipe.json", "starts.jsonl", ".new-report.html"):
+    for name in (
+        "report.html",
+        "report.json",
+        "pictures.safetensors",
+        "recipe.json",
+        "starts.jsonl",
+        ".new-report.html",
+    ):
         (folder / name).write_text("{}")
     with Run.create(folder, "seed = 1\n", _model(), overwrite=True) as run:
-        assert sorted(path.name for path in folder.iterdir()) == ["config.toml", "environment.json", "lock", "model.txt"]
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "config.toml",
+            "environment.json",
+            "lock",
+            "model.txt",
+        ]
         assert (folder / "config.toml").read_text() == "seed = 1\n"
         assert run.latest() is None
         assert _fit(run).steps == 21
@@ -177,7 +210,10 @@ def test_a_run_that_this_process_left_open_is_overwritten(tmp_path: Path) -> Non
         with pytest.raises(StateError, match="training needs the run's lock"):
             _fit(first)
     again = Run.open(tmp_path / "run")  # opened, and left so
-    with Run.create(tmp_path / "run", "a = 3\n", overwrite=True), pytest.raises(StateError, match="training needs the run's lock"):
+    with (
+        Run.create(tmp_path / "run", "a = 3\n", overwrite=True),
+        pytest.raises(StateError, match="training needs the run's lock"),
+    ):
         again.require_lock()
 
 
@@ -206,7 +242,9 @@ def test_overwriting_that_is_killed_leaves_a_whole_run_or_none(tmp_path: Path) -
     for number in range(1, 100):
         folder = tmp_path / f"run{number}"
         shutil.copytree(whole, folder)
-        ended = subprocess.run([sys.executable, "-c", KILLED_AT_A_CALL, str(folder), str(number)], check=False).returncode
+        ended = subprocess.run(
+            [sys.executable, "-c", KILLED_AT_A_CALL, str(folder), str(number)], check=False
+        ).returncode
         if ended == 0:
             break
         if (folder / "config.toml").exists() and (folder / "config.toml").read_text() != "seed = 2\n":
@@ -222,7 +260,9 @@ def test_overwriting_removes_nothing_that_is_no_run(tmp_path: Path) -> None:
     folder = _trained(tmp_path / "run", epochs=1)
     (folder / "thesis.tex").write_text("")
     kept = sorted(folder.rglob("*"))
-    with pytest.raises(StateError, match=r"overwrite=True removes a run and nothing else, got a run, and thesis\.tex; move that away"):
+    with pytest.raises(
+        StateError, match=r"overwrite=True removes a run and nothing else, got a run, and thesis\.tex; move that away"
+    ):
         Run.create(folder, "", overwrite=True)
     assert sorted(folder.rglob("*")) == kept
     (folder / "thesis.tex").unlink()
@@ -242,7 +282,8 @@ def test_overwriting_removes_nothing_that_is_no_run(tmp_path: Path) -> None:
 def test_a_run_in_which_another_process_trains_is_not_overwritten(tmp_path: Path) -> None:
     folder = _trained(tmp_path / "run", epochs=1)
     program = (
-        f"import time\nfrom typednn.runs import Run\nwith Run.open({str(folder)!r}):\n    print('open', flush=True)\n    time.sleep(60)"
+        f"import time\nfrom typednn.runs import Run\nwith Run.open({str(folder)!r}):\n    print('open', "
+        "flush=True)\n    time.sleep(60)"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True) as other:
@@ -275,7 +316,10 @@ def test_what_is_no_run(tmp_path: Path) -> None:
 
 
 def test_a_run_without_checkpoints_has_no_weights(tmp_path: Path) -> None:
-    with Run.create(tmp_path / "run", "") as run, pytest.raises(CheckpointError, match="must hold a checkpoint, got none; train first"):
+    with (
+        Run.create(tmp_path / "run", "") as run,
+        pytest.raises(CheckpointError, match="must hold a checkpoint, got none; train first"),
+    ):
         run.load_weights(_model())
 
 
@@ -285,7 +329,9 @@ def test_no_path_leaves_the_folder(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.toml").write_text("")
     (tmp_path / "run" / "checkpoints").symlink_to(outside)
-    with pytest.raises(CheckpointError, match="everything lies within the run folder, got 'checkpoints', which leads out of it"):
+    with pytest.raises(
+        CheckpointError, match="everything lies within the run folder, got 'checkpoints', which leads out of it"
+    ):
         Run.open(tmp_path / "run")
     (tmp_path / "run" / "checkpoints").unlink()
     (tmp_path / "run" / "metrics.jsonl").symlink_to(outside / "metrics.jsonl")
@@ -306,13 +352,21 @@ def test_no_path_leaves_the_folder(tmp_path: Path) -> None:
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     with Run.create(tmp_path / "run", "") as run:
-        message = rf"one process at a time trains in a run folder, got a lock held by process {os.getpid()}; wait for it to end, or end it"
+        message = (
+            rf"one process at a time trains in a run folder, got a lock held by process {os.getpid()}; wait for it "
+            r"to end, or end it"
+        )
         with pytest.raises(RunLocked, match=message):
             Run.open(run.folder)
         script = "import sys; from typednn.runs import Run; Run.open(sys.argv[1])"
-        done = subprocess.run([sys.executable, "-c", script, run.folder], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", script, run.folder], cwd=REPOSITORY, capture_output=True, text=True, check=False
+        )
         assert "RunLocked" in done.stderr
-        with Run.open(run.folder, lock=False) as looking, pytest.raises(StateError, match="training needs the run's lock"):
+        with (
+            Run.open(run.folder, lock=False) as looking,
+            pytest.raises(StateError, match="training needs the run's lock"),
+        ):
             _fit(looking)
     with Run.open(tmp_path / "run"):
         pass
@@ -339,7 +393,10 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    told = pytest.warns(RunWarning, match=rf"run: this file system has no locks \({os.strerror(code)}\): see to it that no other process")
+    told = pytest.warns(
+        RunWarning,
+        match=rf"run: this file system has no locks \({os.strerror(code)}\): see to it that no other process",
+    )
     with told, Run.create(tmp_path / "run", "") as run:
         _fit(run, epochs=1)
     assert _names(tmp_path / "run")[-1] == "step-00000007"
@@ -369,7 +426,10 @@ def test_where_only_files_can_be_locked(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(CheckpointError, match="it was removed: another process may train here"):
             _fit(run, callbacks=[Remove()])
     others.append(None)
-    with Run.open(tmp_path / "run") as run, pytest.raises(RunLocked, match="lock: must be the file that this process locked, got another"):
+    with (
+        Run.open(tmp_path / "run") as run,
+        pytest.raises(RunLocked, match="lock: must be the file that this process locked, got another"),
+    ):
         _fit(run, callbacks=[Remove()])
     others[1].close()
     assert _names(tmp_path / "run") == ["best.json", "step-00000007"]
@@ -480,7 +540,9 @@ def test_early_stopping_is_remembered(tmp_path: Path) -> None:
 
 
 def test_the_best_weights_are_in_hand(tmp_path: Path) -> None:
-    """Also where another process measured them; the last checkpoint keeps the last, with the optimizer that belongs to them."""
+    """Also where another process measured them; the last checkpoint keeps the last, with the optimizer that belongs to
+    them.
+    """
     options: dict[str, Any] = {"epochs": 9, "validation": Evaluation(X, 1 - Y)}
     best, last = _model(), _model()
     with Run.create(tmp_path / "best", "") as run:
@@ -515,7 +577,10 @@ def test_metrics_that_were_lost_are_told(tmp_path: Path) -> None:
     run = _trained(tmp_path / "run", epochs=1)
     path = run / "metrics.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    with Run.open(run) as opened, pytest.warns(RunWarning, match=r"metrics\.jsonl holds \d+ bytes, the checkpoint was written after \d+"):
+    with (
+        Run.open(run) as opened,
+        pytest.warns(RunWarning, match=r"metrics\.jsonl holds \d+ bytes, the checkpoint was written after \d+"),
+    ):
         _fit(opened, epochs=2)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["step"] for line in lines] == [*range(1, 8), *range(8, 15), 14]
@@ -527,11 +592,20 @@ def test_metrics_that_were_lost_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": _model(9)}, r"is of a model with '0 Linear\(4, 8\) weight \(8, 4\), bias \(8,\) 40', got '0 Linear\(4, 9\)"),
-        ({"model": _model(between=Tanh())}, r"is of a model with '1 ReLU\(\)', got '1 Tanh\(\)'; use the config it was trained with"),
+        (
+            {"model": _model(9)},
+            r"is of a model with '0 Linear\(4, 8\) weight \(8, 4\), bias \(8,\) 40', got '0 Linear\(4, 9\)",
+        ),
+        (
+            {"model": _model(between=Tanh())},
+            r"is of a model with '1 ReLU\(\)', got '1 Tanh\(\)'; use the config it was trained with",
+        ),
         ({"optimizer": SGD(0.1)}, "is of a training with Adam, got SGD"),
         ({"batch_size": 9}, "of another training: Loader.load_state_dict: batch_size must be 9, got 8"),
-        ({"rng": np.random.default_rng(0)}, "of another training: .*this generator is a PCG64, got the state of a PCG32"),
+        (
+            {"rng": np.random.default_rng(0)},
+            "of another training: .*this generator is a PCG64, got the state of a PCG32",
+        ),
     ],
     ids=["sizes", "layers", "optimizer", "batches", "generator"],
 )
@@ -549,7 +623,10 @@ def test_a_checkpoint_of_something_else(tmp_path: Path, changes: dict[str, Any],
 def test_a_checkpoint_of_version_1_holds_the_model_as_it_printed(tmp_path: Path, kind: str) -> None:
     """It is compared with that, whatever class of chain it was."""
     run = _trained(tmp_path / "run", epochs=1)
-    rewritten(run / "checkpoints" / "step-00000007", lambda table: table.update(version=1, model=str(_model()).replace("Chain", kind)))
+    rewritten(
+        run / "checkpoints" / "step-00000007",
+        lambda table: table.update(version=1, model=str(_model()).replace("Chain", kind)),
+    )
     with Run.open(run) as opened:
         with pytest.raises(CheckpointError, match=r"is of a model with '1 ReLU\(\)', got '1 Tanh\(\)'"):
             opened.load_weights(_model(between=Tanh()))
@@ -563,7 +640,9 @@ def test_weights_of_another_shape_under_the_same_print(tmp_path: Path) -> None:
         found.weights["0.weight"] = found.weights["0.weight"][:3]
         from typednn.runs.run import load_weights
 
-        with pytest.raises(CheckpointError, match=r"of another model: .*'0.weight' has shape \(3, 4\), the model \(8, 4\)"):
+        with pytest.raises(
+            CheckpointError, match=r"of another model: .*'0.weight' has shape \(3, 4\), the model \(8, 4\)"
+        ):
             load_weights(found, _model())
 
 
@@ -573,10 +652,16 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> Non
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with Run.open(run, lock=False) as looking, pytest.warns(RunWarning, match="going on from step-00000014 instead of step-00000021"):
+    with (
+        Run.open(run, lock=False) as looking,
+        pytest.warns(RunWarning, match="going on from step-00000014 instead of step-00000021"),
+    ):
         assert looking.checkpoint().state.step == 14
     assert path.exists()
-    with Run.open(run) as opened, pytest.warns(RunWarning, match=r"SHA-256 must be .*going on from step-00000014 instead of step-00000021"):
+    with (
+        Run.open(run) as opened,
+        pytest.warns(RunWarning, match=r"SHA-256 must be .*going on from step-00000014 instead of step-00000021"),
+    ):
         _fit(opened)
     assert _final(run) == _final(alone)
     assert (run / "checkpoints" / "damaged-step-00000021" / "weights.safetensors").read_bytes() == content
@@ -603,7 +688,10 @@ def test_checkpoints_under_each_others_names(tmp_path: Path, confuse: Callable[[
     with Run.open(run) as opened, pytest.warns(RunWarning) as told:
         _fit(opened)
     for name, step in (("step-00000021", 21), ("step-00000014", 14)):
-        message = f"must hold the checkpoint of step {step}, got that of step .*; going on from step-00000007 instead of {name}$"
+        message = (
+            f"must hold the checkpoint of step {step}, got that of step .*; going on from step-00000007 instead of "
+            f"{name}$"
+        )
         assert [bool(re.search(message, str(one.message))) for one in told].count(True) == 1
     assert _final(run) == _final(alone)
     assert {"damaged-step-00000014", "damaged-step-00000021"} < set(_names(run))
@@ -616,19 +704,25 @@ def test_a_checkpoint_of_another_run(tmp_path: Path) -> None:
         _fit(other, rng=PCG32(7))
     shutil.copytree(tmp_path / "other" / "checkpoints" / "step-00000021", run / "checkpoints" / "step-00000021")
     told = pytest.warns(
-        RunWarning, match=r"step-00000021 was trained by a config\.toml of SHA-256 .*, got another.*from step-00000014 instead"
+        RunWarning,
+        match=r"step-00000021 was trained by a config\.toml of SHA-256 .*, got another.*from step-00000014 instead",
     )
     with Run.open(run) as opened, told:
         _fit(opened)
     assert _final(run) == _final(alone)
 
 
-@pytest.mark.parametrize("damage", [lambda path: path.write_text("seed = 9\n"), lambda path: path.rename(path.with_name("recipe.json"))])
+@pytest.mark.parametrize(
+    "damage", [lambda path: path.write_text("seed = 9\n"), lambda path: path.rename(path.with_name("recipe.json"))]
+)
 def test_a_changed_config_is_refused(tmp_path: Path, damage: Callable[[Path], Any]) -> None:
     run = _trained(tmp_path / "run")
     before = _names(run)
     damage(run / "config.toml")
-    message = r"config\.toml: step-00000021 was trained by a config\.toml of SHA-256 .*bring that file back, or start a new run"
+    message = (
+        r"config\.toml: step-00000021 was trained by a config\.toml of SHA-256 .*bring that file back, or start a "
+        r"new run"
+    )
     with Run.open(run) as opened, pytest.raises(CheckpointError, match=message):
         _fit(opened)
     with pytest.raises(CheckpointError, match=message):
@@ -649,8 +743,12 @@ def test_a_config_that_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "rename"])
-def test_best_that_could_not_be_written_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
-    """The last checkpoint is whole, and the run is through: resuming it still writes `best.json` and lets older ones make room."""
+def test_best_that_could_not_be_written_is_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """The last checkpoint is whole, and the run is through: resuming it still writes `best.json` and lets older ones
+    make room.
+    """
     alone, real = _trained(tmp_path / "alone", keep=1), getattr(os, call)
     run = tmp_path / "run"
 
@@ -663,7 +761,8 @@ def test_best_that_could_not_be_written_is_made_up_for(tmp_path: Path, monkeypat
     with Run.create(run, "seed = 0\n", _model()) as opened, monkeypatch.context() as broken:
         broken.setattr(os, call, fails)
         with pytest.raises(
-            CheckpointError, match=r"best\.json: must be written, got No space left.*the checkpoints are whole: resuming writes it"
+            CheckpointError,
+            match=r"best\.json: must be written, got No space left.*the checkpoints are whole: resuming writes it",
         ):
             _fit(opened, keep=1)
     assert _names(run) != _names(alone)
@@ -696,18 +795,29 @@ def test_any_value_in_the_state(tmp_path_factory: pytest.TempPathFactory, short:
         _fit(opened, epochs=2)
 
 
-@pytest.mark.parametrize("name", ["lock", "metrics.jsonl", "checkpoints", "checkpoints/best.json", "checkpoints/step-00000010/state.json"])
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "folder", "device"])
+@pytest.mark.parametrize(
+    "name", ["lock", "metrics.jsonl", "checkpoints", "checkpoints/best.json", "checkpoints/step-00000010/state.json"]
+)
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "folder", "device"]
+)
 def test_what_is_no_file(tmp_path: Path, short: Path, name: str, make: Callable[[Path], None]) -> None:
     """It is replaced, passed by or refused; nothing waits for a pipe, or reads a device to its end."""
     run = shutil.copytree(short, tmp_path / "run")
     path = run / name
     path.unlink() if path.is_file() else shutil.rmtree(path)
     make(path)
-    refused = {"checkpoints": not path.is_dir(), "checkpoints/best.json": path.is_dir(), "lock": True, "metrics.jsonl": True}
+    refused = {
+        "checkpoints": not path.is_dir(),
+        "checkpoints/best.json": path.is_dir(),
+        "lock": True,
+        "metrics.jsonl": True,
+    }
     told = pytest.raises((CheckpointError, DataError)) if refused.get(name) else contextlib.nullcontext()
     with told, warnings.catch_warnings(), Run.open(run) as opened:
-        warnings.filterwarnings("ignore", ".*must be a plain file of its own, got a .* going on from step-00000007", RunWarning)
+        warnings.filterwarnings(
+            "ignore", ".*must be a plain file of its own, got a .* going on from step-00000007", RunWarning
+        )
         _fit(opened, epochs=2)
     assert refused.get(name) or json.loads((run / "checkpoints" / "best.json").read_text())
 
@@ -717,7 +827,10 @@ def test_when_all_are_damaged_it_does_not_start_over(tmp_path: Path) -> None:
     for path in (run / "checkpoints").glob("step-*/weights.safetensors"):
         path.unlink()
     before = (run / "metrics.jsonl").read_bytes()
-    with Run.open(run) as opened, pytest.raises(CheckpointError, match=r"step-00000021/weights\.safetensors: must be there"):
+    with (
+        Run.open(run) as opened,
+        pytest.raises(CheckpointError, match=r"step-00000021/weights\.safetensors: must be there"),
+    ):
         _fit(opened)
     assert (run / "metrics.jsonl").read_bytes() == before
     assert len(_names(run)) == 4
@@ -757,7 +870,9 @@ def test_another_environment_is_told(tmp_path: Path) -> None:
     run = _trained(tmp_path / "run", epochs=1)
     with Run.open(run) as opened:
         opened.environment = {**opened.environment, "numpy": "9.9"}
-        with pytest.warns(RunWarning, match=rf"the bits may differ from an uninterrupted run's: numpy was {np.__version__}, is 9\.9$"):
+        with pytest.warns(
+            RunWarning, match=rf"the bits may differ from an uninterrupted run's: numpy was {np.__version__}, is 9\.9$"
+        ):
             _fit(opened, epochs=2)
 
 
@@ -767,7 +882,13 @@ PRODUCTS = "the number of threads of NumPy's products"
 
 
 def _threads(**threads: Any) -> dict[str, Any]:
-    return {"cores": 4, "kernels": 4, "OMP_NUM_THREADS": "", "OPENBLAS_NUM_THREADS": "", "MKL_NUM_THREADS": ""} | threads
+    return {
+        "cores": 4,
+        "kernels": 4,
+        "OMP_NUM_THREADS": "",
+        "OPENBLAS_NUM_THREADS": "",
+        "MKL_NUM_THREADS": "",
+    } | threads
 
 
 @pytest.mark.parametrize(
@@ -808,7 +929,8 @@ def test_differences() -> None:
     assert differences(before, now) == ["a was 1, is 2", "b was None, is new"]
     assert differences(before, {"a": 1, "python": "3.12.1", "engine": "reference kernels"}) == [
         "python was 3.11, is 3.12",
-        "engine was Halide 21; OpenBLAS multiplies, with Haswell kernels; NumPy with scipy-openblas 0.3, is reference kernels",
+        "engine was Halide 21; OpenBLAS multiplies, with Haswell kernels; NumPy with scipy-openblas 0.3, is "
+        "reference kernels",
     ]
     assert differences({}, {"threads": 3}) == ["threads was None, is 3"]
     assert differences({"threads": {"cores": "x", "OMP_NUM_THREADS": []}}, {"threads": {}}) == []
@@ -825,7 +947,9 @@ def test_the_engine_is_noted() -> None:
     assert environment()["threads"]["kernels"] == engines.get_threads()
 
 
-def test_without_tensorboardx_it_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_tensorboardx_it_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "tensorboardX"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tensorboardX", None)

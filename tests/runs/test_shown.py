@@ -64,7 +64,9 @@ def test_kept_arrays_that_were_damaged_are_one_error_after_the_rest(tmp_path: Pa
         changes = {name if name in (*whole, "filters") else f"worst.{name}": value for name, value in content.items()}
         content = safetensors.numpy.save(changes if "worst.images" in content else whole | changes)
     (run / FILE).write_bytes(content)
-    with pytest.raises(DataError, match=r"pictures\.safetensors: must hold what pictures are drawn from, got .*`typednn eval`"):
+    with pytest.raises(
+        DataError, match=r"pictures\.safetensors: must hold what pictures are drawn from, got .*`typednn eval`"
+    ):
         write_plots(run)
     assert (run / "plots" / "confusion.png").exists()
     assert not (run / "plots" / "worst.png").exists()

@@ -83,8 +83,14 @@ def test_events_read_back(tmp_path: Path) -> None:
     assert third == ("huge", 2**40, math.inf)
 
 
-@given(st.lists(st.tuples(st.text(min_size=1), st.floats(width=32, allow_nan=False), st.integers(0, 2**63 - 1)), max_size=8))
-def test_whatever_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, values: list[tuple[str, float, int]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.text(min_size=1), st.floats(width=32, allow_nan=False), st.integers(0, 2**63 - 1)), max_size=8
+    )
+)
+def test_whatever_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, values: list[tuple[str, float, int]]
+) -> None:
     folder = tmp_path_factory.mktemp("events")
     with EventWriter(folder) as writer:
         for tag, value, step in values:

@@ -53,7 +53,15 @@ def test_rank(annotation: str, count: int | None) -> None:
 
 def test_labels() -> None:
     slots = parse("batch rows=28 {self.in_features} height-{self.kernel_size[0]} {self.a.b} *input _")
-    assert [slot.label for slot in slots] == ["batch", "rows", "in_features", "height-kernel_size[0]", "a.b", "input", ""]
+    assert [slot.label for slot in slots] == [
+        "batch",
+        "rows",
+        "in_features",
+        "height-kernel_size[0]",
+        "a.b",
+        "input",
+        "",
+    ]
     assert [label(name) for name in ("in_features", "out_channels", "height", "in_", "input")] == [
         "features",
         "channels",
@@ -104,7 +112,10 @@ def test_malformed(annotation: str, complaint: str) -> None:
 
 
 @cheap
-@given(st.text(alphabet="hw1*+-/(){}.,_=# ", max_size=10) | st.text(alphabet="hw1*+-/%(){}[].,_=#?'\"self :!\\é", max_size=12))
+@given(
+    st.text(alphabet="hw1*+-/(){}.,_=# ", max_size=10)
+    | st.text(alphabet="hw1*+-/%(){}[].,_=#?'\"self :!\\é", max_size=12)
+)
 def test_what_is_accepted_here_jaxtyping_accepts(annotation: str) -> None:
     try:
         count = rank(annotation)
@@ -128,7 +139,8 @@ def test_sizes_names_the_axis_that_is_not_known(axis: str) -> None:
     with pytest.raises(DefinitionError) as error:
         sizes(f"{{self.out_features}} {axis}", attributes)
     assert str(error.value) == (
-        f'axis "{axis}" of "{{self.out_features}} {axis}": a parameter\'s size must follow from its layer\'s attributes, '
+        f'axis "{axis}" of "{{self.out_features}} {axis}": a parameter\'s size must follow from its layer\'s '
+        "attributes, "
         f"got {axis}; write a number or {{self.…}} of an integer attribute"
     )
 
@@ -139,7 +151,13 @@ def test_sizes_names_the_axis_that_is_not_known(axis: str) -> None:
 def test_names_bind_from_left_to_right_and_reach_the_result() -> None:
     unifier = matched(("batch {self.in_features}", dims("n", 3)), ("batch height", dims("n", 7)))
     assert unifier.mismatches == []
-    assert unifier.result("height-1 batch {self.out_features} _ later") == [Dim.of(6), Dim.named("n"), Dim.of(4), None, None]
+    assert unifier.result("height-1 batch {self.out_features} _ later") == [
+        Dim.of(6),
+        Dim.named("n"),
+        Dim.of(4),
+        None,
+        None,
+    ]
 
 
 def test_an_expression_over_a_later_name_is_unknown() -> None:
@@ -158,7 +176,11 @@ def test_an_expression_over_a_later_name_is_unknown() -> None:
         ([("batch 28", dims("n", 5))], Mismatch(1, "axis 1", "28", "5", "28"), "expects axis 1 to be 28, gets 5"),
         ([("batch rows=28", dims("n", 5))], Mismatch(1, "rows", "28", "5", "rows=28"), "expects 28 rows, gets 5"),
         ([("batch side side", dims("n", 4, 5))], Mismatch(2, "side", "4", "5", "side"), "expects side to be 4, gets 5"),
-        ([("batch time", dims(2, 4)), ("time", dims(5))], Mismatch(0, "time", "4", "5", "time"), "expects time to be 4, gets 5"),
+        (
+            [("batch time", dims(2, 4)), ("time", dims(5))],
+            Mismatch(0, "time", "4", "5", "time"),
+            "expects time to be 4, gets 5",
+        ),
         (
             [("height {self.in_features}*height", dims(2, 5))],
             Mismatch(1, "in_features*height", "6", "5", "{self.in_features}*height"),
@@ -181,7 +203,13 @@ def test_an_expression_over_a_later_name_is_unknown() -> None:
         ),
         (
             [("batch", dims(2)), ("batch rows=4 _ {self.x} {self.kernel_size[0]}", dims(None))],
-            Mismatch(None, "", "5 axes (batch=2, rows=4, _, x, 2)", "1 axis (_)", "batch rows=4 _ {self.x} {self.kernel_size[0]}"),
+            Mismatch(
+                None,
+                "",
+                "5 axes (batch=2, rows=4, _, x, 2)",
+                "1 axis (_)",
+                "batch rows=4 _ {self.x} {self.kernel_size[0]}",
+            ),
             "expects 5 axes (batch=2, rows=4, _, x, 2), gets 1 axis (_)",
         ),
         (
@@ -251,9 +279,25 @@ def test_conditions_between_sizes() -> None:
     assert len(unifier.mismatches) == 1
 
 
-# -------------------------------------------------------------------------------------------------- jaxtyping is the judge
+# ----------------------------------------------------------------------------------------------- jaxtyping is the judge
 
-LONE = ["a", "a", "b", "b", "c", "_", "2", "rows=3", "#a", "#b", "{self.in_features}", "a+1", "b*{self.kernel_size[0]}", "a//2", "(a+b)%3"]
+LONE = [
+    "a",
+    "a",
+    "b",
+    "b",
+    "c",
+    "_",
+    "2",
+    "rows=3",
+    "#a",
+    "#b",
+    "{self.in_features}",
+    "a+1",
+    "b*{self.kernel_size[0]}",
+    "a//2",
+    "(a+b)%3",
+]
 LONE += ["max(a,b)", "a-{self.p}", "a*{self.p}**2+2*a", "{self.in_features-1}", "min(a,{self.out_features})"]
 
 
@@ -270,7 +314,11 @@ def calls(draw: st.DrawFn, count: int) -> tuple[list[str], list[tuple[int, ...]]
             words.insert(draw(st.integers(0, len(words))), draw(st.sampled_from(["*g", "*g", "..."])))
         shape: list[int] = []
         for word in words:
-            dim = evaluate(word.lstrip("#").replace("rows=", ""), known.get, attributes) if word not in ("*g", "...", "_") else None
+            dim = (
+                evaluate(word.lstrip("#").replace("rows=", ""), known.get, attributes)
+                if word not in ("*g", "...", "_")
+                else None
+            )
             size = 1 if dim is None or dim.value is None else max(1, dim.value)
             shape += group if word in ("*g", "...") else [1 if "#" in word and draw(st.booleans()) else size]
         if draw(st.integers(0, 5)) == 0:

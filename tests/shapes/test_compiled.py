@@ -19,9 +19,12 @@ from typednn.shapes.compiled import comparison, outcome
 ROUNDS = 10_000 if LONG else 600
 
 WORDS = (
-    "a", "b", "c", "a", "b", "3", "_", "_a", "...", "*g", "*h", "*#g", "#a", "#b", "#3", "size=a", "size=2", "{self.n}", "n={self.n}",
-    "{self.k[0]}", "#{self.n}", "{self.part.n}", "a+1", "a*b", "a-b", "a//2", "a%2", "a**2", "(a-{self.k[1]})//{self.n}+1", "{self.n}**2",
-    "2**{self.n}", "a-{self.n}", "a*{self.n}+b", "-{self.n}", "min(a,{self.n})", "max(a,b,2)", "abs(a-b)", "{self.n+1}", "a//{self.n-1}",
+    "a", "b", "c", "a", "b", "3", "_", "_a", "...", "*g", "*h", "*#g", "#a", "#b", "#3", "size=a", "size=2", "{self.n}",
+    "n={self.n}",
+    "{self.k[0]}", "#{self.n}", "{self.part.n}", "a+1", "a*b", "a-b", "a//2", "a%2", "a**2",
+    "(a-{self.k[1]})//{self.n}+1", "{self.n}**2",
+    "2**{self.n}", "a-{self.n}", "a*{self.n}+b", "-{self.n}", "min(a,{self.n})", "max(a,b,2)", "abs(a-b)", "{self.n+1}",
+    "a//{self.n-1}",
     "{self.n*2-1}*a", "{min(self.n,2)}", "#a+b", "{self.missing}", "min", "{-self.n}**2", "a%{self.n}",
 )  # fmt: skip
 NUMBERS = (1, 2, 3, 4, 1, 2, 3, 4, -1, -2, 0)
@@ -34,7 +37,9 @@ def annotation(draw: random.Random) -> str:
     return " ".join(word for place, word in enumerate(words) if place not in several[1:])
 
 
-def shape(text: str, layer: Any, known: dict[str, int], groups: dict[str, list[int]], draw: random.Random) -> tuple[int, ...]:
+def shape(
+    text: str, layer: Any, known: dict[str, int], groups: dict[str, list[int]], draw: random.Random
+) -> tuple[int, ...]:
     """One that often fits: names keep their size, expressions mostly have theirs."""
 
     def attribute(path: str) -> Dim | None:
@@ -47,7 +52,9 @@ def shape(text: str, layer: Any, known: dict[str, int], groups: dict[str, list[i
     sizes: list[int] = []
     for word in text.split():
         if word.startswith(("*", "...")):
-            group = groups.setdefault(word.strip("*#."), [draw.choice((1, 2, 3)) for _ in range(draw.choice((0, 1, 2)))])
+            group = groups.setdefault(
+                word.strip("*#."), [draw.choice((1, 2, 3)) for _ in range(draw.choice((0, 1, 2)))]
+            )
             sizes += group
             continue
         bare = word.split("=")[-1].strip("#_")
@@ -76,7 +83,9 @@ def test_both_judges_give_one_verdict() -> None:
         odd = draw.random() < 0.1
         values = NUMBERS + ODD if odd else NUMBERS
         layer: Any = SimpleNamespace(
-            n=draw.choice(values), k=(draw.choice(values), draw.choice(values)), part=SimpleNamespace(n=draw.choice(values))
+            n=draw.choice(values),
+            k=(draw.choice(values), draw.choice(values)),
+            part=SimpleNamespace(n=draw.choice(values)),
         )
         first = [draw.choice(("a b", "a b *g", "*h b a"))] if draw.random() < 0.8 else []  # so that names are bound
         texts = first + [annotation(draw) for _ in range(draw.choice((1, 1, 2)))]
@@ -121,8 +130,12 @@ def test_both_judges_give_one_verdict() -> None:
         ("#batch a", "batch a", (2, 3), None),
     ],
 )
-def test_what_shape_comes_out(inputs: str, output: str, given: tuple[int, ...], expected: tuple[int, ...] | None) -> None:
-    """None where the input does not fit, where nothing would be left of an axis, and where the annotation does not decide."""
+def test_what_shape_comes_out(
+    inputs: str, output: str, given: tuple[int, ...], expected: tuple[int, ...] | None
+) -> None:
+    """None where the input does not fit, where nothing would be left of an axis, and where the annotation does not
+    decide.
+    """
     assert outcome(inputs, output)(SimpleNamespace(n=3, m=5), given) == expected
 
 

@@ -15,7 +15,9 @@ expressions = st.recursive(
     leaves,
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(["+", "-", "*"]), inner).map(lambda t: f"({t[0]}){t[1]}({t[2]})"),
-        st.tuples(inner, st.sampled_from(["//", "%"]), st.integers(-6, 6).filter(bool)).map(lambda t: f"({t[0]}){t[1]}({t[2]})"),
+        st.tuples(inner, st.sampled_from(["//", "%"]), st.integers(-6, 6).filter(bool)).map(
+            lambda t: f"({t[0]}){t[1]}({t[2]})"
+        ),
         st.tuples(inner, st.sampled_from(["h", "w", "2*c", "h*w"])).map(lambda t: f"({t[0]})//({t[1]})"),
         inner.map(lambda text: f"-({text})"),
     ),
@@ -71,7 +73,9 @@ def test_differ_and_same_are_never_wrong(one: str, other: str, values: dict[str,
     st.lists(st.tuples(st.integers(-3, 3), st.lists(st.sampled_from(["h", "w", "c"]), max_size=3)), max_size=6),
     st.randoms(use_true_random=False),
 )
-def test_one_polynomial_is_one_object_however_it_is_built(terms: list[tuple[int, list[str]]], order: random.Random) -> None:
+def test_one_polynomial_is_one_object_however_it_is_built(
+    terms: list[tuple[int, list[str]]], order: random.Random
+) -> None:
     def build(pieces: list[tuple[int, list[str]]]) -> Dim:
         total = Dim.of(0)
         for coefficient, names in pieces:

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 from typednn.errors import DefinitionError
 from typednn.shapes import Dim, evaluate, unknown, write
 
-ATTRIBUTES = {"self.k": 5, "self.kernel_size[0]": 3, "self.pair[-1]": 4, "self.a.b": 2, "self.p": -1, "self.one": 1, "self.zero": 0}
+ATTRIBUTES = {
+    "self.k": 5,
+    "self.kernel_size[0]": 3,
+    "self.pair[-1]": 4,
+    "self.a.b": 2,
+    "self.p": -1,
+    "self.one": 1,
+    "self.zero": 0,
+}
 
 
 def attributes(path: str) -> Dim | None:

@@ -18,7 +18,9 @@ def lookup(**sizes: int) -> Callable[[str], Dim | None]:
 
 def linear(n: int, m: int) -> Step:
     sizes = lookup(in_features=n, out_features=m)
-    return lambda flow: flow.through(f"Linear({n}, {m})", "batch {self.in_features}", "batch {self.out_features}", sizes)
+    return lambda flow: flow.through(
+        f"Linear({n}, {m})", "batch {self.in_features}", "batch {self.out_features}", sizes
+    )
 
 
 def conv(n: int, m: int, kernel: int, stride: int = 1, padding: int = 0) -> Step:
@@ -58,7 +60,9 @@ def residual(*inner: Step) -> Step:
 
 def per_position(inner: Step, label: str = "PerPosition(Linear(5, 3))") -> Step:
     rows = "batch*time features -> batch*time out_features"
-    return lambda flow: flow.through(label, "batch time features", "batch time out_features", inner=[("inner", rows, [inner])])
+    return lambda flow: flow.through(
+        label, "batch time features", "batch time out_features", inner=[("inner", rows, [inner])]
+    )
 
 
 def bottleneck(down: Step, up: Step) -> Step:
@@ -103,19 +107,22 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         pytest.param(
             start(32, 32, 1),
             [*LENET, linear(256, 120)],
-            "Linear(256, 120) cannot follow Flatten: expects 256 features, gets 400 (= 5*5*16, from MaxPool2d on 10x10x16)",
+            "Linear(256, 120) cannot follow Flatten: expects 256 features, gets 400 (= 5*5*16, from MaxPool2d "
+            "on 10x10x16)",
             id="provenance",
         ),
         pytest.param(
             start(32, 32, 1),
             [*LENET[:4], RELU, FLATTEN, RELU, SOFTMAX, linear(256, 120)],
-            "Linear(256, 120) cannot follow Softmax: expects 256 features, gets 400 (= 5*5*16, from MaxPool2d on 10x10x16)",
+            "Linear(256, 120) cannot follow Softmax: expects 256 features, gets 400 (= 5*5*16, from MaxPool2d "
+            "on 10x10x16)",
             id="provenance skips layers that keep the shape",
         ),
         pytest.param(
             start(10, 10, 16),
             [pool(2), FLATTEN, layer("LayerNorm(400)", "batch {self.n}", "batch {self.n}", n=400), linear(256, 120)],
-            "Linear(256, 120) cannot follow LayerNorm(400): expects 256 features, gets 400 (= 5*5*16, from MaxPool2d on 10x10x16)",
+            "Linear(256, 120) cannot follow LayerNorm(400): expects 256 features, gets 400 (= 5*5*16, from "
+            "MaxPool2d on 10x10x16)",
             id="provenance passes layers that know the size they keep",
         ),
         pytest.param(
@@ -176,7 +183,10 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
             id="channels",
         ),
         pytest.param(
-            start(784), [linear(256, 10)], "Linear(256, 10) cannot follow Input(784): expects 256 features, gets 784", id="declared input"
+            start(784),
+            [linear(256, 10)],
+            "Linear(256, 10) cannot follow Input(784): expects 256 features, gets 784",
+            id="declared input",
         ),
         pytest.param(
             Flow.of((8, 783)),
@@ -200,7 +210,8 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         pytest.param(
             Flow.start(),
             [linear(3, 4), FLATTEN],
-            "Flatten cannot follow Linear(3, 4): expects 4 axes (batch, height, width, channels), gets 2 axes (batch, 4)",
+            "Flatten cannot follow Linear(3, 4): expects 4 axes (batch, height, width, channels), gets 2 axes "
+            "(batch, 4)",
             id="rank, the other way round",
         ),
         pytest.param(
@@ -213,7 +224,8 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         pytest.param(
             start(4, 4, 1),
             [conv(1, 6, 5)],
-            "Conv2d(1, 6, 5) cannot follow Input(4, 4, 1): kernel does not fit: height-4 is 0 (= 4-5+1); height must be at least 5",
+            "Conv2d(1, 6, 5) cannot follow Input(4, 4, 1): kernel does not fit: height-4 is 0 (= 4-5+1); height "
+            "must be at least 5",
             id="kernel does not fit",
         ),
         pytest.param(
@@ -226,13 +238,15 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         pytest.param(
             start(5, 5, 1),
             [conv(1, 6, 5), pool(2)],
-            "MaxPool2d(2) cannot follow Conv2d(1, 6, 5): input is too small: height//2 is 0 (= 1//2); height must be at least 2",
+            "MaxPool2d(2) cannot follow Conv2d(1, 6, 5): input is too small: height//2 is 0 (= 1//2); height "
+            "must be at least 2",
             id="nothing left to pool",
         ),
         pytest.param(
             start(3, 3),
             [layer("Odd", "batch height width", "batch height-width")],
-            "Odd cannot follow Input(3, 3): input is too small: height-width is 0 (= 3-3); every size must be at least 1",
+            "Odd cannot follow Input(3, 3): input is too small: height-width is 0 (= 3-3); every size must be "
+            "at least 1",
             id="no single size to blame",
         ),
         pytest.param(
@@ -256,7 +270,8 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         pytest.param(
             Flow.start(),
             [pool(2), residual(conv(6, 8, 3, padding=1))],
-            "Residual(...): the inner layer must keep the shape: gets height//2 x width//2 x 6, gives height//2 x width//2 x 8",
+            "Residual(...): the inner layer must keep the shape: gets height//2 x width//2 x 6, gives height//2 "
+            "x width//2 x 8",
             id="residual, once the inner layer has told the channels",
         ),
         pytest.param(
@@ -274,7 +289,8 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         pytest.param(
             start(7),
             [per_position(linear(5, 3))],
-            "PerPosition(Linear(5, 3)) cannot follow Input(7): expects 3 axes (batch, time, features), gets 2 axes (batch, 7)",
+            "PerPosition(Linear(5, 3)) cannot follow Input(7): expects 3 axes (batch, time, features), gets 2 "
+            "axes (batch, 7)",
             id="per position, rank",
         ),
         pytest.param(
@@ -351,7 +367,11 @@ def test_an_error_carries_its_parts() -> None:
         (start(7, 5), linear(5, 3), ("rank", "", "2 axes (batch, in_features=5)", "3 axes (batch, 7, 5)", "")),
         (start(4, 4, 3), conv(1, 6, 5), ("size", "channels", "1", "3", "in_channels")),
         (start(4, 4, 1), conv(1, 6, 5), ("empty", "height", "at least 1", "0", "kernel_size")),
-        (start(1, 2, 1), layer("Cut", "batch height width 1", "batch height-1 width 1"), ("empty", "height", "at least 1", "0", "")),
+        (
+            start(1, 2, 1),
+            layer("Cut", "batch height width 1", "batch height-1 width 1"),
+            ("empty", "height", "at least 1", "0", ""),
+        ),
         (start(6), residual(linear(6, 5)), ("shape", "", "6", "5", "")),
         (
             start(7, 5),
@@ -413,7 +433,10 @@ def test_provenance_of_an_axis() -> None:
             [conv(1, 6, 5), FLATTEN, linear(96, 120)],
             "batch height width 1 -> batch 120 if 6*height*width-24*height-24*width+96==96",
         ),
-        ([layer("Square", "batch a b", "batch a b"), layer("Diagonal", "batch side side", "batch side")], "batch b b -> batch b"),
+        (
+            [layer("Square", "batch a b", "batch a b"), layer("Diagonal", "batch side side", "batch side")],
+            "batch b b -> batch b",
+        ),
         ([OPAQUE], "... -> ..."),
         ([OPAQUE, linear(3, 4)], "... -> batch 4"),
         ([linear(3, 4), OPAQUE], "batch 3 -> ..."),
@@ -423,9 +446,15 @@ def test_provenance_of_an_axis() -> None:
             [layer("Find", "batch features", "batch found"), layer("Find", "batch features", "batch found"), SOFTMAX],
             "batch features -> batch found_2",
         ),
-        ([layer("Grow", "batch features", "batch height features"), per_position(linear(5, 3))], "batch 5 -> batch height 3"),
+        (
+            [layer("Grow", "batch features", "batch height features"), per_position(linear(5, 3))],
+            "batch 5 -> batch height 3",
+        ),
         ([per_position(linear(5, 3))], "batch time 5 -> batch time 3"),
-        ([layer("Outer", "batch features", "batch features features"), per_position(linear(5, 3))], "batch 5 -> batch 5 3"),
+        (
+            [layer("Outer", "batch features", "batch features features"), per_position(linear(5, 3))],
+            "batch 5 -> batch 5 3",
+        ),
         ([per_position(RELU)], "batch time features -> batch time features"),
         ([per_position(OPAQUE)], "batch time features -> batch time out_features"),
         ([residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height width 6"),
@@ -505,7 +534,10 @@ def test_empty_batches_pass() -> None:
 
 def test_a_size_that_an_annotation_reveals_is_kept() -> None:
     assert run([linear(3, 4)], Flow.of([2, None])).contract == "2 _ -> 2 4"
-    assert run([layer("Norm(3)", "batch {self.n}", "batch {self.n}", n=3)], Flow.of([2, None])).shape == [Dim.of(2), Dim.of(3)]
+    assert run([layer("Norm(3)", "batch {self.n}", "batch {self.n}", n=3)], Flow.of([2, None])).shape == [
+        Dim.of(2),
+        Dim.of(3),
+    ]
 
 
 def test_a_stack_can_be_one_layer_of_another() -> None:
@@ -518,7 +550,10 @@ def test_a_stack_can_be_one_layer_of_another() -> None:
     assert fits.contract == "batch 10 11 3 -> batch 10"
     with pytest.raises(StackError) as error:
         start(10, 11, 4).through("Chain", inputs, output, unknown, where)
-    assert str(error.value) == "Chain cannot follow Input(10, 11, 4): expects channels*(height//2)*(width//2) to be 75, gets 100"
+    assert (
+        str(error.value)
+        == "Chain cannot follow Input(10, 11, 4): expects channels*(height//2)*(width//2) to be 75, gets 100"
+    )
 
 
 def test_the_algebra_loads_no_array_library() -> None:

@@ -59,7 +59,9 @@ class PerPosition:
 
     def follow(self, flow: Flow) -> Flow:
         rows = ("inner", "batch*time features -> batch*time out_features", [self.inner.follow])
-        return flow.through(f"PerPosition({self.inner.label})", "batch time features", "batch time out_features", inner=[rows])
+        return flow.through(
+            f"PerPosition({self.inner.label})", "batch time features", "batch time out_features", inner=[rows]
+        )
 
     def compute(self, sample: Sample) -> Sample | None:
         given_row = self.inner.compute(sample[1:]) if len(sample) == 2 else None
@@ -91,9 +93,18 @@ def conv(n: int, m: int, kernel: tuple[int, int], stride: int, padding: int) -> 
             return None
         return positions(height, kernel[0], stride, padding), positions(width, kernel[1], stride, padding), m
 
-    sizes = {"n": n, "m": m, "kernel_size[0]": kernel[0], "kernel_size[1]": kernel[1], "stride": stride, "padding": padding}
+    sizes = {
+        "n": n,
+        "m": m,
+        "kernel_size[0]": kernel[0],
+        "kernel_size[1]": kernel[1],
+        "stride": stride,
+        "padding": padding,
+    }
     label = f"Conv2d({n}, {m}, {kernel})"
-    return Part(label, "batch height width {self.n}", f"batch {rows} {columns} {{self.m}}", tuple(sizes.items()), image(compute))
+    return Part(
+        label, "batch height width {self.n}", f"batch {rows} {columns} {{self.m}}", tuple(sizes.items()), image(compute)
+    )
 
 
 def pool(size: int) -> Part:
@@ -104,7 +115,9 @@ def pool(size: int) -> Part:
 
 def pad(size: int) -> Part:
     output = "batch height+2*{self.size} width+2*{self.size} channels"
-    return Part(f"Pad2d({size})", IMAGE, output, (("size", size),), image(lambda h, w, c: (h + 2 * size, w + 2 * size, c)))
+    return Part(
+        f"Pad2d({size})", IMAGE, output, (("size", size),), image(lambda h, w, c: (h + 2 * size, w + 2 * size, c))
+    )
 
 
 def linear(n: int, m: int) -> Part:
@@ -142,7 +155,11 @@ def stacks(draw: st.DrawFn) -> tuple[Sequence[Layer], Sample]:
             len(sample or ()), ["linear", "softmax", "relu"]
         )
         anything = wrong > 0 and draw(st.booleans())
-        kind = draw(st.sampled_from(["conv", "pool", "flatten", "linear", "softmax", "residual", "position"] if anything else fitting))
+        kind = draw(
+            st.sampled_from(
+                ["conv", "pool", "flatten", "linear", "softmax", "residual", "position"] if anything else fitting
+            )
+        )
         part: Layer
         match kind:
             case "conv":
@@ -208,7 +225,9 @@ def test_unknown_sizes_never_refuse_what_fits(stack: tuple[Sequence[Layer], Samp
         return
     sizes = bound(flow, sample)
     assert [dim and dim.substitute(sizes) for dim in flow.shape] == [Dim.of(size) for size in (8, *(expected or ()))]
-    assert all(constraint.left.substitute(sizes) == constraint.right.substitute(sizes) for constraint in flow.open_constraints)
+    assert all(
+        constraint.left.substitute(sizes) == constraint.right.substitute(sizes) for constraint in flow.open_constraints
+    )
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])

@@ -39,7 +39,9 @@ def test_github(finding: Finding) -> None:
 
 def test_sarif(finding: Finding) -> None:
     """What the standard requires: https://docs.oasis-open.org/sarif/sarif/v2.1.0, sections 3.13, 3.14, 3.27, 3.30."""
-    told: dict[str, Any] = json.loads("\n".join(written_as("sarif", [finding, Finding("b.toml", 3, 4, "no", "config")])))
+    told: dict[str, Any] = json.loads(
+        "\n".join(written_as("sarif", [finding, Finding("b.toml", 3, 4, "no", "config")]))
+    )
     assert told["version"] == "2.1.0"
     (run,) = told["runs"]
     rules = run["tool"]["driver"]["rules"]

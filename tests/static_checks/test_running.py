@@ -9,7 +9,9 @@ from typednn import mypy_plugin
 from typednn.mypy_plugin import facts
 from typednn.static_checks import KeptMypy, findings, known_facts
 
-TEXT = "from typednn import Input\nfrom typednn.layers import Linear\n\nmodel = Input(4) >> Linear(4, 8) >> Linear(7, 2)\n"
+TEXT = (
+    "from typednn import Input\nfrom typednn.layers import Linear\n\nmodel = Input(4) >> Linear(4, 8) >> Linear(7, 2)\n"
+)
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Settings of the plugin, and of mypy as far as they count: a name or a value that there is not is told, with the nearest name."""
+"""Settings of the plugin, and of mypy as far as they count: a name or a value that there is not is told, with the
+nearest name.
+"""
 
 import os
 import subprocess
@@ -38,7 +40,8 @@ def test_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
         (
             "pyproject.toml",
             "[tool.typednn-mypy]\nreport_unknwon = true\n",
-            "pyproject.toml: [tool.typednn-mypy]: expects a setting that there is, got report_unknwon; did you mean report_unknown?",
+            "pyproject.toml: [tool.typednn-mypy]: expects a setting that there is, got report_unknwon; did you "
+            "mean report_unknown?",
         ),
         (
             "mypy.ini",
@@ -83,8 +86,14 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[tool.mypy]\nexclud = "x"\n', "pyproject.toml: expects settings that mypy has, got exclud; did you mean exclude?"),
-        ('[tool.mypy]\nnamespace_packages = "x"\n', "pyproject.toml: mypy's setting namespace_packages: Not a boolean: x"),
+        (
+            '[tool.mypy]\nexclud = "x"\n',
+            "pyproject.toml: expects settings that mypy has, got exclud; did you mean exclude?",
+        ),
+        (
+            '[tool.mypy]\nnamespace_packages = "x"\n',
+            "pyproject.toml: mypy's setting namespace_packages: Not a boolean: x",
+        ),
     ],
 )
 def test_settings_of_mypy_that_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
@@ -105,10 +114,14 @@ def test_settings_of_mypy_that_do_not_count(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("cache", [os.devnull, "cache"])
 def test_mypy_tells_of_them(tmp_path: Path, cache: str) -> None:
     """In one line, and nothing is checked."""
-    (tmp_path / "mypy.ini").write_text("[mypy]\nplugins = typednn.mypy_plugin\n[typednn-mypy]\nreport_unknwon = True\n", encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text(
+        "[mypy]\nplugins = typednn.mypy_plugin\n[typednn-mypy]\nreport_unknwon = True\n", encoding="utf-8"
+    )
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--cache-dir", cache, "a.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    said = "mypy.ini: [typednn-mypy]: expects a setting that there is, got report_unknwon; did you mean report_unknown?\n"
+    said = (
+        "mypy.ini: [typednn-mypy]: expects a setting that there is, got report_unknwon; did you mean report_unknown?\n"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)

@@ -9,7 +9,8 @@ from typednn.static_checks.targets import module_name, python_files
 
 
 @pytest.mark.parametrize(
-    ("file", "name"), [("top/pack/a.py", "pack.a"), ("top/pack/__init__.py", "pack"), ("top/a.py", "a"), ("top/pack/in/b.py", "b")]
+    ("file", "name"),
+    [("top/pack/a.py", "pack.a"), ("top/pack/__init__.py", "pack"), ("top/a.py", "a"), ("top/pack/in/b.py", "b")],
 )
 def test_module_names(tmp_path: Path, file: str, name: str) -> None:
     package = tmp_path / "top" / "pack"
@@ -18,7 +19,9 @@ def test_module_names(tmp_path: Path, file: str, name: str) -> None:
     assert module_name(str(tmp_path / file)) == name
 
 
-@pytest.mark.parametrize("settings", ["[tool.mypy]\nexclude = 3\n", "[tool.mypy]\ncache_dir = 5\n", "[tool]\nmypy = 3\n"])
+@pytest.mark.parametrize(
+    "settings", ["[tool.mypy]\nexclude = 3\n", "[tool.mypy]\ncache_dir = 5\n", "[tool]\nmypy = 3\n"]
+)
 def test_settings_of_a_wrong_type_are_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str) -> None:
     (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
     (tmp_path / "a.py").touch()

@@ -1,4 +1,5 @@
-"""The paper's section IV as it stands: a model whose forward, backward, update and gradient are all written by the user.
+"""The paper's section IV as it stands: a model whose forward, backward, update and gradient are all written by the
+user.
 
 Checked by mypy --strict with the rest of this folder.
 """

@@ -3,11 +3,13 @@
 `cupy_on_cpu` is the namespace of `StrictArray`, which refuses what CuPy refuses, and has two things more:
 
 - ``empty`` fills new memory with NaN, or with the largest whole number: what a kernel forgets to write is seen.
-- ``RawKernel`` compiles its text with ``cuda_on_cpu.h``, where a grid is a loop and a block that meets at ``__syncthreads`` is threads. A
-  launch looks at what a GPU would not: that every argument is what the kernel's parameter says (a GPU reads whatever bits are there), that
-  nothing is written before or after an array, nor into one that is const. What is read from there is NaN.
+- ``RawKernel`` compiles its text with ``cuda_on_cpu.h``, where a grid is a loop and a block that meets at
+  ``__syncthreads`` is threads. A launch looks at what a GPU would not: that every argument is what the kernel's
+  parameter says (a GPU reads whatever bits are there), that nothing is written before or after an array, nor into one
+  that is const. What is read from there is NaN.
 
-It shows that kernels compute the right numbers in the right places. It shows nothing of their speed, nor of what depends on warps.
+It shows that kernels compute the right numbers in the right places. It shows nothing of their speed, nor of what
+depends on warps.
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ class RawKernel:
         self.parameters: list[str] = described().decode().split()
         self.run: Any = library[f"{name}_run"]
 
-    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], *, shared_mem: int = 0) -> None:
+    def __call__(
+        self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], *, shared_mem: int = 0
+    ) -> None:
         (blocks,), (threads,) = grid, block
         assert 0 < blocks < 2**31, f"{self.name}: {blocks} blocks"
         assert 0 < threads <= 1024, f"{self.name}: {threads} threads in a block"
@@ -93,7 +97,8 @@ class RawKernel:
         launches.append(Launched(self.name, self.code, self.options, blocks, threads))
         assert len(args) == len(self.parameters), f"{self.name} takes {len(self.parameters)} arguments, got {len(args)}"
         given = [
-            _Guarded(self.name, *pair) if "*" in pair[0] else _Number(self.name, *pair) for pair in zip(self.parameters, args, strict=True)
+            _Guarded(self.name, *pair) if "*" in pair[0] else _Number(self.name, *pair)
+            for pair in zip(self.parameters, args, strict=True)
         ]
         addresses = (ctypes.c_void_p * len(given))(*(argument.address for argument in given))
         assert self.run(blocks, threads, "__syncthreads" in self.code, addresses) == 0, "no more threads to be had"
@@ -108,7 +113,9 @@ class _Number:
     def __init__(self, where: str, parameter: str, value: Any) -> None:
         self.value = np.array(value)
         assert self.value.ndim == 0, f"{where}: expected a number of {parameter}, got an array"
-        assert self.value.dtype.str[1:] == parameter, f"{where}: expected a number of {parameter}, got {self.value.dtype.str[1:]}"
+        assert self.value.dtype.str[1:] == parameter, (
+            f"{where}: expected a number of {parameter}, got {self.value.dtype.str[1:]}"
+        )
         self.address = self.value.ctypes.data
 
     def look(self) -> None:

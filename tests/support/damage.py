@@ -31,7 +31,23 @@ def put(table: Any, path: tuple[Any, ...], value: Any) -> None:
     table[path[-1]] = value
 
 
-WRONG: tuple[Any, ...] = (None, True, -1, 0.5, 2**63, 2**128, 10**400, -(10**400), 1e308, "", "PCG64", [], [[3]], {}, {"a": 1})
+WRONG: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0.5,
+    2**63,
+    2**128,
+    10**400,
+    -(10**400),
+    1e308,
+    "",
+    "PCG64",
+    [],
+    [[3]],
+    {},
+    {"a": 1},
+)
 """What may stand in the place of anything else in JSON."""
 
 __all__ = ["WRONG", "places", "put", "rewritten"]

@@ -10,11 +10,15 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 
-# "default" gives the same verdict each time; "ci" draws fewer, but others in each run, "long" many. Both print the seed that repeats them.
+# "default" gives the same verdict each time; "ci" draws fewer, but others in each run, "long" many. Both print the seed
+# that repeats them.
 settings.register_profile("default", deadline=None, max_examples=25, derandomize=True, print_blob=True)
 settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True, database=None)
-settings.register_profile("mutants", settings.get_profile("default"), phases=[Phase.explicit, Phase.generate])  # no smallest example
-settings.register_profile("long", settings.get_profile("ci"), max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+# no smallest example
+settings.register_profile("mutants", settings.get_profile("default"), phases=[Phase.explicit, Phase.generate])
+settings.register_profile(
+    "long", settings.get_profile("ci"), max_examples=500, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("quick", settings.get_profile("mutants"))
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.load_profile(PROFILE)
@@ -23,7 +27,8 @@ SAME_EACH_TIME = settings().derandomize
 # Whether what takes minutes is wanted too: `make torture` asks for it.
 LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
 
-# The share of its examples that each property has, whatever its own settings say: "ci" draws others in each run; "quick" is `make quick`.
+# The share of its examples that each property has, whatever its own settings say: "ci" draws others in each run;
+# "quick" is `make quick`.
 SHARE = {"ci": 0.4, "quick": 0.2}.get(PROFILE, 1.0)
 
 
@@ -34,9 +39,13 @@ TURNS = 3
 
 @cache
 def commit() -> str:
-    """What is checked out: whatever differs between runs of CI is drawn by this, so that all processes of a run draw the same."""
+    """What is checked out: whatever differs between runs of CI is drawn by this, so that all processes of a run draw
+    the same.
+    """
     command = ["git", "rev-parse", "HEAD"]
-    return subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False).stdout.strip()
+    return subprocess.run(
+        command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    ).stdout.strip()
 
 
 def runs(test: str) -> bool:

@@ -1,4 +1,6 @@
-"""How the tests of kernels/<op>/cpu.py compare: with the reference in float32 and float64, on one thread and two, for every target."""
+"""How the tests of kernels/<op>/cpu.py compare: with the reference in float32 and float64, on one thread and two, for
+every target.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the reference on
 seeds = st.integers(0, 2**32 - 1)
 floats = st.sampled_from([np.float32, np.float64])
 # Around vectors of any machine, and around the sizes from which several threads and pieces are used.
-sizes = st.one_of(st.integers(1, 70), st.sampled_from([127, 1000, 32767, 32768, 49153, 131071, 131072, 131073, 200_001]))
+sizes = st.one_of(
+    st.integers(1, 70), st.sampled_from([127, 1000, 32767, 32768, 49153, 131071, 131072, 131073, 200_001])
+)
 batches = st.one_of(st.integers(1, 20), st.sampled_from([64, 1700]))
 
 
@@ -78,8 +82,9 @@ def agree(
 ) -> tuple[Any, ...]:
     """Assert that Halide ran ``op``, alike on one thread and two, and gave the reference's results, which are returned.
 
-    Without ``magnitude`` to the bit (but for the sign of 0). With it, within ``ulps`` roundings of its size (magnitude takes
-    the arguments `widened`; it may give one for each result), and NaN and infinite exactly where the reference is.
+    Without ``magnitude`` to the bit (but for the sign of 0). With it, within ``ulps`` roundings of its size (magnitude
+    takes the arguments `widened`; it may give one for each result), and NaN and infinite exactly where the reference
+    is.
     """
     before = get_threads()
     found: list[tuple[Any, ...]] = []
@@ -119,7 +124,9 @@ def at_any_size(function: Callable[..., Any]) -> Callable[..., Any]:
     engines = [copy(engine) for engine in declared.engines]
     for engine in engines:
         engine.least, engine.sizes = 1, None
-    one: Callable[..., Any] = op(declared.name, declared.reference, *engines, flops=declared.flops, names=declared.names)
+    one: Callable[..., Any] = op(
+        declared.name, declared.reference, *engines, flops=declared.flops, names=declared.names
+    )
     OPS[declared.name] = declared
     return one
 
@@ -135,15 +142,22 @@ def by_reference(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def judged_targets() -> dict[str, Target]:
-    """All of them where much is wanted. Else without ARM, whose objects nothing here can run; without SSE 4.1, whose schedules are those
-    before it; and without AVX-512 on a machine that has it, as all other tests run its schedules.
+    """All of them where much is wanted. Else without ARM, whose objects nothing here can run; without SSE 4.1, whose
+    schedules are those before it; and without AVX-512 on a machine that has it, as all other tests run its schedules.
     """
-    left_out = {"arm64", "sse4.1", *(["avx512"] if TARGETS["avx512"].cpu == processor.for_schedules(processor.host()) else [])}
+    left_out = {
+        "arm64",
+        "sse4.1",
+        *(["avx512"] if TARGETS["avx512"].cpu == processor.for_schedules(processor.host()) else []),
+    }
     return {name: target for name, target in TARGETS.items() if LONG or name not in left_out}
 
 
-def every_target(kernel: Kernel, arguments: Sequence[Any], shapes: Sequence[tuple[Any, ...]], folder: Path, rtol: float = 1e-5) -> None:
-    """Assert that ``kernel`` compiles for each target of `judged_targets`, and that x86 ones give here what this machine's gives.
+def every_target(
+    kernel: Kernel, arguments: Sequence[Any], shapes: Sequence[tuple[Any, ...]], folder: Path, rtol: float = 1e-5
+) -> None:
+    """Assert that ``kernel`` compiles for each target of `judged_targets`, and that x86 ones give here what this
+    machine's gives.
 
     ``shapes`` holds the shape and dtype of each output.
     """
@@ -155,7 +169,9 @@ def every_target(kernel: Kernel, arguments: Sequence[Any], shapes: Sequence[tupl
 
 
 def on_every_target(kernel: Kernel, folder: Path, extent: int = 3, least: float = -1.0) -> None:
-    """`every_target` with random arguments from ``least`` to 1, bytes up to 3, integers of 2³⁰, ``extent`` for every extent of a call."""
+    """`every_target` with random arguments from ``least`` to 1, bytes up to 3, integers of 2³⁰, ``extent`` for every
+    extent of a call.
+    """
     rng = np.random.default_rng(0)
 
     def shape(argument: Array) -> tuple[Any, ...]:
@@ -165,7 +181,9 @@ def on_every_target(kernel: Kernel, folder: Path, extent: int = 3, least: float 
         if not isinstance(argument, Array):
             return 1 << 30 if argument.dtype == "int32" else 0.25
         sizes, dtype = shape(argument)
-        return rng.integers(0, 4, sizes).astype(dtype) if dtype == "uint8" else rng.uniform(least, 1, sizes).astype(dtype)
+        return (
+            rng.integers(0, 4, sizes).astype(dtype) if dtype == "uint8" else rng.uniform(least, 1, sizes).astype(dtype)
+        )
 
     arguments = [drawn(argument) for argument in kernel.plan.inputs]
     ran = _on_targets(kernel, arguments, [shape(argument) for argument in kernel.plan.outputs], folder)
@@ -173,7 +191,9 @@ def on_every_target(kernel: Kernel, folder: Path, extent: int = 3, least: float 
     for name, found in ran:
         for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
             apart = np.abs(one.astype(np.float64) - other).max()
-            assert apart <= 1e-5 * max(np.abs(one).max(), 1e-3), f"{kernel.plan.name}, output {number}: {name} is {apart} from {first}"
+            assert apart <= 1e-5 * max(np.abs(one).max(), 1e-3), (
+                f"{kernel.plan.name}, output {number}: {name} is {apart} from {first}"
+            )
 
 
 def _on_targets(
@@ -183,12 +203,20 @@ def _on_targets(
     flat = [getattr(argument, "flat", False) for argument in (*kernel.plan.inputs, *kernel.plan.outputs)]
     here = processor.host()
     for name, target in judged_targets().items():
-        if target.cpu.machine != here.machine or {"avx2": "avx2", "avx512": "avx512vl"}.get(name, "fpu") not in here.flags:
+        if (
+            target.cpu.machine != here.machine
+            or {"avx2": "avx2", "avx512": "avx512vl"}.get(name, "fpu") not in here.flags
+        ):
             toolchain.compile_object(kernel.plan, folder / f"{name}.o", "symbol", target)
             assert (folder / f"{name}.o").stat().st_size > 0
             continue
         found = [np.empty(*shape) for shape in shapes]
         with mock.patch.object(toolchain, "host", lambda target=target: target):
             run = toolchain.compile_in_memory(kernel.plan)
-        run(*(value.reshape(-1) if is_flat else value for value, is_flat in zip((*arguments, *found), flat, strict=True)))
+        run(
+            *(
+                value.reshape(-1) if is_flat else value
+                for value, is_flat in zip((*arguments, *found), flat, strict=True)
+            )
+        )
         yield name, found

@@ -1,4 +1,6 @@
-"""A row of a table of graph functions, and what is asked of each: NumPy's values, and derivatives that are central differences'."""
+"""A row of a table of graph functions, and what is asked of each: NumPy's values, and derivatives that are central
+differences'.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @dataclass(frozen=True)
 class Row:
-    """``function`` of tensors, ``reference`` of arrays. Numbers are drawn from ``low`` to ``high``, for each input or for all.
+    """``function`` of tensors, ``reference`` of arrays. Numbers are drawn from ``low`` to ``high``, for each input or
+    for all.
 
-    ``dtypes``: f floats, i integers, u unsigned ones, b booleans. ``kinks``: what floats keep away from; ``whole`` numbers too.
-    ``smooth``: its derivative is checked. ``special``: so are its values at infinities, NaN and zeros; ``signs`` of zeros, too.
+    ``dtypes``: f floats, i integers, u unsigned ones, b booleans. ``kinks``: what floats keep away from; ``whole``
+    numbers too. ``smooth``: its derivative is checked. ``special``: so are its values at infinities, NaN and zeros;
+    ``signs`` of zeros, too.
     """
 
     name: str
@@ -55,7 +59,8 @@ class Row:
             else:
                 for kink in (*self.kinks, *(range(-9, 10) if self.whole else ())):
                     x = np.where(np.abs(x - kink) < 0.05, kink + 0.1, x)
-                if self.inputs > 1:  # numbers of two inputs are not nearly equal: where one overtakes the other may be a kink
+                # numbers of two inputs are not nearly equal: where one overtakes the other may be a kink
+                if self.inputs > 1:
                     x = np.round(x, 2) + 0.003 * place
             arrays.append(np.asarray(x).astype(kind))
         return arrays
@@ -69,7 +74,9 @@ def close(found: Any, expected: Any, dtype: Any, units: float = 16) -> None:
         np.testing.assert_array_equal(found, expected)
     else:
         eps = float(np.finfo(kind).eps)
-        np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=units * eps, atol=units * eps)
+        np.testing.assert_allclose(
+            found.astype(np.float64), expected.astype(np.float64), rtol=units * eps, atol=units * eps
+        )
 
 
 def gradients(function: Callable[..., Tensor], arrays: Sequence[Any], weights: Any = None) -> list[Any]:
@@ -83,8 +90,12 @@ def gradients(function: Callable[..., Tensor], arrays: Sequence[Any], weights: A
     return [each.numpy() for each in derivatives]
 
 
-def check_gradient(function: Callable[..., Tensor], arrays: Sequence[Any], seed: int = 0, step: float = 1e-5, rtol: float = 1e-6) -> None:
-    """The derivative along a random direction, of all arrays at once, is the central difference's. Everything is float64."""
+def check_gradient(
+    function: Callable[..., Tensor], arrays: Sequence[Any], seed: int = 0, step: float = 1e-5, rtol: float = 1e-6
+) -> None:
+    """The derivative along a random direction, of all arrays at once, is the central difference's. Everything is
+    float64.
+    """
     generator = np.random.default_rng(seed)
     shape = function(*map(tensor, arrays)).shape
     weights = generator.uniform(0.5, 1.5, shape)

@@ -1,7 +1,8 @@
 """500 names that mean harm: to a page, to a notebook, to a terminal, to a spreadsheet.
 
-They are generated, in the same order each time. What they try is seen: a script that runs sets `MARK` on the window at the top, and asks
-the server at ``address`` for ``/n`` and its number, as a picture, a style or a frame that is loaded does; titles become `MARK`.
+They are generated, in the same order each time. What they try is seen: a script that runs sets `MARK` on the window at
+the top, and asks the server at ``address`` for ``/n`` and its number, as a picture, a style or a frame that is loaded
+does; titles become `MARK`.
 """
 
 from __future__ import annotations
@@ -173,24 +174,35 @@ _TRICKS: Final = (
 
 # Of a terminal: what follows ESC [, and what follows ESC ] up to its end.
 _CSI: Final = (
-    "2J 3J H 999;999H 5A 5B 5C 5D 1K 2K L M P @ X S T s u r 2;3r 4h 20h 6n 5n c >c =c 31m 5m 8m ?25l ?1049h ?47h ?1000h "
+    "2J 3J H 999;999H 5A 5B 5C 5D 1K 2K L M P @ X S T s u r 2;3r 4h 20h 6n 5n c >c =c 31m 5m 8m ?25l ?1049h "
+    "?47h ?1000h "
     "?2004h ?5h ?6h ?7l 20t 21t 8;1;1t !p g 3g b 99b 1;2'z ?1l 38;2;1;2;3m "
 )
 _OSC: Final = (
-    "0;owned 1;owned 2;owned 4;1;rgb:00/00/00 7;file:///owned 8;;{url} 9;owned 10;? 11;#000000 12;? 50;owned 52;c;b3duZWQ= "
+    "0;owned 1;owned 2;owned 4;1;rgb:00/00/00 7;file:///owned 8;;{url} 9;owned 10;? 11;#000000 12;? 50;owned "
+    "52;c;b3duZWQ= "
     "52;p;b3duZWQ= 52;c;? 104 110 133;A 777;notify;owned;x 1337;File=inline=1:b3duZWQ= 1337;SetMark"
 )
 _STRINGS: Final = (
     '\x1bP$q"p\x1b\\|\x1bP+q544e\x1b\\|\x1bPq#0;2;0;0;0~\x1b\\|\x1bPtmux;\x1b\x1b]2;owned\x07\x1b\\|\x90+q544e\x9c|'
     "\x1b_owned\x1b\\|\x1b^owned\x1b\\|\x1bXowned\x1b\\|\x1bkowned\x1b\\|\x9fowned\x9c|\x9eowned\x9c|\x98owned\x9c|\x1bc|"
-    "\x1b7|\x1b8|\x1b(0|\x1b)0|\x1b#8|\x1b#3|\x1bM|\x1bD|\x1bE|\x1bH|\x1b=|\x1b>|\x1bZ|\x1b|\x1b\x1b|\x1b%G|\x1b%@|\x1b N|"
+    "\x1b7|\x1b8|\x1b(0|\x1b)0|\x1b#8|\x1b#3|\x1bM|\x1bD|\x1bE|\x1bH|\x1b=|\x1b>|\x1bZ|\x1b|\x1b\x1b|\x1b%G|\x1b%@"
+    "|\x1b "
+    ""
+    ""
+    ""
+    ""
+    ""
+    "N|"
     "\x1bn|\x0e\x0f|\x18\x1a|\x05|\x84\x85\x8d|\x9b|\x9d0;|\x1b[\x1b]"
 )
 _MARKS: Final = (
     "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c\u200e\u200f"  # directions
-    "\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u034f\u115f\u180e\u3164\ufe0e\ufe0f\U000e0100"  # no width
+    # no width
+    "\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u034f\u115f\u180e\u3164\ufe0e\ufe0f\U000e0100"
     "\u2028\u2029\u00a0\u3000"  # separators
-    "\ufff9\ufffa\ufffb\ufffc\ufffd\ufffe\uffff\U0001fffe\U0010ffff\ue000\U000e0001\U000e007f"  # no characters, or nobody's
+    # no characters, or nobody's
+    "\ufff9\ufffa\ufffb\ufffc\ufffd\ufffe\uffff\U0001fffe\U0010ffff\ue000\U000e0001\U000e007f"
     "\ud800\udbff\udc00\udfff\udc80\udcff"  # halves of surrogates, of which files' names have the last two
 )
 _SPREADSHEET: Final = (
@@ -270,7 +282,9 @@ def hostile_names(address: str = "http://127.0.0.1:9") -> tuple[str, ...]:
 
 
 def _patterns() -> Iterator[str]:
-    """What `str.format` makes names of; those that stand alone first, then as many elements behind what closes as are needed."""
+    """What `str.format` makes names of; those that stand alone first, then as many elements behind what closes as are
+    needed.
+    """
     yield from (*_ELEMENTS, *_MORE_ELEMENTS, *_TRICKS, *_SPREADSHEET)
     plain = (*(f"\x1b[{end}" for end in _CSI.split()), *_STRINGS.split("|"), *_PILES, *_LONG, *_BLANK)
     yield from (_literal(f"a{name}b" if name.strip() and len(name) < 400 else name) for name in plain)
@@ -292,7 +306,9 @@ def harmless_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def file_names(names: Sequence[str]) -> list[str]:
-    """The names as files can have them: without slashes, NULs and a dash at the front, of about 200 bytes at most, numbered."""
+    """The names as files can have them: without slashes, NULs and a dash at the front, of about 200 bytes at most,
+    numbered.
+    """
     made: list[str] = []
     for place, name in enumerate(names):
         kept = name.replace("/", "\u2215").replace("\0", "")

@@ -18,7 +18,9 @@ def read(name: str) -> Any:
     notebook: Any = nbformat.read(REPOSITORY / "examples" / f"{name}.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     for cell in notebook.cells:
-        assert cell.cell_type == "markdown" or (cell.outputs == [] and cell.execution_count is None), f"{name}: store it without outputs"
+        assert cell.cell_type == "markdown" or (cell.outputs == [] and cell.execution_count is None), (
+            f"{name}: store it without outputs"
+        )
     return notebook
 
 
@@ -31,7 +33,8 @@ def execute(notebook: Any, folder: Path, **environment: str) -> list[list[Any]]:
         "IPYTHONDIR": str(folder / "ipython"),
         "OPENBLAS_NUM_THREADS": "1",
     }
-    with tempfile.TemporaryDirectory() as sockets:  # of the file system, which no other machine reaches; their paths must be short
+    # of the file system, which no other machine reaches; their paths must be short
+    with tempfile.TemporaryDirectory() as sockets:
         settings = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
         resources = {"metadata": {"path": str(folder)}}
         client = NotebookClient(notebook, kernel_name="python3", timeout=300, resources=resources, config=settings)

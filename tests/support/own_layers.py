@@ -68,7 +68,7 @@ class ScaleNorm(Elementwise[ScaleNormGrad]):
         return 1.0 / namespace(x).sqrt((x * x).sum(axis=-1, keepdims=True) + self.eps)
 
 
-# ------------------------------------------------------------------ on the last axis of rows and sequences, which it widens
+# -------------------------------------------------------------- on the last axis of rows and sequences, which it widens
 
 
 @final
@@ -95,7 +95,9 @@ class Widen(Positionwise[WidenGrad]):
         y: Rows = wide.reshape(*x.shape[:-1], self.times * self.features)
         return y
 
-    def backward(self, next_grad: Float[Rows, "*batch {self.times}*{self.features}"]) -> ElementwiseGrad[Rows, WidenGrad]:
+    def backward(
+        self, next_grad: Float[Rows, "*batch {self.times}*{self.features}"]
+    ) -> ElementwiseGrad[Rows, WidenGrad]:
         wide: Any = next_grad.reshape(*self._x.shape[:-1], self.times, self.features)
         weight: Any = (wide * self._x[..., None, :]).reshape(-1, self.times, self.features).sum(axis=0)
         dx: Any = (wide * self.weight).sum(axis=-2)

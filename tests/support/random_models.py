@@ -30,7 +30,8 @@ OF_ANY_RANK = (*ELEMENTWISE, "LayerNorm")
 POOLS = ("MaxPool2d", "AvgPool2d")
 OWN = ("Widen", "Crop", "Tokens", "Mean")  # layers that the program itself defines
 KINDS = (
-    *OF_ANY_RANK, *POOLS, "Linear", "Conv2d", "BatchNorm2d", "GlobalAvgPool2d", "Pad2d", "Flatten", "Softmax", "Residual", "PerPosition",
+    *OF_ANY_RANK, *POOLS, "Linear", "Conv2d", "BatchNorm2d", "GlobalAvgPool2d", "Pad2d", "Flatten", "Softmax",
+    "Residual", "PerPosition",
     *OWN,
 )  # fmt: skip
 IN_ORDER = (
@@ -68,7 +69,7 @@ FOLLOWED = ("else", "with")  # twists that leave no size open
 TWISTS = ("if", "loop", "while", "else", "with", "try", "pair", "step", "times", "turned", "reshaped")
 
 
-# ---------------------------------------------------------------------------------------------------- what a model is made of
+# ---------------------------------------------------------------------------------------------- what a model is made of
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,8 @@ class Model:
     style: Style
     spelled_forward: bool  # self.a.forward(x), not self.a(x)
     n: int | None  # the argument of the function, where sizes are written with it
-    otherwise: tuple[int, Part] | None = None  # the layer in this place depends on n; the other choice, never taken, is no better or worse
+    # the layer in this place depends on n; the other choice, never taken, is no better or worse
+    otherwise: tuple[int, Part] | None = None
 
     twist: tuple[int, str] | None = None  # a class calls the layer in this place in an unusual way
 
@@ -156,7 +158,9 @@ class Model:
         """Whether the program says every size, in a way that can be followed."""
         if self.otherwise is not None or (self.twist is not None and self.twist[1] not in FOLLOWED):
             return False
-        return all(number.known for part in self.parts for number in part.numbers()) and (self.declared or self.form != "class")
+        return all(number.known for part in self.parts for number in part.numbers()) and (
+            self.declared or self.form != "class"
+        )
 
     def grouped(self) -> list[tuple[Part, ...]]:
         ends = [sum(self.groups[: place + 1]) for place in range(len(self.groups))]
@@ -235,7 +239,9 @@ def after(part: Part, shape: Shape) -> Shape:
         return height - 2 * part.size("margin"), width - 2 * part.size("margin"), channels
     if part.kind == "Pad2d":
         sides = dict(part.arguments)["padding"]
-        left, right, top, bottom = [side.value for side in sides] if isinstance(sides, tuple) else [part.size("padding")] * 4
+        left, right, top, bottom = (
+            [side.value for side in sides] if isinstance(sides, tuple) else [part.size("padding")] * 4
+        )
         return height + top + bottom, width + left + right, channels
     if part.kind == "Conv2d":
         _need(channels == part.size("in_channels"), f"{part.size('in_channels')} channels, got {channels}")
@@ -288,7 +294,8 @@ from jaxtyping import Float
 
 from typednn import Array2, Array3, Array4, Gradient, Input, Layer, S, Sequential
 from typednn.layers import (
-    GELU, AvgPool2d, BatchNorm2d, Conv2d, Flatten, GlobalAvgPool2d, Identity, LayerNorm, LeakyReLU, Linear, MaxPool2d, Pad2d,
+    GELU, AvgPool2d, BatchNorm2d, Conv2d, Flatten, GlobalAvgPool2d, Identity, LayerNorm, LeakyReLU, Linear, MaxPool2d,
+    Pad2d,
     PerPosition, PReLU, ReLU, Residual, Sigmoid, Softmax, Tanh
 )
 
@@ -366,8 +373,16 @@ def layer(part: Part) -> str:
     if part.inner:
         arguments = [chain(part.inner)]
     else:
-        by_order = () if part.by_name else IN_ORDER if part.kind == "Pad2d" else tuple(name for name in IN_ORDER if name != "padding")
-        arguments = [_argument(value) if name in by_order else f"{name}={_argument(value)}" for name, value in part.arguments]
+        by_order = (
+            ()
+            if part.by_name
+            else IN_ORDER
+            if part.kind == "Pad2d"
+            else tuple(name for name in IN_ORDER if name != "padding")
+        )
+        arguments = [
+            _argument(value) if name in by_order else f"{name}={_argument(value)}" for name, value in part.arguments
+        ]
     named = f'.named("{part.name}")' if part.name else ""
     return f"{part.kind}({', '.join(arguments)}){named}"
 
@@ -409,14 +424,25 @@ def function(model: Model, place: int) -> list[str]:
                 lines.append(f"    up_to{number} = {whole} >> part{number}")
                 whole = f"up_to{number}"
         return [head, *lines, f"    return {whole}"]
-    return [*_class(model, f"Model{place}", groups), "", "", head, f"    return Model{place}({'' if model.n is None else 'n'})"]
+    return [
+        *_class(model, f"Model{place}", groups),
+        "",
+        "",
+        head,
+        f"    return Model{place}({'' if model.n is None else 'n'})",
+    ]
 
 
 def _assigned(model: Model, name: str, groups: list[str], before: list[str]) -> list[str]:
     lines: list[str] = [f"{name}{number} = {text}" for number, text in enumerate([*before, *groups])]
     if model.otherwise is not None:
         place = model.otherwise[0] + len(before)
-        lines[place : place + 1] = ["if n > 0:", f"    {lines[place]}", "else:", f"    {name}{place} = {layer(model.otherwise[1])}"]
+        lines[place : place + 1] = [
+            "if n > 0:",
+            f"    {lines[place]}",
+            "else:",
+            f"    {name}{place} = {layer(model.otherwise[1])}",
+        ]
     return lines
 
 
@@ -498,7 +524,7 @@ def program(models: Sequence[Model]) -> tuple[str, list[range]]:
     return "\n".join(lines) + "\n", places
 
 
-# ---------------------------------------------------------------------------------------------------- as layers, as a config
+# ----------------------------------------------------------------------------------------------- as layers, as a config
 
 
 def _value(argument: Argument) -> Any:
@@ -611,7 +637,11 @@ class _Draw:
         if chance < 0.24:
             return Part("Tokens")
         if chance < 0.3:
-            return Part("GlobalAvgPool2d") if chance < 0.26 else Part("BatchNorm2d", (("num_features", self.number(shape[2])),))
+            return (
+                Part("GlobalAvgPool2d")
+                if chance < 0.26
+                else Part("BatchNorm2d", (("num_features", self.number(shape[2])),))
+            )
         if chance > 0.94 and min(shape[:2]) > 2:
             return Part("Crop", (("margin", self.number(random.randint(1, (min(shape[:2]) - 1) // 2))),))
         return self.pad() if chance < 0.4 else self.window(shape)
@@ -623,21 +653,28 @@ class _Draw:
         return Part(kind, (("init", 0.3),)) if kind == "PReLU" and self.random.random() < 0.5 else Part(kind)
 
     def linear(self, reads: int, gives: int) -> Part:
-        arguments: tuple[tuple[str, Argument], ...] = (("in_features", self.number(reads)), ("out_features", self.number(gives)))
+        arguments: tuple[tuple[str, Argument], ...] = (
+            ("in_features", self.number(reads)),
+            ("out_features", self.number(gives)),
+        )
         return Part("Linear", (*arguments, ("bias", False)) if self.random.random() < 0.2 else arguments)
 
     def pad(self) -> Part:
         random = self.random
         sides = tuple(random.randint(0, 2) for _ in range(4))
         padding: Sizes = self.number(random.randint(1, 2)) if random.random() < 0.5 else tuple(map(literal, sides))
-        return Part("Pad2d", (("padding", padding), ("mode", "replicate")) if random.random() < 0.3 else (("padding", padding),))
+        return Part(
+            "Pad2d", (("padding", padding), ("mode", "replicate")) if random.random() < 0.3 else (("padding", padding),)
+        )
 
     def window(self, shape: Shape) -> Part:
         random = self.random
         square = random.random() < 0.7
         reach = [size if not square else min(shape[:2]) for size in shape[:2]]
         kernel = [random.randint(1, min(3, most)) for most in reach]
-        dilation = [random.randint(1, 2) if 2 * (size - 1) < most else 1 for size, most in zip(kernel, reach, strict=True)]
+        dilation = [
+            random.randint(1, 2) if 2 * (size - 1) < most else 1 for size, most in zip(kernel, reach, strict=True)
+        ]
         stride = [random.randint(1, 3) for _ in reach]
         if square:
             kernel[1], dilation[1], stride[1] = kernel[0], dilation[0], stride[0]
@@ -659,7 +696,9 @@ class _Draw:
         if random.random() < 0.2:
             options.append(("bias", True))
         reads, gives = self.number(shape[2]), self.number(random.randint(1, 4))
-        return Part("Conv2d", (("in_channels", reads), ("out_channels", gives), ("kernel_size", self.sizes(*kernel)), *options))
+        return Part(
+            "Conv2d", (("in_channels", reads), ("out_channels", gives), ("kernel_size", self.sizes(*kernel)), *options)
+        )
 
     def residual(self, shape: Shape, depth: int) -> Part:
         """Around layers that keep the shape."""
@@ -671,7 +710,9 @@ class _Draw:
             inner = [Part("PerPosition", inner=(self.linear(shape[1], middle), self.linear(middle, shape[1])))]
         else:
             kernel, channels = random.choice([1, 3]), shape[2]
-            conv = Part("Conv2d", tuple(zip(IN_ORDER[2:5], map(self.number, (channels, channels, kernel)), strict=True)))
+            conv = Part(
+                "Conv2d", tuple(zip(IN_ORDER[2:5], map(self.number, (channels, channels, kernel)), strict=True))
+            )
             inner = [Part("Pad2d", (("padding", self.number(1)),)), conv] if kernel == 3 else [conv, self.elementwise()]
         if depth > 1 and random.random() < 0.2:
             inner = [Part("Residual", inner=tuple(inner))]
@@ -746,12 +787,18 @@ def _with_twist(model: Model, random: Random) -> Model:
     after = rank
     for part in groups[place]:
         after = _rank_after(part, after)
-    fits = {"if": all(part.kind in ELEMENTWISE for part in groups[place]), "loop": rank == after, "while": rank == after}
+    fits = {
+        "if": all(part.kind in ELEMENTWISE for part in groups[place]),
+        "loop": rank == after,
+        "while": rank == after,
+    }
     return replace(model, twist=(place, how)) if fits.get(how, True) else model
 
 
 def _with_choice(model: Model, random: Random) -> Model:
-    """The model with a layer that depends on ``n``: the other choice has other sizes, and all fits as well or as badly."""
+    """The model with a layer that depends on ``n``: the other choice has other sizes, and all fits as
+    well or as badly.
+    """
     single = replace(model, groups=(1,) * len(model.parts), n=model.n or 1, twist=None)
     for _ in range(40):
         place = random.randrange(len(model.parts))
@@ -775,7 +822,9 @@ def _broken(model: Model, random: Random) -> Model:
     if chance < 0.6:  # one size of the input
         axis = random.randrange(len(model.sample))
         more = random.choice([1, -1, -2, 1])
-        return replace(model, sample=tuple(max(1, size + more * (place == axis)) for place, size in enumerate(model.sample)))
+        return replace(
+            model, sample=tuple(max(1, size + more * (place == axis)) for place, size in enumerate(model.sample))
+        )
     if chance < 0.65 and model.form == "class":
         axis = random.randrange(len(model.promise))
         return replace(model, promise=tuple(size + (place == axis) for place, size in enumerate(model.promise)))
@@ -784,8 +833,14 @@ def _broken(model: Model, random: Random) -> Model:
     if chance < 0.75 and len(places) > 1:  # a layer is missing
         return without(model, place)
     parts = list(model.parts)
-    if chance < 0.8 and parts[place].kind == "Residual" and not any(part.kind == "Linear" for part in parts[place].everywhere()):
-        parts[place] = replace(parts[place], inner=(Part("MaxPool2d", (("kernel_size", literal(random.randint(2, 3))),)),))
+    if (
+        chance < 0.8
+        and parts[place].kind == "Residual"
+        and not any(part.kind == "Linear" for part in parts[place].everywhere())
+    ):
+        parts[place] = replace(
+            parts[place], inner=(Part("MaxPool2d", (("kernel_size", literal(random.randint(2, 3))),)),)
+        )
     elif chance < 0.85 and parts[place].inner:  # a layer is missing inside another
         inner = list(parts[place].inner)
         del inner[random.randrange(len(inner))]
@@ -819,7 +874,9 @@ def _constructible(model: Model) -> bool:
     """Whether no constructor refuses its arguments for themselves: a pool's padding is at most half its window."""
     others = () if model.otherwise is None else (model.otherwise[1],)
     pools = [each for part in (*model.parts, *others) for each in part.everywhere() if each.kind in POOLS]
-    sides = [sides for pool in pools for sides in zip(pool.pair("kernel_size", 0), pool.pair("padding", 0), strict=True)]
+    sides = [
+        sides for pool in pools for sides in zip(pool.pair("kernel_size", 0), pool.pair("padding", 0), strict=True)
+    ]
     return all(padding <= kernel // 2 for kernel, padding in sides)
 
 
@@ -838,7 +895,9 @@ def without(model: Model, place: int) -> Model:
     twist = model.twist
     if twist is not None and group <= twist[0] and not groups[group]:
         twist = None if group == twist[0] else (twist[0] - 1, twist[1])
-    return replace(model, parts=parts, groups=tuple(count for count in groups if count), otherwise=otherwise, twist=twist)
+    return replace(
+        model, parts=parts, groups=tuple(count for count in groups if count), otherwise=otherwise, twist=twist
+    )
 
 
 def smaller(model: Model) -> list[Model]:
@@ -888,7 +947,9 @@ def _smaller(model: Model) -> Iterator[Model]:
 
 def _excerpt(model: Model, start: int, end: int, sample: Shape) -> Model:
     """Some of the parts, on an input of their own."""
-    return _alone(model, model.parts[start:end], sample, model.otherwise and (model.otherwise[0] - start, model.otherwise[1]))
+    return _alone(
+        model, model.parts[start:end], sample, model.otherwise and (model.otherwise[0] - start, model.otherwise[1])
+    )
 
 
 def _alone(model: Model, parts: tuple[Part, ...], sample: Shape, otherwise: tuple[int, Part] | None) -> Model:
@@ -897,7 +958,9 @@ def _alone(model: Model, parts: tuple[Part, ...], sample: Shape, otherwise: tupl
         promise = through(parts, sample)
     if otherwise is not None and not 0 <= otherwise[0] < len(parts):
         otherwise = None
-    return replace(model, parts=parts, groups=(1,) * len(parts), sample=sample, promise=promise, otherwise=otherwise, twist=None)
+    return replace(
+        model, parts=parts, groups=(1,) * len(parts), sample=sample, promise=promise, otherwise=otherwise, twist=None
+    )
 
 
 def _simpler(part: Part) -> Iterator[Part]:
@@ -921,7 +984,9 @@ def _simpler(part: Part) -> Iterator[Part]:
 
 def _with_less(model: Model) -> Iterator[Model]:
     """Every size of one value together, then each alone."""
-    values = {number.value for part in model.parts for number in part.numbers()} | set(model.sample) | set(model.promise)
+    values = (
+        {number.value for part in model.parts for number in part.numbers()} | set(model.sample) | set(model.promise)
+    )
     for value in sorted(values):
         for less in sorted({1, 2, value // 2, value - 1}):
             if 0 < less < value:
@@ -948,5 +1013,6 @@ def _with_less(model: Model) -> Iterator[Model]:
 
 __all__ = [
     "BATCH", "FORMS", "KINDS", "STYLES", "Misfit", "Model", "Number", "Part", "Shape",
-    "built_layer", "chain", "configurable", "draw", "faulty", "function", "literal", "outcome", "program", "smaller", "through", "toml",
+    "built_layer", "chain", "configurable", "draw", "faulty", "function", "literal", "outcome", "program", "smaller",
+    "through", "toml",
 ]  # fmt: skip

@@ -1,4 +1,6 @@
-"""A run folder as training leaves it, made without training: smooth curves with noise, ten classes of blurred digits."""
+"""A run folder as training leaves it, made without training: smooth curves with noise, ten classes of
+blurred digits.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ def metrics_lines(steps: int = 400, per_epoch: int = 100, layers: tuple[str, ...
         entry |= {"samples_per_second": 9000 + float(rng.normal(0, 300)), "seconds": step * 0.011}
         if step == 1 or step % 10 == 0:
             entry["gradient_norms"] = {
-                layer: float(np.exp(-2 * share + rng.normal(0, 0.2) - 0.4 * place)) for place, layer in enumerate(layers)
+                layer: float(np.exp(-2 * share + rng.normal(0, 0.2) - 0.4 * place))
+                for place, layer in enumerate(layers)
             }
         lines.append(entry)
         if step % max(per_epoch // 2, 1) == 0 or step == steps:
@@ -54,7 +57,12 @@ def report_of(confusion: npt.NDArray[np.int64], names: list[str], split: str = "
         "recall": right / np.maximum(support, 1),
         "f1": 2 * right / np.maximum(called + support, 1),
     }
-    whole: dict[str, Any] = {"classes": len(names), "names": names, "confusion": confusion.tolist(), "support": support.tolist()}
+    whole: dict[str, Any] = {
+        "classes": len(names),
+        "names": names,
+        "confusion": confusion.tolist(),
+        "support": support.tolist(),
+    }
     whole |= {name: values.tolist() for name, values in shares.items()}
     return whole | {"accuracy": float(right.sum() / max(confusion.sum(), 1)), "split": split, "train_accuracy": 0.991}
 
@@ -75,7 +83,9 @@ def sample_run(run: Path, *, steps: int = 400, names: list[str] | None = None) -
     run.mkdir(parents=True, exist_ok=True)
     write_metrics(run, metrics_lines(steps))
     names = names if names is not None else [str(digit) for digit in range(10)]
-    (run / "report.json").write_text(json.dumps(report_of(confusion_of(len(names), 100 * len(names)), names)), encoding="utf-8")
+    (run / "report.json").write_text(
+        json.dumps(report_of(confusion_of(len(names), 100 * len(names)), names)), encoding="utf-8"
+    )
     (run / "config.toml").write_text(CONFIG, encoding="utf-8")
     (run / "model.txt").write_text(MODEL, encoding="utf-8")
     environment = {
@@ -95,7 +105,10 @@ def sample_arrays(samples: int = 300, classes: int = 10, mistakes: float = 0.1) 
     labels = rng.integers(0, classes, samples)
     rows, columns = np.mgrid[0:28, 0:28]
     turn = labels[:, None, None] * 0.6
-    images = np.exp(-(((rows - 14 - 7 * np.sin(turn)) / 4) ** 2 + ((columns - 14 - 7 * np.cos(turn)) / 3) ** 2))[..., None] * 255
+    images = (
+        np.exp(-(((rows - 14 - 7 * np.sin(turn)) / 4) ** 2 + ((columns - 14 - 7 * np.cos(turn)) / 3) ** 2))[..., None]
+        * 255
+    )
     logits = rng.normal(0, 1, (samples, classes))
     believed = np.where(rng.random(samples) < mistakes, rng.integers(0, classes, samples), labels)
     logits[np.arange(samples), believed] += 6

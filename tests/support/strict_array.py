@@ -9,7 +9,8 @@ code under test                                 with a StrictArray
 ``np.asarray(x)``, ``np.exp(x)``, ``np.sum(x)``  TypeError: the functions of ``typednn.arrays.namespace(x)`` are meant
 ``x + ndarray``, ``x[ndarray]``, ``x[...] = [1]``  TypeError: arrays of two devices, or a hidden transfer
 ``x * np.float64(2)`` with x float32            TypeError: a NumPy scalar that would promote; Python numbers are fine
-``if x.any():``, ``float(x)``, ``int(x)``         HostSync: would wait for the GPU; fine within `allow_sync`, as is ``x.item()``
+``if x.any():``, ``float(x)``, ``int(x)``         HostSync: would wait for the GPU; fine within `allow_sync`, as is
+                                                  ``x.item()``
 ``x.sum()``, ``x[0]``                           an array of no axes, never a NumPy scalar
 ``xp.sum(x, where=m)``, ``xp.block(...)``       TypeError, AttributeError: CuPy has no such argument, no such function
 ``x += 1`` where x was made read-only           ValueError
@@ -106,9 +107,13 @@ def _index(where: str, index: Any) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
         _refuse_host_arrays(where, part)
-        if isinstance(part, bool | np.bool_) or not isinstance(part, int | np.integer | slice | StrictArray | type(None) | type(...)):
+        if isinstance(part, bool | np.bool_) or not isinstance(
+            part, int | np.integer | slice | StrictArray | type(None) | type(...)
+        ):
             raise TypeError(f"{where}: expected integers, slices or arrays of the device, got {type(part).__name__}")
-        if isinstance(part, slice) and any(isinstance(bound, StrictArray) for bound in (part.start, part.stop, part.step)):
+        if isinstance(part, slice) and any(
+            isinstance(bound, StrictArray) for bound in (part.start, part.stop, part.step)
+        ):
             raise TypeError(f"{where}: expected integers within a slice, got StrictArray")
     if any(isinstance(part, StrictArray) for part in parts) or any(part is Ellipsis for part in parts):
         return _unwrap(index)
@@ -132,7 +137,9 @@ def _operator(compute: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, object
     def operand(array: StrictArray, other: object) -> Any:
         _refuse_host_arrays(compute.__name__, other)
         if isinstance(other, list | tuple):
-            raise TypeError(f"{compute.__name__}: expected an array of the device or a number, got {type(other).__name__}")
+            raise TypeError(
+                f"{compute.__name__}: expected an array of the device or a number, got {type(other).__name__}"
+            )
         _refuse_promotion(compute.__name__, array, other)
         return _unwrap(other) if _is_operand(other) else NotImplemented
 
@@ -159,7 +166,9 @@ def _in_place(compute: Callable[[Any, Any], Any]) -> Callable[[Any, object], Any
 
 @final
 class StrictArray:
-    """An array on a device of its own. ``StrictArray(host)`` wraps without a copy: where ``host`` is read-only, so is it."""
+    """An array on a device of its own. ``StrictArray(host)`` wraps without a copy: where ``host`` is read-only, so is
+    it.
+    """
 
     __slots__ = ("__weakref__", "_base")
     __array_ufunc__ = None  # NumPy's ufuncs refuse it, and numpy's operators leave the decision to the methods below
@@ -173,10 +182,14 @@ class StrictArray:
     # no way to NumPy but to_numpy
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
-        raise TypeError("implicit conversion of a StrictArray to a NumPy array is not allowed; convert it with to_numpy(...)")
+        raise TypeError(
+            "implicit conversion of a StrictArray to a NumPy array is not allowed; convert it with to_numpy(...)"
+        )
 
     def __array_function__(self, function: Callable[..., object], *args: object) -> NoReturn:
-        raise TypeError(f"numpy.{function.__name__}: expected NumPy arrays, got StrictArray; use typednn.arrays.namespace(x)")
+        raise TypeError(
+            f"numpy.{function.__name__}: expected NumPy arrays, got StrictArray; use typednn.arrays.namespace(x)"
+        )
 
     # what it is
 
@@ -277,13 +290,19 @@ class StrictArray:
 
     # reductions: CuPy's arguments, and an array of no axes where NumPy gives a number
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: StrictArray | None = None, keepdims: bool = False) -> StrictArray:
+    def sum(
+        self, axis: Any = None, dtype: Any = None, out: StrictArray | None = None, keepdims: bool = False
+    ) -> StrictArray:
         return _call("sum", self, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
 
-    def prod(self, axis: Any = None, dtype: Any = None, out: StrictArray | None = None, keepdims: bool = False) -> StrictArray:
+    def prod(
+        self, axis: Any = None, dtype: Any = None, out: StrictArray | None = None, keepdims: bool = False
+    ) -> StrictArray:
         return _call("prod", self, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
 
-    def mean(self, axis: Any = None, dtype: Any = None, out: StrictArray | None = None, keepdims: bool = False) -> StrictArray:
+    def mean(
+        self, axis: Any = None, dtype: Any = None, out: StrictArray | None = None, keepdims: bool = False
+    ) -> StrictArray:
         return _call("mean", self, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
 
     def std(
@@ -343,7 +362,9 @@ class StrictArray:
 
     def _number(self, what: str) -> Any:
         if not _sync_allowed.get():
-            raise HostSync(f"{what} of a StrictArray waits for the device; stay on it, say x.item(), or test within allow_sync()")
+            raise HostSync(
+                f"{what} of a StrictArray waits for the device; stay on it, say x.item(), or test within allow_sync()"
+            )
         return self._base.item()
 
     def __bool__(self) -> bool:
@@ -396,7 +417,9 @@ class StrictArray:
     __ixor__ = _in_place(operator.ixor)
 
     def __imatmul__(self, other: object) -> NoReturn:
-        raise TypeError("x @= w: NumPy writes into x, CuPy makes a new array; write x = x @ w or xp.matmul(x, w, out=x)")
+        raise TypeError(
+            "x @= w: NumPy writes into x, CuPy makes a new array; write x = x @ w or xp.matmul(x, w, out=x)"
+        )
 
     def __neg__(self) -> StrictArray:
         return StrictArray(np.asarray(-self._base))
@@ -429,8 +452,8 @@ def to_numpy(array: StrictArray) -> Host:
 
 # --- the functions --------------------------------------------------------------------------------------------------
 
-# Parameters as CuPy names and orders them. @a: an array of the device; +a: a sequence of such; a: anything that holds no
-# NumPy array; *: by name only from here; ...: any number of arrays.
+# Parameters as CuPy names and orders them. @a: an array of the device; +a: a sequence of such; a: anything that holds
+# no NumPy array; *: by name only from here; ...: any number of arrays.
 FUNCTIONS: dict[str, str] = {
     "all": "@a axis out keepdims",
     "allclose": "@a @b rtol atol equal_nan",
@@ -508,10 +531,14 @@ LINALG: dict[str, str] = {"norm": "@x ord axis keepdims"}
 
 # fmt: off
 UFUNCS = frozenset({
-    "abs", "absolute", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "cos", "divide", "equal", "exp", "exp2", "expm1",
-    "floor", "floor_divide", "fmax", "fmin", "greater", "greater_equal", "hypot", "invert", "isfinite", "isinf", "isnan", "less",
-    "less_equal", "log", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum",
-    "minimum", "mod", "multiply", "negative", "not_equal", "power", "reciprocal", "remainder", "rint", "sign", "sin", "sqrt", "square",
+    "abs", "absolute", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "cos", "divide", "equal", "exp",
+    "exp2", "expm1",
+    "floor", "floor_divide", "fmax", "fmin", "greater", "greater_equal", "hypot", "invert", "isfinite", "isinf",
+    "isnan", "less",
+    "less_equal", "log", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "matmul", "maximum",
+    "minimum", "mod", "multiply", "negative", "not_equal", "power", "reciprocal", "remainder", "rint", "sign", "sin",
+    "sqrt", "square",
     "subtract", "tan", "tanh", "true_divide",
 })
 UFUNC_KEYWORDS = frozenset({"out", "dtype", "casting", "where"})
@@ -519,8 +546,10 @@ MATMUL_KEYWORDS = frozenset({"out", "dtype", "casting"})
 UFUNCS_WITH_AT = frozenset({"add", "subtract", "maximum", "minimum"})
 
 CONSTANTS = frozenset({
-    "bool_", "can_cast", "dtype", "e", "finfo", "float16", "float32", "float64", "floating", "iinfo", "inexact", "inf", "int16", "int32",
-    "int64", "int8", "int_", "integer", "intp", "issubdtype", "nan", "newaxis", "number", "pi", "promote_types", "uint16", "uint32",
+    "bool_", "can_cast", "dtype", "e", "finfo", "float16", "float32", "float64", "floating", "iinfo", "inexact", "inf",
+    "int16", "int32",
+    "int64", "int8", "int_", "integer", "intp", "issubdtype", "nan", "newaxis", "number", "pi", "promote_types",
+    "uint16", "uint32",
     "uint64", "uint8",
 })
 # fmt: on
@@ -543,18 +572,29 @@ class _Signature:
         if unknown:
             raise TypeError(f"{self.name}: CuPy takes {', '.join(sorted(self.names))} by name, got {unknown[0]}=")
         *_, last = self.positional
-        expected = self.positional[:-1] + ["@..."] * (len(args) - len(self.positional) + 1) if last == "..." else self.positional
+        expected = (
+            self.positional[:-1] + ["@..."] * (len(args) - len(self.positional) + 1)
+            if last == "..."
+            else self.positional
+        )
         if len(args) > len(expected):
-            raise TypeError(f"{self.name}: CuPy takes {len(expected)} arguments by position ({', '.join(expected)}), got {len(args)}")
+            raise TypeError(
+                f"{self.name}: CuPy takes {len(expected)} arguments by position ({', '.join(expected)}), got "
+                f"{len(args)}"
+            )
         for parameter, value in zip(expected, args, strict=False):
             if parameter.startswith("@") and not isinstance(value, StrictArray):
-                raise TypeError(f"{self.name}: expected {parameter[1:]} as an array of the device, got {type(value).__name__}")
+                raise TypeError(
+                    f"{self.name}: expected {parameter[1:]} as an array of the device, got {type(value).__name__}"
+                )
             if parameter.startswith("+"):
                 if not isinstance(value, list | tuple):
                     raise TypeError(f"{self.name}: expected a list of arrays of the device, got {type(value).__name__}")
                 for item in value:
                     if not isinstance(item, StrictArray):
-                        raise TypeError(f"{self.name}: expected a list of arrays of the device, got one of {type(item).__name__}")
+                        raise TypeError(
+                            f"{self.name}: expected a list of arrays of the device, got one of {type(item).__name__}"
+                        )
         _check_out(self.name, kwargs.get("out"))
 
 
@@ -629,13 +669,17 @@ class _Ufunc:
     def __getattr__(self, attribute: str) -> Any:
         if attribute == "at" and self.__name__ in UFUNCS_WITH_AT:
             return self._at
-        raise AttributeError(f"the strict namespace's {self.__name__} has no {attribute!r}: it is not on the list of what CuPy has")
+        raise AttributeError(
+            f"the strict namespace's {self.__name__} has no {attribute!r}: it is not on the list of what CuPy has"
+        )
 
     def _at(self, array: object, index: Any, values: Any) -> None:
         name = f"{self.__name__}.at"
         _refuse_host_arrays(name, values)
         if not isinstance(array, StrictArray) or not _is_operand(values):
-            raise TypeError(f"{name}: expected arrays of the device, got {type(array).__name__} and {type(values).__name__}")
+            raise TypeError(
+                f"{name}: expected arrays of the device, got {type(array).__name__} and {type(values).__name__}"
+            )
         _refuse_promotion(name, array, values)
         self._compute.at(array._base, _index(name, index), _unwrap(values))
 
@@ -654,7 +698,10 @@ def _array(name: str, value: Any, dtype: Any, copy: bool | None) -> StrictArray:
         return StrictArray(np.array(value._base, dtype=dtype, copy=copy))
     host = np.array(value, dtype=dtype) if _numbers(value) else None
     if host is None:
-        raise TypeError(f"{name}: expected an array of the device or numbers, got {type(value).__name__}; for a list of arrays use stack")
+        raise TypeError(
+            f"{name}: expected an array of the device or numbers, got {type(value).__name__}; for a list of "
+            "arrays use stack"
+        )
     return StrictArray(host)
 
 
@@ -671,14 +718,17 @@ class _Namespace:
     def __init__(self, name: str, module: Any, functions: dict[str, str]) -> None:
         self.__name__ = name
         self._members: dict[str, Any] = {
-            function: _Function(function, getattr(module, function), parameters) for function, parameters in functions.items()
+            function: _Function(function, getattr(module, function), parameters)
+            for function, parameters in functions.items()
         }
 
     def __getattr__(self, attribute: str) -> Any:
         try:
             return self.__dict__["_members"][attribute]
         except KeyError:
-            raise AttributeError(f"{self.__dict__.get('__name__')}.{attribute} is not on the list of what CuPy has too") from None
+            raise AttributeError(
+                f"{self.__dict__.get('__name__')}.{attribute} is not on the list of what CuPy has too"
+            ) from None
 
     def __dir__(self) -> list[str]:
         return sorted(self._members)

@@ -100,10 +100,21 @@ def test_ufuncs_of_numpy_refuse(x: Any, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "args"),
-    [("sum", ()), ("mean", ()), ("reshape", (6,)), ("zeros_like", ()), ("where", (1, 2)), ("transpose", ()), ("argmax", ()), ("copy", ())],
+    [
+        ("sum", ()),
+        ("mean", ()),
+        ("reshape", (6,)),
+        ("zeros_like", ()),
+        ("where", (1, 2)),
+        ("transpose", ()),
+        ("argmax", ()),
+        ("copy", ()),
+    ],
 )
 def test_functions_of_numpy_refuse(x: Any, name: str, args: tuple[Any, ...]) -> None:
-    with pytest.raises(TypeError, match=rf"numpy\.{name}: expected NumPy arrays, got StrictArray; use typednn\.arrays\.namespace\(x\)"):
+    with pytest.raises(
+        TypeError, match=rf"numpy\.{name}: expected NumPy arrays, got StrictArray; use typednn\.arrays\.namespace\(x\)"
+    ):
         getattr(np, name)(x, *args)
     with pytest.raises(TypeError, match=r"numpy\.concatenate"):
         np.concatenate([x, x])
@@ -126,7 +137,15 @@ BINARY = [
     operator.gt,
     operator.ge,
 ]
-IN_PLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow]
+IN_PLACE = [
+    operator.iadd,
+    operator.isub,
+    operator.imul,
+    operator.itruediv,
+    operator.ifloordiv,
+    operator.imod,
+    operator.ipow,
+]
 ON_INTEGERS = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift]
 IN_PLACE_ON_INTEGERS = [operator.iand, operator.ior, operator.ixor]
 
@@ -192,7 +211,14 @@ def test_unary_operators(x: Any) -> None:
 
 @pytest.mark.parametrize("compute", [*BINARY, operator.matmul])
 def test_operators_refuse_numpy_arrays(x: Any, compute: Any) -> None:
-    for left, right in [(x, HOST), (HOST, x), (x, np.array(1.0)), (np.array(1.0), x), (x, HOST.tolist()), (HOST.tolist(), x)]:
+    for left, right in [
+        (x, HOST),
+        (HOST, x),
+        (x, np.array(1.0)),
+        (np.array(1.0), x),
+        (x, HOST.tolist()),
+        (HOST.tolist(), x),
+    ]:
         with pytest.raises(TypeError):
             compute(left, right)
 
@@ -251,7 +277,8 @@ def test_strangers_are_left_to_python(x: Any) -> None:
 def test_a_number_is_not_asked_for_in_silence(ask: Any) -> None:
     number = to_strict(np.array(2.0, dtype=np.float32))
     with pytest.raises(
-        HostSync, match=r"of a StrictArray waits for the device; stay on it, say x\.item\(\), or test within allow_sync\(\)"
+        HostSync,
+        match=r"of a StrictArray waits for the device; stay on it, say x\.item\(\), or test within allow_sync\(\)",
     ):
         ask(number)
     with allow_sync():
@@ -304,7 +331,15 @@ def test_explicit_reads(x: Any) -> None:
 
 
 def test_attributes(x: Any) -> None:
-    assert (x.shape, x.dtype, x.ndim, x.size, x.nbytes, x.itemsize, x.strides) == ((2, 3), np.float32, 2, 6, 24, 4, (12, 4))
+    assert (x.shape, x.dtype, x.ndim, x.size, x.nbytes, x.itemsize, x.strides) == (
+        (2, 3),
+        np.float32,
+        2,
+        6,
+        24,
+        4,
+        (12, 4),
+    )
     assert len(x) == 2
     assert x.flags == (True, False, True)
     assert x.T.flags.f_contiguous
@@ -405,7 +440,19 @@ def test_reductions_have_cupys_arguments_only(x: Any, argument: str) -> None:
 
 @pytest.mark.parametrize(
     "index",
-    [0, -1, (1, 2), slice(None, 1), (slice(None), 1), ..., (..., 0), None, (0, None), np.int64(1), (slice(0, 2), slice(None, None, 2))],
+    [
+        0,
+        -1,
+        (1, 2),
+        slice(None, 1),
+        (slice(None), 1),
+        ...,
+        (..., 0),
+        None,
+        (0, None),
+        np.int64(1),
+        (slice(0, 2), slice(None, None, 2)),
+    ],
 )
 def test_basic_indices_are_views(x: Any, index: Any) -> None:
     view = x[index]
@@ -436,7 +483,9 @@ def test_setting(x: Any) -> None:
     equal(x, host)
 
 
-@pytest.mark.parametrize("index", [np.array([0]), [0], [True, False], (0, np.array(1)), (slice(None), [0]), True, 1.0, np.True_, "a"])
+@pytest.mark.parametrize(
+    "index", [np.array([0]), [0], [True, False], (0, np.array(1)), (slice(None), [0]), True, 1.0, np.True_, "a"]
+)
 def test_indices_of_the_host_are_refused(x: Any, index: Any) -> None:
     with pytest.raises(TypeError, match=r"x\[\.\.\.\]"):
         x[index]
@@ -472,7 +521,9 @@ def _read_only_base() -> StrictArray:
     return StrictArray(host)
 
 
-@pytest.mark.parametrize("make", [_read_only_base, lambda: to_strict(HOST, readonly=True), lambda: to_strict(HOST, readonly=True)[:]])
+@pytest.mark.parametrize(
+    "make", [_read_only_base, lambda: to_strict(HOST, readonly=True), lambda: to_strict(HOST, readonly=True)[:]]
+)
 @pytest.mark.parametrize(
     "write",
     [
@@ -672,14 +723,23 @@ def test_functions_with_several_results(x: Any) -> None:
         (lambda x: xp.stack(x), "stack: expected a list of arrays of the device, got StrictArray"),
         (lambda x: xp.sum([1.0, 2.0]), "sum: expected a as an array of the device, got list"),
         (lambda x: xp.where(True, x, x), "where: expected condition as an array of the device, got bool"),
-        (lambda x: xp.einsum("i,i->", x[0], [1.0, 2, 3]), r"einsum: expected \.\.\. as an array of the device, got list"),
-        (lambda x: xp.einsum("ij->", x, out=x[0, 0]), "einsum: CuPy takes dtype, optimize, subscripts by name, got out="),
+        (
+            lambda x: xp.einsum("i,i->", x[0], [1.0, 2, 3]),
+            r"einsum: expected \.\.\. as an array of the device, got list",
+        ),
+        (
+            lambda x: xp.einsum("ij->", x, out=x[0, 0]),
+            "einsum: CuPy takes dtype, optimize, subscripts by name, got out=",
+        ),
         (lambda x: xp.clip(x, min=0), "clip: CuPy takes a, a_max, a_min, out by name, got min="),
         (lambda x: xp.argmax(x, 0, None), r"argmax: CuPy takes 2 arguments by position \(@a, axis\), got 3"),
         (lambda x: xp.sum(x, axis=0, out=np.empty(3)), r"sum: expected arrays of the device, got numpy\.ndarray"),
         (lambda x: xp.sum(x, axis=0, out=[x]), "sum: expected out= as an array of the device, got list"),
         (lambda x: xp.where(x > 1, HOST, x), r"where: expected arrays of the device, got numpy\.ndarray"),
-        (lambda x: xp.pad(x, 1, constant_values=np.array(1.0)), r"pad: expected arrays of the device, got numpy\.ndarray"),
+        (
+            lambda x: xp.pad(x, 1, constant_values=np.array(1.0)),
+            r"pad: expected arrays of the device, got numpy\.ndarray",
+        ),
         (lambda x: xp.result_type(x, HOST), r"result_type: expected arrays of the device, got numpy\.ndarray"),
         (lambda x: xp.linalg.norm(HOST), r"norm: expected arrays of the device, got numpy\.ndarray"),
     ],
@@ -694,7 +754,9 @@ def test_pad_has_cupys_modes(x: Any) -> None:
         xp.pad(x, 1, mode="median")
 
 
-@pytest.mark.parametrize("name", ["block", "asanyarray", "savez", "random", "fft", "vectorize", "apply_along_axis", "nothing", "_members_"])
+@pytest.mark.parametrize(
+    "name", ["block", "asanyarray", "savez", "random", "fft", "vectorize", "apply_along_axis", "nothing", "_members_"]
+)
 def test_what_is_not_on_the_list_is_missing(name: str) -> None:
     with pytest.raises(AttributeError, match=rf"^strict\.{name} is not on the list of what CuPy has too$"):
         getattr(xp, name)
@@ -777,14 +839,16 @@ def test_jaxtyping_reads_it(x: Any) -> None:
         matmul(x, x)
 
 
-# --- the lists against CuPy itself; a GPU is not needed for that --------------------------------------------------------
+# --- the lists against CuPy itself; a GPU is not needed for that ------------------------------------------------------
 
 
 def _parameters(function: Any) -> dict[str, inspect.Parameter]:
     return dict(inspect.signature(function).parameters)
 
 
-@pytest.mark.parametrize(("name", "listed"), [*FUNCTIONS.items(), *[("linalg." + name, listed) for name, listed in LINALG.items()]])
+@pytest.mark.parametrize(
+    ("name", "listed"), [*FUNCTIONS.items(), *[("linalg." + name, listed) for name, listed in LINALG.items()]]
+)
 def test_functions_are_listed_as_cupy_has_them(name: str, listed: str) -> None:
     cupy = pytest.importorskip("cupy")
     theirs = _parameters(operator.attrgetter(name)(cupy))

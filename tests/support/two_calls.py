@@ -24,7 +24,9 @@ class Twice(MultiInput[AnyArray, TwiceGrad]):
     def __init__(self, first: Module, second: Module) -> None:
         self.first, self.second = first, second
 
-    def forward(self, left: Shaped[AnyArray, "batch *shape"], right: Shaped[AnyArray, "batch *shape"]) -> Shaped[AnyArray, "batch *output"]:
+    def forward(
+        self, left: Shaped[AnyArray, "batch *shape"], right: Shaped[AnyArray, "batch *shape"]
+    ) -> Shaped[AnyArray, "batch *output"]:
         total: AnyArray = self.first.forward(left) + self.second.forward(right)
         return total
 

@@ -67,7 +67,11 @@ def _metrics(loss: Any, y: Any, labels: Any = None, **given: Any) -> set[str]:
     model = (Input(3) >> Linear(3, 2 if y.ndim == 2 or y.dtype.kind == "i" else 1)).init(PCG32(0))
     validation = Evaluation(X, y, labels)
     loader = Loader(X, y, batch_size=8, rng=PCG32(1))
-    return set(fit(model, loss, SGD(0.01), loader, epochs=1, validation=validation, progress=False, **given).evaluations[-1].metrics)
+    return set(
+        fit(model, loss, SGD(0.01), loader, epochs=1, validation=validation, progress=False, **given)
+        .evaluations[-1]
+        .metrics
+    )
 
 
 def test_what_is_measured() -> None:

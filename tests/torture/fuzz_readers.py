@@ -1,10 +1,12 @@
-"""Fuzzing of every reader of outside bytes: only typednn's own errors come out, soon, and in characters that every file takes.
+"""Fuzzing of every reader of outside bytes: only typednn's own errors come out, soon, and in characters that every file
+takes.
 
     python -m tests.torture.fuzz_readers [--mutations 20000] [--seconds 0] [--seed N] [NAME ...]
 
-First seeded mutations that know how such files are built (`tests.torture.outside`), then, with ``--seconds``, coverage-guided ones by
-atheris. Each reader runs in a process of its own: one that crashes it is told by its seed. Ends with 1 where one let another exception
-out, or took more than `SLOW` seconds or `MOST` bytes. `make torture` runs it; `make test` has the short tests of the same readers.
+First seeded mutations that know how such files are built (`tests.torture.outside`), then, with ``--seconds``,
+coverage-guided ones by atheris. Each reader runs in a process of its own: one that crashes it is told by its seed. Ends
+with 1 where one let another exception out, or took more than `SLOW` seconds or `MOST` bytes. `make torture` runs it;
+`make test` has the short tests of the same readers.
 """
 
 from __future__ import annotations
@@ -66,7 +68,11 @@ def mutations(name: str, count: int, seed: int) -> int:
                     told.add(kind)
                     print(f"    --seed {number} --mutations 1 {name!r}: {problem}", flush=True)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    print(f"{name:<16} {count} mutations: {read} read, {refused} refused, {wrong} wrong; slowest {slowest:.2f} s, {most} MB", flush=True)
+    print(
+        f"{name:<16} {count} mutations: {read} read, {refused} refused, {wrong} wrong; slowest {slowest:.2f} s, "
+        f"{most} MB",
+        flush=True,
+    )
     return wrong
 
 
@@ -83,7 +89,9 @@ def _went(name: str, *module: str) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(READERS)}; all unless given")
-    parser.add_argument("--mutations", type=int, default=20000, help="for each reader; a twentieth where each starts a process")
+    parser.add_argument(
+        "--mutations", type=int, default=20000, help="for each reader; a twentieth where each starts a process"
+    )
     parser.add_argument("--seconds", type=int, default=0, help="of coverage-guided fuzzing for each reader")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)

@@ -29,7 +29,9 @@ def main(name: str, seconds: str, place: str) -> None:
         with suppress(TypednnError):
             reader.read(path)
 
-    atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", "-max_len=4096", "-print_final_stats=1", str(corpus)], one)
+    atheris.Setup(
+        [sys.argv[0], f"-max_total_time={seconds}", "-max_len=4096", "-print_final_stats=1", str(corpus)], one
+    )
     atheris.Fuzz()
 
 

@@ -177,7 +177,8 @@ _LOADER: Any = data.Loader(np.zeros((6, 3), np.float32), np.zeros(6, np.int64), 
 
 def _state() -> checkpoint.TrainingState:
     return checkpoint.TrainingState(
-        step=3, origin=0, loader=_LOADER.state_dict(), generators={}, metrics_bytes=0, loss_sum=0.5, rows=4, seconds=0.1,
+        step=3, origin=0, loader=_LOADER.state_dict(), generators={}, metrics_bytes=0, loss_sum=0.5, rows=4,
+        seconds=0.1,
         total_seconds=0.2, epochs=[], evaluations=[], best=None, waited=0, watched=None,
     )  # fmt: skip
 
@@ -185,7 +186,9 @@ def _state() -> checkpoint.TrainingState:
 def _checkpoint_beside(folder: Path) -> None:
     if not (folder / "step-00000003" / "state.json").exists():
         model = _model()
-        checkpoint.write_checkpoint(folder, _state(), model.state_dict(), _optimizer(model).state_dict(), model=structure(model))
+        checkpoint.write_checkpoint(
+            folder, _state(), model.state_dict(), _optimizer(model).state_dict(), model=structure(model)
+        )
 
 
 def _checkpoint_file(name: str) -> bytes:
@@ -199,7 +202,9 @@ def _with_checksum(content: bytes) -> bytes:
     try:
         table: Any = json.loads(content)
         table = {key: value for key, value in table.items() if key != "checksum"}
-        told = hashlib.sha256(json.dumps(table, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()).hexdigest()
+        told = hashlib.sha256(
+            json.dumps(table, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        ).hexdigest()
     except (AttributeError, ValueError, RecursionError):
         return content
     return json.dumps({**table, "checksum": told}).encode()
@@ -224,7 +229,9 @@ def _read_weights(path: Path) -> object:
 
 def _plan() -> bytes:
     x, y = np.arange(6 * 784, dtype=np.float32).reshape(6, 28, 28, 1), np.arange(6)
-    return plan_for(recipe("mlp"), Samples("a", "here", x, y, x, y, tuple("0123456789")), {"name": "a"}).to_text().encode()
+    return (
+        plan_for(recipe("mlp"), Samples("a", "here", x, y, x, y, tuple("0123456789")), {"name": "a"}).to_text().encode()
+    )
 
 
 def _metrics() -> bytes:
@@ -238,7 +245,9 @@ def _report() -> bytes:
 def _pictures() -> bytes:
     with tempfile.TemporaryDirectory() as place:
         images, labels = np.zeros((4, 3, 4, 1), np.float32), np.array([0, 1, 1, 0])
-        shown.write_shown(place, shown.worst_mistakes(images, labels, np.eye(2)[[1, 1, 0, 1]]), np.zeros((3, 3, 1, 2), np.float32))
+        shown.write_shown(
+            place, shown.worst_mistakes(images, labels, np.eye(2)[[1, 1, 0, 1]]), np.zeros((3, 3, 1, 2), np.float32)
+        )
         return (Path(place) / shown.FILE).read_bytes()
 
 
@@ -302,7 +311,9 @@ def _picture(kind: str) -> bytes:
     stream = io.BytesIO()
     exif = images.Exif()
     exif[0x0112] = 6
-    images.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3)).save(stream, kind, **({"exif": exif} if kind == "jpeg" else {}))
+    images.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3)).save(
+        stream, kind, **({"exif": exif} if kind == "jpeg" else {})
+    )
     return stream.getvalue()
 
 
@@ -329,21 +340,35 @@ DATA: dict[str, Outside] = {
     "csv": Outside("a.csv", lambda path: data.read_csv(path, header=1), lambda: CSV),
     "csv labelled": Outside("a.csv", lambda path: data.labelled(data.read_csv(path), 1, 2), lambda: CSV[11:]),
     "csv table": Outside("a.csv", data.read_table, lambda: CSV),
-    "csv named": Outside("a.csv", lambda path: data.read_table(path, target="town"), lambda: b"town;a;b\nUlm;1;2\n'Jena;3;4\n"),
-    "csv dropped": Outside("a.csv", lambda path: data.read_table(path, missing="drop"), lambda: b"y,a,b\n1,NA,2\n3,4,5\n"),
+    "csv named": Outside(
+        "a.csv", lambda path: data.read_table(path, target="town"), lambda: b"town;a;b\nUlm;1;2\n'Jena;3;4\n"
+    ),
+    "csv dropped": Outside(
+        "a.csv", lambda path: data.read_table(path, missing="drop"), lambda: b"y,a,b\n1,NA,2\n3,4,5\n"
+    ),
     "parquet": Outside("a.parquet", data.read_table, lambda: _arrow("parquet"), share=20),
     "arrow": Outside("a.arrow", data.read_table, lambda: _arrow("file"), share=20),
     "arrow stream": Outside("a.ipc", data.read_table, lambda: _arrow("stream"), share=20),
-    **{f"image {kind}": Outside(f"a.{kind}", _upright, partial(_picture, kind)) for kind in ("jpeg", "gif", "bmp", "webp")},
+    **{
+        f"image {kind}": Outside(f"a.{kind}", _upright, partial(_picture, kind))
+        for kind in ("jpeg", "gif", "bmp", "webp")
+    },
     "optdigits": Outside("a.csv", data.read_optdigits, lambda: b"3," * 64 + b"7\n"),
     "png": Outside("a.png", data.read_image, png),
     "png chunks": Outside("a.png", lambda path: data.read_image(path, channels=3), lambda: png("P"), with_checksums),
     "png resized": Outside(
-        "a.png", lambda path: data.read_image(path, size=8, resize=True, channels=3), lambda: png("RGBA"), with_checksums
+        "a.png",
+        lambda path: data.read_image(path, size=8, resize=True, channels=3),
+        lambda: png("RGBA"),
+        with_checksums,
     ),
     "png header": Outside("a.png", data.image_size, png),
-    "image folder": Outside("train/one/b.png", lambda path: _open_folder(path.parents[2]), png, with_checksums, _images_beside),
-    "png folder": Outside("train/one/b.png", lambda path: load_data(str(path.parents[2])), png, with_checksums, _images_beside),
+    "image folder": Outside(
+        "train/one/b.png", lambda path: _open_folder(path.parents[2]), png, with_checksums, _images_beside
+    ),
+    "png folder": Outside(
+        "train/one/b.png", lambda path: load_data(str(path.parents[2])), png, with_checksums, _images_beside
+    ),
     "cifar file": Outside("test_batch.bin", _read_all(data.cifar10), lambda: bytes(3073), beside=_cifar_beside),
     "cifar archive": Outside("cifar-10-binary.tar.gz", _read_all(data.cifar10), lambda: packed(tar(bytes(3073)))),
     "tar within gz": Outside("cifar-10-binary.tar.gz", _read_all(data.cifar10), lambda: tar(bytes(3073)), packed),
@@ -355,10 +380,17 @@ DATA: dict[str, Outside] = {
     "config paper": Outside("a.txt", config.load, lambda: PAPER),
     "recipe.json": Outside("recipe.json", _read_all(read_plan), _plan),
     "state.json": Outside(
-        "step-00000003/state.json", _read_checkpoint, lambda: _checkpoint_file("state.json"), _with_checksum, _checkpoint_beside
+        "step-00000003/state.json",
+        _read_checkpoint,
+        lambda: _checkpoint_file("state.json"),
+        _with_checksum,
+        _checkpoint_beside,
     ),
     "weights": Outside(
-        "step-00000003/weights.safetensors", _read_weights, lambda: _checkpoint_file("weights.safetensors"), beside=_checkpoint_beside
+        "step-00000003/weights.safetensors",
+        _read_weights,
+        lambda: _checkpoint_file("weights.safetensors"),
+        beside=_checkpoint_beside,
     ),
     "metrics.jsonl": Outside("metrics.jsonl", _read_all(recorded.read_metrics), _metrics),
     "report.json": Outside("report.json", _read_all(recorded.read_scores), _report),
@@ -374,13 +406,51 @@ DATA: dict[str, Outside] = {
 # --- mutations ------------------------------------------------------------------------------------------------------
 
 _WORDS: Sequence[bytes] = (
-    *b' 0 -1 1e999 1e308 nan NaN -Infinity null true [] {} "" "a" 1_0 0x10 1979-05-27 , " \' ( { [[ = \\ud800 <f8 >i8 |O'.split(b" "),
+    *b' 0 -1 1e999 1e308 nan NaN -Infinity null true [] {} "" "a" 1_0 0x10 1979-05-27 , " \' ( { [[ = \\ud800 '
+    b"<f8 >i8 |O".split(b" "),
     *b"F64 BF16 F8_E4M3 BOOL U64 C64 \xff \xed\xa0\x80 \xef\xbb\xbf \xd9\xa3 \0".split(b" "),
     *(b"\n", b"\r", b"9" * 20, b"9" * 400, b"9" * 5000, b"." * 50, b"[" * 3000, b'{"a":' * 3000),
 )
-_INTEGERS = (0, 1, 2, 7, 127, 128, 255, 256, 4097, 2**15, 2**16 - 1, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**63 - 1, 2**63, 2**64 - 1)
+_INTEGERS = (
+    0,
+    1,
+    2,
+    7,
+    127,
+    128,
+    255,
+    256,
+    4097,
+    2**15,
+    2**16 - 1,
+    2**24,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**40,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+)
 _VALUES: Sequence[Any] = (
-    *(None, True, False, 0, 1, -1, 2**31, 2**32, 2**63, 2**64, 10**400, -(10**30), 0.5, 1e300, float("nan"), float("inf")),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2**31,
+        2**32,
+        2**63,
+        2**64,
+        10**400,
+        -(10**30),
+        0.5,
+        1e300,
+        float("nan"),
+        float("inf"),
+    ),
     *("", "a", "\ud800", "0", "uint64", "\0", [], {}, [[]], [None], {"a": 1}),
     *({"dtype": "uint64", "values": [1]}, {"dtype": "uint32", "values": [-1]}),
 )
@@ -405,7 +475,10 @@ def _bytes(content: bytes, rng: random.Random) -> bytes:
 
 def _field(content: bytes, rng: random.Random) -> bytes:
     """A number of 1 to 8 bytes, either end first; more often near the start, where headers are."""
-    width, place = rng.choice((1, 2, 4, 8)), rng.randint(0, len(content) if rng.random() < 0.5 else min(len(content), 64))
+    width, place = (
+        rng.choice((1, 2, 4, 8)),
+        rng.randint(0, len(content) if rng.random() < 0.5 else min(len(content), 64)),
+    )
     number = rng.choice(_INTEGERS) % (1 << 8 * width)
     return content[:place] + number.to_bytes(width, rng.choice(("big", "little"))) + content[place + width :]
 
@@ -445,7 +518,11 @@ def _value(content: bytes, rng: random.Random) -> bytes:
     for holder in holders:
         inside = holder.values() if isinstance(holder, dict) else holder
         holders += [inner for inner in inside if isinstance(inner, dict | list) and inner]
-    places = [(holder, key) for holder in holders for key in (list(holder) if isinstance(holder, dict) else range(min(len(holder), 9)))]
+    places = [
+        (holder, key)
+        for holder in holders
+        for key in (list(holder) if isinstance(holder, dict) else range(min(len(holder), 9)))
+    ]
     holder, key = rng.choice(places)
     action = rng.random()
     if action < 0.15:

@@ -32,7 +32,8 @@ from typednn.random import PCG32
 from typednn.runs import checksums
 
 JSON = (
-    b'{"format": 1, "input": [3], "layer": [{"type": "Linear", "in_features": 3, "out_features": 2}, {"type": "ReLU"}], '
+    b'{"format": 1, "input": [3], "layer": [{"type": "Linear", "in_features": 3, "out_features": 2}, {"type": '
+    b'"ReLU"}], '
     b'"optimizer": {"type": "SGD", "lr": 0.1}, "init": {"seed": 1, "generator": "pcg32"}}'
 )
 
@@ -96,7 +97,9 @@ def _onnx_fields() -> bytes:
 
 
 def _onnx_of(content: bytes) -> bytes:
-    """The file of such JSON, without the fields that have the wrong type; where it is no JSON any more, the bytes themselves."""
+    """The file of such JSON, without the fields that have the wrong type; where it is no JSON any more, the bytes
+    themselves.
+    """
     import onnx
 
     try:
@@ -123,7 +126,8 @@ def _fill(message: Any, table: Any) -> None:
             with suppress(AttributeError):  # a list
                 _fill(getattr(message, field.name), value)
         else:
-            with suppress(json_format.Error, ValueError, TypeError, OverflowError, UnicodeError, SystemError):  # the last: half a character
+            # the last: half a character
+            with suppress(json_format.Error, ValueError, TypeError, OverflowError, UnicodeError, SystemError):
                 json_format.ParseDict({name: value}, message)  # type: ignore[no-untyped-call]
 
 
@@ -175,9 +179,15 @@ MODELS: dict[str, Outside] = {
         _written("config.json", _save_gpt2),
         beside=_once(_save_gpt2),
     ),
-    "gpt.c": Outside("a.bin", read_gpt_c, _written("a.bin", lambda folder: write_gpt_c(_gpt2(), folder / "a.bin", steps=3))),
-    "vocab.json": Outside("vocab.json", _read_tokenizer, _written("vocab.json", _save_tokenizer), beside=_once(_save_tokenizer)),
-    "merges.txt": Outside("merges.txt", _read_tokenizer, _written("merges.txt", _save_tokenizer), beside=_once(_save_tokenizer)),
+    "gpt.c": Outside(
+        "a.bin", read_gpt_c, _written("a.bin", lambda folder: write_gpt_c(_gpt2(), folder / "a.bin", steps=3))
+    ),
+    "vocab.json": Outside(
+        "vocab.json", _read_tokenizer, _written("vocab.json", _save_tokenizer), beside=_once(_save_tokenizer)
+    ),
+    "merges.txt": Outside(
+        "merges.txt", _read_tokenizer, _written("merges.txt", _save_tokenizer), beside=_once(_save_tokenizer)
+    ),
     "characters": Outside("characters.json", _read_vocabulary, _written("characters.json", Characters("abc\n").save)),
     "tokenizer.bin": Outside("tokenizer.bin", _read_vocabulary, _written("tokenizer.bin", _table)),
     "checksums": Outside(
@@ -187,7 +197,9 @@ MODELS: dict[str, Outside] = {
         beside=_checksums_beside,
     ),
     "text": Outside("a.txt", read_text, lambda: b"some text\n"),
-    "text folder": Outside("good/a.txt", lambda path: read_text_folder(path.parents[1]), lambda: b"some text\n", beside=_texts_beside),
+    "text folder": Outside(
+        "good/a.txt", lambda path: read_text_folder(path.parents[1]), lambda: b"some text\n", beside=_texts_beside
+    ),
     **{
         f"tokens {kind}": Outside(
             "a.bin",

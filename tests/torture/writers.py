@@ -1,11 +1,13 @@
-"""Lets several processes write one name at once, kills some of them by SIGKILL, and looks whether what lies there is whole.
+"""Lets several processes write one name at once, kills some of them by SIGKILL, and looks whether what lies there is
+whole.
 
     python -m tests.torture.writers [--rounds 2000] [--seed N] [--of KIND ...]
 
-In each round two to eight processes write, with pauses and short writes at their calls of the system, and two fifths of them are
-killed: before or after one of those calls, or when the clock says so. Meanwhile another process reads. At any moment there is one whole
-version, the earlier one or one that a writer wrote; a writer that was not killed succeeds, or gets the refusal that typednn documents;
-what killed ones left is gone after the next writer. Ends with 1 where that is not so. `KINDS` says what is written.
+In each round two to eight processes write, with pauses and short writes at their calls of the system, and two fifths of
+them are killed: before or after one of those calls, or when the clock says so. Meanwhile another process reads. At any
+moment there is one whole version, the earlier one or one that a writer wrote; a writer that was not killed succeeds, or
+gets the refusal that typednn documents; what killed ones left is gone after the next writer. Ends with 1 where that is
+not so. `KINDS` says what is written.
 """
 
 from __future__ import annotations
@@ -59,13 +61,24 @@ from typednn.runs.state import TrainingState
 LAST = 9  # the number of the writer that comes after all others, alone
 UNFINISHED = re.compile(r"\.new-|\.old-|(typednn-)?building-|.*\.part$")
 CRITICAL = {"flock", "fsync", "rename", "replace"}
-CALLS = [(os, "fsync"), (os, "open"), (os, "rename"), (os, "replace"), (os, "scandir"), (os, "unlink"), (os, "write"), (fcntl, "flock")]
+CALLS = [
+    (os, "fsync"),
+    (os, "open"),
+    (os, "rename"),
+    (os, "replace"),
+    (os, "scandir"),
+    (os, "unlink"),
+    (os, "write"),
+    (fcntl, "flock"),
+]
 PATIENCE = 120.0  # seconds that a writer may take
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is written under one name: ``write(place, number)`` writes that version, ``read(place)`` gives the number of the one there."""
+    """What is written under one name: ``write(place, number)`` writes that version, ``read(place)`` gives the number of
+    the one there.
+    """
 
     write: Callable[[Path, int], object]
     read: Callable[[Path], int]
@@ -196,7 +209,9 @@ def save_some(run: Run, steps: int) -> None:
 
 @contextmanager
 def alone_in(folder: Path, enter: Callable[[], Run]) -> Generator[Run]:
-    """A run that is entered, and the proof that nobody else is in it: a lock of its own, which is free before the run's is."""
+    """A run that is entered, and the proof that nobody else is in it: a lock of its own, which is free before the run's
+    is.
+    """
     with (folder / "held").open("a") as held, enter() as run:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
@@ -211,7 +226,11 @@ def go_on(place: Path, number: int) -> None:
     def enter() -> Run:
         for _ in range(30):
             try:
-                return Run.open(place) if (place / "config.toml").exists() else Run.create(place, config_of(number), described(number))
+                return (
+                    Run.open(place)
+                    if (place / "config.toml").exists()
+                    else Run.create(place, config_of(number), described(number))
+                )
             except RunLocked:
                 time.sleep(0.01)
         return Run.open(place)
@@ -224,7 +243,9 @@ def go_on(place: Path, number: int) -> None:
 
 def overwrite(place: Path, number: int) -> None:
     """A new run in the place of an earlier one."""
-    with alone_in(place.parent.parent, lambda: Run.create(place, config_of(number), described(number), overwrite=True)) as run:
+    with alone_in(
+        place.parent.parent, lambda: Run.create(place, config_of(number), described(number), overwrite=True)
+    ) as run:
         save_some(run, 1)
 
 
@@ -335,10 +356,14 @@ class Server(http.server.BaseHTTPRequestHandler):
         name = self.path.rpartition("/")[2]
         content, headers, code = CONTENT, dict[str, str](), 200
         if self.path.startswith("/api/models/ann/small/tree/"):
-            listed = [{"type": "file", "path": path, "oid": "0" * 40, "size": len(text)} for path, text in FILES.items()]
+            listed = [
+                {"type": "file", "path": path, "oid": "0" * 40, "size": len(text)} for path, text in FILES.items()
+            ]
             content = json.dumps(listed).encode()
         elif self.path.startswith("/api/"):
-            content = json.dumps({"id": "ann/small", "sha": COMMIT, "siblings": [{"rfilename": path} for path in FILES]}).encode()
+            content = json.dumps(
+                {"id": "ann/small", "sha": COMMIT, "siblings": [{"rfilename": path} for path in FILES]}
+            ).encode()
         elif self.path.startswith("/ann/"):
             content = FILES[name]
             headers = {"ETag": f'"{sha256(content).hexdigest()}"', "X-Repo-Commit": COMMIT}
@@ -430,7 +455,12 @@ KINDS: dict[str, Kind] = {
     "run": Kind(go_on, read_run, 15, LOCKED, lasting=True),
     "overwrite": Kind(overwrite, read_run, 5, LOCKED, gap=True, watched=False),
     "download": Kind(
-        download, downloaded, 20, "one download of a file at a time", same=True, earlier=lambda place: place.write_bytes(BEFORE)
+        download,
+        downloaded,
+        20,
+        "one download of a file at a time",
+        same=True,
+        earlier=lambda place: place.write_bytes(BEFORE),
     ),
     "hub": Kind(download_model, downloaded_model, 1, same=True, watched=False, earlier=lambda place: place.mkdir()),
     "kernels": Kind(compile_kernel, loaded_kernel, 3, same=True, watched=False, earlier=with_runtime),
@@ -442,7 +472,9 @@ NEEDED = {"onnx": "onnx.reference", "onnx-apart": "onnx.reference", "hub": "hugg
 
 
 def interrupted(draw: random.Random, deadly: float) -> None:
-    """Pauses at this process's calls of the system, short writes, and, as likely as ``deadly``, its end before or after a critical one."""
+    """Pauses at this process's calls of the system, short writes, and, as likely as ``deadly``, its end before or after
+    a critical one.
+    """
     slow = draw.choice([0.0, 0.002, 0.01])
 
     def moment(name: str) -> None:
@@ -467,7 +499,9 @@ def interrupted(draw: random.Random, deadly: float) -> None:
 
 
 def forked(work: Callable[[], object], said: Path, refused: str = "$^") -> int:
-    """A process that does ``work``; ``said`` gets what it gives. It ends with 0, 1 after an error, 2 after one that ``refused`` expects."""
+    """A process that does ``work``; ``said`` gets what it gives. It ends with 0, 1 after an error, 2 after one that
+    ``refused`` expects.
+    """
     process = os.fork()
     if process:
         return process
@@ -513,7 +547,9 @@ def last_of(said: Path) -> str:
 
 
 def watch(kind: Kind, place: Path, over: Path, allowed: set[int], there: bool) -> int:
-    """Read until ``over`` is there; how often something was. A version that is not whole, or none after one, is an error."""
+    """Read until ``over`` is there; how often something was. A version that is not whole, or none after one, is an
+    error.
+    """
     reads = 0
     while not over.exists():
         try:
@@ -550,7 +586,9 @@ class Told:
 
 
 def compete(kind: Kind, place: Path, draw: random.Random, told: Told) -> tuple[set[int], set[int], list[str]]:
-    """Let writers write at once and kill some; the numbers of those that finished, of those that were killed, and what went wrong."""
+    """Let writers write at once and kill some; the numbers of those that finished, of those that were killed, and what
+    went wrong.
+    """
     folder, numbers = place.parent.parent, range(1, draw.randint(2, 8) + 1)
     going, opening = os.pipe()
 
@@ -569,7 +607,9 @@ def compete(kind: Kind, place: Path, draw: random.Random, told: Told) -> tuple[s
     for number in numbers:
         doomed = draw.random() < 0.4
         deadly = draw.choice([0.02, 0.05, 0.25]) if doomed and draw.random() < 0.6 else 0.0
-        processes[number] = forked(partial(work, number, draw.getrandbits(32), deadly), folder / f"said-{number}", kind.refused)
+        processes[number] = forked(
+            partial(work, number, draw.getrandbits(32), deadly), folder / f"said-{number}", kind.refused
+        )
         if doomed and not deadly:
             deaths.append((draw.uniform(0, 2 * told.pace), processes[number]))
     os.close(going)
@@ -615,7 +655,9 @@ def check(kind: Kind, place: Path, finished: set[int], killed: set[int], there: 
     empty = not place.exists() or (place.is_dir() and "config.toml" not in os.listdir(place) and kind.read is read_run)
     if not empty:
         version = int(asked(partial(kind.read, place), said))
-        assert version in allowed, f"version {version} is there; {sorted(finished)} finished, {sorted(killed)} were killed"
+        assert version in allowed, (
+            f"version {version} is there; {sorted(finished)} finished, {sorted(killed)} were killed"
+        )
     elif finished or there:
         assert killed if kind.gap else False, f"nothing is there; {sorted(finished)} finished"
     asked(partial(kind.write, place, LAST), said)
@@ -671,10 +713,14 @@ def torture(names: Sequence[str], rounds: int, seed: int, folder: Path) -> dict[
 
 def main(given: Sequence[str]) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.writers", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.torture.writers", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--rounds", type=int, default=2000, help="of all kinds together (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="of the moments; drawn anew unless told")
-    parser.add_argument("--of", nargs="+", choices=KINDS, metavar="KIND", help=f"of {', '.join(KINDS)}; all unless given")
+    parser.add_argument(
+        "--of", nargs="+", choices=KINDS, metavar="KIND", help=f"of {', '.join(KINDS)}; all unless given"
+    )
     options = parser.parse_args(given)
     warnings.simplefilter("error")
     os.environ["no_proxy"] = "*"
@@ -693,8 +739,13 @@ def main(given: Sequence[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="typednn-writers-"))
     told = torture(names, options.rounds, seed, folder)
     for name, each in told.items():
-        counts = f"{each.writers} writers: {each.finished} finished, {each.killed} killed, {each.refused} refused; {each.reads} reads"
-        print(f"{name:<11} {each.rounds:>4} rounds of {counts}; {len(each.wrong)} wrong; {each.seconds:.0f} s", flush=True)
+        counts = (
+            f"{each.writers} writers: {each.finished} finished, {each.killed} killed, {each.refused} refused; "
+            f"{each.reads} reads"
+        )
+        print(
+            f"{name:<11} {each.rounds:>4} rounds of {counts}; {len(each.wrong)} wrong; {each.seconds:.0f} s", flush=True
+        )
     wrong = sum(len(each.wrong) for each in told.values())
     killed, rounds = sum(each.killed for each in told.values()), sum(each.rounds for each in told.values())
     print(f"{'FAIL' if wrong else 'PASS'}: {killed} kills in {rounds} rounds, {wrong} of them wrong; seed {seed}")

@@ -69,7 +69,13 @@ def model(*ends: Any) -> Any:
 
 
 def train(**changes: Any) -> History:
-    given: dict[str, Any] = {"epochs": 2, "progress": False, "model": model(), "loss": SoftmaxCrossEntropy(), "optimizer": SGD(0.1)}
+    given: dict[str, Any] = {
+        "epochs": 2,
+        "progress": False,
+        "model": model(),
+        "loss": SoftmaxCrossEntropy(),
+        "optimizer": SGD(0.1),
+    }
     given["loader"] = Loader(X, Y, batch_size=8, rng=np.random.default_rng(1))
     return fit(**given | changes)
 
@@ -97,7 +103,10 @@ def train(**changes: Any) -> History:
         ({"validation": (X, Y.tolist())}, "got tuple"),
         ({"validation": Evaluation}, "got the class Evaluation"),
         ({"run": 3}, "run is a Run or the folder of one, got 3"),
-        ({"callbacks": [Plain()]}, "callbacks are Callbacks, got Plain; derive its class from typednn.training.Callback"),
+        (
+            {"callbacks": [Plain()]},
+            "callbacks are Callbacks, got Plain; derive its class from typednn.training.Callback",
+        ),
         ({"callbacks": [Counting]}, r"got the class Counting; write Counting\(…\)"),
         ({"callbacks": print}, "got builtin_function_or_method"),
         ({"callbacks": "tensorboard"}, "got 'tensorboard'"),

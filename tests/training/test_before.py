@@ -1,4 +1,6 @@
-"""What an earlier typednn wrote is read as it was: configs, saved weights, a finished run, an interrupted one (`tests/golden/before`)."""
+"""What an earlier typednn wrote is read as it was: configs, saved weights, a finished run, an interrupted one
+(`tests/golden/before`).
+"""
 
 import json
 import shutil
@@ -73,14 +75,19 @@ def _says(run: str, wanted: dict[str, Any]) -> None:
     assert report.confusion.tolist() == wanted["confusion"]
     answers = predict(run, ["rows.csv"])
     assert [answer.label for answer in answers] == wanted["labels"]
-    np.testing.assert_allclose([list(answer.probabilities.values()) for answer in answers], wanted["probabilities"], **CLOSE)
+    np.testing.assert_allclose(
+        [list(answer.probabilities.values()) for answer in answers], wanted["probabilities"], **CLOSE
+    )
 
 
 @pytest.mark.usefixtures("before")
 def test_a_finished_run_says_what_it_said() -> None:
     """Its best weights are not its last; resumed, nothing is trained and it says the same."""
     _says("finished", EXPECTED["finished"])
-    steps = json.loads(Path("finished/checkpoints/best.json").read_text(encoding="utf-8"))["name"], resume("finished").history.steps
+    steps = (
+        json.loads(Path("finished/checkpoints/best.json").read_text(encoding="utf-8"))["name"],
+        resume("finished").history.steps,
+    )
     assert steps == ("step-00000012", 18)
     _says("finished", EXPECTED["finished"])
 

@@ -140,9 +140,14 @@ def test_the_same_bits_as_on_the_cpu(changes: dict[str, Any], tmp_path: Path) ->
     for device in ("cpu", "strict"):
         model = _model(device)
         with _run(tmp_path / device) as run:
-            history = _fit(model, x, target, epochs=2, run=run, validation=Evaluation(x, target, y), evaluate_every=17, **changes)
+            history = _fit(
+                model, x, target, epochs=2, run=run, validation=Evaluation(x, target, y), evaluate_every=17, **changes
+            )
         lines = [json.loads(line) for line in (tmp_path / device / "metrics.jsonl").read_text().splitlines()]
-        told = [{key: line.get(key) for key in ("kind", "step", "epoch", "loss", "lr", "gradient_norms", "accuracy")} for line in lines]
+        told = [
+            {key: line.get(key) for key in ("kind", "step", "epoch", "loss", "lr", "gradient_norms", "accuracy")}
+            for line in lines
+        ]
         found[device] = _weights(model), history.losses, history.evaluations, history.best, told
     assert found["strict"] == found["cpu"]
 
@@ -184,7 +189,12 @@ def test_slow_steps_are_read_one_by_one(reads: list[str], monkeypatch: pytest.Mo
 
 
 def test_reading_together_keeps_shapes_and_numbers(reads: list[str]) -> None:
-    arrays: list[Any] = [np.float64(0.1), np.array([True, False]), np.zeros((0,), bool), np.array([[1.5, np.nan]], np.float32)]
+    arrays: list[Any] = [
+        np.float64(0.1),
+        np.array([True, False]),
+        np.zeros((0,), bool),
+        np.array([[1.5, np.nan]], np.float32),
+    ]
     device: Any = [to_device(np.asarray(array), "strict") for array in arrays]
     assert str(read_together(device)) == "[[0.1], [1.0, 0.0], [], [1.5, nan]]"
     assert reads == ["to_numpy"]
@@ -213,7 +223,8 @@ def test_nan_in_the_data_stops_before_anything_broken_is_written(step: int, tmp_
         _fit(_model(), x, y, run=run, checkpoint_every=5, validation=Evaluation(*_data()), evaluate_every=11)
     cure = "lower the learning rate, clip the gradient, or look for NaN in the data"
     assert str(raised.value) == (
-        f"fit: the loss must stay finite, got nan in step {step} (epoch 1), first in the data: row 3 of the batch; {cure}"
+        f"fit: the loss must stay finite, got nan in step {step} (epoch 1), first in the data: row 3 of the "
+        f"batch; {cure}"
     )
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if line["kind"] == "step"] == list(range(1, step))
@@ -253,7 +264,10 @@ def test_infinity_in_a_gradient_is_named(clip: float | None, steps: int, monkeyp
 def test_a_loss_that_is_not_finite_is_told_with_its_step() -> None:
     model = _model()
     model.parts[2].weight[...] = 3e38
-    message = "loss must stay finite, got nan in step 1 .*, first on 'strict', where a layer is not named: the weights have gone on"
+    message = (
+        "loss must stay finite, got nan in step 1 .*, first on 'strict', where a layer is not named: the weights "
+        "have gone on"
+    )
     with pytest.raises(StateError, match=message):
         _fit(model, *_data())
 

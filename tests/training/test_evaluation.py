@@ -64,7 +64,10 @@ def test_each_part_returns_to_its_mode(model: Chain[Array2, Array2, str, *tuple[
 def test_nothing_is_kept_and_nothing_learned(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
     before = [weights.copy() for weights in model.parameters()]
     evaluate(model, X)
-    assert all(not module.__typednn_calls__.kept and module.__typednn_calls__.record is None for _, module in model.named_modules())
+    assert all(
+        not module.__typednn_calls__.kept and module.__typednn_calls__.record is None
+        for _, module in model.named_modules()
+    )
     for old, new in zip(before, model.parameters(), strict=True):
         np.testing.assert_array_equal(old, new)
 
@@ -110,13 +113,20 @@ def test_accuracy_needs_labels(model: Chain[Array2, Array2, str, *tuple[Any, ...
     targets = np.eye(2, dtype=np.float32)[Y]
     task = Classification()
     value, metrics = Evaluation(X, targets, batch_size=5).measure(model, MSE(), task)
-    assert value == pytest.approx(MSE().loss(model.forward(X), targets), rel=1e-5), "of all batches, though the task looks at none"
+    assert value == pytest.approx(MSE().loss(model.forward(X), targets), rel=1e-5), (
+        "of all batches, though the task looks at none"
+    )
     assert metrics == {}
-    assert Evaluation(X, targets, Y).measure(model, MSE(), task)[1] == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy(), task)[1]
+    assert (
+        Evaluation(X, targets, Y).measure(model, MSE(), task)[1]
+        == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy(), task)[1]
+    )
 
 
 def test_rows_must_pair() -> None:
-    with pytest.raises(ArgumentError, match="Evaluation: x, y and labels must have as many rows, and at least one, got 23 and 22"):
+    with pytest.raises(
+        ArgumentError, match="Evaluation: x, y and labels must have as many rows, and at least one, got 23 and 22"
+    ):
         Evaluation(X, Y[:22])
     with pytest.raises(ArgumentError, match="got 23 and 23 and 1"):
         Evaluation(X, Y, Y[:1])

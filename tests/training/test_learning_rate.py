@@ -32,7 +32,14 @@ def _without_kernels() -> Iterator[None]:
 
 def _model() -> Model:
     rng = np.random.default_rng(0)
-    chain = Input(4) >> Linear(4, 8) >> BatchNorm1d(8) >> ReLU() >> Dropout(0.3, rng=np.random.default_rng(7)) >> Linear(8, 2)
+    chain = (
+        Input(4)
+        >> Linear(4, 8)
+        >> BatchNorm1d(8)
+        >> ReLU()
+        >> Dropout(0.3, rng=np.random.default_rng(7))
+        >> Linear(8, 2)
+    )
     return chain.init(rng)
 
 
@@ -43,7 +50,14 @@ def _loader() -> Loader[Array2, IntArray1]:
 def test_the_losses_are_those_of_a_training() -> None:
     """Step by step, by hand: the loss is measured, then a step with that rate is made; epochs follow each other."""
     found = find_learning_rate(
-        _model(), SoftmaxCrossEntropy(), SGD(9.0, momentum=0.5), _loader(), start=1e-3, end=1e-1, steps=11, smoothing=0.5
+        _model(),
+        SoftmaxCrossEntropy(),
+        SGD(9.0, momentum=0.5),
+        _loader(),
+        start=1e-3,
+        end=1e-1,
+        steps=11,
+        smoothing=0.5,
     )
     rates = np.geomspace(1e-3, 1e-1, 11)
     np.testing.assert_allclose(found.rates, rates)
@@ -64,7 +78,9 @@ def test_the_losses_are_those_of_a_training() -> None:
 
 
 def test_nothing_is_left_of_it() -> None:
-    """Model, optimizer and loader are as before to the bit: the training that follows is that of one who had not looked."""
+    """Model, optimizer and loader are as before to the bit: the training that follows is that of one who had not
+    looked.
+    """
     runs: list[dict[str, Any]] = []
     for looks in (False, True):
         model, optimizer, loader = _model(), Adam(StepLR(0.01, 3)), _loader()
@@ -98,7 +114,8 @@ def test_after_an_error_too() -> None:
 
 
 def _quadratic(**changes: Any) -> Any:
-    """One weight, loss (w·x - y)² at x = 1: a step with rate r multiplies the distance by 1 - 2r, so it diverges beyond rate 1.
+    """One weight, loss (w·x - y)² at x = 1: a step with rate r multiplies the distance by 1 - 2r, so it diverges beyond
+    rate 1.
 
     Two batches want different weights: the loss never is nothing.
     """
@@ -109,7 +126,9 @@ def _quadratic(**changes: Any) -> Any:
 
 
 def test_the_suggestion_lies_on_the_fall() -> None:
-    """The loss falls from about rate 0.01 to 1 and is lost beyond: it ends there, and the suggestion is before its least."""
+    """The loss falls from about rate 0.01 to 1 and is lost beyond: it ends there, and the suggestion is before its
+    least.
+    """
     found = _quadratic()
     assert len(found.rates) < 100
     assert 1.0 < found.rates[-1] < 20.0

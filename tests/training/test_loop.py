@@ -46,7 +46,9 @@ def _data(n: int = 50) -> tuple[Array2, IntArray1]:
     return x, (x[:, 0] > x[:, 1]).astype(np.int64)
 
 
-def _fit(model: Model, x: Array2, y: IntArray1, *, batch_size: int = 8, optimizer: Any = None, **changes: Any) -> History:
+def _fit(
+    model: Model, x: Array2, y: IntArray1, *, batch_size: int = 8, optimizer: Any = None, **changes: Any
+) -> History:
     options: dict[str, Any] = {"epochs": 5, "progress": False}
     loader = Loader(x, y, batch_size=batch_size, rng=PCG32(1))
     return fit(model, SoftmaxCrossEntropy(), optimizer or SGD(0.3), loader, **(options | changes))
@@ -75,7 +77,9 @@ class Told(Callback):
 
 
 def _same(model: Model, other: Model) -> bool:
-    return all(mine.tobytes() == its.tobytes() for mine, its in zip(model.parameters(), other.parameters(), strict=True))
+    return all(
+        mine.tobytes() == its.tobytes() for mine, its in zip(model.parameters(), other.parameters(), strict=True)
+    )
 
 
 # --- learning ------------------------------------------------------------------------------------------------------
@@ -121,7 +125,9 @@ def test_a_second_call_goes_on() -> None:
 def test_targets_of_rank_two() -> None:
     x, _ = _data()
     model = (Input(4) >> Linear(4, 2)).init(PCG32(0))
-    history = fit(model, MSE(), SGD(0.1), Loader(x, x[:, :2] * 2, batch_size=10, rng=PCG32(0)), epochs=30, progress=False)
+    history = fit(
+        model, MSE(), SGD(0.1), Loader(x, x[:, :2] * 2, batch_size=10, rng=PCG32(0)), epochs=30, progress=False
+    )
     assert history.losses[-1] < 0.02 * history.losses[0]
 
 
@@ -160,7 +166,15 @@ def test_accumulation_is_one_larger_batch() -> None:
 def test_accumulation_equals_the_function() -> None:
     x, y = _data(40)
     model, other = _model(), _model()
-    fit(model, SoftmaxCrossEntropy(), SGD(0.3), Loader(x, y, batch_size=10, shuffle=False), epochs=1, accumulate=2, progress=False)
+    fit(
+        model,
+        SoftmaxCrossEntropy(),
+        SGD(0.3),
+        Loader(x, y, batch_size=10, shuffle=False),
+        epochs=1,
+        accumulate=2,
+        progress=False,
+    )
     loss, optimizer = SoftmaxCrossEntropy(), SGD(0.3)
     for start in (0, 20):
         halves = []
@@ -201,7 +215,10 @@ def test_everything_is_told_in_order() -> None:
     assert [step.seconds for step in told.steps] == sorted(step.seconds for step in told.steps)
     assert tuple(told.epochs) == history.epochs
     assert tuple(told.evaluations) == history.evaluations
-    assert [(each.step, each.epoch, each.split) for each in told.evaluations] == [(7, 1, "validation"), (14, 2, "validation")]
+    assert [(each.step, each.epoch, each.split) for each in told.evaluations] == [
+        (7, 1, "validation"),
+        (14, 2, "validation"),
+    ]
     assert told.ends == [history]
 
 
@@ -238,7 +255,9 @@ def test_a_transform_comes_between_backward_and_update() -> None:
         return Loader(x, y, batch_size=8, rng=PCG32(1))
 
     mine, by_hand, loss, optimizer = _model(), _model(), SoftmaxCrossEntropy(), SGD(0.1)
-    fit(mine, loss, SGD(0.1), batches(), epochs=1, transform=lambda grad: grad * 2.0, clip_grad_norm=0.5, progress=False)
+    fit(
+        mine, loss, SGD(0.1), batches(), epochs=1, transform=lambda grad: grad * 2.0, clip_grad_norm=0.5, progress=False
+    )
     for batch in batches().batches():
         grad = by_hand.backward(loss.loss_grad(by_hand.forward(batch.x), batch.y))
         by_hand.update(optimizer, clip_grad_norm(grad * 2.0, 0.5))
@@ -253,7 +272,9 @@ def test_a_transform_that_gives_nan_writes_nothing(tmp_path: Path) -> None:
     def broken(grad: Any) -> Any:
         return grad * float("nan")
 
-    message = r"the gradient must stay finite, got NaN or infinity in step 1 \(epoch 1\), first in the gradient of \"2.bias\""
+    message = (
+        r"the gradient must stay finite, got NaN or infinity in step 1 \(epoch 1\), first in the gradient of \"2.bias\""
+    )
     with Run.create(tmp_path / "run", "", model) as run, pytest.raises(StateError, match=message):
         _fit(model, *_data(), run=run, transform=broken)
     for name, array in model.state_dict().items():
@@ -288,7 +309,15 @@ def test_transforms_go_in_order() -> None:
         return transform
 
     loader = Loader(x, y, batch_size=40, shuffle=False)
-    fit(_model(), SoftmaxCrossEntropy(), SGD(0.1), loader, epochs=1, transform=[noting("a", 3.0), noting("b", 1.0)], progress=False)
+    fit(
+        _model(),
+        SoftmaxCrossEntropy(),
+        SGD(0.1),
+        loader,
+        epochs=1,
+        transform=[noting("a", 3.0), noting("b", 1.0)],
+        progress=False,
+    )
     assert [name for name, _ in seen] == ["a", "b"]
     assert seen[1][1] == pytest.approx(3.0 * seen[0][1])
 
@@ -330,7 +359,9 @@ def test_a_callback_ends_a_training(hook: str, at: int, steps: int) -> None:
     """After the step that is done; callbacks behind it are told of that step too."""
     x, y = _data()
     told = Told()
-    history = _fit(_model(), x, y, epochs=4, callbacks=[Ending(hook, at), told], validation=Evaluation(x, y), evaluate_every=5)
+    history = _fit(
+        _model(), x, y, epochs=4, callbacks=[Ending(hook, at), told], validation=Evaluation(x, y), evaluate_every=5
+    )
     assert (history.stopped, history.steps) == (f"enough of {hook}", steps)
     assert [step.step for step in told.steps] == list(range(1, steps + 1))
 
@@ -364,7 +395,9 @@ def test_a_state_without_its_callback_is_named(tmp_path: Path) -> None:
     assert first.calls == 14
 
 
-@pytest.mark.parametrize("state", [None, [1], {"at": {1, 2}}, {"at": np.float32(1)}, {"at": float("inf")}, {1: 2}, {"at": (1, 2)}], ids=str)
+@pytest.mark.parametrize(
+    "state", [None, [1], {"at": {1, 2}}, {"at": np.float32(1)}, {"at": float("inf")}, {1: 2}, {"at": (1, 2)}], ids=str
+)
 def test_a_state_that_is_no_json_is_refused(state: Any, tmp_path: Path) -> None:
     class Odd(Callback):
         def state_dict(self) -> dict[str, Any]:
@@ -373,7 +406,9 @@ def test_a_state_that_is_no_json_is_refused(state: Any, tmp_path: Path) -> None:
     model = _model()
     with (
         Run.create(tmp_path / "run", "", model) as run,
-        pytest.raises(ArgumentError, match=r"fit: state_dict gives a dict of JSON values, got .* from .*Odd$") as refusal,
+        pytest.raises(
+            ArgumentError, match=r"fit: state_dict gives a dict of JSON values, got .* from .*Odd$"
+        ) as refusal,
     ):
         _fit(model, *_data(), run=run, callbacks=[Odd()])
     assert refusal.value.argument == "callbacks"
@@ -437,7 +472,10 @@ def test_evaluation_intervals() -> None:
     x, y = _data()
 
     def steps(every: Any) -> list[int]:
-        return [each.step for each in _fit(_model(), x, y, epochs=4, validation=Evaluation(x, y), evaluate_every=every).evaluations]
+        return [
+            each.step
+            for each in _fit(_model(), x, y, epochs=4, validation=Evaluation(x, y), evaluate_every=every).evaluations
+        ]
 
     assert steps(None) == [7, 14, 21, 28]
     assert steps(10) == [10, 20, 28]
@@ -549,12 +587,22 @@ def test_early_stopping_by_any_metric(metric: str, best: int) -> None:
     assert (history.best.step, history.best.metric, history.steps) == (best, metric, best + 14)
 
 
-@pytest.mark.parametrize(("y", "known"), [(None, "'loss', 'accuracy'"), (np.eye(2, dtype=np.float32)[np.zeros(50, int)], "'loss'")])
+@pytest.mark.parametrize(
+    ("y", "known"), [(None, "'loss', 'accuracy'"), (np.eye(2, dtype=np.float32)[np.zeros(50, int)], "'loss'")]
+)
 def test_early_stopping_by_what_is_not_measured(y: Any, known: str) -> None:
     x, labels = _data()
     metric = "speed" if y is None else "accuracy"
-    with pytest.raises(ArgumentError, match=f"EarlyStopping: metric must be one of {known}, got '{metric}'$") as refusal:
-        _fit(_model(), x, labels, validation=Evaluation(x, labels if y is None else y), early_stopping=EarlyStopping(1, metric))
+    with pytest.raises(
+        ArgumentError, match=f"EarlyStopping: metric must be one of {known}, got '{metric}'$"
+    ) as refusal:
+        _fit(
+            _model(),
+            x,
+            labels,
+            validation=Evaluation(x, labels if y is None else y),
+            early_stopping=EarlyStopping(1, metric),
+        )
     assert refusal.value.argument == "metric"
 
 
@@ -573,7 +621,9 @@ def test_the_best_weights_are_in_hand(patience: int) -> None:
     _fit(best, x, y, epochs=1)
     model, history = _worse_and_worse(early_stopping=EarlyStopping(patience))
     assert history.best is not None
-    assert (history.best.step, history.steps, history.stopped) == ((7, 28, "early stopping") if patience == 3 else (7, 63, ""))
+    assert (history.best.step, history.steps, history.stopped) == (
+        (7, 28, "early stopping") if patience == 3 else (7, 63, "")
+    )
     assert _same(model, best)
     assert -SoftmaxCrossEntropy().loss(model.forward(x), 1 - y) == pytest.approx(history.best.value, rel=1e-5)
 
@@ -618,14 +668,25 @@ def test_before_the_first_step_a_signal_acts_at_once(number: signal.Signals, tmp
 
     class Slow(SoftmaxCrossEntropy[float]):
         def loss_grad(
-            self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
+            self,
+            prediction: Float[Array2, "batch classes"],
+            target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"],
         ) -> Float[Array2, "batch classes"]:
             os.kill(os.getpid(), number)
             raise AssertionError("it went on")
 
     def fitted(run: Run, loss: Any) -> History:
         x, y = _data()
-        return fit(_model(), loss, SGD(0.3), Loader(x, y, batch_size=8, rng=PCG32(1)), epochs=4, run=run, progress=False, time_limit=limit)
+        return fit(
+            _model(),
+            loss,
+            SGD(0.3),
+            Loader(x, y, batch_size=8, rng=PCG32(1)),
+            epochs=4,
+            run=run,
+            progress=False,
+            time_limit=limit,
+        )
 
     limit: float | None = 0.0
     with Run.create(tmp_path / "run", "") as run:
@@ -771,16 +832,24 @@ FORMS: dict[str, Any] = {
 @pytest.mark.parametrize("clip", [None, 10.0])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", [0, 1, 3])
-@pytest.mark.parametrize("make", [lambda: SGD(0.1, momentum=0.9), lambda: Adam(0.1, weight_decay=0.1)], ids=["SGD", "Adam"])
+@pytest.mark.parametrize(
+    "make", [lambda: SGD(0.1, momentum=0.9), lambda: Adam(0.1, weight_decay=0.1)], ids=["SGD", "Adam"]
+)
 @pytest.mark.parametrize("form", FORMS)
-def test_a_step_that_is_not_finite_is_not_taken(form: str, make: Any, place: int, value: float, clip: float | None, tmp_path: Path) -> None:
-    """Whichever of four parameters it is: no weight and nothing of the optimizer changes; the metrics hold the steps before."""
+def test_a_step_that_is_not_finite_is_not_taken(
+    form: str, make: Any, place: int, value: float, clip: float | None, tmp_path: Path
+) -> None:
+    """Whichever of four parameters it is: no weight and nothing of the optimizer changes; the metrics hold the steps
+    before.
+    """
     model = FORMS[form]().init(PCG32(0))
     optimizer = make().bind(model)
     before: list[Any] = []
 
     def state() -> dict[str, bytes]:
-        return {name: np.asarray(each).tobytes() for name, each in (model.state_dict() | optimizer.state_dict()).items()}
+        return {
+            name: np.asarray(each).tobytes() for name, each in (model.state_dict() | optimizer.state_dict()).items()
+        }
 
     def broken(grad: Any) -> Any:
         before.append(state())
@@ -795,12 +864,18 @@ def test_a_step_that_is_not_finite_is_not_taken(form: str, make: Any, place: int
         return grad.map(changed)
 
     name = list(model.named_parameters())[place]
-    match = rf'gradient must stay finite, got NaN or infinity in step 3 \(epoch 1\), first in the gradient of "{name}"; lower the learning'
+    match = (
+        rf'gradient must stay finite, got NaN or infinity in step 3 \(epoch 1\), first in the gradient of "{name}"; '
+        r"lower the learning"
+    )
     with Run.create(tmp_path / "run", "", model) as run, pytest.raises(StateError, match=match):
         _fit(model, *_data(), optimizer=optimizer, transform=broken, clip_grad_norm=clip, run=run)
     assert state() == before[2] != before[1]
     assert optimizer.steps == 2
-    assert [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()] == [1, 2]
+    assert [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()] == [
+        1,
+        2,
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
@@ -826,7 +901,9 @@ def test_a_loss_of_its_own_is_called_by_its_two_methods() -> None:
 
     class Halved(SoftmaxCrossEntropy[float]):
         def loss_grad(
-            self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
+            self,
+            prediction: Float[Array2, "batch classes"],
+            target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"],
         ) -> Float[Array2, "batch classes"]:
             return super().loss_grad(prediction, target) * 0.5
 
@@ -859,7 +936,13 @@ def test_an_error_leaves_the_steps_before_it_in_the_metrics(tmp_path: Path) -> N
     model = _model()
     with Run.create(tmp_path / "run", "", model) as run, pytest.raises(RuntimeError, match="broken"):
         _fit(model, *_data(), transform=broken, run=run)
-    assert [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()] == [1, 2, 3, 4, 5]
+    assert [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_large_but_finite_gradients_pass() -> None:
@@ -965,8 +1048,12 @@ def test_no_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.skipif(not available(), reason="needs Halide")
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_kernels_of_the_first_step_are_compiled_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accumulate: int) -> None:
-    """Forward, loss, backward, optimizer and evaluation; what is trained is what a later process trains, which finds them on disk."""
+def test_kernels_of_the_first_step_are_compiled_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accumulate: int
+) -> None:
+    """Forward, loss, backward, optimizer and evaluation; what is trained is what a later process trains, which finds
+    them on disk.
+    """
     compiled: list[set[str]] = []
 
     @contextmanager
@@ -989,8 +1076,20 @@ def test_kernels_of_the_first_step_are_compiled_together(tmp_path: Path, monkeyp
             hidden, classes, clip = (20, 73, 0.5) if accumulate == 1 else (41, 74, None)
             model = (Input(6) >> Linear(6, hidden) >> ReLU() >> Linear(hidden, classes)).init(PCG32(0))
             optimizer, told, rng = Adam(0.01, weight_decay=0.1).bind(model), Told(), PCG32(1)
-            options: dict[str, Any] = {"epochs": 1, "validation": Evaluation(x, y), "callbacks": [told], "clip_grad_norm": clip}
-            history = fit(model, SoftmaxCrossEntropy(), optimizer, Loader(x, y, batch_size=20, rng=rng), accumulate=accumulate, **options)
+            options: dict[str, Any] = {
+                "epochs": 1,
+                "validation": Evaluation(x, y),
+                "callbacks": [told],
+                "clip_grad_norm": clip,
+            }
+            history = fit(
+                model,
+                SoftmaxCrossEntropy(),
+                optimizer,
+                Loader(x, y, batch_size=20, rng=rng),
+                accumulate=accumulate,
+                **options,
+            )
             arrays = {name: np.array(value) for name, value in {**model.state_dict(), **optimizer.state_dict()}.items()}
             trained.append((arrays, [step.loss for step in told.steps], history.evaluations, rng.permutation(9)))
     finally:

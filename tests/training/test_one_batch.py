@@ -1,4 +1,6 @@
-"""Several batches count as one: in training, in evaluation, in what is told, and in the function that adds gradients up."""
+"""Several batches count as one: in training, in evaluation, in what is told, and in the function that adds gradients
+up.
+"""
 
 import math
 from collections.abc import Callable
@@ -13,7 +15,17 @@ from typednn.arrays import Array2
 from typednn.data import Loader
 from typednn.errors import ArgumentError
 from typednn.layers import Identity, Linear, LogSoftmax, Softmax
-from typednn.losses import L1, MSE, NLL, BCEWithLogits, CosineSimilarity, CrossEntropy, Huber, KLDiv, SoftmaxCrossEntropy
+from typednn.losses import (
+    L1,
+    MSE,
+    NLL,
+    BCEWithLogits,
+    CosineSimilarity,
+    CrossEntropy,
+    Huber,
+    KLDiv,
+    SoftmaxCrossEntropy,
+)
 from typednn.optim import SGD, accumulate
 from typednn.random import PCG32
 from typednn.tasks import Classification
@@ -30,7 +42,10 @@ Case = tuple[Callable[[Any], Any], Any]
 CASES: dict[str, Case] = {
     "softmax cross entropy, ignored": (lambda r: SoftmaxCrossEntropy(r), Labels),
     "softmax cross entropy, weights": (lambda r: SoftmaxCrossEntropy(r, weight=WEIGHT), Labels),
-    "softmax cross entropy, a class ignored": (lambda r: SoftmaxCrossEntropy(r, weight=WEIGHT, ignore_index=2), np.abs(Labels) % 3),
+    "softmax cross entropy, a class ignored": (
+        lambda r: SoftmaxCrossEntropy(r, weight=WEIGHT, ignore_index=2),
+        np.abs(Labels) % 3,
+    ),
     "softmax cross entropy, smoothing": (lambda r: SoftmaxCrossEntropy(r, label_smoothing=0.1), Labels),
     "softmax cross entropy, probabilities": (lambda r: SoftmaxCrossEntropy(r, weight=WEIGHT), Shares),
     "nll, ignored": (lambda r: NLL(r), Labels),
@@ -96,13 +111,17 @@ def _whole(loss: Any, y: Any) -> tuple[float, Any]:
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("case", CASES)
 def test_batches_count_as_one(case: str, reduction: str, sizes: tuple[int, ...]) -> None:
-    """``accumulate`` of fit and of optim, the loss of the step, of the epoch and of an evaluation: those of one batch of all rows."""
+    """``accumulate`` of fit and of optim, the loss of the step, of the epoch and of an evaluation: those of one batch
+    of all rows.
+    """
     make, y = CASES[case]
     loss = make(reduction)
     value, weights = _whole(loss, y)
     trained = _model(loss)
     told = Told()
-    history = fit(trained, loss, SGD(RATE), Split(y, sizes), epochs=1, accumulate=len(sizes), progress=False, callbacks=told)
+    history = fit(
+        trained, loss, SGD(RATE), Split(y, sizes), epochs=1, accumulate=len(sizes), progress=False, callbacks=told
+    )
     for mine, its in zip(trained.parameters(), weights, strict=True):
         np.testing.assert_allclose(mine, its, rtol=2e-6, atol=2e-6)
     assert [*told.losses, *history.losses] == pytest.approx([value, value], rel=1e-6)
@@ -122,7 +141,9 @@ def test_batches_count_as_one(case: str, reduction: str, sizes: tuple[int, ...])
 
 @pytest.mark.parametrize("case", [name for name, (_, y) in CASES.items() if y.dtype == np.int64])
 def test_an_epoch_of_single_steps_weighs_what_counts(case: str) -> None:
-    """At a rate of 0 each batch has the same weights, and the epoch's loss is that of all rows; a batch may have nothing that counts."""
+    """At a rate of 0 each batch has the same weights, and the epoch's loss is that of all rows; a batch may have
+    nothing that counts.
+    """
     make, y = CASES[case]
     loss = make("batchmean")
     history = fit(_model(loss), loss, SGD(0.0), Split(y, (3, 5)), epochs=1, progress=False)
@@ -133,7 +154,9 @@ def test_an_epoch_of_single_steps_weighs_what_counts(case: str) -> None:
 def test_where_nothing_counts_nothing_moves(reduction: Any) -> None:
     ignored = np.full(ROWS, -100)
     model, before = _model(), _model()
-    history = fit(model, SoftmaxCrossEntropy(reduction), SGD(1.0), Split(ignored, (4, 4)), epochs=1, accumulate=2, progress=False)
+    history = fit(
+        model, SoftmaxCrossEntropy(reduction), SGD(1.0), Split(ignored, (4, 4)), epochs=1, accumulate=2, progress=False
+    )
     assert history.losses == [0.0]
     for mine, its in zip(model.parameters(), before.parameters(), strict=True):
         np.testing.assert_array_equal(mine, its)

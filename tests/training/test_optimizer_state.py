@@ -1,4 +1,6 @@
-"""`fit` with a rate that follows the validation, averages of the weights, and frozen parameters; and the run that is resumed."""
+"""`fit` with a rate that follows the validation, averages of the weights, and frozen parameters; and the run that is
+resumed.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -75,7 +77,9 @@ def test_a_plateau_is_told_each_evaluation(metric: str) -> None:
 
 def test_a_plateau_needs_a_validation() -> None:
     for optimizer in (SGD(ReduceLROnPlateau(0.1)), SGD(0.1, groups=[Group("0.*", lr=ReduceLROnPlateau(0.1))])):
-        with pytest.raises(ArgumentError, match=r"fit: a schedule watches 'loss' of an evaluation, got no validation; pass validation="):
+        with pytest.raises(
+            ArgumentError, match=r"fit: a schedule watches 'loss' of an evaluation, got no validation; pass validation="
+        ):
             fitted(net(), optimizer, validation=None)
     with pytest.raises(ArgumentError, match="ReduceLROnPlateau watches one of 'loss', 'accuracy', got 'f1'"):
         fitted(net(), SGD(ReduceLROnPlateau(0.1, metric="f1")))
@@ -93,7 +97,9 @@ def test_groups_are_bound_by_fit() -> None:
 
 def test_loss_and_optimizer_in_the_wrong_order() -> None:
     wrong: Any = (SGD(0.1), SoftmaxCrossEntropy())
-    with pytest.raises(ArgumentError, match="fit: takes model, loss, optimizer, loader in this order, the loss with loss_grad, got SGD"):
+    with pytest.raises(
+        ArgumentError, match="fit: takes model, loss, optimizer, loader in this order, the loss with loss_grad, got SGD"
+    ):
         fit(net(), *wrong, Loader(X, Y, batch_size=8, rng=PCG32(0)), epochs=1)
 
 
@@ -101,7 +107,9 @@ def test_loss_and_optimizer_in_the_wrong_order() -> None:
 
 
 def test_the_average_is_what_is_measured_and_what_is_left() -> None:
-    """Training goes its way as without; evaluations and the model at the end have the average, also of a loop by hand."""
+    """Training goes its way as without; evaluations and the model at the end have the average, also of
+    a loop by hand.
+    """
     model, plain, told = net(), net(), Rates()
     optimizer, its = Adam(0.05, ema=0.8), Adam(0.05)
     history = fitted(model, optimizer, callbacks=[told])
@@ -128,7 +136,17 @@ def test_checkpoints_have_both_and_models_get_the_average(dtype: Any, tmp_path: 
     loader = Loader(X[:50].astype(dtype), Y[:50], batch_size=8, rng=PCG32(1))
     with Run.create(tmp_path / "run", "", model) as run:
         validation = Evaluation(X[50:].astype(dtype), Y[50:])
-        fit(model, SoftmaxCrossEntropy(), optimizer, loader, epochs=6, progress=False, validation=validation, run=run, keep=10)
+        fit(
+            model,
+            SoftmaxCrossEntropy(),
+            optimizer,
+            loader,
+            epochs=6,
+            progress=False,
+            validation=validation,
+            run=run,
+            keep=10,
+        )
         latest, best = net().astype(dtype), net().astype(dtype)
         checkpoint = run.load_weights(latest, "latest")
         assert checkpoint.state.best is not None
@@ -166,7 +184,12 @@ def everything() -> GradientOptimizer:
         Group("3.*", lr=ReduceLROnPlateau(0.05, patience=1, threshold=0.5, cooldown=1)),
         Group("*.bias", l2=0.01),
     ]
-    return Adam(ReduceLROnPlateau(0.05, patience=0, factor=0.5, threshold=0.3), amsgrad=True, ema=EMA(0.9, warmup=True), groups=groups)
+    return Adam(
+        ReduceLROnPlateau(0.05, patience=0, factor=0.5, threshold=0.3),
+        amsgrad=True,
+        ema=EMA(0.9, warmup=True),
+        groups=groups,
+    )
 
 
 @pytest.mark.parametrize("at", [3, 9, 16])
@@ -210,7 +233,9 @@ def test_a_rate_that_was_set_survives_a_resume(tmp_path: Path) -> None:
 
 def test_recipes_take_them_all() -> None:
     """A cycle is as long as the training; EMA and plateaus are tables."""
-    one = recipe("mlp").changed({"optimizer.lr": {"type": "OneCycleLR", "max_lr": 0.1}, "optimizer.ema": {"type": "EMA", "decay": 0.9}})
+    one = recipe("mlp").changed(
+        {"optimizer.lr": {"type": "OneCycleLR", "max_lr": 0.1}, "optimizer.ema": {"type": "EMA", "decay": 0.9}}
+    )
     optimizer: Any = one.checked(steps=40).optimizer()
     assert optimizer.settings.lr == OneCycleLR(0.1, 40)
     assert optimizer.ema == EMA(0.9)

@@ -59,7 +59,10 @@ def test_one_output_is_changed(output: Output, capsys: pytest.CaptureFixture[str
     assert "s left" not in output.html
     below = output.html.partition("<pre")[2].partition(">")[2].partition("</pre>")[0].splitlines()
     assert below[0] == "no &lt;events&gt;"
-    lines = [f"epoch {number}/20  train loss 0.2500  validation loss 0.5000  validation accuracy 75.00 %  1.5 s" for number in range(5, 13)]
+    lines = [
+        f"epoch {number}/20  train loss 0.2500  validation loss 0.5000  validation accuracy 75.00 %  1.5 s"
+        for number in range(5, 13)
+    ]
     assert below[1:] == lines
     assert output.made == 1
     assert capsys.readouterr() == ("", "")

@@ -18,4 +18,8 @@ def test_five_kills_change_nothing() -> None:
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=300)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^PASS: 5 kills in \d+ runs, \d of them within the writing of a checkpoint; seed \d+$", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^PASS: 5 kills in \d+ runs, \d of them within the writing of a checkpoint; seed \d+$",
+        done.stdout,
+        re.MULTILINE,
+    )

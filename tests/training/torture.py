@@ -2,11 +2,12 @@
 
     python -m tests.training.torture --kills 200 [--of NAME] [--seed N]
 
-What trains is in `tests.training.torture_trainings`; the kills are shared evenly. Commands are those of a user: ``typednn train`` where the
-folder holds no run yet, else ``typednn resume``. Most of the processes fsync slowly, and half of the kills wait for a checkpoint to be
-begun, so that many land within its writing; some come within creating, cleaning up or the report. Whenever a training comes to its end,
-its folder must say the same as the one that was left alone: weights, optimizer, random states and positions to the bit, metrics and events
-apart from timings, the same checkpoints, the same report; and ``typednn check`` must find nothing. Ends with 1 where one differs.
+What trains is in `tests.training.torture_trainings`; the kills are shared evenly. Commands are those of a user:
+``typednn train`` where the folder holds no run yet, else ``typednn resume``. Most of the processes fsync slowly, and
+half of the kills wait for a checkpoint to be begun, so that many land within its writing; some come within creating,
+cleaning up or the report. Whenever a training comes to its end, its folder must say the same as the one that was left
+alone: weights, optimizer, random states and positions to the bit, metrics and events apart from timings, the same
+checkpoints, the same report; and ``typednn check`` must find nothing. Ends with 1 where one differs.
 """
 
 from __future__ import annotations
@@ -81,14 +82,24 @@ def events(folder: Path) -> list[tuple[int, str, float]]:
 
 def contents(run: Path) -> dict[str, Any]:
     """What must be the same after a training was killed, however often."""
-    said: dict[str, Any] = {"metrics": [told(json.loads(line)) for line in (run / "metrics.jsonl").read_text().splitlines()]}
+    said: dict[str, Any] = {
+        "metrics": [told(json.loads(line)) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    }
     said["events"] = events(run / "events")
     said["names"] = sorted(path.name for folder in (run, run / "checkpoints") for path in folder.iterdir())
     said["best"] = json.loads((run / "checkpoints" / "best.json").read_text())
     said["problems"] = problems(run)[1]
     for folder in sorted((run / "checkpoints").glob("step-*")):
         said[f"{folder.name}/state.json"] = told(json.loads((folder / "state.json").read_text()))
-    whole = ("checkpoints/*/*.safetensors", "*.safetensors", "config.toml", "recipe.json", "model.txt", "report.json", "vocabulary/*")
+    whole = (
+        "checkpoints/*/*.safetensors",
+        "*.safetensors",
+        "config.toml",
+        "recipe.json",
+        "model.txt",
+        "report.json",
+        "vocabulary/*",
+    )
     for path in sorted(path for pattern in whole for path in run.glob(pattern)):
         said[str(path.relative_to(run))] = hashlib.sha256(path.read_bytes()).hexdigest()
     return said
@@ -123,8 +134,16 @@ class Torture:
         """A process that trains in ``run``, when it has its lock, or has ended."""
         begun = any((run / name).is_file() for name in ("config.toml", "recipe.json"))
         command = [sys.executable, "-m", *TRAININGS[self.name].command(self.name, run, begun=begun)]
-        paths = os.pathsep.join([str(self.folder.parent), str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORTURE_SLOW": str(slow), "PYTHONPATH": paths}
+        paths = os.pathsep.join(
+            [str(self.folder.parent), str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "TORTURE_SLOW": str(slow),
+            "PYTHONPATH": paths,
+        }
         with (self.folder / "said").open("wb") as said:
             process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=said, stderr=subprocess.STDOUT)
         while process.poll() is None:
@@ -151,7 +170,9 @@ class Torture:
     def killed(self, process: subprocess.Popen[bytes], run: Path, slow: float) -> bool:
         """Wait for a moment, and kill, unless the process ends before."""
         draw = self.draw
-        time.sleep(draw.choice([draw.uniform(0.0, 0.1), draw.uniform(0.0, self.lasts / 2), draw.uniform(0.0, self.lasts)]))
+        time.sleep(
+            draw.choice([draw.uniform(0.0, 0.1), draw.uniform(0.0, self.lasts / 2), draw.uniform(0.0, self.lasts)])
+        )
         if draw.random() < 0.5:
             while process.poll() is None and not writing(run):
                 time.sleep(0.0005)
@@ -166,7 +187,9 @@ class Torture:
         return True
 
     def alone(self) -> None:
-        """Make the files, and train twice without a kill: the second time with every kernel compiled, and to the same end."""
+        """Make the files, and train twice without a kill: the second time with every kernel compiled, and to the same
+        end.
+        """
         self.folder.mkdir()
         os.chdir(self.folder)
         files = TRAININGS[self.name].files
@@ -197,7 +220,9 @@ class Torture:
                     self.ended(process)
                     break
             differing = self.differing(run)
-            verdict = f"{differing} DIFFER; see {run} and {self.folder / 'alone'}" if differing else "the same to the bit"
+            verdict = (
+                f"{differing} DIFFER; see {run} and {self.folder / 'alone'}" if differing else "the same to the bit"
+            )
             print(f"{self.name}, run {self.runs}: killed {self.done - before} times, {verdict}", flush=True)
             self.runs, self.differ = self.runs + 1, self.differ + bool(differing)
 
@@ -217,20 +242,30 @@ def torture(names: Sequence[str], kills: int, seed: int, folder: Path) -> int:
         if each.differ:
             verdict = f"{each.differ} DIFFER"
         code = code or int(verdict != "the same to the bit")
-        counted = f"{each.runs:>3} runs, {each.later:>3} behind a checkpoint, {each.within:>3} within the writing of one"
+        counted = (
+            f"{each.runs:>3} runs, {each.later:>3} behind a checkpoint, {each.within:>3} within the writing of one"
+        )
         lines.append(f"{name:<9}{each.done:>4} kills in {counted}: {verdict}")
     print("\n".join(lines))
     done, runs, within = (sum(getattr(each, name) for each in all_of_them) for name in ("done", "runs", "within"))
     word, where = ("FAIL", f"; see {folder}") if code else ("PASS", "")
-    print(f"{word}: {done} kills in {runs} runs, {within} of them within the writing of a checkpoint; seed {seed}{where}")
+    print(
+        f"{word}: {done} kills in {runs} runs, {within} of them within the writing of a checkpoint; seed {seed}{where}"
+    )
     return code
 
 
 def main(given: Sequence[str]) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.training.torture", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=200, help="how often, all trainings together (default: %(default)s)")
-    parser.add_argument("--of", choices=TRAININGS, action="append", help="which training; may be repeated (default: all)")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.training.torture", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument(
+        "--kills", type=int, default=200, help="how often, all trainings together (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--of", choices=TRAININGS, action="append", help="which training; may be repeated (default: all)"
+    )
     parser.add_argument("--seed", type=int, help="of the moments; drawn anew unless told")
     options = parser.parse_args(given)
     seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed

@@ -1,15 +1,17 @@
 """The trainings that `tests.training.torture` kills: every kind of model, each with other options.
 
-========  ==============================================================================================================================
-by-hand   a program: convolution, batch norm, dropout; Adam, EMA, a rate that follows the loss, a frozen group, accumulation, clipping
+========  ==============================================================================================================
+by-hand   a program: convolution, batch norm, dropout; Adam, EMA, a rate that follows the loss, a frozen group,
+          accumulation, clipping
 lenet5    the command line: images in two workers, augmented and balanced; SGD under a cosine, EMA, accumulation
-resnet18  the command line: batch norm; large checkpoints; colours, augmented in three workers, incomplete batches left out
+resnet18  the command line: batch norm; large checkpoints; colours, augmented in three workers, incomplete batches left
+          out
 lstm      the command line: texts; Adam under a cosine, clipping, NumPy's generator
 gpt2      the command line: a text by characters, overlapping windows; AdamW with groups, accumulation, an epoch in part
 speaker   a program: a GPT-2 with dropout in attention and blocks; a worker, EMA, early stopping that ends it
-formulas  the command line: a config with formulas for layers, dropout and batch norm; a table to regress, a rate that follows the
-          loss, EMA, early stopping
-========  ==============================================================================================================================
+formulas  the command line: a config with formulas for layers, dropout and batch norm; a table to regress, a rate that
+          follows the loss, EMA, early stopping
+========  ==============================================================================================================
 """
 
 import sys
@@ -44,7 +46,9 @@ MODULE: Final = "tests.training.torture_trainings"
 @final
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Arguments of ``typednn train``, after what makes the files that they name; or a function that trains in a folder."""
+    """Arguments of ``typednn train``, after what makes the files that they name; or a function that
+    trains in a folder.
+    """
 
     arguments: tuple[str, ...] = ()
     files: Callable[[], object] | None = None  # in the current folder
@@ -56,7 +60,11 @@ class Training:
         if self.function is not None:
             return [MODULE, name, str(run)]
         options = [word for module in self.modules for word in ("--import", module)]
-        return ["typednn", *(["resume", str(run)] if begun else ["train", *self.arguments, "--run", str(run)]), *options]
+        return [
+            "typednn",
+            *(["resume", str(run)] if begun else ["train", *self.arguments, "--run", str(run)]),
+            *options,
+        ]
 
 
 # ------------------------------------------------------------------ formulas
@@ -192,7 +200,8 @@ def by_hand(folder: Path) -> None:
     y = (x[:, :4].sum(axis=(1, 2, 3)) > 0).astype(np.int64) + (x[:, 0, 0, 0] > 1)
     pictures = Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten()
     model = (pictures >> Linear(36, 8) >> BatchNorm1d(8) >> ReLU() >> Dropout(0.2) >> Linear(8, 3)).init(PCG32(5))
-    rate = ReduceLROnPlateau(1e-2, factor=0.5, patience=0, threshold=0.2, cooldown=1)  # lowered several times in these 52 steps
+    # lowered several times in these 52 steps
+    rate = ReduceLROnPlateau(1e-2, factor=0.5, patience=0, threshold=0.2, cooldown=1)
     groups = [Group("4.bias", frozen=True), Group("0.*", lr=CosineLR(1e-2, total_steps=48, warmup_steps=5))]
     optimizer = Adam(rate, amsgrad=True, ema=EMA(0.9, warmup=True), groups=groups).bind(model)
     loader = Loader(x[:200], y[:200], batch_size=8, rng=np.random.default_rng(7))
@@ -219,7 +228,9 @@ def by_hand(folder: Path) -> None:
 def speaker(folder: Path) -> None:
     """A language model that learns noise by heart, until it is stopped for what that does to other noise."""
     tokens: npt.NDArray[np.int64] = np.random.default_rng(6).integers(0, 19, (140, 17))
-    model: Any = (Input(16, dtype=int) >> GPT2(19, n_positions=16, n_embd=32, n_layer=2, n_head=4, dropout=0.1)).init(PCG32(1))
+    model: Any = (Input(16, dtype=int) >> GPT2(19, n_positions=16, n_embd=32, n_layer=2, n_head=4, dropout=0.1)).init(
+        PCG32(1)
+    )
     loader = Loader(tokens[:100, :-1], tokens[:100, 1:], batch_size=8, rng=PCG32(2), workers=2)
     with run_in(folder, model) as run:
         fit(
@@ -262,7 +273,8 @@ _RESNET18 = _set(
     checkpoint_every=2,
     workers=3,
     drop_last="true",
-    augment='["RandomVerticalFlip", { type = "RandomCrop", padding = 1 }, { type = "ColorJitter", brightness = 0.2 }, "RandomErasing"]',
+    augment='["RandomVerticalFlip", { type = "RandomCrop", padding = 1 }, { type = "ColorJitter", brightness = 0.2 }, '
+    '"RandomErasing"]',
 )
 _LSTM = _set(batch_size=16, checkpoint_every=4, generator="numpy")
 _GPT2 = _set(
@@ -282,7 +294,9 @@ TRAININGS: Final[Mapping[str, Training]] = MappingProxyType(
         "gpt2": Training(("gpt2", "--data", "text.txt", *_GPT2), text),
         "speaker": Training(function=speaker),
         "formulas": Training(
-            ("formulas.toml", "table.csv", "--target", "y", "--task", "regression", "--epochs", "40", *_FORMULAS), table, (MODULE,)
+            ("formulas.toml", "table.csv", "--target", "y", "--task", "regression", "--epochs", "40", *_FORMULAS),
+            table,
+            (MODULE,),
         ),
     }
 )

@@ -1,4 +1,5 @@
-"""The faces of a chain, as type checkers see them: known ends, integers first, any rank kept, erased; and what is done to any of them.
+"""The faces of a chain, as type checkers see them: known ends, integers first, any rank kept, erased; and what is done
+to any of them.
 
 Read by mypy --strict and by pyright --strict, never run.
 """
@@ -6,12 +7,26 @@ Read by mypy --strict and by pyright --strict, never run.
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_type
 
-from typednn import Array2, Array4, Chain, ChainGrad, ElementwiseChain, ElementwiseGrad, Input, Layer, Module, Sequential, Stack
+from typednn import (
+    Array2,
+    Array4,
+    Chain,
+    ChainGrad,
+    ElementwiseChain,
+    ElementwiseGrad,
+    Input,
+    Layer,
+    Module,
+    Sequential,
+    Stack,
+)
 from typednn.contracts.operands import Last
 from typednn.layers import Conv2d, Conv2dGrad, Flatten, FlattenGrad, Linear, LinearGrad, PReLU, PReLUGrad, ReLU, Tanh
 
 images = Input(28, 28, 1) >> Conv2d(1, 6, 5) >> ReLU() >> Flatten() >> Linear(3456, 10)
-assert_type(images, Chain[Array4, Array2, Last[Linear[Any]], Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad])
+assert_type(
+    images, Chain[Array4, Array2, Last[Linear[Any]], Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad]
+)
 assert_type(ReLU() >> PReLU(), ElementwiseChain[None, PReLUGrad])
 
 # the last layer's name refuses nothing: chains that differ in nothing else fit for each other, and for any contract
@@ -25,7 +40,8 @@ alike: Sequence[Chain[Array2, Array2, str, LinearGrad, ElementwiseGrad[Array2, N
 
 # how it is run changes no type
 assert_type(
-    images.fuse(False), Chain[Array4, Array2, Last[Linear[Any]], Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad]
+    images.fuse(False),
+    Chain[Array4, Array2, Last[Linear[Any]], Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad],
 )
 assert_type(Sequential([Linear(3, 4)]).fuse(), Sequential[Any])
 
@@ -53,7 +69,9 @@ def use(rows: Array2, pictures: Array4) -> None:
     assert_type(Sequential([Linear(3, 4)]).backward(rows), ChainGrad[Any, *tuple[Any, ...]])
     assert_type(Stack([Linear(3, 4)], input=(3,)).backward(rows), ChainGrad[Any, *tuple[Any, ...]])
     assert_type(Stack([Linear(3, 4)], input=(3,)).as_chain(), Sequential[Any])
-    layer: Layer[Array4, Array2, ChainGrad[Array4, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad]] = images
+    layer: Layer[
+        Array4, Array2, ChainGrad[Array4, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad]
+    ] = images
     assert_type(layer.forward(pictures), Array2)
 
     # ------------------------------------------------------------------ refused

@@ -16,8 +16,15 @@ Row: TypeAlias = Tensor[Rank1, np.float32]
 Single: TypeAlias = Tensor[Rank0, np.float32]
 
 
-def known(rows: Rows, row: Row, single: Single, images: Tensor[Rank4, np.float32], array: "np.ndarray[Rank2, np.dtype[np.int64]]") -> None:
-    # arithmetic: beside numbers, tensors of its own rank and single numbers a tensor keeps its rank; beside others the rank is open
+def known(
+    rows: Rows,
+    row: Row,
+    single: Single,
+    images: Tensor[Rank4, np.float32],
+    array: "np.ndarray[Rank2, np.dtype[np.int64]]",
+) -> None:
+    # arithmetic: beside numbers, tensors of its own rank and single numbers a tensor keeps its rank; beside others the
+    # rank is open
     assert_type(rows + rows, Rows)
     assert_type(rows * 2.0 - 1, Rows)
     assert_type(1 / rows, Rows)

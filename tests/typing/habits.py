@@ -1,4 +1,6 @@
-"""Names that other libraries have are refused: what answers for them at run time (`typednn.habits`) is hidden from type checkers."""
+"""Names that other libraries have are refused: what answers for them at run time (`typednn.habits`) is hidden from type
+checkers.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,16 @@ from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, AdamW, CosineLR, Group, StepLR, clip_grad_norm
 from typednn.random import PCG32
 
-lenet = Input(28, 28, 1) >> Pad2d(2) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(1176, 10) >> Softmax()
+lenet = (
+    Input(28, 28, 1)
+    >> Pad2d(2)
+    >> Conv2d(1, 6, 5)
+    >> ReLU()
+    >> MaxPool2d(2)
+    >> Flatten()
+    >> Linear(1176, 10)
+    >> Softmax()
+)
 assert_type(
     lenet,
     Chain[
@@ -88,7 +97,9 @@ assert_type(
 )
 
 
-def train(images: Array4, labels: IntArray1, rows: Array2, sequence: Array3, soft: Array2, vector: Array1, tokens: IntArray2) -> None:
+def train(
+    images: Array4, labels: IntArray1, rows: Array2, sequence: Array3, soft: Array2, vector: Array1, tokens: IntArray2
+) -> None:
     scores = lenet.forward(images)
     assert_type(scores, Array2)
     loss = SoftmaxCrossEntropy()
@@ -120,7 +131,10 @@ def train(images: Array4, labels: IntArray1, rows: Array2, sequence: Array3, sof
     two = Concat(Identity(), Conv2d(3, 4, 1)).backward(images)
     assert_type(two, ConcatGrad[Array4, ElementwiseGrad[Array4, None], Conv2dGrad])
     assert_type(two.branches[1].weight, Array4)
-    assert_type(Concat(Linear(3, 3), Linear(3, 2), Linear(3, 1)).backward(rows).branches, tuple[LinearGrad, LinearGrad, LinearGrad])
+    assert_type(
+        Concat(Linear(3, 3), Linear(3, 2), Linear(3, 1)).backward(rows).branches,
+        tuple[LinearGrad, LinearGrad, LinearGrad],
+    )
     assert_type(Repeat(Linear(3, 3), 2).backward(rows).copies, tuple[LinearGrad, ...])
     assert_type((Input(7, 4) >> SequenceLinear(4, 8)).forward(sequence), Array3)
     assert_type((Linear(3, 4) >> SequenceLinear(4, 8)).backward(rows).parts[1].parameters.bias, Array1 | None)
@@ -181,7 +195,7 @@ def train(images: Array4, labels: IntArray1, rows: Array2, sequence: Array3, sof
     lenet >> Conv2d(1, 6, 5)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 
 
-# ------------------------------------------------------------------ a user's own optimizer and loss need derive from nothing
+# ------------------------------------------------------------- a user's own optimizer and loss need derive from nothing
 
 
 class SignSGD:

@@ -176,14 +176,27 @@ Rank4 = ElementwiseGrad[Array4, None]
 model = Images() >> Positive() >> Images() >> Sloped() >> Flat() >> Rows(4, 5)
 assert_type(
     model,
-    Chain[Array4, Array2, Last[Rows[Any]], ImagesGrad, Rank4, ImagesGrad, ElementwiseGrad[Array4, SlopeGrad], FlatGrad, RowsGrad],
+    Chain[
+        Array4,
+        Array2,
+        Last[Rows[Any]],
+        ImagesGrad,
+        Rank4,
+        ImagesGrad,
+        ElementwiseGrad[Array4, SlopeGrad],
+        FlatGrad,
+        RowsGrad,
+    ],
 )
 assert_type(Positive() >> Sloped() >> Positive(), ElementwiseChain[None, SlopeGrad, None])
 assert_type(
     Positive() >> Sloped() >> Rows(3, 4),
     Chain[Array2, Array2, Last[Rows[Any]], ElementwiseGrad[Array2, tuple[None, SlopeGrad]], RowsGrad],
 )
-assert_type(Input(28, 28, 1) >> Images() >> Positive() >> Flat(), Chain[Array4, Array2, Last[Flat[Any]], ImagesGrad, Rank4, FlatGrad])
+assert_type(
+    Input(28, 28, 1) >> Images() >> Positive() >> Flat(),
+    Chain[Array4, Array2, Last[Flat[Any]], ImagesGrad, Rank4, FlatGrad],
+)
 assert_type(Input(28) >> Positive() >> Rows(28, 4), Chain[Array2, Array2, Last[Rows[Any]], Rank2, RowsGrad])
 tokens = Input(32, dtype=int) >> Tokens() >> Block(3) >> Residual(Block(3)) >> PerPosition(Rows(3, 3))
 assert_type(
@@ -204,7 +217,11 @@ nested = Rows(2, 3) >> (Rows(3, 3) >> Rows(3, 4))
 assert_type(
     nested,
     Chain[
-        Array2, Array2, Last[Chain[Array2, Array2, Last[Rows[Any]], RowsGrad, RowsGrad]], RowsGrad, ChainGrad[Array2, RowsGrad, RowsGrad]
+        Array2,
+        Array2,
+        Last[Chain[Array2, Array2, Last[Rows[Any]], RowsGrad, RowsGrad]],
+        RowsGrad,
+        ChainGrad[Array2, RowsGrad, RowsGrad],
     ],
 )
 
@@ -261,7 +278,8 @@ class WrongInputGradient(Layer[Array2, Array2, ImagesGrad, S]):
     def forward(self, x: Array2) -> Array2:
         return x
 
-    # mypy alone compares a method with all base classes; at run time the class definition fails for users of pyright too.
+    # mypy alone compares a method with all base classes; at run time the class definition fails for users of pyright
+    # too.
     def backward(self, next_grad: Array2) -> ImagesGrad:  # type: ignore[override]
         raise AssertionError
 

@@ -1,4 +1,5 @@
-"""Objects that derive from nothing, between layers and in fit; Protocols whose parameters an implementer names as it likes.
+"""Objects that derive from nothing, between layers and in fit; Protocols whose parameters an implementer names as it
+likes.
 
 Read by mypy --strict and by pyright --strict, never run. P-P1, P-P10.
 """
@@ -82,7 +83,10 @@ dyn: DynLayer = Own()
 
 # ------------------------------------------------------------------ one operand of >> is typednn's
 
-assert_type(Linear(4, 8) >> Own() >> ReLU(), Chain[Array2, Array2, Last[ReLU], LinearGrad, OwnGrad, ElementwiseGrad[Array2, None]])
+assert_type(
+    Linear(4, 8) >> Own() >> ReLU(),
+    Chain[Array2, Array2, Last[ReLU], LinearGrad, OwnGrad, ElementwiseGrad[Array2, None]],
+)
 assert_type(Own() >> Linear(4, 8), Chain[Array2, Array2, Last[Linear[Any]], OwnGrad, LinearGrad])
 assert_type(Renamed() >> Linear(4, 8), Chain[Array2, Array2, Last[Linear[Any]], OwnGrad, LinearGrad])
 assert_type(Own() >> ReLU(), Chain[Array2, Array2, Last[ReLU], OwnGrad, ElementwiseGrad[Array2, None]])

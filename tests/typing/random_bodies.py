@@ -1,11 +1,13 @@
-"""Random bodies of functions: up to 20 operations of NumPy on arrays of known axes, right ones and ones with one thing changed.
+"""Random bodies of functions: up to 20 operations of NumPy on arrays of known axes, right ones and ones with one thing
+changed.
 
     python -m tests.typing.random_bodies --programs 20000
 
-Each function is read by mypy with the plugin, and run with sizes that are distinct primes, twice. It is right if it runs and returns
-what its annotation promises, both times. What must hold: the plugin reports no right function, and of those that raise or return
-another shape at least 95 % are reported, by the plugin or by mypy, which counts the names that a shape is unpacked into. Where NumPy's
-stubs mislead mypy in that, the plugin is not to blame. Whether a change makes a function wrong is for NumPy to say, not for this file.
+Each function is read by mypy with the plugin, and run with sizes that are distinct primes, twice. It is right if it
+runs and returns what its annotation promises, both times. What must hold: the plugin reports no right function, and of
+those that raise or return another shape at least 95 % are reported, by the plugin or by mypy, which counts the names
+that a shape is unpacked into. Where NumPy's stubs mislead mypy in that, the plugin is not to blame. Whether a change
+makes a function wrong is for NumPy to say, not for this file.
 """
 
 import argparse
@@ -63,8 +65,12 @@ class Function:
 
     def text(self, name: str) -> str:
         """The function as Python, under a name."""
-        given = ", ".join(f'{each}: Float[Array{len(shape)}, "{written(shape)}"]' for each, shape in self.parameters.items())
-        *body, promise = ["".join(part if isinstance(part, str) else part.right for part in line) for line in self.lines]
+        given = ", ".join(
+            f'{each}: Float[Array{len(shape)}, "{written(shape)}"]' for each, shape in self.parameters.items()
+        )
+        *body, promise = [
+            "".join(part if isinstance(part, str) else part.right for part in line) for line in self.lines
+        ]
         rank = len(promise.split())
         result = f'"{" " * (rank == 1)}{promise}"'
         return f"def {name}({given}) -> Float[Array{rank}, {result}]:\n" + "".join(f"    {line}\n" for line in body)
@@ -154,14 +160,18 @@ class Maker:
         """An axis, in either way of counting."""
         right = axis - rank if self.chance(0.3) else axis
         return Choice(
-            "axis", str(right), tuple(str(each) for each in range(-rank - 1, rank + 1) if each % rank != axis or each in (-rank - 1, rank))
+            "axis",
+            str(right),
+            tuple(str(each) for each in range(-rank - 1, rank + 1) if each % rank != axis or each in (-rank - 1, rank)),
         )
 
     def written_size(self, dim: Dim, sources: Sequence[str]) -> str:
         """A size in an expression: a number, or an axis of an array that has it."""
         if dim.value is not None:
             return str(dim.value)
-        found = [f"{name}.shape[{place}]" for name in sources for place, size in enumerate(self.arrays[name]) if size == dim]
+        found = [
+            f"{name}.shape[{place}]" for name in sources for place, size in enumerate(self.arrays[name]) if size == dim
+        ]
         if not found:
             raise NotNow
         return str(self.one(found))
@@ -169,7 +179,9 @@ class Maker:
     def sized(self, dim: Dim, sources: Sequence[str]) -> Choice:
         """A size in an expression, that may be another one."""
         right = self.written_size(dim, sources)
-        others = [f"{name}.shape[{place}]" for name in sources for place, size in enumerate(self.arrays[name]) if size != dim]
+        others = [
+            f"{name}.shape[{place}]" for name in sources for place, size in enumerate(self.arrays[name]) if size != dim
+        ]
         return Choice("size", right, tuple({*others, f"{right} + 1", f"2 * {right}"}))
 
     # ------------------------------------------------------------ operations
@@ -177,7 +189,15 @@ class Maker:
     def unary(self) -> None:
         x = self.array()
         function = self.one(
-            ("np.exp({})", "np.tanh({})", "-{}", "{} * 2.0", "np.abs({})", "1.0 / (1.0 + {} ** 2)", "np.clip({}, 0.0, 1.0)")
+            (
+                "np.exp({})",
+                "np.tanh({})",
+                "-{}",
+                "{} * 2.0",
+                "np.abs({})",
+                "1.0 / (1.0 + {} ** 2)",
+                "np.clip({}, 0.0, 1.0)",
+            )
         )
         self.made([function.format(x)], self.arrays[x])
 
@@ -197,7 +217,10 @@ class Maker:
         axis = self.random.randrange(rank)
         keeps = Choice("keepdims", ", keepdims=True", ("",))
         kind, op = self.one(("mean", "max", "sum", "std", "min")), self.one((" - ", " / "))
-        self.made([x, op, f"{x}.{kind}(axis=", self.axis(rank, axis) if self.chance(0.2) else str(axis), keeps, ")"], self.arrays[x])
+        self.made(
+            [x, op, f"{x}.{kind}(axis=", self.axis(rank, axis) if self.chance(0.2) else str(axis), keeps, ")"],
+            self.arrays[x],
+        )
 
     def reduction(self) -> None:
         x = self.array(2)
@@ -215,7 +238,10 @@ class Maker:
         shape = self.arrays[x]
         axes = sorted(self.random.sample(range(len(shape)), 2))
         others = tuple(str((i, j)) for i in range(len(shape)) for j in range(i) if sorted((i, j)) != axes)
-        self.made([f"{x}.sum(axis=", Choice("axis", str(tuple(axes)), others), ")"], tuple(s for i, s in enumerate(shape) if i not in axes))
+        self.made(
+            [f"{x}.sum(axis=", Choice("axis", str(tuple(axes)), others), ")"],
+            tuple(s for i, s in enumerate(shape) if i not in axes),
+        )
 
     def product(self) -> None:
         x = self.array(2, 4)
@@ -257,7 +283,9 @@ class Maker:
         moved = f"{letters[1:]}{letters[0]},{second}->{''.join(output)}"
         back = f"{letters},{second}->{''.join(output[::-1])}"
         wrong = tuple(each for each in {turned, moved, back} if each != right)
-        self.made(['np.einsum("', Choice("letters", right, wrong), f'", {x}, {w})'], tuple(sizes[letter] for letter in output))
+        self.made(
+            ['np.einsum("', Choice("letters", right, wrong), f'", {x}, {w})'], tuple(sizes[letter] for letter in output)
+        )
 
     def einsum_dots(self) -> None:
         x = self.array(2, 4)
@@ -265,7 +293,11 @@ class Maker:
         result = self.size()
         w = self.of((inner, result))
         self.made(
-            ['np.einsum("', Choice("letters", "...i,ij->...j", ("...i,ji->...j", "...i,ij->...i", "i...,ij->...j")), f'", {x}, {w})'],
+            [
+                'np.einsum("',
+                Choice("letters", "...i,ij->...j", ("...i,ji->...j", "...i,ij->...i", "i...,ij->...j")),
+                f'", {x}, {w})',
+            ],
             (*before, result),
         )
 
@@ -277,7 +309,10 @@ class Maker:
         w = self.of((shape[axis], further))
         place = f"([{axis}], [0])"
         wrong = tuple(f"([{i}], [{j}])" for i in range(len(shape)) for j in (0, 1) if (i, j) != (axis, 0))
-        self.made([f"np.tensordot({x}, {w}, axes=", Choice("axes", place, wrong), ")"], (*shape[:axis], *shape[axis + 1 :], further))
+        self.made(
+            [f"np.tensordot({x}, {w}, axes=", Choice("axes", place, wrong), ")"],
+            (*shape[:axis], *shape[axis + 1 :], further),
+        )
 
     def outer(self) -> None:
         x, y = self.array(1, 1), self.array(1, 1)
@@ -314,7 +349,12 @@ class Maker:
         """One axis becomes two."""
         x = self.array(1, 3)
         shape = self.arrays[x]
-        places = [(place, factor) for place, size in enumerate(shape) for factor in (2, 3, 4) if (size // factor) * factor == size]
+        places = [
+            (place, factor)
+            for place, size in enumerate(shape)
+            for factor in (2, 3, 4)
+            if (size // factor) * factor == size
+        ]
         at, factor = self.one(places)
         pair = (shape[at] // factor, Dim.of(factor))
         pair = pair if self.chance(0.5) else pair[::-1]
@@ -322,7 +362,9 @@ class Maker:
         parts: Text = []
         for place, size in enumerate(wanted):
             if place in (at, at + 1):
-                known = str(size.value) if size.value is not None else f"{self.written_size(shape[at], [x])} // {factor}"
+                known = (
+                    str(size.value) if size.value is not None else f"{self.written_size(shape[at], [x])} // {factor}"
+                )
                 parts.append(Choice("factor", known, (f"{known} + 1", str(factor + 1))))
             else:
                 parts.append(self.sized(size, [x]))
@@ -370,9 +412,17 @@ class Maker:
         elif kind == 1:
             after, index, wrong = (*shape[:at], Dim.of(1), *shape[at:]), "None", (":", "0", "None, None")
         elif kind == 2:
-            after, index, wrong = (*shape[:at], size - 1, *shape[at + 1 :]), self.one(("1:", ":-1")), (":", "2:", "0:", ":-2")
+            after, index, wrong = (
+                (*shape[:at], size - 1, *shape[at + 1 :]),
+                self.one(("1:", ":-1")),
+                (":", "2:", "0:", ":-2"),
+            )
         elif kind == 3 and size.value != 2:
-            after, index, wrong = (*shape[:at], Dim.of(2), *shape[at + 1 :]), self.one((":2", "0:2", "1:3")), (":3", "2:", "1:2")
+            after, index, wrong = (
+                (*shape[:at], Dim.of(2), *shape[at + 1 :]),
+                self.one((":2", "0:2", "1:3")),
+                (":3", "2:", "1:2"),
+            )
         elif kind == 4 and size.value is not None and size.value % 2 == 0:
             after, index, wrong = (*shape[:at], size // 2, *shape[at + 1 :]), "::2", ("::3", ":", "1::3", "::4")
         elif kind == 5:
@@ -389,7 +439,13 @@ class Maker:
         at = self.random.randrange(len(shape))
         index, wrong = "[0, 1, 1]", ("[0, 1]", "[0]", "[0, 1, 1, 0]")
         if self.chance(0.4):
-            text: Text = [f"np.take({x}, ", Choice("index", index, wrong[::2]), ", axis=", self.axis(len(shape), at), ")"]
+            text: Text = [
+                f"np.take({x}, ",
+                Choice("index", index, wrong[::2]),
+                ", axis=",
+                self.axis(len(shape), at),
+                ")",
+            ]
         else:
             text = [f"{x}[{':, ' * at}", Choice("index", index, wrong), "]"]
         self.made(text, (*shape[:at], Dim.of(3), *shape[at + 1 :]))
@@ -422,14 +478,20 @@ class Maker:
         n, m = self.arrays[x]
         k = self.size()
         if self.chance(0.5):
-            self.made([Choice("function", "np.vstack", ("np.hstack", "np.dstack")), f"([{x}, {self.of((k, m))}])"], (n + k, m))
+            self.made(
+                [Choice("function", "np.vstack", ("np.hstack", "np.dstack")), f"([{x}, {self.of((k, m))}])"], (n + k, m)
+            )
         else:
-            self.made([Choice("function", "np.hstack", ("np.vstack", "np.dstack")), f"([{x}, {self.of((n, k))}])"], (n, m + k))
+            self.made(
+                [Choice("function", "np.hstack", ("np.vstack", "np.dstack")), f"([{x}, {self.of((n, k))}])"], (n, m + k)
+            )
 
     def split(self) -> None:
         x = self.array(1, 3)
         shape = self.arrays[x]
-        at, parts = self.one([(place, parts) for place, size in enumerate(shape) for parts in (2, 3) if (size // parts) * parts == size])
+        at, parts = self.one(
+            [(place, parts) for place, size in enumerate(shape) for parts in (2, 3) if (size // parts) * parts == size]
+        )
         names = [f"y{self.count + each}" for each in range(parts)]
         self.count += parts
         after = (*shape[:at], shape[at] // parts, *shape[at + 1 :])
@@ -465,7 +527,9 @@ class Maker:
         name = self.made([f"np.zeros_like({x})"], shape)
         y = self.of(shape[1:])
         wrong = tuple(each for each, has in self.arrays.items() if has != shape[1:])
-        self.line(name, "[", Choice("index", self.one(("0", "-1")), ("0:1, 0", ":, 0")), "] = ", Choice("operand", y, wrong))
+        self.line(
+            name, "[", Choice("index", self.one(("0", "-1")), ("0:1, 0", ":, 0")), "] = ", Choice("operand", y, wrong)
+        )
 
     def out(self) -> None:
         x = self.array()
@@ -488,14 +552,23 @@ class Maker:
 
     def shaped(self) -> None:
         x = self.array()
-        self.made([Choice("size", f"np.zeros({x}.shape)", (f"np.zeros({x}.shape[:-1])", f"np.zeros({x}.shape[::-1])"))], self.arrays[x])
+        self.made(
+            [Choice("size", f"np.zeros({x}.shape)", (f"np.zeros({x}.shape[:-1])", f"np.zeros({x}.shape[::-1])"))],
+            self.arrays[x],
+        )
 
     def repeated(self) -> None:
         x = self.array(1, 3)
         shape = self.arrays[x]
         at = self.random.randrange(len(shape))
         times = self.one((2, 3))
-        text: Text = [f"np.repeat({x}, ", Choice("factor", str(times), (str(times + 1),)), ", axis=", self.axis(len(shape), at), ")"]
+        text: Text = [
+            f"np.repeat({x}, ",
+            Choice("factor", str(times), (str(times + 1),)),
+            ", axis=",
+            self.axis(len(shape), at),
+            ")",
+        ]
         if at == len(shape) - 1 and self.chance(0.5):
             text = [f"np.tile({x}, ", Choice("factor", str(times), (str(times + 1), f"({times}, 1)")), ")"]
         self.made(text, (*shape[:at], shape[at] * times, *shape[at + 1 :]))
@@ -511,13 +584,18 @@ class Maker:
             str((1, 1)),
             str(tuple((1, 1) if pair == (1, 2) else pair for pair in pairs)),
         )
-        self.made([f"np.pad({x}, ", Choice("widths", str(tuple(pairs)), wrong), ")"], (*shape[:at], shape[at] + 3, *shape[at + 1 :]))
+        self.made(
+            [f"np.pad({x}, ", Choice("widths", str(tuple(pairs)), wrong), ")"],
+            (*shape[:at], shape[at] + 3, *shape[at + 1 :]),
+        )
 
     def raised(self) -> None:
         x = self.array(1, 3)
         shape = self.arrays[x]
         at = self.random.randrange(len(shape) + 1)
-        name = self.made([f"np.expand_dims({x}, ", self.axis(len(shape) + 1, at), ")"], (*shape[:at], Dim.of(1), *shape[at:]))
+        name = self.made(
+            [f"np.expand_dims({x}, ", self.axis(len(shape) + 1, at), ")"], (*shape[:at], Dim.of(1), *shape[at:])
+        )
         if self.chance(0.5):
             self.made([f"np.squeeze({name}, axis=", self.axis(len(shape) + 1, at), ")"], shape)
 
@@ -528,7 +606,9 @@ class Maker:
         wanted = (*self.arrays[y][: -len(shape)], *shape) if self.arrays[y][-len(shape) :] == shape else None
         if wanted is None:
             raise NotNow
-        self.made([f"np.broadcast_to({x}, ", Choice("size", f"{y}.shape", (f"{y}.shape[::-1]", f"{y}.T.shape")), ")"], wanted)
+        self.made(
+            [f"np.broadcast_to({x}, ", Choice("size", f"{y}.shape", (f"{y}.shape[::-1]", f"{y}.T.shape")), ")"], wanted
+        )
 
     def ordered(self) -> None:
         x = self.array()
@@ -540,7 +620,9 @@ class Maker:
         elif kind == 1:
             self.made([f"np.sort({x}, axis=", self.axis(len(shape), at), ")"], shape)
         elif kind == 2:
-            self.made([f"np.diff({x}, axis=", self.axis(len(shape), at), ")"], (*shape[:at], shape[at] - 1, *shape[at + 1 :]))
+            self.made(
+                [f"np.diff({x}, axis=", self.axis(len(shape), at), ")"], (*shape[:at], shape[at] - 1, *shape[at + 1 :])
+            )
         else:
             self.made([f"np.flip({x}, axis=", self.axis(len(shape), at), ")"], shape)
         if any(size_in(each, sizes) < 1 for each in list(self.arrays.values())[-1] for sizes in PRIMES):
@@ -551,7 +633,11 @@ class Maker:
         shape = self.arrays[x]
         at = self.random.randrange(len(shape))
         self.made(
-            [f"np.take_along_axis({x}, np.argmax({x}, axis=", self.axis(len(shape), at), f", keepdims=True), axis={at})"],
+            [
+                f"np.take_along_axis({x}, np.argmax({x}, axis=",
+                self.axis(len(shape), at),
+                f", keepdims=True), axis={at})",
+            ],
             (*shape[:at], Dim.of(1), *shape[at + 1 :]),
         )
 
@@ -560,12 +646,17 @@ class Maker:
         x = self.array(2, 3)
         shape = self.arrays[x]
         names = [f"n{self.count}_{place}" for place in range(len(shape))]
-        right, wrong = f"{x}.shape", tuple(f"{name}.shape" for name, each in self.arrays.items() if len(each) != len(shape))
+        right, wrong = (
+            f"{x}.shape",
+            tuple(f"{name}.shape" for name, each in self.arrays.items() if len(each) != len(shape)),
+        )
         self.line(", ".join(names), " = ", Choice("operand", right, wrong))
         order = self.random.sample(range(len(shape)), len(shape))
         given = ", ".join(names[place] for place in order)
         turned = ", ".join(names[place] for place in order[::-1])
-        self.made(["np.ones((", Choice("size", given, (turned, f"{given} + 1")), "))"], tuple(shape[place] for place in order))
+        self.made(
+            ["np.ones((", Choice("size", given, (turned, f"{given} + 1")), "))"], tuple(shape[place] for place in order)
+        )
 
     def algebra(self) -> None:
         x = self.array(2, 2)
@@ -584,10 +675,61 @@ class Maker:
         self.made([f"np.linalg.norm({x}, axis=", self.axis(len(shape), at), ")"], (*shape[:at], *shape[at + 1 :]))
 
     OPERATIONS = (
-        *("unary", "binary", "binary", "centred", "centred", "reduction", "reduction", "over_two", "product", "product", "product", "gram"),
-        *("einsum", "einsum", "einsum_dots", "tensordot", "outer", "merged", "merged", "divided", "divided", "transposed", "transposed"),
-        *("swapped", "turned", "picked", "picked", "picked", "gathered", "joined", "joined", "stacked", "on_top", "split", "chosen"),
-        *("in_place", "assigned", "out", "new", "shaped", "repeated", "padded", "raised", "stretched", "ordered", "along", "unpacked"),
+        *(
+            "unary",
+            "binary",
+            "binary",
+            "centred",
+            "centred",
+            "reduction",
+            "reduction",
+            "over_two",
+            "product",
+            "product",
+            "product",
+            "gram",
+        ),
+        *(
+            "einsum",
+            "einsum",
+            "einsum_dots",
+            "tensordot",
+            "outer",
+            "merged",
+            "merged",
+            "divided",
+            "divided",
+            "transposed",
+            "transposed",
+        ),
+        *(
+            "swapped",
+            "turned",
+            "picked",
+            "picked",
+            "picked",
+            "gathered",
+            "joined",
+            "joined",
+            "stacked",
+            "on_top",
+            "split",
+            "chosen",
+        ),
+        *(
+            "in_place",
+            "assigned",
+            "out",
+            "new",
+            "shaped",
+            "repeated",
+            "padded",
+            "raised",
+            "stretched",
+            "ordered",
+            "along",
+            "unpacked",
+        ),
         *("algebra", "normed"),
     )
 
@@ -624,7 +766,12 @@ def drawn(seed: int) -> Function:
     random = Random(f"{seed} changed")
     maker = Maker(seed)
     function = maker.grown(random.randint(1, 20))
-    places = [(i, j) for i, line in enumerate(function.lines) for j, part in enumerate(line) if isinstance(part, Choice) and part.wrong]
+    places = [
+        (i, j)
+        for i, line in enumerate(function.lines)
+        for j, part in enumerate(line)
+        if isinstance(part, Choice) and part.wrong
+    ]
     if not places or random.random() < 1 / 3:
         return function
     i, j = random.choice(places)
@@ -646,7 +793,9 @@ def failure(function: Function) -> str:
     exec(compile(text, "<function>", "exec"), space)
     for sizes in PRIMES:
         random = np.random.default_rng(0)
-        arguments = [random.standard_normal([size_in(each, sizes) for each in shape]) for shape in function.parameters.values()]
+        arguments = [
+            random.standard_normal([size_in(each, sizes) for each in shape]) for shape in function.parameters.values()
+        ]
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -656,7 +805,10 @@ def failure(function: Function) -> str:
         except (ValueError, TypeError, ZeroDivisionError) as error:
             return f"{type(error).__name__}: {error}"
         known = {name: Dim.of(size) for name, size in sizes.items()}
-        promised = tuple(size_in(promise, sizes) if (promise := evaluate(word, known.get)) is not None else -1 for word in function.promise)
+        promised = tuple(
+            size_in(promise, sizes) if (promise := evaluate(word, known.get)) is not None else -1
+            for word in function.promise
+        )
         if result.shape != promised:
             return f"returns {result.shape}, promises {promised}"
     return ""
@@ -679,7 +831,9 @@ def read(functions: Sequence[Function], folder: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", "cache", "bodies.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout[-2000:] + done.stderr[-2000:]
-    for match in re.finditer(r"^bodies\.py:(\d+): error: (.*(?:  \[shape\]|values to unpack.*))$", done.stdout, re.MULTILINE):
+    for match in re.finditer(
+        r"^bodies\.py:(\d+): error: (.*(?:  \[shape\]|values to unpack.*))$", done.stdout, re.MULTILINE
+    ):
         owner[int(match[1])].reported += match[2] + "\n"
 
 
@@ -726,8 +880,13 @@ def judged(seeds: Sequence[int], progress: Callable[[str], None] = lambda _: Non
 
 def shown(function: Function) -> str:
     """One function with its verdicts."""
-    change = f"{function.operation}: {function.changed.what} was {function.changed.right!r}\n" if function.changed else ""
-    return f"{function.text('f')}{change}run: {function.wrong or 'right'}\nplugin: {function.reported.strip() or 'nothing'}\n"
+    change = (
+        f"{function.operation}: {function.changed.what} was {function.changed.right!r}\n" if function.changed else ""
+    )
+    return (
+        f"{function.text('f')}{change}run: {function.wrong or 'right'}\nplugin: "
+        f"{function.reported.strip() or 'nothing'}\n"
+    )
 
 
 def main() -> None:

@@ -1,10 +1,12 @@
 """Bodies of layers, losses, optimizers and functions: NumPy's operations on arrays of known axes, as people write them.
 
-`bodies/faulty` holds a program per file, with one mistake in its arithmetic; `bodies/correct` has the same program without it.
-The line that must be reported ends in ``# shape: words``: each of the words must be in the message. It is the line where NumPy
-raises, or the one that breaks the promise of an annotation. Plain mypy, strict, sees none of these mistakes.
+`bodies/faulty` holds a program per file, with one mistake in its arithmetic; `bodies/correct` has the same program
+without it. The line that must be reported ends in ``# shape: words``: each of the words must be in the message. It is
+the line where NumPy raises, or the one that breaks the promise of an annotation. Plain mypy, strict, sees none of these
+mistakes.
 
-A faulty program raises when it runs. If its docstring says "runs all the same", it computes something of a wrong shape or precision.
+A faulty program raises when it runs. If its docstring says "runs all the same", it computes something of a wrong shape
+or precision.
 """
 
 from collections.abc import Callable
@@ -25,7 +27,9 @@ MISSED = {
     "pca_projection": "reported at the return: a slice of the last three may have fewer",
 }
 # Lines that are refused besides, since the mistake goes on there, or instead of the line above.
-FURTHER = {("adam_step", 21), ("batch_norm_backward", 37), ("batch_norm_running", 28), ("matmul_out", 12)} | {("pca_projection", 12)}
+FURTHER = {("adam_step", 21), ("batch_norm_backward", 37), ("batch_norm_running", 28), ("matmul_out", 12)} | {
+    ("pca_projection", 12)
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +39,9 @@ def outcomes() -> dict[str, dict[str, Failure | None]]:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], Path]) -> dict[str, dict[tuple[str, int], str]]:
+def found(
+    tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], Path]
+) -> dict[str, dict[tuple[str, int], str]]:
     """What mypy with the plugin reports of each kind, in one run each."""
     folder = tmp_path_factory.mktemp("bodies")
     config = folder / "plugin.ini"
@@ -45,7 +51,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], 
     return {kind: reported(result.stdout) for kind, result in results.items()}
 
 
-# ---------------------------------------------------------------------------------------------------- the programs themselves
+# ---------------------------------------------------------------------------------------------- the programs themselves
 
 
 def test_there_are_enough() -> None:
@@ -53,7 +59,9 @@ def test_there_are_enough() -> None:
     assert [program.name for program in CORRECT] == [program.name for program in FAULTY]
 
 
-@pytest.mark.parametrize(("correct", "faulty"), list(zip(CORRECT, FAULTY, strict=True)), ids=[program.name for program in FAULTY])
+@pytest.mark.parametrize(
+    ("correct", "faulty"), list(zip(CORRECT, FAULTY, strict=True)), ids=[program.name for program in FAULTY]
+)
 def test_each_pair_differs_in_one_place(correct: Program, faulty: Program) -> None:
     assert (len(correct.expected), len(faulty.expected)) == (0, 1)
     subject = correct.docstring.removesuffix('."""')
@@ -109,8 +117,11 @@ def test_plugin_reports_the_faulty(found: dict[str, dict[tuple[str, int], str]])
     expected = {place: words.split() for program in FAULTY for place, words in program.expected.items()}
     assert {(Path(file).stem, line) for file, line in found["faulty"].keys() - expected.keys()} == FURTHER
     at_places = {place: message for place, message in found["faulty"].items() if place in expected}
-    unclear = {place: message for place, message in at_places.items() if not all(word in message for word in expected[place])}
-    assert {place for place, message in unclear.items() if "(called in line" not in message} == set()  # by the numbers of a call
+    unclear = {
+        place: message for place, message in at_places.items() if not all(word in message for word in expected[place])
+    }
+    # by the numbers of a call
+    assert {place for place, message in unclear.items() if "(called in line" not in message} == set()
     assert all(message.endswith("  [shape]") for message in found["faulty"].values())
     missed = {program.name for program in FAULTY if not program.expected.keys() & found["faulty"].keys()}
     assert missed == MISSED.keys(), (sorted(missed - MISSED.keys()), sorted(MISSED.keys() - missed))

@@ -11,7 +11,11 @@ import pytest
 from checkers import ROOT, mypy, pyright
 
 FOLDER = Path(__file__).parent
-FILES = sorted(path for path in FOLDER.glob("*.py") if not path.name.startswith("test_") and path.stem not in ("conftest", "random_bodies"))
+FILES = sorted(
+    path
+    for path in FOLDER.glob("*.py")
+    if not path.name.startswith("test_") and path.stem not in ("conftest", "random_bodies")
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +60,13 @@ def test_pyright_refuses_too(tmp_path: Path) -> None:
     for path in project.glob("*.py"):
         lines = path.read_text().splitlines()
         expected += sum("pyright: ignore" in line for line in lines)
-        path.write_text("\n".join(line.partition("  # type: ignore")[0].partition("  # pyright: ignore")[0] for line in lines))
-    config = json.loads((FOLDER / "pyrightconfig.json").read_text()) | {"stubPath": str(ROOT / "stubs"), "extraPaths": [str(ROOT)]}
+        path.write_text(
+            "\n".join(line.partition("  # type: ignore")[0].partition("  # pyright: ignore")[0] for line in lines)
+        )
+    config = json.loads((FOLDER / "pyrightconfig.json").read_text()) | {
+        "stubPath": str(ROOT / "stubs"),
+        "extraPaths": [str(ROOT)],
+    }
     (project / "pyrightconfig.json").write_text(json.dumps(config))
     report = json.loads(pyright(project / "pyrightconfig.json").stdout)
     refused = {(found["file"], found["range"]["start"]["line"]) for found in report["generalDiagnostics"]}

@@ -2,7 +2,8 @@
 
 `corpus/correct` and `corpus/faulty` hold a program each per file or, as a package, per folder. In a faulty one the line
 that is wrong ends in ``# shape: words``: the words are those of the message. Plain mypy, strict, sees none of these
-mistakes; what it does see, a wrong rank, ends in ``# mypy: code``. Where the plugin says it instead, the line ends in both.
+mistakes; what it does see, a wrong rank, ends in ``# mypy: code``. Where the plugin says it instead, the line ends in
+both.
 
 What mypy with the plugin prints is kept, program by program, in `messages`, to be read as a user would; with
 TYPEDNN_RECORD=1 in the environment the test writes it anew.
@@ -32,7 +33,8 @@ ROOT = CORPUS.parent.parent.parent
 KINDS = ("correct", "faulty")
 READS_312 = sys.version_info >= (3, 12)
 
-# Runs the programs named on the command line, one after another, in the folder it was started in; prints what became of each.
+# Runs the programs named on the command line, one after another, in the folder it was started in; prints what became of
+# each.
 RUNNER = """
 import contextlib, io, json, runpy, sys, traceback
 from pathlib import Path
@@ -45,7 +47,8 @@ for name in sys.argv[1:]:
         with contextlib.redirect_stdout(io.StringIO()):
             runpy.run_module(name, run_name="__main__")
     except Exception as error:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(Path.cwd())]
+        frames = traceback.extract_tb(error.__traceback__)
+        frames = [frame for frame in frames if Path(frame.filename).is_relative_to(Path.cwd())]
         lines = [[Path(frame.filename).relative_to(Path.cwd()).as_posix(), frame.lineno] for frame in frames]
         outcomes[name] = {"type": type(error).__name__, "message": str(error), "lines": lines}
     else:
@@ -101,8 +104,12 @@ class Program:
 
 
 def programs(kind: str, corpus: Path = CORPUS) -> list[Program]:
-    """Every program of ``kind``, "correct" or "faulty", that this Python can read: a name in _312 asks for Python 3.12."""
-    paths = [path for path in sorted((corpus / kind).iterdir()) if path.suffix == ".py" or (path / "__init__.py").exists()]
+    """Every program of ``kind``, "correct" or "faulty", that this Python can read: a name in _312 asks
+    for Python 3.12.
+    """
+    paths = [
+        path for path in sorted((corpus / kind).iterdir()) if path.suffix == ".py" or (path / "__init__.py").exists()
+    ]
     return [Program(path) for path in paths if READS_312 or not path.stem.endswith("_312")]
 
 
@@ -128,7 +135,9 @@ def run(kind: str, corpus: Path = CORPUS) -> dict[str, Failure | None]:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TYPEDNN_ENGINE": "reference"}
     result = subprocess.run(command, cwd=corpus / kind, capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, result.stderr
-    return {name: None if outcome is None else Failure(**outcome) for name, outcome in json.loads(result.stdout).items()}
+    return {
+        name: None if outcome is None else Failure(**outcome) for name, outcome in json.loads(result.stdout).items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +211,9 @@ def mypy(kind: str, config: Path, cache: Path, corpus: Path = CORPUS) -> subproc
 
 
 def reported(output: str) -> dict[tuple[str, int], str]:
-    """(file, line) of each error, and its text with the code in brackets; a line's second error is appended to its first."""
+    """(file, line) of each error, and its text with the code in brackets; a line's second error is appended to its
+    first.
+    """
     found: dict[tuple[str, int], str] = {}
     for match in re.finditer(r"^(.+?):(\d+)(?::\d+)?: error: (.*)$", output, re.MULTILINE):
         place = match[1], int(match[2])
@@ -220,7 +231,7 @@ def test_plain_mypy_sees_ranks_alone(kind: str, tmp_path: Path, mypy_cache: Call
     assert all(f"[{code}]" in found[place] for place, code in expected.items())
 
 
-# ---------------------------------------------------------------------------------------------------- read by mypy with the plugin
+# ----------------------------------------------------------------------------------------- read by mypy with the plugin
 
 
 Outputs = dict[str, str]
@@ -236,7 +247,9 @@ debug = True
 
 @pytest.fixture(scope="session")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
-    """What mypy with the plugin prints over the programs of each kind: once for all tests of all processes, with one cache."""
+    """What mypy with the plugin prints over the programs of each kind: once for all tests of all processes, with one
+    cache.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "corpus"
     folder.mkdir(exist_ok=True)
@@ -261,12 +274,19 @@ def test_the_plugin_finds_each_mistake_once(outputs: Outputs) -> None:
     """At the very line, in the very words, and nothing else anywhere."""
     found = reported(outputs["faulty"])
     shapes = {place: words for program in FAULTY for place, words in program.expected.items()}
-    plain = {place: code for program in FAULTY for place, code in program.expected_of_plain_mypy.items() if place not in shapes}
+    plain = {
+        place: code
+        for program in FAULTY
+        for place, code in program.expected_of_plain_mypy.items()
+        if place not in shapes
+    }
     assert found.keys() == shapes.keys() | plain.keys(), {
         place: found.get(place) for place in found.keys() ^ (shapes.keys() | plain.keys())
     }
     wrong = {
-        place: found[place] for place, words in shapes.items() if not re.fullmatch(rf".*{re.escape(words)}.*  \[shape\]", found[place])
+        place: found[place]
+        for place, words in shapes.items()
+        if not re.fullmatch(rf".*{re.escape(words)}.*  \[shape\]", found[place])
     }
     assert wrong == {}
     assert [place for place, code in plain.items() if not re.fullmatch(rf".+  \[{code}\]", found[place])] == []
@@ -276,7 +296,9 @@ def test_messages_are_as_recorded(outputs: Outputs) -> None:
     """The whole lines, in `messages`."""
     lines = [line for line in outputs["faulty"].splitlines() if re.match(r".+?:\d+: ", line)]
     told = {
-        program.name: "".join(f"{line}\n" for line in lines if Path(line.partition(":")[0]).parts[0] == program.path.name)
+        program.name: "".join(
+            f"{line}\n" for line in lines if Path(line.partition(":")[0]).parts[0] == program.path.name
+        )
         for program in FAULTY
     }
     if os.environ.get("TYPEDNN_RECORD") == "1":

@@ -25,7 +25,8 @@ for width in range(1, SIZE + 1):
 LOOPbad = Input(4) >> Linear(4, 8) >> Linear(7, 2)
 """
 TRAINING = "for step in range(10_000):\n" + "".join(
-    f"    layer{number} = Linear(8, {number + 2})\n    results.append(layer{number}.forward(np.zeros((step + 1, 8), np.float32)))\n"
+    f"    layer{number} = Linear(8, {number + 2})\n    results.append(layer{number}.forward(np.zeros((step + 1, "
+    "8), np.float32)))\n"
     for number in range(20)
 )
 SAID = "Linear(7, 2) cannot follow Linear(4, 8): expects 7 features, gets 8"
@@ -90,7 +91,9 @@ def test_where_following_ends_is_told_once(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(names, "CALLS", 3)
     for name in ("many.py", "again.py"):
         Path(name).write_text(CALLED, encoding="utf-8")
-    with pytest.warns(UserWarning, match=r"(many|again)\.py:\d+: calls are followed no further than here: 3 were") as told:
+    with pytest.warns(
+        UserWarning, match=r"(many|again)\.py:\d+: calls are followed no further than here: 3 were"
+    ) as told:
         found = findings(["many.py", "again.py"])
     lines = [str(one.message).split(":")[:2] for one in told]
     assert sorted(name for name, _ in lines) == ["again.py", "many.py"]

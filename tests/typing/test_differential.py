@@ -1,10 +1,12 @@
-"""The plugin is sound: random models, judged by mypy, when they are built, when they run, by NumPy alone, and as a config.
+"""The plugin is sound: random models, judged by mypy, when they are built, when they run, by NumPy alone, and as a
+config.
 
 Each model is one program (tests/support/random_models.py). The very lines that mypy reads are run. The verdicts:
 
 static       mypy with the plugin reports an error on the model's lines
 definition   building it raises
-run          built without definition's checks, forward raises: each layer's run-time checks are left, and Residual's law
+run          built without definition's checks, forward raises: each layer's run-time checks are left, and Residual's
+             law
 numpy        the same with the run-time checks off too: NumPy itself fails
 forward      as it is, if building it did not raise: forward raises
 declared     ``Input(...) >> a >> b``, the same layers built one after another with every size given, raises
@@ -82,7 +84,8 @@ class Verdicts:
     def __str__(self) -> str:
         told = {field.name: getattr(self, field.name) for field in fields(self)}
         return "\n".join(
-            f"  {name:<12} {'not asked' if complaint is None else complaint.strip() or 'accepts'}" for name, complaint in told.items()
+            f"  {name:<12} {'not asked' if complaint is None else complaint.strip() or 'accepts'}"
+            for name, complaint in told.items()
         )
 
 
@@ -95,10 +98,14 @@ def undecided(model: Model, verdicts: Verdicts) -> bool:
 
 
 def by_luck(model: Model, static: str) -> bool:
-    """Whether all that is refused is a promise of numbers for what has names: it holds for the sizes that were drawn, and not for any."""
+    """Whether all that is refused is a promise of numbers for what has names: it holds for the sizes that were drawn,
+    and not for any.
+    """
     told = [line for line in static.splitlines() if line.endswith("[shape]")]
     named = r" must return \"[^\"]*\": expects .* to be \d+, gets [^ ]*[a-z][^ ]*( \(= .*\))?  \[shape\]$"
-    return model.form == "class" and not model.declared and model.promised and all(re.search(named, line) for line in told)
+    return (
+        model.form == "class" and not model.declared and model.promised and all(re.search(named, line) for line in told)
+    )
 
 
 def disagreements(model: Model, verdicts: Verdicts) -> list[str]:
@@ -151,7 +158,18 @@ class Static:
         (folder / "mypy.ini").write_text("[mypy]\n" + "plugins = typednn.mypy_plugin\n" * plugin)
 
     def __call__(self, file: Path, places: Sequence[range]) -> list[str]:
-        command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", "cache", "--output", "json", file.name]
+        command = [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--config-file",
+            "mypy.ini",
+            "--cache-dir",
+            "cache",
+            "--output",
+            "json",
+            file.name,
+        ]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 1), f"mypy failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
         assert not done.stderr, done.stderr[-4000:]
@@ -229,7 +247,9 @@ def run(model: Model, built: Any) -> None:
         built.init(np.random.default_rng(0)).forward(x)
 
 
-def judge(models: Sequence[Model], folder: Path, static: Callable[[Path, Sequence[range]], list[str]]) -> list[Verdicts]:
+def judge(
+    models: Sequence[Model], folder: Path, static: Callable[[Path, Sequence[range]], list[str]]
+) -> list[Verdicts]:
     """Write one program of all models, and ask everyone."""
     file = folder / f"models_{next(modules)}.py"
     text, places = program(models)
@@ -255,7 +275,9 @@ def verdicts(model: Model, build: Callable[..., Any], static: str) -> Verdicts:
     if model.declared and model.form != "class":
         declared = definition
     else:
-        declared = complaint(lambda: Sequential([built_layer(part) for part in model.parts], input=Input(*model.sample)))
+        declared = complaint(
+            lambda: Sequential([built_layer(part) for part in model.parts], input=Input(*model.sample))
+        )
     return Verdicts(
         static=static,
         definition=definition,
@@ -290,7 +312,9 @@ def shown(model: Model, verdicts: Verdicts, seed: int | None = None) -> str:
     head = ("; ".join(disagreements(model, verdicts)) or "alone in its module it agrees") + (
         "" if seed is None else f" (shrunk from draw({seed}))"
     )
-    return "\n".join([head, *(f"    {line}" for line in function(model, 0)), f"  on {(BATCH, *model.sample)}", str(verdicts)])
+    return "\n".join(
+        [head, *(f"    {line}" for line in function(model, 0)), f"  on {(BATCH, *model.sample)}", str(verdicts)]
+    )
 
 
 def complaints(judged: Iterable[tuple[int, Model, Verdicts]], judge: Judge) -> list[str]:
@@ -303,7 +327,9 @@ def complaints(judged: Iterable[tuple[int, Model, Verdicts]], judge: Judge) -> l
             models[seed] = model
     told: list[str] = []
     for rule, seeds in broken.items():
-        told.append(f"{len(seeds)} models: {rule}: {', '.join(map(str, seeds[:20]))}{', ...' if len(seeds) > 20 else ''}")
+        told.append(
+            f"{len(seeds)} models: {rule}: {', '.join(map(str, seeds[:20]))}{', ...' if len(seeds) > 20 else ''}"
+        )
         examples = {shown(*shrunk(models[seed], judge)): seed for seed in seeds[:3]}
         told += [text.replace("\n", f" (shrunk from draw({seed}))\n", 1) for text, seed in examples.items()]
     return told
@@ -319,7 +345,9 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     return lambda models: judge(models, folder, static)
 
 
-def test_all_verdicts_agree(ask: Judge, capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> None:
+def test_all_verdicts_agree(
+    ask: Judge, capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]
+) -> None:
     judged: list[tuple[int, Model, Verdicts]] = []
     for first in range(0, MODELS, AT_ONCE):
         models = [draw(seed) for seed in range(first, first + AT_ONCE)]
@@ -352,13 +380,15 @@ def summary(judged: Sequence[tuple[int, Model, Verdicts]]) -> dict[str, int]:
 def test_models_are_varied() -> None:
     models = [draw(seed) for seed in range(1_000)]
     assert {part.kind for model in models for top in model.parts for part in top.everywhere()} == set(KINDS)
-    assert {(model.form, model.declared) for model in models} == {(form, declared) for form in FORMS for declared in (True, False)}
+    assert {(model.form, model.declared) for model in models} == {
+        (form, declared) for form in FORMS for declared in (True, False)
+    }
     assert 400 < sum(map(faulty, models)) < 600
     assert 50 < sum(not model.known for model in models) < 250
     assert {len(model.parts) for model in models} >= set(range(2, 9))
 
 
-# ---------------------------------------------------------------------------------------------------- a wrong verdict is found
+# --------------------------------------------------------------------------------------------- a wrong verdict is found
 
 
 def fake(tmp_path: Path, lie: Callable[[Model, str], str]) -> Judge:
@@ -388,7 +418,10 @@ def test_a_false_alarm_is_found_and_shrunk(tmp_path: Path) -> None:
     models = [draw(seed) for seed in seeds]
     told = "\n".join(complaints(zip(seeds, models, ask(models), strict=True), ask))
     assert re.match(r"[12] models: false alarm: static refuses what runs \[shape\] \(", told)
-    smallest = r"        return Input\([1, ]+\) >> Tanh\(\)\n  on .*\n  static       invented  \[shape\]\n  definition   accepts\n"
+    smallest = (
+        r"        return Input\([1, ]+\) >> Tanh\(\)\n  on .*\n  static       invented  \[shape\]\n  definition   "
+        r"accepts\n"
+    )
     assert re.search(smallest, told), told
 
 
@@ -398,7 +431,10 @@ def test_a_miss_is_found_and_shrunk(tmp_path: Path) -> None:
     models = [draw(seed) for seed in seeds]
     told = "\n".join(complaints(zip(seeds, models, ask(models), strict=True), ask))
     assert "static and definition differ" in told
-    assert re.search(r"        return (Linear\(1, 2\) >> Linear\(1, 1\)|Linear\(1, 1\) >> Linear\(2, 1\))\n", told), told  # the smallest
+    # the smallest
+    assert re.search(r"        return (Linear\(1, 2\) >> Linear\(1, 1\)|Linear\(1, 1\) >> Linear\(2, 1\))\n", told), (
+        told
+    )
 
 
 def test_mypy_alone_misses_sizes_and_finds_ranks(tmp_path: Path) -> None:
@@ -420,7 +456,9 @@ def plain(sample: Shape, *parts: Part, form: Any = "expression") -> Model:
 
 
 ALL_FINE = Verdicts(static="", definition="", run="", numpy="", forward="", declared="", config="", arithmetic="")
-ALL_REFUSE = Verdicts(static="x", definition="x", run="x", numpy="x", forward=None, declared="x", config="x", arithmetic="x")
+ALL_REFUSE = Verdicts(
+    static="x", definition="x", run="x", numpy="x", forward=None, declared="x", config="x", arithmetic="x"
+)
 
 
 @pytest.mark.parametrize(
@@ -429,7 +467,11 @@ ALL_REFUSE = Verdicts(static="x", definition="x", run="x", numpy="x", forward=No
         ("expression", replace(ALL_FINE, static="x  [shape]\n"), "false alarm: static refuses what runs [shape]"),
         ("expression", replace(ALL_REFUSE, static=""), "static and definition differ"),
         ("class", replace(ALL_REFUSE, static="", definition="", forward="x"), "static and run differ"),
-        ("expression", replace(ALL_FINE, definition="x", declared="x", config="x"), "false alarm: definition refuses what runs"),
+        (
+            "expression",
+            replace(ALL_FINE, definition="x", declared="x", config="x"),
+            "false alarm: definition refuses what runs",
+        ),
         ("expression", replace(ALL_REFUSE, definition="", static=""), "definition and run differ"),
         ("expression", replace(ALL_FINE, numpy="x"), "NumPy fails where the checks saw nothing"),
         ("expression", replace(ALL_FINE, forward="x"), "forward and run differ"),

@@ -1,7 +1,8 @@
 """The plugin's verdicts are the same whatever mypy remembers, however it was started and wherever a layer comes from.
 
-One project: `app.py` uses what its other modules define. Each edit is of one of those, makes exactly the lines of `app.py` wrong that are
-marked with its name, and is taken back. A verdict from an empty cache, or none of the project, is the measure for every other mode.
+One project: `app.py` uses what its other modules define. Each edit is of one of those, makes exactly the lines of
+`app.py` wrong that are marked with its name, and is taken back. A verdict from an empty cache, or none of the project,
+is the measure for every other mode.
 """
 
 import fcntl
@@ -165,7 +166,8 @@ told = Widened(4, columns=8) >> Linear(8, 2)
 elsewhere = Multiplied(5) >> Linear(12, 2)  # constant of a default, constant of a constructor
 factor = Multiplied(5, 2) >> Linear(8, 2)  # constant of a constructor
 turned = Turned(3, 7) >> Linear(7, 2)  # mapping
-images = Input(28, 28, 1) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) >> Conv2d(6, 16, 3) >> ReLU() >> MaxPool2d(2) >> Flatten()
+images = Input(28, 28, 1) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) \
+>> Conv2d(6, 16, 3) >> ReLU() >> MaxPool2d(2) >> Flatten()
 flat = images >> Linear(FEATURES, 10)  # constant
 folded = images >> Linear(SIDE * SIDE * 16, 10)  # constant
 net = Net() >> Linear(2, 3)
@@ -238,7 +240,11 @@ EDITS = {
 
 def marked(*edits: str) -> set[int]:
     """The lines of app.py that these edits make wrong."""
-    return {number for number, line in enumerate(FILES["app.py"].splitlines(), 1) if {*line.partition("  # ")[2].split(", ")} & {*edits}}
+    return {
+        number
+        for number, line in enumerate(FILES["app.py"].splitlines(), 1)
+        if {*line.partition("  # ")[2].split(", ")} & {*edits}
+    }
 
 
 def before_others(folder: str | Path) -> dict[str, str]:
@@ -392,7 +398,9 @@ def test_the_marks_are_true(tmp_path: Path, edit: str | None) -> None:
     project = Project(tmp_path)
     project.edit(*[edit] if edit else [])
     environment = os.environ | {"TYPEDNN_ENGINE": "reference"}
-    done = subprocess.run([sys.executable, "-B", "-c", RAISES], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", RAISES], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
     raised = {int(number) for number in done.stdout.split()}
     assert raised <= marked(*[edit] if edit else [])
     assert bool(raised) is (edit is not None)
@@ -454,7 +462,9 @@ def test_daemon_from_a_cache(tmp_path: Path, libraries: Libraries, verdicts: dic
         follow(project, some(verdicts), check)
 
 
-def test_daemon_from_a_cache_that_an_edit_has_outrun(tmp_path: Path, libraries: Libraries, verdicts: dict[str, list[str]]) -> None:
+def test_daemon_from_a_cache_that_an_edit_has_outrun(
+    tmp_path: Path, libraries: Libraries, verdicts: dict[str, list[str]]
+) -> None:
     """The daemon starts with a cache of the project as it was."""
     shutil.copytree(libraries("fine-grained", "--cache-fine-grained"), tmp_path / "cache")
     project = Project(tmp_path)
@@ -467,7 +477,9 @@ def test_daemon_from_a_cache_that_an_edit_has_outrun(tmp_path: Path, libraries: 
 
 
 def test_parallel(project: Project, verdicts: dict[str, list[str]]) -> None:
-    help_text = subprocess.run([sys.executable, "-m", "mypy", "--help"], capture_output=True, text=True, check=True).stdout
+    help_text = subprocess.run(
+        [sys.executable, "-m", "mypy", "--help"], capture_output=True, text=True, check=True
+    ).stdout
     if "--num-workers" not in help_text:
         pytest.skip("this mypy has no -n")
     follow(project, some(verdicts), partial(project.mypy, "-n", "2"))
@@ -514,16 +526,24 @@ def environment(tmp_path: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def test_installed_package(tmp_path: Path, environment: Path, libraries: Libraries, verdicts: dict[str, list[str]]) -> None:
+def test_installed_package(
+    tmp_path: Path, environment: Path, libraries: Libraries, verdicts: dict[str, list[str]]
+) -> None:
     """Layers and functions of a package that pip installed, cold and from the cache, and after an upgrade."""
     theirs = ("layers.py", "functions.py", "sizes.py", "widths.py")
-    imported = partial(re.sub, rf"from ({'|'.join(name.removesuffix('.py') for name in theirs)}) ", r"from somebodys.\1 ")
+    imported = partial(
+        re.sub, rf"from ({'|'.join(name.removesuffix('.py') for name in theirs)}) ", r"from somebodys.\1 "
+    )
     package = Project(
         tmp_path / "package",
         files={"pyproject.toml": PACKAGE, "somebodys/__init__.py": "", "somebodys/py.typed": ""}
         | {f"somebodys/{name}": imported(FILES[name]) for name in theirs},
     )
-    project = Project(tmp_path / "project", environment, files={name: imported(text) for name, text in FILES.items() if name not in theirs})
+    project = Project(
+        tmp_path / "project",
+        environment,
+        files={name: imported(text) for name, text in FILES.items() if name not in theirs},
+    )
     shutil.copytree(libraries("newest"), project.folder / "cache")
 
     def install(*edits: str) -> None:
@@ -532,7 +552,12 @@ def test_installed_package(tmp_path: Path, environment: Path, libraries: Librari
         options = ["--no-index", "--no-deps", "--no-build-isolation", "--force-reinstall"]
         subprocess.run([*pip, "install", *options, str(package.folder)], check=True, capture_output=True)
 
-    for edits in ([], ["constant of a default"], ["axes", "annotation", "default"], ["mapping", "attribute", "constant"]):
+    for edits in (
+        [],
+        ["constant of a default"],
+        ["axes", "annotation", "default"],
+        ["mapping", "attribute", "constant"],
+    ):
         install(*edits)
         for _ in "cold or outdated", "warm":
             assert project.mypy() == sorted(line for edit in edits for line in verdicts[edit])
@@ -541,7 +566,9 @@ def test_installed_package(tmp_path: Path, environment: Path, libraries: Librari
 # ------------------------------------------------------------------ versions
 
 
-@pytest.mark.skipif(not OLDEST, reason="needs the oldest mypy that typednn supports in a folder: set TYPEDNN_OLDEST_MYPY")
+@pytest.mark.skipif(
+    not OLDEST, reason="needs the oldest mypy that typednn supports in a folder: set TYPEDNN_OLDEST_MYPY"
+)
 class TestOldest:
     @pytest.fixture
     def oldest(self, tmp_path: Path, libraries: Libraries) -> Project:
@@ -554,7 +581,9 @@ class TestOldest:
         extra = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]["mypy"]
         (oldest,) = (requirement.removeprefix("mypy>=") for requirement in extra if requirement.startswith("mypy>="))
         path = {**os.environ, **before_others(OLDEST)}
-        done = subprocess.run([sys.executable, "-m", "mypy", "--version"], env=path, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "--version"], env=path, capture_output=True, text=True, check=True
+        )
         assert f"{done.stdout.split()[1]}.".startswith(f"{oldest}.")
 
     def test_edits(self, oldest: Project) -> None:
@@ -565,7 +594,8 @@ class TestOldest:
             follow(oldest, some(verdicts), check)
 
     @pytest.mark.parametrize(
-        ("programs", "faulty"), [("examples", False), ("tests/typing/corpus/correct", False), ("tests/typing/corpus/faulty", True)]
+        ("programs", "faulty"),
+        [("examples", False), ("tests/typing/corpus/correct", False), ("tests/typing/corpus/faulty", True)],
     )
     def test_programs(self, oldest: Project, libraries: Libraries, programs: str, faulty: bool) -> None:
         """What the newest says."""

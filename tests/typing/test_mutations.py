@@ -1,8 +1,8 @@
 """Each rule of the mypy plugin is needed: without it, some program of the corpus is judged wrongly.
 
-A mutation takes one rule out of a copy of the plugin. mypy then reads the programs that it names with that copy, and must
-miss a mistake, tell it in other words, or refuse what is correct. What is known of NumPy and typednn comes from a cache
-that the plugin itself made; the mutant reads the programs alone.
+A mutation takes one rule out of a copy of the plugin. mypy then reads the programs that it names with that copy, and
+must miss a mistake, tell it in other words, or refuse what is correct. What is known of NumPy and typednn comes from a
+cache that the plugin itself made; the mutant reads the programs alone.
 """
 
 import fcntl
@@ -31,7 +31,9 @@ class Mutant(TypednnPlugin):
 def plugin(version):
     return Mutant
 """
-LIBRARIES = "import dataclasses, jaxtyping, numpy\nfrom typednn import arguments, layers, losses, models, optim, random\n"
+LIBRARIES = (
+    "import dataclasses, jaxtyping, numpy\nfrom typednn import arguments, layers, losses, models, optim, random\n"
+)
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,16 @@ MUTATIONS = (
     Mutation(
         "arguments of functions are not compared",
         "features/functions.py",
-        '            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):\n                return None',
+        '            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):\n        '
+        "        return None",
         "            pass",
         ("faulty/metric_classes",),
     ),
     Mutation(
         "backward's next_grad is not compared",
         "features/gradients.py",
-        '    if wrong is not None:\n        return call.complain(f"{_owner(layer.label)}.backward: {wrong}") if wrong else UNKNOWN',
+        '    if wrong is not None:\n        return call.complain(f"{_owner(layer.label)}.backward: {wrong}") if '
+        "wrong else UNKNOWN",
         "    pass",
         ("faulty/backward_from_features",),
     ),
@@ -91,12 +95,17 @@ MUTATIONS = (
     Mutation(
         "a gradient's fields are not compared with its class",
         "features/gradients.py",
-        '            and not fits(call.context, unifier, f"{info.name}: {name}: ", alternatives[0][1], values[name], call.node)',
+        '            and not fits(call.context, unifier, f"{info.name}: {name}: ", alternatives[0][1], '
+        "values[name], call.node)",
         "            and False",
         ("faulty/gradient_class_sizes",),
     ),
     Mutation(
-        "no number is known", "values.py", "    return Number(Dim.of(value), True)", "    return UNKNOWN", ("faulty/alias_promises_scores",)
+        "no number is known",
+        "values.py",
+        "    return Number(Dim.of(value), True)",
+        "    return UNKNOWN",
+        ("faulty/alias_promises_scores",),
     ),
     Mutation(
         "literal types say nothing",
@@ -133,7 +142,9 @@ MUTATIONS = (
         "        pass",
         ("faulty/function_axes",),
     ),
-    Mutation("known loops are not unrolled", "python.py", "UNROLLED = 64", "UNROLLED = -1", ("faulty/window_padding_sides",)),
+    Mutation(
+        "known loops are not unrolled", "python.py", "UNROLLED = 64", "UNROLLED = -1", ("faulty/window_padding_sides",)
+    ),
     Mutation(
         "broadcasting is not checked",
         "array_functions/rows.py",
@@ -156,7 +167,11 @@ MUTATIONS = (
         ("faulty/mlp_wrong_input",),
     ),
     Mutation(
-        "a multiple of a width is no width", "features/arguments.py", "return times > 0", "return times == 1", ("faulty/twice_as_wide",)
+        "a multiple of a width is no width",
+        "features/arguments.py",
+        "return times > 0",
+        "return times == 1",
+        ("faulty/twice_as_wide",),
     ),
     Mutation(
         "the layers in a wrapper are unknown",
@@ -378,7 +393,8 @@ MUTATIONS = (
     Mutation(
         "comprehensions are lost",
         "evaluator.py",
-        "        return Pack(tuple(found)) if isinstance(found, list) else UNKNOWN if found is UNKNOWN else Many(found)",
+        "        return Pack(tuple(found)) if isinstance(found, list) else UNKNOWN if found is UNKNOWN else "
+        "Many(found)",
         "        return UNKNOWN",
         ("faulty/list_of_equal_layers",),
     ),
@@ -428,7 +444,8 @@ MUTATIONS = (
         "an annotation of its own does not win over its base's",
         "classes.py",
         '        if name in base.names or (facts is not None and name in facts["methods"]):',
-        '        if base.module_name == "typednn.layer" and (name in base.names or (facts is not None and name in facts["methods"])):',
+        '        if base.module_name == "typednn.layer" and (name in base.names or (facts is not None and name '
+        'in facts["methods"])):',
         ("faulty/own_positionwise",),
     ),
     Mutation(
@@ -525,7 +542,8 @@ MUTATIONS = (
     Mutation(
         "what a subclass of Sequential is built of is lost",
         "features/constructors.py",
-        '            call.env[f"self.{_CHAIN}"] = sequential(replace(call, name=owner.fullname))\n            return UNKNOWN',
+        '            call.env[f"self.{_CHAIN}"] = sequential(replace(call, name=owner.fullname))\n            '
+        "return UNKNOWN",
         "            return UNKNOWN",
         ("programs/faulty/sequential_subclass_init",),
     ),
@@ -616,7 +634,8 @@ MUTATIONS = (
     Mutation(
         "open shapes are compared with known ones",
         "sizes.py",
-        "    if any((variadic(group) is None) is not (place is None) for group in groups):\n        leave(None, None)\n        return",
+        "    if any((variadic(group) is None) is not (place is None) for group in groups):\n        leave(None, "
+        "None)\n        return",
         "    pass",
         ("correct/shapes_of_any_rank",),
     ),
@@ -665,7 +684,8 @@ MUTATIONS = (
     Mutation(
         "einsum is not compared",
         "array_functions/products.py",
-        "        raise Misfit(f'einsum \"{text}\": {letter} is {earlier} and {size}', operand, shape.index(size)) from None",
+        "        raise Misfit(f'einsum \"{text}\": {letter} is {earlier} and {size}', operand, "
+        "shape.index(size)) from None",
         "        return",
         ("bodies/faulty/bilinear",),
     ),
@@ -679,7 +699,10 @@ def identify(mutation: Mutation) -> str:
 def mypy(folder: Path, plugin: Path, cache: Path, config: Path, *files: str) -> str:
     """What mypy says about ``files``, with the typednn in the folder ``plugin`` as its plugin."""
     command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(cache), *files]
-    environment = os.environ | {"PYTHONPATH": str(plugin), "MYPYPATH": os.pathsep.join(map(str, (ROOT / "stubs", ROOT)))}
+    environment = os.environ | {
+        "PYTHONPATH": str(plugin),
+        "MYPYPATH": os.pathsep.join(map(str, (ROOT / "stubs", ROOT))),
+    }
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
     assert result.stderr == ""
     return "".join(f"{line}\n" for line in result.stdout.splitlines() if re.match(r".+?:\d+: ", line))
@@ -687,7 +710,9 @@ def mypy(folder: Path, plugin: Path, cache: Path, config: Path, *files: str) -> 
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a configuration, and a cache of NumPy's stubs and typednn: made once for all tests of all processes."""
+    """A folder with a configuration, and a cache of NumPy's stubs and typednn: made once for all tests of all
+    processes.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "mutations"
     folder.mkdir(exist_ok=True)
@@ -722,7 +747,10 @@ def mutate(folder: Path, name: str, before: str, after: str) -> None:
 def verdicts(programs: tuple[str, ...], plugin: Path, library: Path, folder: Path) -> dict[str, str]:
     """What mypy says about each of the programs."""
     shutil.copytree(library / "cache", folder / "cache")
-    return {each: mypy(_path(each).parent, plugin, folder / "cache", library / "mypy.ini", _path(each).name) for each in programs}
+    return {
+        each: mypy(_path(each).parent, plugin, folder / "cache", library / "mypy.ini", _path(each).name)
+        for each in programs
+    }
 
 
 def _path(program: str) -> Path:
@@ -732,13 +760,19 @@ def _path(program: str) -> Path:
 
 
 def as_expected(program: str, found: str) -> bool:
-    """Of the corpus, whether the words are the recorded ones; else whether a faulty line is refused, and nothing in a correct program."""
+    """Of the corpus, whether the words are the recorded ones; else whether a faulty line is refused, and nothing in a
+    correct program.
+    """
     *_, kind, name = program.split("/")
     if kind == "correct":
         return found == ""
     if program.count("/") == 1:
         return found == (MESSAGES / f"{name}.txt").read_text(encoding="utf-8")
-    marked = {place for place, line in enumerate(_path(program).read_text().splitlines(), 1) if re.search(r"  # (shape|meets)", line)}
+    marked = {
+        place
+        for place, line in enumerate(_path(program).read_text().splitlines(), 1)
+        if re.search(r"  # (shape|meets)", line)
+    }
     return bool(marked & {int(line.split(":")[1]) for line in found.splitlines() if line.endswith("[shape]")})
 
 
@@ -763,14 +797,18 @@ def test_a_mutant_is_noticed(mutation: Mutation, library: Path, tmp_path: Path) 
 
 
 def test_a_hook_that_fails_leaves_mypys_own_answer(library: Path, tmp_path: Path) -> None:
-    """Annotations are read through what mypy does not promise to keep: without it they are types, and say nothing of sizes."""
+    """Annotations are read through what mypy does not promise to keep: without it they are types, and say nothing of
+    sizes.
+    """
     mutate(tmp_path, "classes.py", "analyser.try_analyze_special_unbound_type(", "analyser.renamed(")
     imports = "from jaxtyping import Float\nfrom typednn import Array2\n"
     (tmp_path / "program.py").write_text(f'{imports}def length(x: Float[Array2, "batch 4"]) -> int:\n    return x\n')
     shutil.copytree(library / "cache", tmp_path / "cache")
     found = mypy(tmp_path, tmp_path, tmp_path / "cache", library / "mypy.ini", "program.py")
     got = "ndarray[tuple[int, int], dtype[floating[Any]]]"
-    assert found == f'program.py:4: error: Incompatible return value type (got "{got}", expected "int")  [return-value]\n'
+    assert (
+        found == f'program.py:4: error: Incompatible return value type (got "{got}", expected "int")  [return-value]\n'
+    )
 
 
 def test_a_module_of_many_scopes_keeps_what_its_names_hold(library: Path, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""Programs as people write them, in many idioms: each faulty one has a correct twin, the same program without the mistake.
+"""Programs as people write them, in many idioms: each faulty one has a correct twin, the same program without the
+mistake.
 
-`programs/correct` and `programs/faulty` are laid out and marked as `corpus` is. They were written without a look at the plugin, so the
-words of a message are mostly left open: ``# shape`` alone marks the line that a person would change, ``# meets`` a line where the
-sizes meet. `programs/idioms.json` says for each program which idioms it uses.
+`programs/correct` and `programs/faulty` are laid out and marked as `corpus` is. They were written without a look at the
+plugin, so the words of a message are mostly left open: ``# shape`` alone marks the line that a person would change, ``#
+meets`` a line where the sizes meet. `programs/idioms.json` says for each program which idioms it uses.
 
 ``python -m tests.typing.test_programs`` prints what mypy with the plugin finds of them, program by program.
 """
@@ -15,7 +16,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.typing.test_corpus import KINDS, PLUGIN, Failure, Program, identify, mypy, programs, raised_by_typednn, reported, run
+from tests.typing.test_corpus import (
+    KINDS,
+    PLUGIN,
+    Failure,
+    Program,
+    identify,
+    mypy,
+    programs,
+    raised_by_typednn,
+    reported,
+    run,
+)
 
 PROGRAMS = Path(__file__).parent / "programs"
 IDIOMS: dict[str, list[str]] = json.loads((PROGRAMS / "idioms.json").read_text())
@@ -38,7 +50,9 @@ def test_each_has_its_twin() -> None:
     stems = [{path.stem for path in (PROGRAMS / kind).iterdir() if path.name != "__pycache__"} for kind in KINDS]
     assert stems[0] == stems[1] == IDIOMS.keys()
     assert len(IDIOMS) >= 90
-    assert [idiom for idiom, count in Counter(idiom for idioms in IDIOMS.values() for idiom in idioms).items() if count < 3] == []
+    assert [
+        idiom for idiom, count in Counter(idiom for idioms in IDIOMS.values() for idiom in idioms).items() if count < 3
+    ] == []
 
 
 @pytest.mark.parametrize("program", CORRECT + FAULTY, ids=lambda program: f"{program.kind}-{program.name}")
@@ -57,7 +71,8 @@ def test_correct_runs(program: Program, correct_outcomes: dict[str, Failure | No
 @pytest.mark.parametrize("program", FAULTY, ids=identify)
 def test_faulty_fails(program: Program, faulty_outcomes: dict[str, Failure | None]) -> None:
     failure = raised_by_typednn(program, faulty_outcomes[program.name])
-    if failure is not None and failure.type == "StackError":  # raised where the stack is built: a marked line is on the way there
+    # raised where the stack is built: a marked line is on the way there
+    if failure is not None and failure.type == "StackError":
         assert any(list(place) in failure.lines for place in program.expected | program.meets), failure
 
 
@@ -91,7 +106,9 @@ UNFOUND = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], Path]) -> dict[str, dict[tuple[str, int], str]]:
+def found(
+    tmp_path_factory: pytest.TempPathFactory, mypy_cache: Callable[[str], Path]
+) -> dict[str, dict[tuple[str, int], str]]:
     """What mypy with the plugin reports of each kind."""
     folder = tmp_path_factory.mktemp("programs")
     (folder / "plugin.ini").write_text(PLUGIN)
@@ -122,7 +139,11 @@ def measure() -> None:
     verdicts = {program.name: verdict(program, found["faulty"]) for program in FAULTY}
     for name, said in verdicts.items():
         print(f"{said:17} {name}  ({', '.join(IDIOMS[name])})")
-    alarms = {program.name for program in CORRECT if any(Path(file).parts[0] == program.path.name for file, _ in found["correct"])}
+    alarms = {
+        program.name
+        for program in CORRECT
+        if any(Path(file).parts[0] == program.path.name for file, _ in found["correct"])
+    }
     for (file, line), message in found["correct"].items():
         print(f"false alarm       {file}:{line}: {message}")
     print()
@@ -132,7 +153,9 @@ def measure() -> None:
         print(f"{missed[idiom]:2} of {count:2} missed  {idiom}")
     print()
     counts = Counter(verdicts.values())
-    print(f"{len(FAULTY)} faulty: " + ", ".join(f"{counts[said]} {said}" for said in (WRITTEN, MEETS, ELSEWHERE, MISSED)))
+    print(
+        f"{len(FAULTY)} faulty: " + ", ".join(f"{counts[said]} {said}" for said in (WRITTEN, MEETS, ELSEWHERE, MISSED))
+    )
     print(f"{len(CORRECT)} correct: {len(CORRECT) - len(alarms)} silent, {len(alarms)} with a false alarm")
 
 

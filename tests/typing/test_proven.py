@@ -51,7 +51,10 @@ def page() -> str:
 
 
 def test_each_function_that_is_not_proven_is_listed_with_a_reason(functions: list[dict[str, Any]], page: str) -> None:
-    listed = {(file, function): why for file, function, why in re.findall(r"^\| (\S+\.py) \| (\S+) \| (.+) \|$", page, re.MULTILINE)}
+    listed = {
+        (file, function): why
+        for file, function, why in re.findall(r"^\| (\S+\.py) \| (\S+) \| (.+) \|$", page, re.MULTILINE)
+    }
     lost = {(row["path"].removeprefix("typednn/"), row["function"]) for row in functions if row["verdict"] != "proven"}
     assert listed.keys() == lost
     assert all(len(why) > 10 for why in listed.values())
@@ -62,23 +65,33 @@ def test_the_counts(functions: list[dict[str, Any]], page: str) -> None:
     every = Counter(part_of[row["path"]] for row in functions)
     proven = Counter(part_of[row["path"]] for row in functions if row["verdict"] == "proven")
     for part in PARTS:
-        assert re.search(rf"`{re.escape(part)}` \| {every[part]} \| {proven[part]} \|", page), (part, every[part], proven[part])
+        assert re.search(rf"`{re.escape(part)}` \| {every[part]} \| {proven[part]} \|", page), (
+            part,
+            every[part],
+            proven[part],
+        )
 
 
 def test_what_gpt2_computes_forward_is_proven_to_its_last_line(functions: list[dict[str, Any]]) -> None:
     verdicts = {row["function"]: row["verdict"] for row in functions if row["path"] == "typednn/models/gpt2.py"}
-    assert {verdicts[name] for name in ("GPT2Block.forward", "GPT2Block.read", "GPT2.forward", "GPT2.read")} == {"proven"}
+    assert {verdicts[name] for name in ("GPT2Block.forward", "GPT2Block.read", "GPT2.forward", "GPT2.read")} == {
+        "proven"
+    }
 
 
 # ---------------------------------------------------------------------------------------------------- a size is changed
 
 
 def _returned(function: ast.FunctionDef) -> ast.Constant | None:
-    """The axes that a function promises, as they are written on one line; None where any last size is right, or nothing is returned."""
+    """The axes that a function promises, as they are written on one line; None where any last size is right, or nothing
+    is returned.
+    """
     match function:
         case ast.FunctionDef(body=[ast.Expr(value=ast.Constant(value=value))]) if value is ...:
             return None  # of a Protocol, an overload, an abstract method
-        case ast.FunctionDef(returns=ast.Subscript(ast.Name(id=kind), ast.Tuple([_, ast.Constant(value=str() as text) as axes]))):
+        case ast.FunctionDef(
+            returns=ast.Subscript(ast.Name(id=kind), ast.Tuple([_, ast.Constant(value=str() as text) as axes]))
+        ):
             last = text.split()[-1:]
             texts = [str(each.value) for each in ast.walk(function.args) if isinstance(each, ast.Constant)]
             read = re.findall(r"\w+", " ".join(texts))
@@ -89,9 +102,11 @@ def _returned(function: ast.FunctionDef) -> ast.Constant | None:
 
 
 def _changed(text: str, lines: set[int], numbers: Iterator[int]) -> tuple[str, dict[int, int]]:
-    """The file with another last size in what the functions at these lines promise; the last lines of these, by their first.
+    """The file with another last size in what the functions at these lines promise; the last lines of these, by their
+    first.
 
-    Each size is multiplied by one of ``numbers``, which differ: a function that returns what another gives would be right again.
+    Each size is multiplied by one of ``numbers``, which differ: a function that returns what another gives would be
+    right again.
     """
     source, ends = text.splitlines(keepends=True), dict[int, int]()
     for node in ast.walk(ast.parse(text)):
@@ -107,10 +122,14 @@ def _changed(text: str, lines: set[int], numbers: Iterator[int]) -> tuple[str, d
     return "".join(source), ends
 
 
-def test_a_changed_size_of_a_proven_function_is_found(functions: list[dict[str, Any]], programs: list[dict[str, Any]]) -> None:
-    """Each function that is proven and promises an array promises one of another size: each is refused, within its own lines.
+def test_a_changed_size_of_a_proven_function_is_found(
+    functions: list[dict[str, Any]], programs: list[dict[str, Any]]
+) -> None:
+    """Each function that is proven and promises an array promises one of another size: each is refused, within its own
+    lines.
 
-    First all together, which is soon done; one that is not found so may have been given something wrong by another, and is tried alone.
+    First all together, which is soon done; one that is not found so may have been given something wrong by another, and
+    is tried alone.
     """
     proven: dict[Path, set[int]] = {}
     for row in [*functions, *programs]:
@@ -128,7 +147,9 @@ def test_a_changed_size_of_a_proven_function_is_found(functions: list[dict[str, 
     assert [one for _, found in alone for one in found] == []
 
 
-def _missed(mypy: KeptMypy, lines: Mapping[Path, set[int]], numbers: Iterator[int]) -> tuple[int, list[tuple[Path, int]]]:
+def _missed(
+    mypy: KeptMypy, lines: Mapping[Path, set[int]], numbers: Iterator[int]
+) -> tuple[int, list[tuple[Path, int]]]:
     """How many functions at these lines were changed, and those of them in whose lines nothing is found."""
     mypy.buffers, ends = {}, dict[tuple[Path, int], int]()
     for path, firsts in lines.items():
@@ -138,5 +159,7 @@ def _missed(mypy: KeptMypy, lines: Mapping[Path, set[int]], numbers: Iterator[in
             ends |= {(path, first): last for first, last in changed.items()}
     found = [(Path(one.path), one.line) for one in findings(list(mypy.buffers), mypy) if one.code == "shape"]
     return len(ends), [
-        (path, first) for (path, first), last in ends.items() if not any(at == path and first <= line <= last for at, line in found)
+        (path, first)
+        for (path, first), last in ends.items()
+        if not any(at == path and first <= line <= last for at, line in found)
     ]

@@ -9,7 +9,9 @@ from tests.typing.random_bodies import LEAST_FOUND, judged, shown
 PROGRAMS = 1000
 
 
-def test_the_plugin_says_what_numpy_does(capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> None:
+def test_the_plugin_says_what_numpy_does(
+    capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]
+) -> None:
     count = judged(range(PROGRAMS))
     record_property("random bodies", str(count))
     with capsys.disabled():

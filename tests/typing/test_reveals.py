@@ -1,4 +1,5 @@
-"""What people read of a type: mypy's `reveal_type` with the plugin, pyright's hover, and both checkers' word for a misfit.
+"""What people read of a type: mypy's `reveal_type` with the plugin, pyright's hover, and both checkers' word for a
+misfit.
 
 The lines are recorded whole, to be read as a user would.
 """
@@ -30,33 +31,42 @@ REVEALED = {
     "layer": ("Linear(784, 10): batch 784 -> batch 10", "Linear[Literal['batch 784 -> batch 10']]"),
     "model": (
         "Input(28, 28, 1) >> Conv2d(1, 6, 5) >> ReLU() >> Flatten() >> Linear(3456, 10): batch 28 28 1 -> batch 10",
-        "Chain[Array4, Array2, Literal['batch 28 28 1 -> batch 10'], Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad[Array4], "
+        "Chain[Array4, Array2, Literal['batch 28 28 1 -> batch 10'], Conv2dGrad, ElementwiseGrad[Array4, None], "
+        "FlattenGrad[Array4], "
         "LinearGrad]",
     ),
     "words": (
         "Input(7, dtype=int) >> Embedding(9, 4) >> LSTM(4, 6) >> LastStep() >> Linear(6, 2): batch 7 -> batch 2",
-        "FirstChain[IntArray2, Array2, Literal['batch 7 -> batch 2'], EmbeddingGrad, LSTMGrad, LastStepGrad, LinearGrad]",
+        "FirstChain[IntArray2, Array2, Literal['batch 7 -> batch 2'], EmbeddingGrad, LSTMGrad, LastStepGrad, "
+        "LinearGrad]",
     ),
     "wrapper": (
         "Residual(Linear(64, 64) >> ReLU()): batch 64 -> batch 64",
-        "Residual[Array2, ChainGrad[Array2, LinearGrad, ElementwiseGrad[Array2, None]], Array2, None, Literal['batch 64 -> batch 64']]",
+        "Residual[Array2, ChainGrad[Array2, LinearGrad, ElementwiseGrad[Array2, None]], Array2, None, "
+        "Literal['batch 64 -> batch 64']]",
     ),
 }
 HOVERS = {
     "layer": "Linear[Any]",
-    "model": "Chain[Array4, Array2, Last[Linear[Any]], Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad[Array4], LinearGrad]",
+    "model": "Chain[Array4, Array2, Last[Linear[Any]], Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad[Array4], "
+    "LinearGrad]",
     "words": "FirstChain[IntArray2, Array2, Last[Linear[Any]], EmbeddingGrad, LSTMGrad, LastStepGrad, LinearGrad]",
     "wrapper": "Residual[Array2, ChainGrad[Array2, LinearGrad, ElementwiseGrad[Array2, None]], Array2, None, Any]",
 }
 MISFITS = {
     "Conv2d(1, 6, 5) >> Linear(3456, 10)": '"Conv2d[Any]" and "Linear[Any]"',
-    "Input(28, 28, 1) >> Conv2d(1, 6, 5) >> Linear(3456, 10)": '"Chain[Array4, Array4, Last[Conv2d[Any]], Conv2dGrad]" and "Linear[Any]"',
+    "Input(28, 28, 1) >> Conv2d(1, 6, 5) >> Linear(3456, 10)": (
+        '"Chain[Array4, Array4, Last[Conv2d[Any]], Conv2dGrad]" and "Linear[Any]"'
+    ),
     "Input(28, 28, 1) >> Conv2d(1, 6, 5) >> ReLU() >> Linear(3456, 10)": (
         '"Chain[Array4, Array4, Last[ReLU], Conv2dGrad, ElementwiseGrad[Array4, None]]" and "Linear[Any]"'
     ),
-    "Input(28) >> Tanh() >> Conv2d(1, 6, 5)": '"Chain[Array2, Array2, Last[Tanh], ElementwiseGrad[Array2, None]]" and "Conv2d[Any]"',
+    "Input(28) >> Tanh() >> Conv2d(1, 6, 5)": (
+        '"Chain[Array2, Array2, Last[Tanh], ElementwiseGrad[Array2, None]]" and "Conv2d[Any]"'
+    ),
     "Linear(6, 2) >> (Tanh() >> Tanh()) >> Conv2d(1, 6, 5)": (
-        '"Chain[Array2, Array2, Last[ElementwiseChain[None, None]], LinearGrad, ElementwiseGrad[Array2, tuple[None, None]]]" '
+        '"Chain[Array2, Array2, Last[ElementwiseChain[None, None]], LinearGrad, ElementwiseGrad[Array2, '
+        'tuple[None, None]]]" '
         'and "Conv2d[Any]"'
     ),
 }
@@ -69,10 +79,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def revealed(folder: Path, cache: Path, *files: str) -> dict[int, list[str]]:
     """What mypy with the plugin prints, for each line of the last file."""
-    (folder / "mypy.ini").write_text(f"[mypy]\nplugins = typednn.mypy_plugin\nmypy_path = {ROOT / 'stubs'}\n[typednn-mypy]\ndebug = true\n")
+    (folder / "mypy.ini").write_text(
+        f"[mypy]\nplugins = typednn.mypy_plugin\nmypy_path = {ROOT / 'stubs'}\n[typednn-mypy]\ndebug = true\n"
+    )
     command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", str(cache), *files]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path})
+    result = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path}
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     lines: dict[int, list[str]] = {}
     for line in result.stdout.splitlines():
@@ -102,7 +116,9 @@ def test_a_model_is_one_readable_line(tmp_path: Path, cache: Path) -> None:
 
 
 def test_what_the_type_does_not_say(tmp_path: Path, cache: Path) -> None:
-    """A list's element, a variable that is assigned twice, a parameter's size, a loop, arrays: the plugin knows more than types say."""
+    """A list's element, a variable that is assigned twice, a parameter's size, a loop, arrays: the plugin knows more
+    than types say.
+    """
     body = """
 def program(hidden: int, images: Float[Array4, "batch 28 28 1"]) -> None:
     layers = [Linear(3, 4), Linear(4, 5)]
@@ -131,7 +147,9 @@ def program(hidden: int, images: Float[Array4, "batch 28 28 1"]) -> None:
 
 
 def test_types_that_are_no_models_stay_as_they_are(tmp_path: Path, cache: Path) -> None:
-    (tmp_path / "program.py").write_text("import numpy as np\n\nclass typednn:\n    class Kind: ...\n\nreveal_type(typednn.Kind())\n")
+    (tmp_path / "program.py").write_text(
+        "import numpy as np\n\nclass typednn:\n    class Kind: ...\n\nreveal_type(typednn.Kind())\n"
+    )
     assert revealed(tmp_path, cache, "program.py") == {6: ['Revealed type is "program.typednn.Kind"']}
 
 
@@ -159,26 +177,41 @@ def hovers(folder: Path, file: str) -> Iterator[str]:
                 if "method" not in message and message.get("id") == 1:
                     return message["result"]
                 if "id" in message:
-                    items = message["params"].get("items", []) if message["method"] == "workspace/configuration" else None
+                    items = (
+                        message["params"].get("items", []) if message["method"] == "workspace/configuration" else None
+                    )
                     send(id=message["id"], result=None if items is None else [{} for _ in items])
 
         document = {"uri": (folder / file).as_uri()}
         text = (folder / file).read_text()
         hover = {"textDocument": {"hover": {"contentFormat": ["plaintext"]}}}
         folders = [{"uri": folder.as_uri(), "name": "program"}]
-        ask("initialize", {"processId": os.getpid(), "rootUri": folder.as_uri(), "capabilities": hover, "workspaceFolders": folders})
+        ask(
+            "initialize",
+            {"processId": os.getpid(), "rootUri": folder.as_uri(), "capabilities": hover, "workspaceFolders": folders},
+        )
         send(method="initialized", params={})
-        send(method="textDocument/didOpen", params={"textDocument": document | {"languageId": "python", "version": 1, "text": text}})
+        send(
+            method="textDocument/didOpen",
+            params={"textDocument": document | {"languageId": "python", "version": 1, "text": text}},
+        )
         for name in HOVERS:
             line = next(number for number, each in enumerate(text.splitlines()) if each.startswith(f"{name} = "))
-            yield ask("textDocument/hover", {"textDocument": document, "position": {"line": line, "character": 0}})["contents"]["value"]
+            yield ask("textDocument/hover", {"textDocument": document, "position": {"line": line, "character": 0}})[
+                "contents"
+            ]["value"]
         server.kill()
 
 
 @pytest.fixture
 def project(tmp_path: Path, cache: Path) -> Path:
     """A folder with pyright's settings."""
-    settings = {"typeCheckingMode": "basic", "pythonVersion": "3.11", "stubPath": str(ROOT / "stubs"), "extraPaths": [str(ROOT)]}
+    settings = {
+        "typeCheckingMode": "basic",
+        "pythonVersion": "3.11",
+        "stubPath": str(ROOT / "stubs"),
+        "extraPaths": [str(ROOT)],
+    }
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     return tmp_path
 
@@ -192,9 +225,16 @@ def test_a_misfit_names_both_layers(project: Path) -> None:
     """In pyright's first line, and in mypy's without the plugin, where the last layer stands among generics."""
     (project / "program.py").write_text(IMPORTS + "\n".join(MISFITS))
     found = [each for each in json.loads(pyright(project).stdout)["generalDiagnostics"] if each["severity"] == "error"]
-    assert [each["message"] for each in found] == [f'Operator ">>" not supported for types {types}' for types in MISFITS.values()]
-    errors = [line for line in mypy(str(project / "program.py"), cache=project / "cache").stdout.splitlines() if ": error:" in line]
+    assert [each["message"] for each in found] == [
+        f'Operator ">>" not supported for types {types}' for types in MISFITS.values()
+    ]
+    errors = [
+        line
+        for line in mypy(str(project / "program.py"), cache=project / "cache").stdout.splitlines()
+        if ": error:" in line
+    ]
     assert len(errors) == len(MISFITS)
-    assert [part in line for line, part in zip(errors[1:4], ["LastLayer[Conv2d", "LastLayer[ReLU]", "LastLayer[Tanh]"], strict=True)] == [
-        True
-    ] * 3
+    assert [
+        part in line
+        for line, part in zip(errors[1:4], ["LastLayer[Conv2d", "LastLayer[ReLU]", "LastLayer[Tanh]"], strict=True)
+    ] == [True] * 3

@@ -88,9 +88,12 @@ None3 = ElementwiseGrad[Array3, None]
 assert_type(Linear(3, 4) >> Map(4, 5), Chain[Array2, Array2, Last[Map], LinearGrad, Map2])
 assert_type(Swap() >> Map(4, 5), Chain[Array3, Array3, Last[Map], SwapGrad, Map3])
 assert_type(
-    Linear(3, 4) >> ReLU() >> Map(4, 5) >> Linear(5, 2), Chain[Array2, Array2, Last[Linear[Any]], LinearGrad, None2, Map2, LinearGrad]
+    Linear(3, 4) >> ReLU() >> Map(4, 5) >> Linear(5, 2),
+    Chain[Array2, Array2, Last[Linear[Any]], LinearGrad, None2, Map2, LinearGrad],
 )
-assert_type(Swap() >> Map(4, 5) >> ReLU() >> Swap(), Chain[Array3, Array3, Last[Swap[Any]], SwapGrad, Map3, None3, SwapGrad])
+assert_type(
+    Swap() >> Map(4, 5) >> ReLU() >> Swap(), Chain[Array3, Array3, Last[Swap[Any]], SwapGrad, Map3, None3, SwapGrad]
+)
 assert_type(Map(4, 5) >> Linear(5, 2), Chain[Array2, Array2, Last[Linear[Any]], Map2, LinearGrad])
 assert_type(Map(4, 5) >> Swap(), Chain[Array3, Array3, Last[Swap[Any]], Map3, SwapGrad])
 assert_type(Map(4, 5) >> ReLU(), PositionwiseChain[MapGrad, None])
@@ -100,23 +103,35 @@ assert_type(Map(4, 5) >> Map(5, 6) >> ReLU(), PositionwiseChain[MapGrad, MapGrad
 assert_type(
     Swap() >> (Map(4, 5) >> ReLU() >> Map(5, 6)),
     Chain[
-        Array3, Array3, Last[PositionwiseChain[MapGrad, None, MapGrad]], SwapGrad, ElementwiseGrad[Array3, tuple[MapGrad, None, MapGrad]]
+        Array3,
+        Array3,
+        Last[PositionwiseChain[MapGrad, None, MapGrad]],
+        SwapGrad,
+        ElementwiseGrad[Array3, tuple[MapGrad, None, MapGrad]],
     ],
 )
 assert_type(
     Swap() >> Residual(Map(4, 4) >> ReLU()),
-    Chain[Array3, Array3, Last[Residual[Array3, MapRelu3, Array3, None]], SwapGrad, ResidualGrad[Array3, MapRelu3, None]],
+    Chain[
+        Array3, Array3, Last[Residual[Array3, MapRelu3, Array3, None]], SwapGrad, ResidualGrad[Array3, MapRelu3, None]
+    ],
 )
 assert_type(
-    Map(4, 5) >> ReLU() >> Linear(5, 2), Chain[Array2, Array2, Last[Linear[Any]], ElementwiseGrad[Array2, tuple[MapGrad, None]], LinearGrad]
+    Map(4, 5) >> ReLU() >> Linear(5, 2),
+    Chain[Array2, Array2, Last[Linear[Any]], ElementwiseGrad[Array2, tuple[MapGrad, None]], LinearGrad],
 )
 assert_type(Input(4) >> Map(4, 5), Chain[Array2, Array2, Last[Map], Map2])
 assert_type(Input(7, 4) >> Map(4, 5) >> ReLU(), Chain[Array3, Array3, Last[ReLU], Map3, None3])
 assert_type(Input(7, 4) >> ReLU() >> Map(4, 5), Chain[Array3, Array3, Last[Map], None3, Map3])
 assert_type(Tokens() >> Map(4, 5), FirstChain[IntArray2, Array3, Last[Map], TokensGrad, Map3])
-assert_type(Input(7, dtype=int) >> Tokens() >> Map(4, 5) >> ReLU(), FirstChain[IntArray2, Array3, Last[ReLU], TokensGrad, Map3, None3])
+assert_type(
+    Input(7, dtype=int) >> Tokens() >> Map(4, 5) >> ReLU(),
+    FirstChain[IntArray2, Array3, Last[ReLU], TokensGrad, Map3, None3],
+)
 assert_type(Flatten() >> Map(4, 5), Chain[Array4, Array2, Last[Map], FlattenGrad, Map2])
-assert_type(Map(4, 5) >> Flatten(), Chain[Array3, Array2, Last[Flatten[Array3, Array2, Any]], Map3, FlattenGrad[Array3]])
+assert_type(
+    Map(4, 5) >> Flatten(), Chain[Array3, Array2, Last[Flatten[Array3, Array2, Any]], Map3, FlattenGrad[Array3]]
+)
 assert_type(Conv2d(1, 6, 5) >> Flatten() >> Map(4, 5), Chain[Array4, Array2, Last[Map], Conv2dGrad, FlattenGrad, Map2])
 
 
@@ -151,5 +166,6 @@ Map(6, 5) >> Conv2d(5, 6, 5)  # type: ignore[type-var]  # pyright: ignore[report
 Map(6, 5) >> Flatten(1, 2)  # type: ignore[type-var]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 Map(6, 5) >> ReLU() >> Conv2d(5, 6, 5)  # type: ignore[type-var]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 Linear(6, 5) >> Map(5, 4) >> Swap()  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
-# Read from the right, mypy lets a stack through that begins with a layer of several ranks; the plugin and the definition do not.
+# Read from the right, mypy lets a stack through that begins with a layer of several ranks; the plugin and the
+# definition do not.
 Linear(6, 5) >> (Map(5, 4) >> Swap())  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]

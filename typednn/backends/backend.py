@@ -1,4 +1,6 @@
-"""What a device can do, the table of the devices that there are, and the only functions that move arrays between them."""
+"""What a device can do, the table of the devices that there are, and the only functions that move
+arrays between them.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -135,7 +137,9 @@ def select(device: str) -> Backend:
     backend = _BACKENDS.get(device)
     if backend is None:
         names = " or ".join(f'"{name}"' for name in _BACKENDS)
-        raise DeviceError(explain("select(device)", f"expected {names}", f'"{device}"', "register_backend(...) adds a device"))
+        raise DeviceError(
+            explain("select(device)", f"expected {names}", f'"{device}"', "register_backend(...) adds a device")
+        )
     backend.require()
     register_array_type(backend.array_type, backend.device, lambda: backend.namespace)
     return backend

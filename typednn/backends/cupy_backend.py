@@ -17,7 +17,9 @@ def _cupy() -> ModuleType:
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
             cure = "pip install 'typednn[gpu]'"
-            raise MissingExtra(explain('device "cuda"', "needs CuPy", "no module named 'cupy'", cure), name="cupy") from None
+            raise MissingExtra(
+                explain('device "cuda"', "needs CuPy", "no module named 'cupy'", cure), name="cupy"
+            ) from None
         raise _unusable(error) from error
     return cupy
 
@@ -28,7 +30,8 @@ def _unusable(reason: Exception) -> DeviceError:
             'device "cuda"',
             "needs a GPU that CuPy can use",
             f"{type(reason).__name__}: {reason}",
-            'check the driver with nvidia-smi and CuPy with python -c "import cupy; cupy.show_config()", or use device "cpu"',
+            'check the driver with nvidia-smi and CuPy with python -c "import cupy; cupy.show_config()", or use '
+            'device "cpu"',
         )
     )
 
@@ -70,7 +73,8 @@ class CupyBackend(Backend):
                 raise RuntimeError("no CUDA device found")
             cupy.add(cupy.ones(1, dtype=cupy.float32), 1)
             cupy.cuda.Device().synchronize()
-        except Exception as error:  # CuPy's errors share no base: RuntimeError, ImportError, OSError, CompileException, …
+        except Exception as error:
+            # CuPy's errors share no base: RuntimeError, ImportError, OSError, CompileException, …
             raise _unusable(error) from error
         self._works = True
 

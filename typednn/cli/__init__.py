@@ -1,4 +1,6 @@
-"""The command line, ``typednn`` or ``python -m typednn``: arguments in, exit code out; every command is a library call."""
+"""The command line, ``typednn`` or ``python -m typednn``: arguments in, exit code out; every command is
+a library call.
+"""
 
 import os  # any other import here would run before Ctrl-C is guarded
 

@@ -14,13 +14,23 @@ from typednn.cli.output import hint, say
 from typednn.config import load
 from typednn.errors import ArgumentError, ConfigError, TypednnError, explain
 from typednn.runs.checksums import is_run, problems
-from typednn.static_checks import Finding, KeptMypy, coverage, findings, is_installed, known_facts, python_files, written_as
+from typednn.static_checks import (
+    Finding,
+    KeptMypy,
+    coverage,
+    findings,
+    is_installed,
+    known_facts,
+    python_files,
+    written_as,
+)
 
 _PAUSE = 0.3  # seconds between two looks at the files
 
 
 def check(options: Namespace) -> int:
-    """Check files. A config: its model, or a `ConfigError` with line, column and caret. Python: what the mypy plugin finds.
+    """Check files. A config: its model, or a `ConfigError` with line, column and caret. Python: what the mypy plugin
+    finds.
 
     Of a run's folder: whether its files are what was written.
     """
@@ -28,7 +38,9 @@ def check(options: Namespace) -> int:
         other = "--watch" if options.watch else f"--format {options.format}"
         raise ArgumentError(explain("--coverage", "writes text or JSON, once", other))
     if options.watch and options.format == "sarif":
-        raise ArgumentError(explain("--watch", "writes text, JSON or GitHub's annotations", "--format sarif, one document"))
+        raise ArgumentError(
+            explain("--watch", "writes text, JSON or GitHub's annotations", "--format sarif, one document")
+        )
     return _watch(options) if options.watch else _checked(options)
 
 
@@ -51,7 +63,11 @@ def _checked(options: Namespace, mypy: KeptMypy | None = None) -> int:
         mistakes, facts = known_facts(files)
     elif files:
         mistakes = findings(files, mypy)
-    shown = mistakes if options.format == "text" else [*damages, *(finding for finding in refused if finding is not None), *mistakes]
+    shown = (
+        mistakes
+        if options.format == "text"
+        else [*damages, *(finding for finding in refused if finding is not None), *mistakes]
+    )
     for line in written_as(options.format, shown):
         say(line)
     if options.coverage:
@@ -73,11 +89,15 @@ def _damages(run: str, options: Namespace) -> list[Finding]:
             if found
             else f"{run}: all of {count} files are what was written"
         )
-    return [Finding(os.path.join(run, line.partition(":")[0]), 1, 1, line.partition(": ")[2], "damage") for line in found]
+    return [
+        Finding(os.path.join(run, line.partition(":")[0]), 1, 1, line.partition(": ")[2], "damage") for line in found
+    ]
 
 
 def _refusal(path: str, options: Namespace) -> Finding | None:
-    """What is wrong with a config, after its model or its error is shown; the error of a single one is raised for `run`."""
+    """What is wrong with a config, after its model or its error is shown; the error of a single one is raised for
+    `run`.
+    """
     try:
         model = load(path, imports=options.modules).built()
     except ConfigError as error:
@@ -103,7 +123,8 @@ def _counted(number: int, thing: str) -> str:
 
 
 def _watch(options: Namespace) -> int:
-    """Check whenever a file changes, also one that the targets import. A mistake in the settings is told, and may be mended.
+    """Check whenever a file changes, also one that the targets import. A mistake in the settings is told, and may be
+    mended.
 
     Of an installed package mypy is silent once it has changed: that is refused.
     """
@@ -121,7 +142,8 @@ def _watch(options: Namespace) -> int:
                     raise
                 hint(f"typednn check: {error}")
             sys.stdout.flush()
-            # Of files that are read for the first time, the state after the check; a change during the check of any other counts.
+            # Of files that are read for the first time, the state after the check; a change during the check of any
+            # other counts.
             before = _stamps(_watched(options.targets, mypy)) | before
             while _stamps(_watched(options.targets, mypy)) == before:
                 time.sleep(_PAUSE)

@@ -27,13 +27,16 @@ def run(arguments: Sequence[str] | None) -> int:
                 return 0
             options = parsed(arguments)
             where, debug = f"typednn {options.command}", options.debug
-            if not sys.flags.safe_path and "" not in sys.path:  # a user's layers are in this folder, which `python -m` puts in front
+            # a user's layers are in this folder, which `python -m` puts in front
+            if not sys.flags.safe_path and "" not in sys.path:
                 sys.path.append("")
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 with deferred():
                     module: Any = importlib.import_module(f"typednn.cli.{COMMANDS[options.command].module}")
-                command: Callable[[Namespace], int] = getattr(module, "evaluate" if options.command == "eval" else options.command)
+                command: Callable[[Namespace], int] = getattr(
+                    module, "evaluate" if options.command == "eval" else options.command
+                )
                 return command(options)
         finally:
             sys.stdout.flush()

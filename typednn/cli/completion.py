@@ -29,7 +29,11 @@ def completion(options: Namespace) -> int:
     shtab: Any = optional("shtab", "completion", "needs the package shtab", "pip install 'typednn[completion]'")
     top = parser()
     for action in _actions(top):
-        kind = {**dict.fromkeys(_FOLDERS, shtab.DIRECTORY), **dict.fromkeys(_FILES, shtab.FILE), **dict.fromkeys(_MODELS, _MODEL)}
+        kind = {
+            **dict.fromkeys(_FOLDERS, shtab.DIRECTORY),
+            **dict.fromkeys(_FILES, shtab.FILE),
+            **dict.fromkeys(_MODELS, _MODEL),
+        }
         if action.dest in kind and action.nargs != 0:
             vars(action)["complete"] = kind[action.dest]
     script: str = shtab.complete(top, options.shell, preamble=_PREAMBLE)

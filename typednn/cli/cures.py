@@ -1,4 +1,6 @@
-"""Wrong turns on the command line, and the way back: what people type who come from other tools, beside what it is called here."""
+"""Wrong turns on the command line, and the way back: what people type who come from other tools, beside what it is
+called here.
+"""
 
 from collections.abc import Iterable
 from typing import Final
@@ -156,7 +158,9 @@ def for_command(word: str, commands: Iterable[str]) -> str:
 
 
 def for_option(word: str, options: Iterable[str], settings: Iterable[str] = ()) -> str:
-    """What is said to one who typed the option ``word``, such as ``--devise``; "" for nothing. ``settings`` are those of ``--set``."""
+    """What is said to one who typed the option ``word``, such as ``--devise``; "" for nothing. ``settings`` are those
+    of ``--set``.
+    """
     known = list(options)
     name = word.partition("=")[0].lstrip("-").replace("_", "-").lower()
     if f"--{name}" in known:

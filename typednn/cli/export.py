@@ -48,14 +48,18 @@ def export(options: Namespace) -> int:
     of_hub = options.source.startswith(SCHEME)
     name = (Path(options.source.partition("@")[0]) if of_hub else source.resolve()).name
     suffix, write = FORMATS.get(options.to, (".bin", None))
-    output = path_of("export", options.output) if options.output is not None else Path(f"{name.partition('.')[0]}{suffix}")
+    output = (
+        path_of("export", options.output) if options.output is not None else Path(f"{name.partition('.')[0]}{suffix}")
+    )
     if os.path.exists(output) and os.path.exists(source) and output.samefile(source):
         raise ArgumentError(explain("--output", "must be another file than the model's own", str(output)))
     if options.channels_first and options.to != "onnx":
         cure = "leave it out: torch has its layouts anyway"
         raise ArgumentError(explain("--channels-first", "is the layout of images in ONNX", f"--to {options.to}", cure))
     if options.weights is not None and not os.path.isfile(source / FILE):
-        raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out"))
+        raise ArgumentError(
+            explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out")
+        )
     if write is None:
         return _to_gpt_c(source, options, output)
     model, names = _model(source, options)
@@ -68,7 +72,9 @@ def export(options: Namespace) -> int:
 
 
 def _to_gpt_c(source: Path, options: Namespace, output: Path) -> int:
-    """Write gpt.c's file of a model, and beside it what each token writes, where the vocabulary has the token that ends a text."""
+    """Write gpt.c's file of a model, and beside it what each token writes, where the vocabulary has the token that ends
+    a text.
+    """
     steps, folder = 0, vocabulary_beside(source)
     if os.path.isfile(source / FILE):
         plan, whole, steps = restored(source, options.weights)
@@ -85,7 +91,13 @@ def _to_gpt_c(source: Path, options: Namespace, output: Path) -> int:
     vocabulary = None if folder is None else read_vocabulary(folder)
     end = None if vocabulary is None else token_of(vocabulary, END)
     if vocabulary is None or end is None or len(vocabulary) != model.vocab_size:
-        got = "none beside the weights" if vocabulary is None else f"one without {END}" if end is None else "one of another size"
+        got = (
+            "none beside the weights"
+            if vocabulary is None
+            else f"one without {END}"
+            if end is None
+            else "one of another size"
+        )
         hint(f"no table of tokens was written: it needs the model's vocabulary, got {got}")
         return 0
     table = output.with_suffix(".tokenizer.bin")
@@ -100,7 +112,9 @@ def _is_gpt2(source: Path) -> bool:
 
 
 def _model(source: Path, options: Namespace) -> tuple[Any, tuple[str, ...]]:
-    """The model, reading samples where it can: images rather than rows; and the names of its outputs, if they are classes with names."""
+    """The model, reading samples where it can: images rather than rows; and the names of its outputs, if they are
+    classes with names.
+    """
     if not os.path.isfile(source / FILE) and _is_gpt2(source):
         speaker: Any = weights_at(source)
         return Input(speaker.n_positions, dtype=int) >> speaker, ()

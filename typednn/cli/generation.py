@@ -67,7 +67,9 @@ def _answer_lines(writer: "_Writer") -> bool:
                 break
             writer.write([writer.prompt(line.removesuffix("\n"))._replace(text="")])
         except UnicodeDecodeError as error:
-            raise DataError(explain("standard input", f"must be {error.encoding}", f"another byte at {error.start}")) from None
+            raise DataError(
+                explain("standard input", f"must be {error.encoding}", f"another byte at {error.start}")
+            ) from None
         except ArgumentError as error:  # of this line; the next may be right
             hint(f"typednn generate: {error}")
             complete = False
@@ -92,11 +94,16 @@ class _Writer:
         if not text:
             if self.end is None:
                 rule = f"a text begins with a prompt, or with {END}"
-                raise ArgumentError(explain("--prompt", rule, "a vocabulary without it", "give a prompt of one character at least"))
+                raise ArgumentError(
+                    explain("--prompt", rule, "a vocabulary without it", "give a prompt of one character at least")
+                )
             return _Prompt(np.array([self.end], np.int32), "")
         parts = [text] if self.end is None else text.split(END)
         first, *others = [self.vocabulary.encode(part) for part in parts]
-        return _Prompt(np.concatenate([first, *(array for other in others for array in (np.array([self.end], np.int32), other))]), text)
+        return _Prompt(
+            np.concatenate([first, *(array for other in others for array in (np.array([self.end], np.int32), other))]),
+            text,
+        )
 
     def listed(self, text: str) -> _Prompt:
         """The tokens that ``text`` lists."""
@@ -104,14 +111,18 @@ class _Writer:
         return _Prompt(tokens, None) if len(tokens) else self.prompt("")
 
     def write(self, prompts: list[_Prompt]) -> None:
-        """Print what follows each prompt, in their order; those of one length are read together, once the first is due."""
+        """Print what follows each prompt, in their order; those of one length are read together, once
+        the first is due.
+        """
         made: dict[int, list[int]] = {}
         for place, prompt in enumerate(prompts):
             if self.texts:
                 say(BETWEEN)
             self.texts += 1
             if len(prompt.tokens) > self.model.n_positions and not self.options.quiet:
-                hint(f"the prompt has {len(prompt.tokens):,} tokens; the model reads the last {self.model.n_positions:,}")
+                hint(
+                    f"the prompt has {len(prompt.tokens):,} tokens; the model reads the last {self.model.n_positions:,}"
+                )
             if self.options.top is not None:
                 self._table(prompt)
                 continue
@@ -126,7 +137,9 @@ class _Writer:
                 text.finish()  # an error begins a line
 
     def _draw(self, prompts: list[_Prompt], first: int, text: "_Text", made: dict[int, list[int]]) -> None:
-        """Draw for the prompt ``first``, whose text is printed at once, and for the later ones of its length, whose tokens are ``made``."""
+        """Draw for the prompt ``first``, whose text is printed at once, and for the later ones of its length, whose
+        tokens are ``made``.
+        """
         length = len(prompts[first].tokens)
         group = [place for place, prompt in enumerate(prompts) if place >= first and len(prompt.tokens) == length]
         made.update({place: [] for place in group})
@@ -162,7 +175,14 @@ class _Writer:
         chances = probabilities(scores, temperature=options.temperature, top_k=options.top_k, top_p=options.top_p)[0]
         rows = [("token", "text", "probability", "logit")]
         for token in np.argsort(-scores[0], kind="stable")[: options.top].tolist():
-            rows.append((str(token), _shown(self.vocabulary.bytes_of(token)), f"{chances[token]:.6f}", f"{scores[0, token]:.4f}"))
+            rows.append(
+                (
+                    str(token),
+                    _shown(self.vocabulary.bytes_of(token)),
+                    f"{chances[token]:.6f}",
+                    f"{scores[0, token]:.4f}",
+                )
+            )
         wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for number, text, chance, score in rows:
             say(f"{number:>{wide[0]}}  {text:<{wide[1]}}  {chance:>{wide[2]}}  {score:>{wide[3]}}")
@@ -213,7 +233,9 @@ def _opened(options: Namespace) -> tuple[GPT2, Vocabulary]:
     if os.path.isfile(place / FILE):
         model, vocabulary = language_model(place, options.weights)
     elif options.weights is not None:
-        raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{place}, which is no run", "leave it out"))
+        raise ArgumentError(
+            explain("--weights", "chooses between the weights of a run", f"{place}, which is no run", "leave it out")
+        )
     else:
         model = weights_at(place)
     if options.tokenizer is not None:
@@ -221,7 +243,10 @@ def _opened(options: Namespace) -> tuple[GPT2, Vocabulary]:
     if vocabulary is None:
         beside = vocabulary_beside(place)
         if beside is None:
-            got, cure = "none beside the weights", "give --tokenizer a folder with vocab.json and merges.txt, or tokenizer.bin"
+            got, cure = (
+                "none beside the weights",
+                "give --tokenizer a folder with vocab.json and merges.txt, or tokenizer.bin",
+            )
             raise ArgumentError(explain(str(place), "needs the model's vocabulary", got, cure))
         vocabulary = read_vocabulary(beside)
     if len(vocabulary) != model.vocab_size:
@@ -242,7 +267,9 @@ def _stops(given: list[str], vocabulary: Vocabulary, end: int | None) -> list[in
         token = token_of(vocabulary, text)
         tokens = vocabulary.encode(text).tolist() if token is None else [token]
         if len(tokens) != 1:
-            raise ArgumentError(explain("--stop", "is one token, or its number", f"{text!r}, which is {len(tokens)} tokens"))
+            raise ArgumentError(
+                explain("--stop", "is one token, or its number", f"{text!r}, which is {len(tokens)} tokens")
+            )
         stops += tokens
     return stops
 

@@ -22,7 +22,9 @@ _REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*
 def info(options: Namespace) -> int:
     """What a bug report needs, a line per fact."""
     threads = [
-        f"{name}={os.environ[name]}" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS") if name in os.environ
+        f"{name}={os.environ[name]}"
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+        if name in os.environ
     ]
     required, extras = _requirements()
     facts = {
@@ -35,7 +37,9 @@ def info(options: Namespace) -> int:
         if kernels_run()
         else installing("NumPy's, as Halide is not installed or switched off; pip install 'typednn[fast]'"),
         "products": blas.why(),
-        "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or typednn.engines.set_threads sets this",
+        "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or "
+        "typednn.engines.set_threads "
+        "sets this",
         "numpy's blas": blas.numpy_blas() + (f" with {', '.join(threads)}" if threads else ""),
         "devices": ", ".join(available()),
         "needs": ", ".join(map(_installed, required)) or "unknown: typednn is not installed",
@@ -51,7 +55,10 @@ def _processor() -> str:
     widest = "AVX-512" if here.has(processor.AVX512) else "AVX2" if here.has({"avx2", "fma"}) else here.machine
     if processor.target():
         widest += f" (TYPEDNN_TARGET={processor.target()})"
-    return f"{here.model or 'unknown'}: {widest}, {processor.for_schedules(here).lanes} float32 lanes, {processor.cores()} cores to use"
+    return (
+        f"{here.model or 'unknown'}: {widest}, {processor.for_schedules(here).lanes} float32 lanes, "
+        f"{processor.cores()} cores to use"
+    )
 
 
 def _requirements() -> tuple[list[str], dict[str, list[str]]]:

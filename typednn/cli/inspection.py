@@ -53,7 +53,9 @@ def gradcheck(options: Namespace) -> int:
 
 
 def _of_layer(call: Any, samples: Sequence[tuple[int, ...]], options: Namespace) -> Any:
-    """The model of that layer alone, for the first of ``samples`` that fits; else the first error, if possible not of a sample's axes."""
+    """The model of that layer alone, for the first of ``samples`` that fits; else the first error, if possible not of a
+    sample's axes.
+    """
     errors: list[ConfigError] = []
     for sizes in samples:
         try:
@@ -73,7 +75,8 @@ def _batch(model: Any, rng: PCG32) -> Any:
 
 def _call(text: str) -> Any:
     """``Conv2d(2, 3, 3)`` as Python's syntax tree; None where it is not the call of a name."""
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # a path may hold bytes that are not text, and be long
+    # a path may hold bytes that are not text, and be long
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         call = ast.parse(text.strip(), mode="eval").body
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             return call
@@ -86,13 +89,17 @@ def _value(argument: ast.expr) -> Any:
         return ast.literal_eval(argument)
     with suppress(RecursionError):
         got = ast.unparse(argument)
-    raise ArgumentError(explain("gradcheck", "a layer's arguments are numbers and words", got, "such as 'Conv2d(2, 3, 3, bias=True)'"))
+    raise ArgumentError(
+        explain("gradcheck", "a layer's arguments are numbers and words", got, "such as 'Conv2d(2, 3, 3, bias=True)'")
+    )
 
 
 def _sizes(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) for part in parts) or len(parts) > 3:
-        raise ArgumentError(explain("--input", "expects one to three sizes of one sample", repr(text), "such as --input 28,28,1"))
+        raise ArgumentError(
+            explain("--input", "expects one to three sizes of one sample", repr(text), "such as --input 28,28,1")
+        )
     return tuple(int(part) for part in parts)
 
 
@@ -111,15 +118,24 @@ def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
     if kind in LAYERS and len(call.args) > len(names):
         raise ArgumentError(explain("gradcheck", f"{kind} takes at most {len(names)} arguments", str(len(call.args))))
     # The config's error about an unknown layer is the clearest.
-    arguments = {**dict(zip(names, call.args, strict=False)), **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}}
+    arguments = {
+        **dict(zip(names, call.args, strict=False)),
+        **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg},
+    }
     lines = [f"{key_written(key)} = {written(_value(value))}" for key, value in arguments.items()]
     dtype = ['dtype = "int"'] * (kind in LAYERS and issubclass(LAYERS[kind], FirstLayer))
-    return "\n".join(["format = 1", f"input = {written(sizes)}", *dtype, "[[layer]]", f"type = {written(kind)}", *lines, ""])
+    return "\n".join(
+        ["format = 1", f"input = {written(sizes)}", *dtype, "[[layer]]", f"type = {written(kind)}", *lines, ""]
+    )
 
 
 def settings_of(recipe: Recipe) -> str:
     """Every setting as ``--set`` takes it."""
-    settings = {name: value for name, value in recipe.as_json().items() if name not in ("name", "about", "optimizer", "imports")}
+    settings = {
+        name: value for name, value in recipe.as_json().items() if name not in ("name", "about", "optimizer", "imports")
+    }
     settings |= {f"optimizer.{key}": value for key, value in recipe.optimizer.items()}
     width = max(map(len, settings))
-    return "\n".join(f"{name:<{width}}  {'none' if value is None else written(value)}" for name, value in sorted(settings.items()))
+    return "\n".join(
+        f"{name:<{width}}  {'none' if value is None else written(value)}" for name, value in sorted(settings.items())
+    )

@@ -1,4 +1,6 @@
-"""Ctrl-C where an exception would not arrive: during imports, which NumPy turns into an ImportError, and during garbage collection."""
+"""Ctrl-C where an exception would not arrive: during imports, which NumPy turns into an ImportError, and during garbage
+collection.
+"""
 
 import signal
 import sys
@@ -14,7 +16,10 @@ _SOON = 0.05  # seconds
 def deferred() -> Generator[None]:
     """Delay Ctrl-C within this block to a KeyboardInterrupt at its end."""
     # A caller's own handler is left alone; signals reach the main thread only.
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+    if (
+        signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        or threading.current_thread() is not threading.main_thread()
+    ):
         yield
         return
     received: list[int] = []
@@ -29,9 +34,11 @@ def deferred() -> Generator[None]:
 
 @contextmanager
 def repeated() -> Generator[None]:
-    """Within this block a signal that comes while a finalizer or a callback of garbage collection runs comes again a moment later.
+    """Within this block a signal that comes while a finalizer or a callback of garbage collection runs comes again a
+    moment later.
 
-    Python prints and drops what is raised there: the user would see another library's traceback, and the program would go on.
+    Python prints and drops what is raised there: the user would see another library's traceback, and the program would
+    go on.
     """
     before = sys.unraisablehook
 

@@ -37,7 +37,9 @@ def _write(given: str, folder: Path) -> None:
         got = "a file" if folder.is_file() else "a folder"
         raise ArgumentError(explain("new", f"{folder} must not exist yet", got, "choose another name")) from None
     except (FileNotFoundError, NotADirectoryError):
-        raise ArgumentError(explain("new", f"{folder.parent} must be a folder", "none of this name", "make it first")) from None
+        raise ArgumentError(
+            explain("new", f"{folder.parent} must be a folder", "none of this name", "make it first")
+        ) from None
     written: list[Path] = []
     try:
         for name, source in _FILES.items():

@@ -24,13 +24,17 @@ def hint(text: str) -> None:
 
 @contextmanager
 def safe_streams() -> Generator[None]:
-    """Standard streams that don't end a command: output without a reader is dropped, characters that can't be encoded are escaped.
+    """Standard streams that don't end a command: output without a reader is dropped, characters that can't be encoded
+    are escaped.
 
     A result that can't be written for another reason, such as a full disk, is reported as one error.
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _fill_closed_descriptors()
-    with redirect_stdout(_wrapped(sys.stdout, sys.__stdout__, 1)), redirect_stderr(_wrapped(sys.stderr, sys.__stderr__, 2)):
+    with (
+        redirect_stdout(_wrapped(sys.stdout, sys.__stdout__, 1)),
+        redirect_stderr(_wrapped(sys.stderr, sys.__stderr__, 2)),
+    ):
         try:
             yield
         finally:
@@ -57,8 +61,8 @@ def _wrapped(stream: TextIO | None, own: TextIO | None, descriptor: int) -> Text
 class _Output(io.BufferedWriter):
     """Standard output or error.
 
-    An error is met here, behind the buffer, and not where the descriptor is written: Ctrl-C that came there, in Python, after the bytes
-    were written would have the buffer write them again.
+    An error is met here, behind the buffer, and not where the descriptor is written: Ctrl-C that came there, in Python,
+    after the bytes were written would have the buffer write them again.
     """
 
     def write(self, data: Any, /) -> int:
@@ -76,13 +80,16 @@ class _Output(io.BufferedWriter):
             yield
         except OSError as error:
             vars(self.raw)["write"] = len  # all else is dropped, also what the buffer still holds
-            if self.fileno() == 2 or isinstance(error, BrokenPipeError):  # the reader, such as `head`, has closed the pipe
+            # the reader, such as `head`, has closed the pipe
+            if self.fileno() == 2 or isinstance(error, BrokenPipeError):
                 return
             raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _fill_closed_descriptors() -> None:
-    """Open the null device for closed standard streams. Otherwise a file opened later would get their numbers, and their output."""
+    """Open the null device for closed standard streams. Otherwise a file opened later would get their numbers, and
+    their output.
+    """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)

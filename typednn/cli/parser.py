@@ -17,7 +17,9 @@ Argument: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
 
 @final
 class Command(NamedTuple):
-    """A command: the module in ``typednn.cli`` that has its function, its help, and the arguments of `argparse` it takes."""
+    """A command: the module in ``typednn.cli`` that has its function, its help, and the arguments of `argparse` it
+    takes.
+    """
 
     module: str
     about: str
@@ -25,7 +27,9 @@ class Command(NamedTuple):
     examples: str = ""
 
 
-def _number(kind: Callable[[str], float], above: float, expected: str, text: str, *, most: float = sys.float_info.max) -> float:
+def _number(
+    kind: Callable[[str], float], above: float, expected: str, text: str, *, most: float = sys.float_info.max
+) -> float:
     with suppress(ValueError):
         if above < kind(text) <= most:
             return kind(text)
@@ -63,20 +67,34 @@ MODELS: Final = (
     "gpt2",
 )  # as in `typednn.recipes.RECIPES`, which imports NumPy
 _MODELS = f"{', '.join(MODELS)}, or a config file"
-# Settings of --set that have no option of their own; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
+# Settings of --set that have no option of their own; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports
+# NumPy.
 SETTINGS: Final = """
-  least_steps max_steps loss smoothing standardise generator stream clip_grad_norm accumulate patience validation evaluate_every
-  checkpoint_every fuse image augment balance drop_last workers vocabulary tokens stride weights"""
+  least_steps max_steps loss smoothing standardise generator stream clip_grad_norm accumulate patience validation
+  evaluate_every checkpoint_every fuse image augment balance drop_last workers vocabulary tokens stride weights"""
 
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
 _IMPORT = _argument(
-    "--import", metavar="MODULE", action="append", default=[], dest="modules", help="import a module that registers layers; may be repeated"
+    "--import",
+    metavar="MODULE",
+    action="append",
+    default=[],
+    dest="modules",
+    help="import a module that registers layers; may be repeated",
 )
 _LAYOUT = (
     _argument(
-        "--header", type=_yes, metavar="yes|no", help="of a CSV file: whether line 1 holds the columns' names; by default it decides"
+        "--header",
+        type=_yes,
+        metavar="yes|no",
+        help="of a CSV file: whether line 1 holds the columns' names; by default it decides",
     ),
-    _argument("--delimiter", type=_character, metavar="CHAR", help="of a CSV file: what is between columns, such as ';' or tab"),
+    _argument(
+        "--delimiter",
+        type=_character,
+        metavar="CHAR",
+        help="of a CSV file: what is between columns, such as ';' or tab",
+    ),
     _argument("--decimal", choices=(".", ","), help="of a CSV file: what is before fractions"),
 )
 _TRAINING = (
@@ -86,7 +104,11 @@ _TRAINING = (
         metavar="SECONDS",
         help="save and stop after this time",
     ),
-    _argument("--report", action="store_true", help="at the end, draw the pictures and write the page, as `typednn report` does"),
+    _argument(
+        "--report",
+        action="store_true",
+        help="at the end, draw the pictures and write the page, as `typednn report` does",
+    ),
     _argument("-q", "--quiet", action="store_true", help="no progress, no tables"),
 )
 
@@ -110,12 +132,21 @@ examples:
                 metavar="CSV",
                 nargs="*",
                 default=[],
-                help="train.csv test.csv, or one table that is split: rows of data, the label in the first column or in --target's",
+                help="train.csv test.csv, or one table that is split: rows of data, the label in the first column or "
+                "in --target's",
             ),
-            _argument("--model", metavar="NAME", help="the same as RECIPE_OR_CONFIG; chosen for the data where there is neither"),
+            _argument(
+                "--model",
+                metavar="NAME",
+                help="the same as RECIPE_OR_CONFIG; chosen for the data where there is neither",
+            ),
             _argument("--data", metavar="NAME_OR_PATH", help="a data set's name, a folder that holds one, or a table"),
             _argument("--target", metavar="COLUMN", help="of a table with named columns: the one to learn"),
-            _argument("--task", choices=("classification", "regression"), help="labels or numbers; by default what the target holds"),
+            _argument(
+                "--task",
+                choices=("classification", "regression"),
+                help="labels or numbers; by default what the target holds",
+            ),
             *_LAYOUT,
             _argument("--preset", metavar="NAME", help="of gpt2: shakespeare-char (the default), nina or gpt2-124m"),
             _argument(
@@ -124,20 +155,46 @@ examples:
                 dest="start",
                 help="of gpt2: start from weights: a folder as Hugging Face has it, or gpt.c's file",
             ),
-            _argument("--run", metavar="DIR", help="the run folder, a new one; by default runs/NAME-1, or the next free number"),
             _argument(
-                "--epochs", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="passes over the data in all"
+                "--run",
+                metavar="DIR",
+                help="the run folder, a new one; by default runs/NAME-1, or the next free number",
             ),
             _argument(
-                "--lr", "--learning-rate", type=partial(_number, float, 0, "a number above 0"), metavar="LR", help="the learning rate"
-            ),
-            _argument("--batch-size", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="rows per step"),
-            _argument("--optimizer", metavar="NAME", help="such as adam, with its own learning rate unless --lr gives one"),
-            _argument(
-                "--seed", type=partial(_number, int, -1, "a whole number, at least 0"), metavar="N", help="of parameters and of the order"
+                "--epochs",
+                type=partial(_number, int, 0, "a whole number, at least 1"),
+                metavar="N",
+                help="passes over the data in all",
             ),
             _argument(
-                "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="change a setting; repeat for more"
+                "--lr",
+                "--learning-rate",
+                type=partial(_number, float, 0, "a number above 0"),
+                metavar="LR",
+                help="the learning rate",
+            ),
+            _argument(
+                "--batch-size",
+                type=partial(_number, int, 0, "a whole number, at least 1"),
+                metavar="N",
+                help="rows per step",
+            ),
+            _argument(
+                "--optimizer", metavar="NAME", help="such as adam, with its own learning rate unless --lr gives one"
+            ),
+            _argument(
+                "--seed",
+                type=partial(_number, int, -1, "a whole number, at least 0"),
+                metavar="N",
+                help="of parameters and of the order",
+            ),
+            _argument(
+                "--set",
+                action="append",
+                default=[],
+                metavar="NAME=VALUE",
+                dest="settings",
+                help="change a setting; repeat for more",
             ),
             *_TRAINING,
             _IMPORT,
@@ -148,9 +205,9 @@ examples:
   typednn train lenet5 --data mnist --run runs/mine --epochs 8
   typednn train lenet5 --set optimizer.lr=0.02 --set batch_size=128
   typednn train lenet5-paper --data mnist       the paper's experiment, compared with its Table I
-  typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label first, then the inputs
+  typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label, then the inputs
   typednn train model.toml train.csv test.csv --set task=regression   the first column holds numbers to learn
-  typednn train --data photos/                  images, a folder per class: a ResNet-18 of their size and number of classes
+  typednn train --data photos/                  images, a folder per class: a ResNet-18 of their size and classes
   typednn train --model resnet18 --data photos/ --set image=96 --epochs 10 --lr 0.01
   typednn train --data houses.csv --target price    a table: columns by name, numbers or words to learn
   typednn train model.toml --data pictures/ --report
@@ -158,10 +215,11 @@ examples:
   typednn train gpt2 --from gpt2/ --data book.txt --set max_steps=200   go on from given weights
   typednn train gpt2 --from model.bin --data tokens/ --set vocabulary=tokenizer.bin   from gpt.c's files
 
-data: mnist, fashion-mnist, cifar-10 (downloaded unless found), digits (scikit-learn's), spiral; or a folder that holds the files
-of such a set, or a folder of images per class, by itself or in train, val and test; or a table in CSV, Parquet or Arrow. For gpt2:
-tinyshakespeare, a text, a folder of texts, a file of tokens (.bin), a folder with train.bin and val.bin, or TinyStories' data00.json, ….
-TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIST is taken where it is found, else the digits.
+data: mnist, fashion-mnist, cifar-10 (downloaded unless found), digits (scikit-learn's), spiral; or a folder that holds
+the files of such a set, or a folder of images per class, by itself or in train, val and test; or a table in CSV,
+Parquet or Arrow. For gpt2: tinyshakespeare, a text, a folder of texts, a file of tokens (.bin), a folder with train.bin
+and val.bin, or TinyStories' data00.json, …. TYPEDNN_DATA names the folder in which sets are looked for. Without --data,
+MNIST is taken where it is found, else the digits.
 
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs batch_size seed{SETTINGS};
@@ -182,7 +240,9 @@ examples:
         "precision, recall, F1 and the confusion matrix of a run",
         (
             _RUN,
-            _argument("--data", metavar="NAME_OR_DIR", help="another data set, folder or CSV file; by default the run's own"),
+            _argument(
+                "--data", metavar="NAME_OR_DIR", help="another data set, folder or CSV file; by default the run's own"
+            ),
             *_LAYOUT,
             _argument(
                 "--weights",
@@ -227,13 +287,30 @@ MNIST's digits are light on dark: for ink on paper add --invert, which inverts P
         "write text with a language model: a run, a folder of Hugging Face's weights, or gpt.c's file",
         (
             _argument(
-                "model", metavar="RUN_OR_FOLDER", help="a run's folder, a folder with config.json and model.safetensors, or gpt.c's file"
+                "model",
+                metavar="RUN_OR_FOLDER",
+                help="a run's folder, a folder with config.json and model.safetensors, or gpt.c's file",
             ),
-            _argument("--tokenizer", metavar="FOLDER", help="the vocabulary where it is elsewhere: a folder, or gpt.c's tokenizer.bin"),
             _argument(
-                "--prompt", action="append", default=[], metavar="TEXT", dest="prompts", help="what the text begins with; repeat for more"
+                "--tokenizer",
+                metavar="FOLDER",
+                help="the vocabulary where it is elsewhere: a folder, or gpt.c's tokenizer.bin",
             ),
-            _argument("--prompt-tokens", action="append", default=[], metavar="LIST", help="the same as tokens, such as '[50256, 8643]'"),
+            _argument(
+                "--prompt",
+                action="append",
+                default=[],
+                metavar="TEXT",
+                dest="prompts",
+                help="what the text begins with; repeat for more",
+            ),
+            _argument(
+                "--prompt-tokens",
+                action="append",
+                default=[],
+                metavar="LIST",
+                help="the same as tokens, such as '[50256, 8643]'",
+            ),
             _argument(
                 "--max-tokens",
                 type=partial(_number, int, -1, "a whole number, at least 0"),
@@ -279,7 +356,12 @@ MNIST's digits are light on dark: for ink on paper add --invert, which inverts P
                 default="float32",
                 help="of the matrices: fewer bytes are read faster, and a little less exact",
             ),
-            _argument("--sampler", choices=("numpy", "xorshift64*"), default="numpy", help="random numbers: NumPy's, or those of gpt.c"),
+            _argument(
+                "--sampler",
+                choices=("numpy", "xorshift64*"),
+                default="numpy",
+                help="random numbers: NumPy's, or those of gpt.c",
+            ),
             _argument(
                 "--top",
                 type=partial(_number, int, 0, "a whole number, at least 1"),
@@ -287,7 +369,12 @@ MNIST's digits are light on dark: for ink on paper add --invert, which inverts P
                 help="print the N likeliest next tokens instead of a text",
             ),
             _argument("--interactive", action="store_true", help="continue each line of standard input"),
-            _argument("--weights", type=_weights, choices=("best", "latest"), help="the weights of a run to use, as for `typednn eval`"),
+            _argument(
+                "--weights",
+                type=_weights,
+                choices=("best", "latest"),
+                help="the weights of a run to use, as for `typednn eval`",
+            ),
             _argument("-q", "--quiet", action="store_true", help="the text only"),
             _IMPORT,
         ),
@@ -307,16 +394,36 @@ The folder holds config.json, model.safetensors, vocab.json and merges.txt, as H
         "tokens",
         "text to tokens and back, and the files of gpt.c",
         (
-            _argument("action", choices=("encode", "decode", "table", "file"), metavar="ACTION", help="encode, decode, table or file"),
             _argument(
-                "values", metavar="VALUE", nargs="+", help="texts; lists of tokens; the file to write; the file to read and to write"
+                "action",
+                choices=("encode", "decode", "table", "file"),
+                metavar="ACTION",
+                help="encode, decode, table or file",
             ),
             _argument(
-                "--tokenizer", metavar="FOLDER", required=True, help="vocab.json and merges.txt, or characters.json, or tokenizer.bin"
+                "values",
+                metavar="VALUE",
+                nargs="+",
+                help="texts; lists of tokens; the file to write; the file to read and to write",
+            ),
+            _argument(
+                "--tokenizer",
+                metavar="FOLDER",
+                required=True,
+                help="vocab.json and merges.txt, or characters.json, or tokenizer.bin",
             ),
             _argument("--eot", action="store_true", help="encode: begin with <|endoftext|>"),
-            _argument("--encoding", choices=("utf-8", "latin-1"), default="utf-8", help="file: how the text is written; utf-8 by default"),
-            _argument("--eot-between", action="store_true", help="file: <|endoftext|> at the start, and behind each empty line"),
+            _argument(
+                "--encoding",
+                choices=("utf-8", "latin-1"),
+                default="utf-8",
+                help="file: how the text is written; utf-8 by default",
+            ),
+            _argument(
+                "--eot-between",
+                action="store_true",
+                help="file: <|endoftext|> at the start, and behind each empty line",
+            ),
             _argument(
                 "--val",
                 type=partial(_number, int, 0, "a whole number, at least 1"),
@@ -339,8 +446,17 @@ examples:
         "export",
         "write a trained model for other programs: ONNX, PyTorch, NumPy, gpt.c, JSON",
         (
-            _argument("source", metavar="RUN_OR_FILE", help="a run's folder, a file of model.save(path), or a GPT-2 as generate reads it"),
-            _argument("--to", choices=("onnx", "torch", "npz", "typednn", "gpt.c", "json", "bin"), required=True, help="the format"),
+            _argument(
+                "source",
+                metavar="RUN_OR_FILE",
+                help="a run's folder, a file of model.save(path), or a GPT-2 as generate reads it",
+            ),
+            _argument(
+                "--to",
+                choices=("onnx", "torch", "npz", "typednn", "gpt.c", "json", "bin"),
+                required=True,
+                help="the format",
+            ),
             _argument("--output", metavar="FILE", help="by default the source's name here, with the format's ending"),
             _argument("--weights", choices=("best", "latest"), help="of a run; as in eval"),
             _argument("--channels-first", action="store_true", help="of onnx: images are channels, height, width"),
@@ -349,7 +465,7 @@ examples:
         """\
 examples:
   typednn export runs/lenet5-1 --to onnx        lenet5-1.onnx, which gives the same numbers to 1e-5
-  typednn export runs/lenet5-1 --to torch       safetensors with PyTorch's names and layouts; of --output model.pt a file of torch.save
+  typednn export runs/lenet5-1 --to torch       PyTorch's names and layouts; of --output model.pt by torch.save
   typednn export runs/lenet5-1 --to npz --output weights.npz
   typednn export runs/lenet5-1 --to typednn     one file, which typednn.load reads
   typednn export runs/gpt2-1 --to gpt.c         gpt2-1.bin, gpt.c's file of a model, and gpt2-1.tokenizer.bin
@@ -385,7 +501,11 @@ examples:
             ),
             _argument("--json", action="store_const", const="json", dest="format", help="short for --format json"),
             _argument("--watch", action="store_true", help="check again when a file changes, until Ctrl-C"),
-            _argument("--coverage", action="store_true", help="of each function, whether its sizes are proven, and where they were lost"),
+            _argument(
+                "--coverage",
+                action="store_true",
+                help="of each function, whether its sizes are proven, and where they were lost",
+            ),
             _IMPORT,
         ),
         """\
@@ -399,8 +519,8 @@ examples:
   typednn check src/ --watch                    again whenever a file changes
   typednn check src/ --coverage                 how much is known of each function, and where knowledge was lost
 
-Python needs mypy: pip install 'typednn[mypy]'. Of your mypy settings, only those that say where modules are found are used.
-Silence a finding with `# type: ignore[shape]`.
+Python needs mypy: pip install 'typednn[mypy]'. Of your mypy settings, only those that say where modules are
+found are used. Silence a finding with `# type: ignore[shape]`.
 """,
     ),
     "lsp": Command(
@@ -482,7 +602,9 @@ typednn trains neural networks whose shapes are proven to fit. To begin:
   typednn new my-project      writes a small project: a layer, a config, a script, a test
   typednn --help              every command, with examples
 """
-_CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
+_CALLS: Final = (
+    "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
+)
 
 
 @final
@@ -510,10 +632,14 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     if left and unknown is None and options.command == "train":  # argparse takes no files behind an option
         options.files = [*options.files, *left]
     elif left:
-        options_here = [name for names, _ in COMMANDS[options.command].arguments for name in names if name.startswith("--")]
+        options_here = [
+            name for names, _ in COMMANDS[options.command].arguments for name in names if name.startswith("--")
+        ]
         settings = SETTINGS.split() if options.command == "train" else ()
         cure = "" if unknown is None else for_option(unknown, [*options_here, "--debug", "--help"], settings)
-        if options.command == "resume" and unknown in [name for names, _ in COMMANDS["train"].arguments for name in names]:
+        if options.command == "resume" and unknown in [
+            name for names, _ in COMMANDS["train"].arguments for name in names
+        ]:
             cure = "a run keeps the settings that it began with; typednn train begins another"
         got = f"takes no {' '.join(left)!r}" if unknown is None else f"no option {unknown.partition('=')[0]!r}"
         where = f"typednn {options.command}"
@@ -533,7 +659,9 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"typednn {__version__}")
     parsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, command in COMMANDS.items():
-        added = parsers.add_parser(name, help=command.about, description=command.about, epilog=command.examples, formatter_class=formatter)
+        added = parsers.add_parser(
+            name, help=command.about, description=command.about, epilog=command.examples, formatter_class=formatter
+        )
         added.add_argument("--debug", action="store_true", help="show the traceback of an error")
         for names, options in command.arguments:
             added.add_argument(*names, **options)

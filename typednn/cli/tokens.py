@@ -53,10 +53,16 @@ def _file(options: Namespace) -> None:
     rule = "takes TEXT.txt OUT.bin, or with --val N TEXT.txt TRAIN.bin VAL.bin"
     if stories:
         rule = "takes TinyStories' folder, TRAIN.bin and VAL.bin"
-        given = {"--val": options.val is not None, "--eot-between": options.eot_between, "--encoding": options.encoding != "utf-8"}
+        given = {
+            "--val": options.val is not None,
+            "--eot-between": options.eot_between,
+            "--encoding": options.encoding != "utf-8",
+        }
         if any(given.values()):
             wrong = listed([name for name, is_given in given.items() if is_given])
-            raise ArgumentError(explain(wrong, "of a text", f"the folder {options.values[0]}", "leave out what is of a text"))
+            raise ArgumentError(
+                explain(wrong, "of a text", f"the folder {options.values[0]}", "leave out what is of a text")
+            )
     source, *outputs = _files(options, "tokens file", rule, 2 if options.val is None and not stories else 3)
     vocabulary = read_vocabulary(path_of("--tokenizer", options.tokenizer))
     if stories:
@@ -92,4 +98,6 @@ def _between(vocabulary: Vocabulary, text: str) -> IntArray1:
     """``<|endoftext|>``, the text up to and with the first empty line, ``<|endoftext|>``, and so on."""
     end = np.array([end_of(vocabulary, "--eot-between")], np.int32)
     *parts, last = text.split("\n\n")
-    return np.concatenate([array for part in [*(f"{part}\n\n" for part in parts), last] for array in (end, vocabulary.encode(part))])
+    return np.concatenate(
+        [array for part in [*(f"{part}\n\n" for part in parts), last] for array in (end, vocabulary.encode(part))]
+    )

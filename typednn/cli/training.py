@@ -25,7 +25,12 @@ from typednn.recipes.samples import LAYOUT, found_by
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
     model, data = _asked(options)
-    short = {"epochs": options.epochs, "batch_size": options.batch_size, "seed": options.seed, "optimizer.lr": options.lr}
+    short = {
+        "epochs": options.epochs,
+        "batch_size": options.batch_size,
+        "seed": options.seed,
+        "optimizer.lr": options.lr,
+    }
     settings: dict[str, Any] = parsed_settings(options.settings)
     settings |= {name: value for name, value in {"optimizer": options.optimizer, **short}.items() if value is not None}
     task = options.task or settings.pop("task", None)
@@ -45,7 +50,9 @@ def train(options: Namespace) -> int:
     }  # what decides how data are read
     before = recipe if recipe is None or not sizes else recipe.changed(sizes | named)
     layout: dict[str, Any] = {name: getattr(options, name) for name in LAYOUT}
-    recipe, samples = choose(data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint, **layout)
+    recipe, samples = choose(
+        data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint, **layout
+    )
     recipe = recipe.changed(settings)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
@@ -72,7 +79,9 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
         raise ArgumentError(explain("train", "takes --data or CSV files", "both", "leave one out"))
     if len(words) > 2 or not all(map(is_table, words)):
         got = ", ".join(repr(word) for word in words)
-        raise ArgumentError(explain("train", "takes a table, or two CSV files, train.csv and test.csv", got, "or --data NAME_OR_PATH"))
+        raise ArgumentError(
+            explain("train", "takes a table, or two CSV files, train.csv and test.csv", got, "or --data NAME_OR_PATH")
+        )
     return model, words or options.data
 
 
@@ -115,11 +124,20 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
     place = f", in {result.folder}" if options.quiet and result.folder is not None else ""
     say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s{place}")
     if result.folder is not None and not options.quiet and not result.steps:
-        hint(f"the run had ended after {result.history.steps:,} steps: nothing was trained; for more, start a new one with more --epochs")
+        hint(
+            f"the run had ended after {result.history.steps:,} steps: nothing was trained; for more, start a "
+            "new one with more --epochs"
+        )
     if result.folder is not None and not options.quiet:
         if result.history.stopped and result.steps:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}{imports}")
-        file = "text.txt" if isinstance(result.model, FirstChain) else "image.png" if len(result.plan.shape) == 3 else "rows.csv"
+        file = (
+            "text.txt"
+            if isinstance(result.model, FirstChain)
+            else "image.png"
+            if len(result.plan.shape) == 3
+            else "rows.csv"
+        )
         writes = result.plan.recipe.task == "language"
         use = f"generate {result.folder} --prompt TEXT" if writes else f"predict {result.folder} {file}"
         hint(f"everything is in {result.folder}; next: typednn {use}{imports}, or typednn report {result.folder}")

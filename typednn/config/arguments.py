@@ -36,7 +36,9 @@ _WORDS: Final[Mapping[Any, str]] = {
 
 
 class Arguments:
-    """The parameters of a constructor, and a table of values. ``reserved`` keys are no arguments; ``head`` is the table's place."""
+    """The parameters of a constructor, and a table of values. ``reserved`` keys are no arguments; ``head`` is the
+    table's place.
+    """
 
     def __init__(
         self,
@@ -68,7 +70,12 @@ class Arguments:
 
     @staticmethod
     def of_type(
-        source: Source, where: str, table: Item, choices: Mapping[str, Any], what: str, reserved: Sequence[str] = ("type",)
+        source: Source,
+        where: str,
+        table: Item,
+        choices: Mapping[str, Any],
+        what: str,
+        reserved: Sequence[str] = ("type",),
     ) -> Arguments:
         """A table whose ``type`` names the constructor, one of ``choices``."""
         item = (table.table or {}).get("type")
@@ -78,7 +85,9 @@ class Arguments:
         if not isinstance(item.value, str):
             raise source.error(item.place, f'{where}: type must be a string such as "{example}", got {shortened(item)}')
         if item.value not in choices:
-            raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {suggestion(item.value, choices)}")
+            raise source.error(
+                item.place, f"{where}: unknown type {shortened(item)}; {suggestion(item.value, choices)}"
+            )
         return Arguments(source, where, item.value, choices[item.value], table, item.place, reserved)
 
     def error(self, place: Place, message: str) -> ConfigError:
@@ -88,7 +97,9 @@ class Arguments:
         """Raise for the first key that the constructor does not have, then for what it lacks."""
         for key, item in self.table.items():
             if key not in self.parameters:
-                raise self.error(item.key, f"{self.kind} has no argument {key!r}; {suggestion(key, self.parameters, 'it takes')}")
+                raise self.error(
+                    item.key, f"{self.kind} has no argument {key!r}; {suggestion(key, self.parameters, 'it takes')}"
+                )
         missing = [
             f"{name} ({described(self.hints.get(name))})"
             for name, parameter in self.parameters.items()
@@ -98,7 +109,9 @@ class Arguments:
             raise self.error(self.head, f"{self.kind} needs {' and '.join(missing)}")
 
     def plain(self, key: str) -> Any:
-        """The value of ``key`` in its annotation's type: lists become tuples, tables the rule or schedule that they describe."""
+        """The value of ``key`` in its annotation's type: lists become tuples, tables the rule or schedule that they
+        describe.
+        """
         item, hint = self.table[key], self.hints.get(key)
         value = _plain(item)
         for rule, choices in ((Schedule, SCHEDULES), (Initialiser, INITIALISERS), (EMA, AVERAGES)):
@@ -134,17 +147,22 @@ class Arguments:
 
 def constructor(factory: Callable[..., Any]) -> Callable[..., Any]:
     """The function that a call of ``factory`` runs: a class's ``__init__``, or the function itself."""
-    return getattr(factory, "__init__") if isinstance(factory, type) else factory  # noqa: B009  # of the class, not of an instance
+    # of the class, not of an instance
+    return getattr(factory, "__init__") if isinstance(factory, type) else factory  # noqa: B009
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a constructor; none where they cannot be resolved, as may be in a user's layer; of ``*layers`` a tuple's."""
+    """The annotations of a constructor; none where they cannot be resolved, as may be in a user's layer; of ``*layers``
+    a tuple's.
+    """
     try:
         hints: dict[str, Any] = get_type_hints(function)
     except (NameError, TypeError, AttributeError):
         return {}
     kinds: Any = tuple
-    several = [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.VAR_POSITIONAL]
+    several = [
+        name for name, each in inspect.signature(function).parameters.items() if each.kind is each.VAR_POSITIONAL
+    ]
     return hints | {name: kinds[hints[name], ...] for name in several if name in hints}
 
 
@@ -191,7 +209,9 @@ def _plain(item: Item) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether an annotation allows ``value``; an annotation that beartype does not support allows all, and the constructor checks."""
+    """Whether an annotation allows ``value``; an annotation that beartype does not support allows all, and the
+    constructor checks.
+    """
     kinds = members(hint)
     if isinstance(value, bool) and bool not in kinds and (int in kinds or float in kinds):
         return False

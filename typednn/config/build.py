@@ -1,4 +1,5 @@
-"""Tables to layers: every layer is built and its shapes are worked out in the order of the file, before any array exists.
+"""Tables to layers: every layer is built and its shapes are worked out in the order of the file, before any array
+exists.
 
 Reports the first error at the token that caused it, with the layer's place and name in the model, and the shapes of
 the layers before it.
@@ -39,7 +40,9 @@ class Where:
 
 
 def build_model(source: Source, tables: Sequence[Item], sample: Input[Any]) -> AnyModel:
-    """The model of the ``[[layer]]`` tables: a `Stack`, or a `FirstChain` where the input is integers. Allocates nothing."""
+    """The model of the ``[[layer]]`` tables: a `Stack`, or a `FirstChain` where the input is integers. Allocates
+    nothing.
+    """
     layers = _Builder(source, sample).in_stack(tables, Where(), sample.flow)
     return Stack(layers, input=sample) if sample.dtype is float else FirstChain(layers, sample)
 
@@ -56,13 +59,16 @@ def tie_shared(source: Source, item: Item, model: AnyModel) -> None:
         names = group.parts or []
         if len(names) < 2:
             raise source.error(
-                group.place, f'shared: a list of lists of parameters\' names, two or more in each, got {shortened(group)}; '
+                group.place,
+                f'shared: a list of lists of parameters\' names, two or more in each, got {shortened(group)}; '
                 'such as shared = [["first.weight", "second.weight"]]',
             )  # fmt: skip
         for name in names:
             if not isinstance(name.value, str) or name.value not in known:
                 raise source.error(
-                    name.place, f"shared: {shortened(name)} is no parameter, or shared already; {suggestion(str(name.value), known)}"
+                    name.place,
+                    f"shared: {shortened(name)} is no parameter, or shared already; "
+                    f"{suggestion(str(name.value), known)}",
                 )
         holder, _, parameter = str(names[0].value).rpartition(".")
         for name in names[1:]:
@@ -81,7 +87,8 @@ class _Builder:
     sample: Input[Any]
     count: int = 0
     shapes: tuple[str, ...] = ()  # the trace up to the layer that is being built
-    built: list[tuple[AnyLayer, Item, Where]] = field(default_factory=list[Any])  # every layer with its table and its place
+    # every layer with its table and its place
+    built: list[tuple[AnyLayer, Item, Where]] = field(default_factory=list[Any])
 
     # ------------------------------------------------------------------ layers in their order
 
@@ -108,7 +115,8 @@ class _Builder:
             raise StackError(f"{layer!r} reads integers; {reason}")
         if integers and not isinstance(layer, FirstLayer):
             raise StackError(
-                f"{layer!r} reads floats, and the input's dtype is int; put a layer that reads integers first, such as Embedding"
+                f"{layer!r} reads floats, and the input's dtype is int; put a layer that reads integers first, "
+                "such as Embedding"
             )
 
     def in_list(self, tables: Sequence[Item], where: Where) -> list[AnyLayer]:
@@ -121,7 +129,8 @@ class _Builder:
         if self.count > MOST_LAYERS:
             place = max(0, len(tables) - (self.count - MOST_LAYERS))
             raise self.source.error(
-                tables[place].place, f"{where.below(str(place))}: more than {MOST_LAYERS:,} layers; build such a model in code"
+                tables[place].place,
+                f"{where.below(str(place))}: more than {MOST_LAYERS:,} layers; build such a model in code",
             )
         names: dict[str, Place] = {}
         parts: list[tuple[Item, Where]] = []
@@ -129,15 +138,20 @@ class _Builder:
             here = where.below(str(place))
             if table.table is None:
                 raise self.source.error(
-                    table.place, f"{here}: a layer is a table, got {shortened(table)}; write it as [[layer]] with a type"
+                    table.place,
+                    f"{here}: a layer is a table, got {shortened(table)}; write it as [[layer]] with a type",
                 )
             name = table.table.get("name")
             if name is not None:
                 if not isinstance(name.value, str) or not name.value.isidentifier():
-                    raise self.source.error(name.place, f'{here}: a name must be an identifier such as "fc1", got {shortened(name)}')
+                    raise self.source.error(
+                        name.place, f'{here}: a name must be an identifier such as "fc1", got {shortened(name)}'
+                    )
                 if name.value in names:
                     first = f"{name.value!r} is that of line {names[name.value].line}"
-                    raise self.source.error(name.place, f"{here}: every layer's name is its own, and {first}; choose another")
+                    raise self.source.error(
+                        name.place, f"{here}: every layer's name is its own, and {first}; choose another"
+                    )
                 names[name.value] = name.place
             parts.append((table, where.below(str(place), name.value if name else "")))
         return parts
@@ -177,18 +191,22 @@ class _Builder:
                 raise arguments.error(arguments.table["input"].place, str(error)) from None
         if flow is None:
             raise arguments.error(
-                arguments.head, "Stack needs input here (a list of integers): only the layer around it knows what reaches it"
+                arguments.head,
+                "Stack needs input here (a list of integers): only the layer around it knows what reaches it",
             )
         return known_sizes(flow)
 
     def _inside(self, key: str, arguments: Arguments, where: Where, flow: Flow | None) -> Any:
-        """The layers of an argument: a list where the constructor takes one, else the layer itself or a chain of several."""
+        """The layers of an argument: a list where the constructor takes one, else the layer itself or a chain of
+        several.
+        """
         item = arguments.table[key]
         tables = [item] if item.table is not None else item.parts
         if not tables:
             raise arguments.error(
                 item.place,
-                f"{arguments.kind}: {key} must be one or more layers, got {shortened(item)}; write each as a table [[layer.{key}]]",
+                f"{arguments.kind}: {key} must be one or more layers, got {shortened(item)}; write each as a "
+                f"table [[layer.{key}]]",
             )
         if flow is not None:
             before = self.shapes
@@ -203,11 +221,15 @@ class _Builder:
         return Chain[Any, Any, str, *tuple[Any, ...]](self.in_list(tables, where.below(key)))
 
     def _misfit(self, error: StackError, table: Item, where: Where, shapes: Sequence[str] = ()) -> ConfigError:
-        """The error about a layer that does not fit, at the argument that gives the size; where there is none, at its type."""
+        """The error about a layer that does not fit, at the argument that gives the size; where there is none, at its
+        type.
+        """
         inner = ((item, place) for layer in error.layers for built, item, place in self.built if built is layer)
         table, where = next(inner, (table, where))
         fields = table.table or {}
-        return self.source.error(fields.get(error.argument, fields["type"]).place, f"{where}: {error}", (*shapes, *error.trace))
+        return self.source.error(
+            fields.get(error.argument, fields["type"]).place, f"{where}: {error}", (*shapes, *error.trace)
+        )
 
 
 def _holds_layers(item: Item, hint: Any) -> bool:

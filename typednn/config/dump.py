@@ -6,7 +6,15 @@ from typing import Any
 
 from typednn.config.arguments import constructor, hints_of, layers_expected
 from typednn.config.model_config import FORMAT
-from typednn.config.registry import AVERAGES, INITIALISERS, OPTIMIZERS, SCHEDULES, arguments_of, class_of, registered_name
+from typednn.config.registry import (
+    AVERAGES,
+    INITIALISERS,
+    OPTIMIZERS,
+    SCHEDULES,
+    arguments_of,
+    class_of,
+    registered_name,
+)
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, FirstChain, Input, Parts
@@ -24,7 +32,8 @@ def dumps(
 ) -> str:
     """The TOML config of a model of registered layers, with its declared input, and of the optimizer if one is given.
 
-    Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and device are not.
+    Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and
+    device are not.
     """
     sample = _declared_input(model)
     lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}", *['dtype = "int"'] * (sample.dtype is int)]
@@ -41,11 +50,15 @@ def dumps(
 def _declared_input(model: Module) -> Input[Any]:
     if not isinstance(model, Chain | FirstChain | Stack):
         raise ArgumentError(
-            explain("dumps", "writes a Chain, a Sequential or a Stack", model.label(), "build one with >> or Sequential"), "model"
+            explain(
+                "dumps", "writes a Chain, a Sequential or a Stack", model.label(), "build one with >> or Sequential"
+            ),
+            "model",
         )
     if model.sample is None:
         raise ArgumentError(
-            explain("dumps", "a config declares its input", "a model without one", "build it as Input(...) >> ..."), "model"
+            explain("dumps", "a config declares its input", "a model without one", "build it as Input(...) >> ..."),
+            "model",
         )
     return model.sample
 
@@ -63,7 +76,8 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
     for key, value in arguments.items():
         expected = layers_expected(hints.get(key))
         many, value = expected == "many", adopted(value) if expected == "one" else value
-        if _is_default(value, parameters[key].default) or isinstance(value, Input):  # a chain inside a model declares no input of its own
+        # a chain inside a model declares no input of its own
+        if _is_default(value, parameters[key].default) or isinstance(value, Input):
             continue
         if many or isinstance(value, Module):
             for part_name, part in _inside(layer, value, many=many):
@@ -74,7 +88,9 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
 
 
 def _inside(layer: Module, value: Any, *, many: bool) -> list[tuple[str, Module]]:
-    """The layers of an argument as its tables: those of a collection or of a chain, or the one layer, without its name."""
+    """The layers of an argument as its tables: those of a collection or of a chain, or the one layer,
+    without its name.
+    """
     if many:
         return [*layer.children()] if isinstance(layer, Parts) else [("", part) for part in map(adopted, value)]
     if isinstance(value, Chain):
@@ -85,15 +101,21 @@ def _inside(layer: Module, value: Any, *, many: bool) -> list[tuple[str, Module]
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and isinstance(value, int | float | str | tuple) and value == default)
+    return value is default or (
+        type(value) is type(default) and isinstance(value, int | float | str | tuple) and value == default
+    )
 
 
 def _argument(owner: object, key: str, value: Any) -> str:
     """``value`` as TOML; an initialiser or a schedule as the table that describes it."""
     form = value
     if type(value) in _RULES:
-        settings = [(field.name, getattr(value, field.name), field.default) for field in dataclasses.fields(value) if field.init]
-        form = {"type": _RULES[type(value)]} | {name: setting for name, setting, default in settings if setting != default}
+        settings = [
+            (field.name, getattr(value, field.name), field.default) for field in dataclasses.fields(value) if field.init
+        ]
+        form = {"type": _RULES[type(value)]} | {
+            name: setting for name, setting, default in settings if setting != default
+        }
     try:
         return written(form)
     except ArgumentError:
@@ -111,7 +133,10 @@ def _optimizer(optimizer: GradientOptimizer) -> list[str]:
     kind = next((name for name, known in OPTIMIZERS.items() if known is type(optimizer)), None)
     if kind is None:
         raise ArgumentError(
-            explain("dumps", f"an optimizer is one of {', '.join(OPTIMIZERS)}", type(optimizer).__name__, "leave it out"), "optimizer"
+            explain(
+                "dumps", f"an optimizer is one of {', '.join(OPTIMIZERS)}", type(optimizer).__name__, "leave it out"
+            ),
+            "optimizer",
         )
     common = optimizer.settings
     lines = ["", "[optimizer]", f"type = {written(kind)}"]

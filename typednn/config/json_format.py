@@ -1,4 +1,6 @@
-"""JSON as a tree of items, as `typednn.config.toml_format` gives one of TOML: the same keys, ``{"format": 1, "layer": [{"type": …}]}``."""
+"""JSON as a tree of items, as `typednn.config.toml_format` gives one of TOML: the same keys, ``{"format": 1, "layer":
+[{"type": …}]}``.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""A config that was read and checked as a whole, and what it builds: the model, its optimizer, the generator that fills it."""
+"""A config that was read and checked as a whole, and what it builds: the model, its optimizer, the generator that fills
+it.
+"""
 
 import importlib
 import os
@@ -26,12 +28,14 @@ _KEYS = ("format", "input", "dtype", "shared", "layer", "optimizer", "init")
 
 @final
 class ModelConfig:
-    """What `load` gives. Each call of `model`, `optimizer` and `rng` gives a new one; nothing is allocated before ``init``.
+    """What `load` gives. Each call of `model`, `optimizer` and `rng` gives a new one; nothing is allocated before
+    ``init``.
 
-    The model is built when the config is read, which is how it is checked; the first call of `model` gives that one. ``model`` is what the
-    config was written from, if that is at hand: it is not built again.
+    The model is built when the config is read, which is how it is checked; the first call of `model` gives that one.
+    ``model`` is what the config was written from, if that is at hand: it is not built again.
 
-    ``source`` is the config's name, ``input`` the declared sample, ``batch`` the size that the paper's format names, or None.
+    ``source`` is the config's name, ``input`` the declared sample, ``batch`` the size that the paper's format names, or
+    None.
     """
 
     def __init__(self, source: Source, tables: dict[str, Item], model: AnyModel | None = None) -> None:
@@ -46,7 +50,9 @@ class ModelConfig:
             self.rng()
 
     def model(self) -> Stack:
-        """The model, its parameters not yet filled: ``config.model().init(config.rng())``. Where the input is integers, call `built`."""
+        """The model, its parameters not yet filled: ``config.model().init(config.rng())``. Where the input is integers,
+        call `built`.
+        """
         model = self.built()
         if not isinstance(model, Stack):
             cure = "call built(), which gives a chain"
@@ -80,7 +86,12 @@ class ModelConfig:
         table = self._table("init")
         if table is None:
             raise ArgumentError(
-                explain(f"{self.source}", "a generator needs an [init] table", "none", "add [init] with seed = 0, or hand init a generator")
+                explain(
+                    f"{self.source}",
+                    "a generator needs an [init] table",
+                    "none",
+                    "add [init] with seed = 0, or hand init a generator",
+                )
             )
         return build_rng(self._source, table)
 
@@ -103,8 +114,8 @@ class ModelConfig:
 def load(path: str | os.PathLike[str], imports: Sequence[str] = ()) -> ModelConfig:
     """The config in a file, checked whole; ``imports`` are modules that register the layers it uses.
 
-    A file ``*.toml`` is TOML, a file ``*.json`` JSON with the same keys. The format of any other is recognised by its first line: one of
-    these, or the paper's own format.
+    A file ``*.toml`` is TOML, a file ``*.json`` JSON with the same keys. The format of any other is recognised by its
+    first line: one of these, or the paper's own format.
     """
     import_layers(imports)
     return _checked(read(path))
@@ -119,7 +130,9 @@ def loads(text: str, name: str = "<config>", imports: Sequence[str] = (), model:
         data = text.encode()
     except UnicodeEncodeError as error:
         source = Source(name, text.encode(errors="replace").decode())
-        raise source.error(source.place_of(error.start), f"character {text[error.start]!a} is not Unicode text") from None
+        raise source.error(
+            source.place_of(error.start), f"character {text[error.start]!a} is not Unicode text"
+        ) from None
     import_layers(imports)
     return _checked(decoded(name, data), model)
 
@@ -150,7 +163,10 @@ def _checked(source: Source, model: AnyModel | None = None) -> ModelConfig:
     if type(version.value) is not int or version.value < 1:
         raise source.error(version.place, f"format must be an integer of at least 1, got {shortened(version)}")
     if version.value > FORMAT:
-        raise source.error(version.place, f"format {version.value} is newer than this typednn, which reads up to {FORMAT}; update typednn")
+        raise source.error(
+            version.place,
+            f"format {version.value} is newer than this typednn, which reads up to {FORMAT}; update typednn",
+        )
     for key, item in tables.items():
         if key not in _KEYS:
             raise source.error(item.key, f"unknown key {key!r}; {suggestion(key, _KEYS)}")
@@ -159,20 +175,27 @@ def _checked(source: Source, model: AnyModel | None = None) -> ModelConfig:
 
 def _input(source: Source, item: Item | None, kind: Item | None) -> Input[Any]:
     if kind is not None and kind.value not in ("float", "int"):
-        raise source.error(kind.place, f'dtype of the input is "float" or "int", got {shortened(kind)}; "int" is for tokens')
+        raise source.error(
+            kind.place, f'dtype of the input is "float" or "int", got {shortened(kind)}; "int" is for tokens'
+        )
     if item is None:
         raise source.error(Place(1, 1), "input is missing; declare one sample's shape, such as input = [28, 28, 1]")
     sizes = item.parts or []
     if not 1 <= len(sizes) <= 3:
         raise source.error(
-            item.place, f"input must be a list of one to three sizes of one sample, got {shortened(item)}; leave the batch out"
+            item.place,
+            f"input must be a list of one to three sizes of one sample, got {shortened(item)}; leave the batch out",
         )
     for size in sizes:
         if type(size.value) is not int or size.value < 1:
-            raise source.error(size.place, f"input: every size must be a positive integer, got {shortened(size)}; leave the batch out")
+            raise source.error(
+                size.place, f"input: every size must be a positive integer, got {shortened(size)}; leave the batch out"
+            )
     if kind is not None and kind.value == "int":
         if len(sizes) > 1:
-            raise source.error(item.place, f"input of integers is one size, the number of tokens of one sample, got {shortened(item)}")
+            raise source.error(
+                item.place, f"input of integers is one size, the number of tokens of one sample, got {shortened(item)}"
+            )
         return Input(sizes[0].value, dtype=int)
     return Input(*(size.value for size in sizes))
 

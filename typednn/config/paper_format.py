@@ -12,8 +12,9 @@
     ####################
     SGD,1.0                           lr; with the paper's decay of 1e-7 on every parameter (`SGD` itself has none)
 
-A layer of one's own (`typednn.config.register`) is named too, ``Scale,256,1.5``, and another optimizer than SGD, ``Adam,0.001,0.9,0.999``:
-the fields are the constructor's arguments in their order, of a tuple one field each; what is left out keeps its default.
+A layer of one's own (`typednn.config.register`) is named too, ``Scale,256,1.5``, and another optimizer than SGD,
+``Adam,0.001,0.9,0.999``: the fields are the constructor's arguments in their order, of a tuple one field each; what is
+left out keeps its default.
 
 Weights are He normal (eq 55), a Linear's bias too, a Conv2D has none; the generator is PCG32(42, 6), as in the
 paper's experiment. The text becomes the tree that the same model in TOML would give, so `build` checks both alike.
@@ -36,7 +37,9 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 
 
 def is_paper_format(text: str) -> bool:
-    """Whether a text is of this format, where the file name does not tell: no line looks like TOML, or the first can't be TOML or JSON."""
+    """Whether a text is of this format, where the file name does not tell: no line looks like TOML, or the first can't
+    be TOML or JSON.
+    """
     lines = [line.strip() for line in text.split("\n")]
     first = next(filter(None, lines), "")
     return (bool(first) and "=" not in first and first[0] not in "[{#\"'") or (SEPARATOR in lines and "=" not in text)
@@ -57,7 +60,9 @@ class _Line:
         self.whole = Place(number, self.fields[0].place.column, max(1, len(text.strip())))
 
     def numbers(self, where: str, form: Sequence[str], *, skip: int = 1, real: str = "") -> dict[str, Item]:
-        """The fields after the first ``skip`` by their names in ``form``: integers, but any number for the one named ``real``."""
+        """The fields after the first ``skip`` by their names in ``form``: integers, but any number for the one named
+        ``real``.
+        """
         if len(self.fields) != len(form):
             count = "1 field" if len(form) == 1 else f"{len(form)} fields"
             raise self.source.error(self.whole, f"{where}: expects {','.join(form)} ({count}), got {len(self.fields)}")
@@ -70,7 +75,9 @@ class _Line:
         return numbers
 
     def arguments(self, where: str, factory: Any) -> dict[str, Item]:
-        """The fields after the name as the arguments of ``factory`` in their order; of a tuple of numbers one field each."""
+        """The fields after the name as the arguments of ``factory`` in their order; of a tuple of numbers one field
+        each.
+        """
         function = constructor(factory)
         hints, fields = hints_of(function), self.fields[1:]
         found: dict[str, Item] = {}
@@ -134,11 +141,16 @@ def _sections(source: Source) -> list[list[int]]:
             sections.append([])
             separator = place
         elif text.startswith("#"):
-            raise source.error(place, f"sections are split by a line of 20 #, and there are no comments, got {text[:60]!r}")
+            raise source.error(
+                place, f"sections are split by a line of 20 #, and there are no comments, got {text[:60]!r}"
+            )
         elif text:
             sections[-1].append(number)
     if len(sections) != 3:
-        raise source.error(separator, f"a config has three sections (input, layers, optimizer) split by lines of 20 #, got {len(sections)}")
+        raise source.error(
+            separator,
+            f"a config has three sections (input, layers, optimizer) split by lines of 20 #, got {len(sections)}",
+        )
     return sections
 
 
@@ -151,7 +163,8 @@ def _one_line(source: Source, numbers: Sequence[int], section: str, form: str) -
 
 _HE: Final = {"weight_init": "he_normal", "bias_init": "same"}
 
-# the paper's name -> the layer, the fields that follow the name, the layer's arguments from one field or several, and further arguments
+# the paper's name -> the layer, the fields that follow the name, the layer's arguments from one field or several, and
+# further arguments
 _LAYERS: Final[dict[str, tuple[str, str, Mapping[str, str], Mapping[str, str]]]] = {
     "Pad2D": ("Pad2d", "pad_h pad_w value", {"padding": "pad_w pad_w pad_h pad_h", "value": "value"}, {}),
     "Conv2D": (
@@ -167,7 +180,12 @@ _LAYERS: Final[dict[str, tuple[str, str, Mapping[str, str], Mapping[str, str]]]]
         _HE,
     ),
     "ReLU": ("ReLU", "", {}, {}),
-    "MaxPool2D": ("MaxPool2d", "k_h k_w s_h s_w d_h d_w", {"kernel_size": "k_h k_w", "stride": "s_h s_w", "dilation": "d_h d_w"}, {}),
+    "MaxPool2D": (
+        "MaxPool2d",
+        "k_h k_w s_h s_w d_h d_w",
+        {"kernel_size": "k_h k_w", "stride": "s_h s_w", "dilation": "d_h d_w"},
+        {},
+    ),
     "Flatten": ("Flatten", "", {}, {}),
     "Linear": ("Linear", "in out", {"in_features": "in", "out_features": "out"}, _HE),
     "Softmax": ("Softmax", "", {}, {}),
@@ -181,7 +199,9 @@ def _layer(line: _Line, place: int) -> Item:
         return _table(line.whole, {"type": name, **line.arguments(where, LAYERS[name.value])})
     if name.value not in _LAYERS:
         known = [*_LAYERS, *(registered for registered in LAYERS if registered not in BUILT_IN)]
-        raise line.source.error(name.place, f"{where}: unknown layer {name.value[:60]!r}; {suggestion(name.value, known)}")
+        raise line.source.error(
+            name.place, f"{where}: unknown layer {name.value[:60]!r}; {suggestion(name.value, known)}"
+        )
     kind, fields, arguments, others = _LAYERS[name.value]
     numbers = line.numbers(where, [name.value, *fields.split()], real="value")
     values = {argument: _together([numbers[field] for field in names.split()]) for argument, names in arguments.items()}
@@ -205,7 +225,9 @@ def _span(items: Sequence[Item]) -> Place:
 def _optimizer(line: _Line) -> Item:
     name = line.fields[0]
     if name.value not in OPTIMIZERS:
-        raise line.source.error(name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {suggestion(name.value, OPTIMIZERS)}")
+        raise line.source.error(
+            name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {suggestion(name.value, OPTIMIZERS)}"
+        )
     if name.value != "SGD":
         return _table(line.whole, {"type": name, **line.arguments("optimizer", OPTIMIZERS[name.value])})
     return _table(line.whole, {"type": name, "decay": 1e-7, **line.numbers("optimizer", ["SGD", "lr"], real="lr")})

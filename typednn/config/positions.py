@@ -1,7 +1,7 @@
 """The places of all keys and values in a TOML text, by tree-sitter; tomllib gives the values.
 
-`Positions` maps paths such as ``("layer", 7, "in_features")`` to them. The text is known to be valid TOML by then. What the
-grammar does not understand has no place; errors about it point at the item around it.
+`Positions` maps paths such as ``("layer", 7, "in_features")`` to them. The text is known to be valid TOML by then. What
+the grammar does not understand has no place; errors about it point at the item around it.
 """
 
 import tomllib
@@ -49,7 +49,9 @@ class Positions:
         """The pairs of the table at ``path``."""
         for pair in node.children:
             key = next((child for child in pair.children if child.type in _KEYS), None)
-            value = next((child for child in pair.children if child.is_named and child.type not in (*_KEYS, "comment")), None)
+            value = next(
+                (child for child in pair.children if child.is_named and child.type not in (*_KEYS, "comment")), None
+            )
             if pair.type == "pair" and key is not None and value is not None:
                 self._value(self._path(path, key), self._place(key), value)
 
@@ -67,7 +69,9 @@ class Positions:
         place = self._place(node)
         self.places[path] = (key or place, place)
         if node.type == "array":
-            for index, element in enumerate(child for child in node.children if child.is_named and child.type != "comment"):
+            for index, element in enumerate(
+                child for child in node.children if child.is_named and child.type != "comment"
+            ):
                 self._value((*path, index), None, element)
         elif node.type == "inline_table":
             self._pairs(path, node)

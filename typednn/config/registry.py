@@ -59,7 +59,9 @@ RESERVED: Final = ("type", "name")
 def _public(module: Any, base: type, *left_out: type) -> dict[str, Any]:
     members = {name: getattr(module, name) for name in module.__all__}
     return {
-        name: member for name, member in members.items() if isinstance(member, type) and issubclass(member, base) and member not in left_out
+        name: member
+        for name, member in members.items()
+        if isinstance(member, type) and issubclass(member, base) and member not in left_out
     }
 
 
@@ -71,30 +73,47 @@ LAYERS: Final[dict[str, type[Module | DynLayer]]] = {
 BUILT_IN: Final = frozenset(LAYERS)  # all others are registered by users
 OPTIMIZERS: Final[dict[str, type[GradientOptimizer]]] = _public(typednn.optim, GradientOptimizer, GradientOptimizer)
 SCHEDULES: Final[dict[str, type[Any]]] = {
-    kind.__name__: kind for kind in (ConstantLR, CosineLR, ExponentialLR, LinearLR, OneCycleLR, PolynomialLR, ReduceLROnPlateau, StepLR)
+    kind.__name__: kind
+    for kind in (ConstantLR, CosineLR, ExponentialLR, LinearLR, OneCycleLR, PolynomialLR, ReduceLROnPlateau, StepLR)
 }
 AVERAGES: Final[dict[str, type[Any]]] = {"EMA": EMA}
 INITIALISERS: Final[dict[str, type[Any]]] = {
     kind.__name__: kind
-    for kind in (Constant, HeNormal, HeUniform, KaimingNormal, KaimingUniform, Normal, Ones, Uniform, XavierNormal, XavierUniform, Zeros)
+    for kind in (
+        Constant,
+        HeNormal,
+        HeUniform,
+        KaimingNormal,
+        KaimingUniform,
+        Normal,
+        Ones,
+        Uniform,
+        XavierNormal,
+        XavierUniform,
+        Zeros,
+    )
 }
 
 
 def register(name: str) -> Callable[[type[M]], type[M]]:
     """Let configs use a layer class as ``type = "name"``; a decorator, or ``register("Swish")(Swish)``.
 
-    Any `DynLayer` will do: it need not derive from anything, and declares ``out_features``. Each instance then remembers the arguments that
-    it is made with, from which `dumps` writes it.
+    Any `DynLayer` will do: it need not derive from anything, and declares ``out_features``. Each instance then
+    remembers the arguments that it is made with, from which `dumps` writes it.
     """
     if not str(name).isidentifier():
-        raise ArgumentError(explain("register", "a layer type's name is an identifier", repr(name), 'such as "Swish"'), "name")
+        raise ArgumentError(
+            explain("register", "a layer type's name is an identifier", repr(name), 'such as "Swish"'), "name"
+        )
 
     def decorate(layer: type[M]) -> type[M]:
         candidate: object = layer
         if not inspect.isclass(candidate) or not issubclass(candidate, Module | DynLayer):
             raise ArgumentError(
                 explain(
-                    f"register({name!r})", "registers a class derived from Module, or one with forward, backward and update", repr(layer)
+                    f"register({name!r})",
+                    "registers a class derived from Module, or one with forward, backward and update",
+                    repr(layer),
                 ),
                 "layer",
             )
@@ -108,7 +127,9 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
                 ),
                 "name",
             )
-        reserved = next((parameter for parameter in RESERVED if parameter in inspect.signature(layer.__init__).parameters), None)
+        reserved = next(
+            (parameter for parameter in RESERVED if parameter in inspect.signature(layer.__init__).parameters), None
+        )
         if reserved is not None:
             raise ArgumentError(
                 explain(
@@ -121,7 +142,8 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
             )
         LAYERS[name] = layer
         if not issubclass(candidate, Module):
-            setattr(layer, "__init__", _remembering(layer, layer.__init__))  # noqa: B010  # to checkers, a constructor is no variable
+            # to checkers, a constructor is no variable
+            setattr(layer, "__init__", _remembering(layer, layer.__init__))  # noqa: B010
         return layer
 
     return decorate
@@ -157,7 +179,10 @@ def arguments_of(layer: Module) -> dict[str, Any]:
         kind = type(made).__qualname__
         cure = f'put @register("{kind}") above the class; with __slots__, derive it from Layer'
         raise ArgumentError(
-            explain("dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", cure), "model"
+            explain(
+                "dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", cure
+            ),
+            "model",
         )
     positional, named = getattr(made, _ARGUMENTS)
     bound = inspect.signature(type(made).__init__).bind(made, *positional, **named).arguments
@@ -171,7 +196,12 @@ def registered_name(layer: Module) -> str:
     if name is None:
         own = kind.__qualname__
         raise ArgumentError(
-            explain("dumps", "every layer's class has a name in configs", f"{own}, which has none", f'decorate it with @register("{own}")'),
+            explain(
+                "dumps",
+                "every layer's class has a name in configs",
+                f"{own}, which has none",
+                f'decorate it with @register("{own}")',
+            ),
             "model",
         )
     return name

@@ -15,7 +15,9 @@ from typednn.random import PCG32, Rng
 
 
 def build_optimizer(source: Source, table: Item, model: Module | None = None) -> GradientOptimizer:
-    """The optimizer of ``[optimizer]``, bound to no model yet; each group must match a parameter of ``model``, if that is given."""
+    """The optimizer of ``[optimizer]``, bound to no model yet; each group must match a parameter of ``model``, if that
+    is given.
+    """
     arguments = Arguments.of_type(source, "optimizer", table, OPTIMIZERS, "an optimizer", ("type", "group"))
     arguments.parameters.pop("groups", None)
     arguments.check_keys()
@@ -39,7 +41,10 @@ def _groups(source: Source, table: Item) -> list[Item]:
     if item is None:
         return []
     if not item.parts or any(group.table is None for group in item.parts):
-        raise source.error(item.place, f"optimizer: group is a list of tables, got {shortened(item)}; write each as [[optimizer.group]]")
+        raise source.error(
+            item.place,
+            f"optimizer: group is a list of tables, got {shortened(item)}; write each as [[optimizer.group]]",
+        )
     return item.parts
 
 
@@ -53,5 +58,7 @@ def _generator(seed: int, generator: Literal["numpy", "pcg32"] = "numpy", stream
     if generator == "pcg32":
         return PCG32(seed, 0 if stream is None else stream)
     if stream is not None:
-        raise ArgumentError(explain("Rng", 'stream belongs to generator = "pcg32"', repr(generator), "leave it out"), "stream")
+        raise ArgumentError(
+            explain("Rng", 'stream belongs to generator = "pcg32"', repr(generator), "leave it out"), "stream"
+        )
     return np.random.default_rng(seed)

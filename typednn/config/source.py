@@ -76,9 +76,14 @@ class Source:
         start = max(0, begin - _WIDEST // 2) if len(line) > _WIDEST else 0
         shown, more = line[start : start + _WIDEST], "…" if start else ""
         text = "".join(character if character == "\t" or character.isprintable() else "\ufffd" for character in shown)
-        padding = "".join("\t" if character == "\t" else " " * _width(character) for character in more + shown[: begin - start])
+        padding = "".join(
+            "\t" if character == "\t" else " " * _width(character) for character in more + shown[: begin - start]
+        )
         caret = "^" * max(1, sum(map(_width, line[begin:end][: _WIDEST // 2])))
-        return [f"{place.line:>6} | {more}{text}{'…' if start + _WIDEST < len(line) else ''}", f"{'':>6} | {padding}{caret}"]
+        return [
+            f"{place.line:>6} | {more}{text}{'…' if start + _WIDEST < len(line) else ''}",
+            f"{'':>6} | {padding}{caret}",
+        ]
 
 
 def _width(character: str) -> int:

@@ -8,7 +8,8 @@ from typing import Any, cast
 from typednn.config.positions import Path, Places, Positions
 from typednn.config.source import DEEPEST, Item, Place, Source
 
-# Strings, comments and words are skipped whole, closed or not: brackets inside them don't count, and no character is read twice.
+# Strings, comments and words are skipped whole, closed or not: brackets inside them don't count, and no character is
+# read twice.
 _STRING = r'"(?:\\.|[^"\\\n])*+"?' r"|'[^'\n]*+'?"
 _NESTING = re.compile(
     rf"(?P<words>(?:(?:[\w-]++|{_STRING})[ \t]*+\.[ \t]*+){{{DEEPEST}}})"
@@ -64,9 +65,15 @@ def _item(source: Source, known: Places, path: Path, value: object, above: tuple
     key, place = here = known.get(path, above)
     match value:
         case dict():
-            value = {name: _item(source, known, (*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}
+            value = {
+                name: _item(source, known, (*path, name), part, here)
+                for name, part in cast("Mapping[str, object]", value).items()
+            }
         case list():
-            value = [_item(source, known, (*path, index), part, here) for index, part in enumerate(cast("Sequence[object]", value))]
+            value = [
+                _item(source, known, (*path, index), part, here)
+                for index, part in enumerate(cast("Sequence[object]", value))
+            ]
         case int() if not -(1 << 63) <= value < 1 << 63:
             raise source.error(place, _TOO_LARGE)
         case _:

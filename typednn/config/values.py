@@ -10,7 +10,9 @@ from typednn.errors import ArgumentError, explain
 
 
 def written(value: object) -> str:
-    """``value`` as TOML: numbers, strings, lists and inline tables of them; `ArgumentError` for what TOML has no form for."""
+    """``value`` as TOML: numbers, strings, lists and inline tables of them; `ArgumentError` for what TOML has no form
+    for.
+    """
     match value:
         case bool():
             return "true" if value else "false"
@@ -25,10 +27,16 @@ def written(value: object) -> str:
         case list() | tuple():
             return f"[{', '.join(map(written, cast('Sequence[object]', value)))}]"
         case Mapping():
-            pairs = [f"{key_written(str(key))} = {written(part)}" for key, part in cast("Mapping[Any, object]", value).items()]
+            pairs = [
+                f"{key_written(str(key))} = {written(part)}"
+                for key, part in cast("Mapping[Any, object]", value).items()
+            ]
             return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
         case _:
-            rule, cure = "a value is a number, a string, or a list of them", "pass such a value, or build the model in code"
+            rule, cure = (
+                "a value is a number, a string, or a list of them",
+                "pass such a value, or build the model in code",
+            )
             raise ArgumentError(explain("dumps", rule, repr(value), cure))
 
 

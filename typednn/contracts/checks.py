@@ -4,13 +4,13 @@
 order, in one scope, so that ``batch`` means the same number everywhere and ``{self.x}`` is the instance's own
 size. What this module adds:
 
-* **Nothing is left out.** A class that implements a Protocol of `typednn.contracts.protocols` has its methods wrapped when it
-  is defined (`typednn.contracts.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about the
-  rank is a `DefinitionError` at once; jaxtyping alone would silently check nothing.
-* **A kind of call is judged once** (mode ``"cached"``, the default): the class and dtype of every array, the class of anything else. For
-  a known kind only the sizes are compared, by code generated from the annotations (`typednn.shapes.compiled`); calls that it does not
-  accept are judged. ``"full"`` judges every call anew, ``"off"`` none. `set_checks` switches at run time, the environment variable
-  ``TYPEDNN_CHECKS`` at start.
+* **Nothing is left out.** A class that implements a Protocol of `typednn.contracts.protocols` has its methods wrapped
+  when it is defined (`typednn.contracts.promises`). An annotation that is missing, cannot be resolved, or whose alias
+  and string disagree about the rank is a `DefinitionError` at once; jaxtyping alone would silently check nothing.
+* **A kind of call is judged once** (mode ``"cached"``, the default): the class and dtype of every array, the class of
+  anything else. For a known kind only the sizes are compared, by code generated from the annotations
+  (`typednn.shapes.compiled`); calls that it does not accept are judged. ``"full"`` judges every call anew, ``"off"``
+  none. `set_checks` switches at run time, the environment variable ``TYPEDNN_CHECKS`` at start.
 * **Messages** say where, which rule, what came, and the cure (`typednn.errors.explain`).
 """
 
@@ -31,7 +31,16 @@ from jaxtyping import AbstractArray, AnnotationError, config, jaxtyped  # pyrigh
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
 from typednn.contracts.judgement import is_bearable
-from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, TypednnError, explain
+from typednn.errors import (
+    ArgumentError,
+    CheckError,
+    DefinitionError,
+    DeviceError,
+    DTypeError,
+    ShapeError,
+    TypednnError,
+    explain,
+)
 from typednn.habits import value_cure
 from typednn.public import refuse_misfit
 from typednn.shapes.compiled import Scope, comparison, outcome
@@ -91,7 +100,9 @@ def _refuse_disabled_jaxtyping() -> None:
 
 
 if switch.mode not in get_args(Mode):
-    raise ArgumentError(explain("environment variable TYPEDNN_CHECKS", "must be 'full', 'cached' or 'off'", repr(switch.mode)))
+    raise ArgumentError(
+        explain("environment variable TYPEDNN_CHECKS", "must be 'full', 'cached' or 'off'", repr(switch.mode))
+    )
 if switch.mode != "off":
     _refuse_disabled_jaxtyping()
 
@@ -120,9 +131,12 @@ def check_hint(where: str, hint: Any) -> Any:
     hint = without_markers(hint)
     if is_array_hint(hint):
         for hole in re.findall(r"\{([^{}]*)\}", hint.dim_str):
-            # A call could give another size each time, and the shape algebra, which reads the same text, never runs code.
+            # A call could give another size each time, and the shape algebra, which reads the same text, never runs
+            # code.
             if re.search(r"[\w\])]\s*\(", re.sub(r"\b(min|max|abs)\s*\(", "((", hole)):
-                raise DefinitionError(explain(where, "braces read attributes", f"a call in {{{hole}}}", "keep the size in an attribute"))
+                raise DefinitionError(
+                    explain(where, "braces read attributes", f"a call in {{{hole}}}", "keep the size in an attribute")
+                )
         check_rank(where, hint.array_type, hint.dim_str, f"the string {hint.dim_str!r}")
     else:
         for argument in get_args(hint):
@@ -147,17 +161,31 @@ def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
         hints = get_type_hints(function, include_extras=True)
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
         raise DefinitionError(
-            explain(where, "every annotation must be resolvable at run time", str(error), "import or define the name at module level")
+            explain(
+                where,
+                "every annotation must be resolvable at run time",
+                str(error),
+                "import or define the name at module level",
+            )
         ) from None
     for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise DefinitionError(explain(where, "takes a fixed list of parameters", f"*{name}", "name every parameter"))
+            raise DefinitionError(
+                explain(where, "takes a fixed list of parameters", f"*{name}", "name every parameter")
+            )
         if name not in hints:
             raise DefinitionError(
-                explain(where, "every parameter must be annotated", f"{name!r} without", 'such as Float[Array2, "batch features"]')
+                explain(
+                    where,
+                    "every parameter must be annotated",
+                    f"{name!r} without",
+                    'such as Float[Array2, "batch features"]',
+                )
             )
     if "return" not in hints:
-        raise DefinitionError(explain(where, "the result must be annotated", "no '->'", 'such as -> Float[Array2, "batch features"]'))
+        raise DefinitionError(
+            explain(where, "the result must be annotated", "no '->'", 'such as -> Float[Array2, "batch features"]')
+        )
     return {name: check_hint(f"{where}, {name!r}", hint) for name, hint in hints.items()}
 
 
@@ -170,7 +198,9 @@ def array_hints(hint: Any) -> list[Any]:
 def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
     """The index of the first value that does not fit its hint, or -1. ``self`` is what ``{self.x}`` reads."""
     for place, (hint, value) in enumerate(zip(hints, values, strict=True)):
-        if not (is_open(hint) or is_bearable(value, hint)) or (is_array_hint(hint) and (0 in value.shape or not is_array(value))):
+        if not (is_open(hint) or is_bearable(value, hint)) or (
+            is_array_hint(hint) and (0 in value.shape or not is_array(value))
+        ):
             return place
     return -1
 
@@ -190,18 +220,30 @@ def judge(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any],
 
 
 def spread(names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> tuple[list[str], list[Any], list[Any]]:
-    """The same with each tuple, where a tuple of as many is promised, as its parts: ``state`` as ``state[0]`` and ``state[1]``."""
+    """The same with each tuple, where a tuple of as many is promised, as its parts: ``state`` as ``state[0]`` and
+    ``state[1]``.
+    """
     found: tuple[list[str], list[Any], list[Any]] = ([], [], [])
     for name, hint, value in zip(names, hints, values, strict=True):
         promised = [get_args(option) for option in members(hint) if get_origin(option) is tuple]
-        fitting = [parts for parts in promised if value.__class__ is tuple and Ellipsis not in parts and 0 < len(parts) == len(value)]
-        inner = spread([f"{name}[{place}]" for place in range(len(value))], fitting[0], value) if fitting else ([name], [hint], [value])
+        fitting = [
+            parts
+            for parts in promised
+            if value.__class__ is tuple and Ellipsis not in parts and 0 < len(parts) == len(value)
+        ]
+        inner = (
+            spread([f"{name}[{place}]" for place in range(len(value))], fitting[0], value)
+            if fitting
+            else ([name], [hint], [value])
+        )
         for whole, parts in zip(found, inner, strict=True):
             whole += parts
     return found
 
 
-def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> CheckError:
+def complaint(
+    where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]
+) -> CheckError:
     """The error for the last of ``values``, in the words of its annotation."""
     name, hint, value = names[-1], hints[-1], values[-1]
     options = array_hints(hint)
@@ -213,10 +255,17 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
         return DeviceError(explain(where, f"{name} must be an array", kind, cure), instance)
     if len(options) > 1:
         options = [
-            each for each in options if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) in (None, len(value.shape))
+            each
+            for each in options
+            if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) in (None, len(value.shape))
         ]
     got = f"{value.dtype} of shape {tuple(value.shape)}"
-    if name == "target" and len(value.shape) == 1 and is_floating(value.dtype) and "int" in (described := _described(hint)):
+    if (
+        name == "target"
+        and len(value.shape) == 1
+        and is_floating(value.dtype)
+        and "int" in (described := _described(hint))
+    ):
         cure = "class labels are integers: target.astype(numpy.int64)"
         return DTypeError(explain(where, f"target must be {described}", got, cure), instance)
     if len(options) != 1:
@@ -248,14 +297,22 @@ def _fits_dtype(kind: Any, dtype: Any) -> bool:
     return isinstance(SimpleNamespace(dtype=dtype, shape=()), kind[SimpleNamespace, ""])
 
 
-def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> ShapeError:
+def _shape_complaint(
+    where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]
+) -> ShapeError:
     name, hint, value = names[-1], hints[-1], values[-1]
-    sizes = "".join(f", self.{path} = {_read(instance, path)}" for path in dict.fromkeys(re.findall(r"self\.([\w.\[\]]+)", hint.dim_str)))
+    sizes = "".join(
+        f", self.{path} = {_read(instance, path)}"
+        for path in dict.fromkeys(re.findall(r"self\.([\w.\[\]]+)", hint.dim_str))
+    )
     rule = f'{name} must be "{hint.dim_str.strip()}"{sizes}'
     got = f"shape {tuple(value.shape)}"
     if 0 in value.shape:
         return ShapeError(
-            explain(where, rule, f"{got}: axis {value.shape.index(0)} is empty", "every axis needs at least one element"), instance
+            explain(
+                where, rule, f"{got}: axis {value.shape.index(0)} is empty", "every axis needs at least one element"
+            ),
+            instance,
         )
     unifier = shapes.Unifier(attribute_lookup(instance))
     for array_hint, array in zip(hints, values, strict=True):
@@ -271,7 +328,9 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
     if first.argument and not cure:
         given = f"give {first.counted}" if first.counted else f"make it {first.expected}"
         cure = f"{given}, or build the layer with {first.argument}={first.got}"
-    return ShapeError(explain(where, rule, f"{got}: axis {first.axis_index} is {first.got}, not {first.expected}", cure), instance)
+    return ShapeError(
+        explain(where, rule, f"{got}: axis {first.axis_index} is {first.got}, not {first.expected}", cure), instance
+    )
 
 
 def _target_cure(names: Sequence[str], values: Sequence[Any]) -> str:
@@ -306,16 +365,23 @@ def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str
     floats = [(name, value) for name, value in arrays if is_floating(value.dtype)]
     for (first, other), (name, value) in pairwise(floats):
         if value.dtype != other.dtype:
-            rule, cure = f"{name} must have the dtype of {first}, {other.dtype}", f"convert it with {name}.astype(numpy.{other.dtype})"
+            rule, cure = (
+                f"{name} must have the dtype of {first}, {other.dtype}",
+                f"convert it with {name}.astype(numpy.{other.dtype})",
+            )
             raise DTypeError(explain(where(), rule, str(value.dtype), cure), instance)
     for (first, other), (name, value) in pairwise(arrays):
         if device_of(value) != device_of(other):
-            rule, cure = f"{name} must be on the device of {first}, {device_of(other)!r}", "move one of them with to_device"
+            rule, cure = (
+                f"{name} must be on the device of {first}, {device_of(other)!r}",
+                "move one of them with to_device",
+            )
             raise DeviceError(explain(where(), rule, repr(device_of(value)), cure), instance)
 
 
 class Facts:
-    """The conditions of one kind of call: classes and dtypes, as in a call that fitted, and sizes, as compared by the annotations.
+    """The conditions of one kind of call: classes and dtypes, as in a call that fitted, and sizes, as compared by the
+    annotations.
 
     Values are written as Python expressions of ``parameters``: ``x``, ``gradient.weight``.
     """
@@ -339,7 +405,9 @@ class Facts:
         """Require that the values' shapes fit the hints, all in one scope."""
         pairs: list[tuple[str, str]] = []
         for shape, hint, value in zip(shapes_of, hints, values, strict=True):
-            annotations = {option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)}
+            annotations = {
+                option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)
+            }
             pairs += [(shape, annotation) for annotation in annotations]
             self._decided &= len(annotations) < 2
         self._scopes.append(tuple(pairs))
@@ -350,10 +418,14 @@ class Facts:
         self._known.add(known)
 
     def compiled(self, returned: Iterable[str] = ()) -> Callable[..., Any]:
-        """A function that returns the shapes ``returned`` of a call that certainly is of this kind and fits, otherwise None."""
+        """A function that returns the shapes ``returned`` of a call that certainly is of this kind and fits, otherwise
+        None.
+        """
         if not self._decided or switch.mode != "cached":
             return _never
-        make = comparison(self._parameters, tuple(self._values), tuple(self._scopes), frozenset(self._known), tuple(returned))
+        make = comparison(
+            self._parameters, tuple(self._values), tuple(self._scopes), frozenset(self._known), tuple(returned)
+        )
         return _never if make is None else make(*self._values.values())
 
 
@@ -400,7 +472,8 @@ class Contract:
         self.signature: inspect.Signature = inspect.signature(function)
         self.names: tuple[str, ...] = tuple(self.signature.parameters)[1:]
         self.hints: tuple[Any, ...] = tuple(hints[name] for name in self.names)
-        # The laws of the annotations, then of Protocols, for the first parameters and the result, each in a scope of its own.
+        # The laws of the annotations, then of Protocols, for the first parameters and the result, each in a scope of
+        # its own.
         self.laws: list[tuple[tuple[Any, ...], Any]] = [(self.hints, self.result)]
         results = get_args(self.result) if get_origin(self.result) is tuple else (self.result,)
         self.memorable: bool = all(map(is_memorable, (*self.hints, *results)))
@@ -436,14 +509,25 @@ class Contract:
         for hints, promised in self.laws:
             count = len(hints)
             name = "the result" if spread(["result"], [promised], [result])[0] == ["result"] else "result"
-            judge(self.described(instance), instance, [*self.names[:count], name], [*hints, promised], [*values[:count], result])
+            judge(
+                self.described(instance),
+                instance,
+                [*self.names[:count], name],
+                [*hints, promised],
+                [*values[:count], result],
+            )
 
-    def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], before: Facts | None = None) -> Kind:
+    def kind(
+        self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], before: Facts | None = None
+    ) -> Kind:
         """The kind of a call that was judged. ``names`` are the names of the arguments in ``x``; ``before`` has
         further conditions.
         """
         parts, _, inside = spread(names, self.hints, values)
-        shapes_of = {name: _shape_expression(name, value) for name, value in zip((*names, *parts), (*values, *inside), strict=True)}
+        shapes_of = {
+            name: _shape_expression(name, value)
+            for name, value in zip((*names, *parts), (*values, *inside), strict=True)
+        }
         known = {name: f"shapes[{place}]" for place, name in enumerate(shapes_of)}
         before, after = before or Facts("self, x"), Facts("self, shapes, y", known.values())
         for name, value in zip(names, values, strict=True):
@@ -454,9 +538,15 @@ class Contract:
             before.scope([shapes_of[name] for name in given], held, arrays)
             outputs, promises, results = spread(["y"], [promised], [result])
             after.scope(
-                [*(known[name] for name in given), *map(_shape_expression, outputs, results)], [*held, *promises], [*arrays, *results]
+                [*(known[name] for name in given), *map(_shape_expression, outputs, results)],
+                [*held, *promises],
+                [*arrays, *results],
             )
-        fits, gives = (before.compiled([*shapes_of.values()] or ["None"]), after.compiled()) if self.memorable else (_never, _never)
+        fits, gives = (
+            (before.compiled([*shapes_of.values()] or ["None"]), after.compiled())
+            if self.memorable
+            else (_never, _never)
+        )
         return Kind(fits, gives, tuple(map(_array_kind, values)), _array_kind(result))
 
 
@@ -479,7 +569,9 @@ def contract_of(cls: type, method: str) -> Contract | None:
     return getattr(getattr(cls, method, None), "__typednn_contract__", None)
 
 
-def enforced(function: Callable[..., Any], owner: type, note: Callable[[Any, Any], None] | None = None) -> Callable[..., Any]:
+def enforced(
+    function: Callable[..., Any], owner: type, note: Callable[[Any, Any], None] | None = None
+) -> Callable[..., Any]:
     """``function`` with its annotations enforced; ``note`` gets from each call what a backward is checked against."""
     contract = Contract(function, f"{owner.__qualname__}.{function.__name__}")
     count = len(contract.names)
@@ -530,7 +622,9 @@ def shape_of(value: Any) -> Any:
 
 
 def is_open(hint: Any) -> bool:
-    """True for a type variable without bound or constraints; beartype on Python 3.13 would otherwise enforce its default."""
+    """True for a type variable without bound or constraints; beartype on Python 3.13 would otherwise enforce its
+    default.
+    """
     return isinstance(hint, TypeVar) and not hint.__bound__ and not hint.__constraints__
 
 
@@ -540,6 +634,10 @@ def is_memorable(hint: Any) -> bool:
         is_array_hint(option)
         or option is None
         or (isinstance(option, type) and not get_args(option))
-        or (get_origin(option) is tuple and Ellipsis not in get_args(option) and all(map(is_memorable, get_args(option))))
+        or (
+            get_origin(option) is tuple
+            and Ellipsis not in get_args(option)
+            and all(map(is_memorable, get_args(option)))
+        )
         for option in members(hint)
     )

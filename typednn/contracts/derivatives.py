@@ -1,7 +1,7 @@
 """What a gradient promises: a derivative for each input and parameter, where that one is, of its dtype and shape.
 
-Decided from the annotations when a class with a backward is defined (`GradientContract`), held to arrays when a backward or
-an update is judged.
+Decided from the annotations when a class with a backward is defined (`GradientContract`), held to arrays when a
+backward or an update is judged.
 """
 
 import dataclasses
@@ -14,21 +14,35 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import AnyArray, is_array, is_floating
-from typednn.contracts.checks import Contract, Facts, Kind, array_hints, check_hint, contract_of, judge, signature, switch
+from typednn.contracts.checks import (
+    Contract,
+    Facts,
+    Kind,
+    array_hints,
+    check_hint,
+    contract_of,
+    judge,
+    signature,
+    switch,
+)
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
-# One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the memory.
+# One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the
+# memory.
 ANY_ARRAY: Any = Shaped[AnyArray, "..."]
 
 
 class Outermost(threading.local):
-    """``running`` is empty unless a call of one kind runs in this thread; its first element stands for the outermost."""
+    """``running`` is empty unless a call of one kind runs in this thread; its first element stands for
+    the outermost.
+    """
 
     def __init__(self) -> None:
         self.running: list[object] = []
 
 
-# The backwards that run in this thread, the outermost first. They check the gradients that are made in them, so that none is checked twice.
+# The backwards that run in this thread, the outermost first. They check the gradients that are made in them, so that
+# none is checked twice.
 backwards: Outermost = Outermost()
 
 
@@ -39,22 +53,31 @@ Record: TypeAlias = tuple[Kind, tuple[Any, ...], tuple[int, ...]]
 def gradient_fields(gradient_type: Any, where: str, rule: str = "must return a gradient dataclass") -> dict[str, Any]:
     """The fields of a gradient dataclass with resolved annotations; `DefinitionError` where there are none."""
     origin = get_origin(gradient_type) or gradient_type
-    if getattr(origin, "_is_protocol", False) and "input" in origin.__annotations__:  # InputGrad[Array2] promises its input alone
+    # InputGrad[Array2] promises its input alone
+    if getattr(origin, "_is_protocol", False) and "input" in origin.__annotations__:
         kind: Any = next(iter(get_args(gradient_type)), None)
         rank: int | None = getattr(kind, "rank", None)
-        return {"input": ANY_ARRAY | None if not rank else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, rank))])]}
+        return {
+            "input": ANY_ARRAY | None
+            if not rank
+            else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, rank))])]
+        }
     if not dataclasses.is_dataclass(origin):
         raise DefinitionError(explain(where, rule, str(gradient_type), "derive one from Gradient"))
     try:
         hints = get_type_hints(origin, include_extras=True)
     except NameError as error:
-        raise DefinitionError(explain(str(origin), "every field's annotation must be resolvable at run time", str(error))) from None
+        raise DefinitionError(
+            explain(str(origin), "every field's annotation must be resolvable at run time", str(error))
+        ) from None
     owner = getattr(origin, "__qualname__", str(origin))
     return {field.name: check_hint(f"{owner}.{field.name}", hints[field.name]) for field in dataclasses.fields(origin)}
 
 
 class GradientType:
-    """The fields of a gradient as its class annotates them; a type variable stands for a gradient of which nothing is known."""
+    """The fields of a gradient as its class annotates them; a type variable stands for a gradient of which nothing is
+    known.
+    """
 
     def __init__(self, hint: Any, where: str, rule: str = "must return a gradient dataclass") -> None:
         self.type: Any = get_origin(hint) or hint
@@ -71,18 +94,27 @@ class GradientType:
             derivative, array = getattr(gradient, name), getattr(instance, name, None)
             facts.note(f"gradient.{name}", derivative)
             if is_array(array):
-                check_derivative(where, instance, f"gradient field {name!r}", derivative, signature(array), f"self.{name}")
+                check_derivative(
+                    where, instance, f"gradient field {name!r}", derivative, signature(array), f"self.{name}"
+                )
                 facts.note(f"self.{name}", array)
                 facts.same(f"self.{name}.shape", f"gradient.{name}.shape")
 
     def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
-        """Every field is what its annotation says, all in one scope; a field that holds an array has one that names axes."""
+        """Every field is what its annotation says, all in one scope; a field that holds an array has one that names
+        axes.
+        """
         waits = self.inputs if getattr(gradient, "is_deferred", False) else ()  # to look at them would compute them
-        hints = {name: hint for name, hint in self.fields.items() if not isinstance(hint, TypeVar) and name not in waits}
+        hints = {
+            name: hint for name, hint in self.fields.items() if not isinstance(hint, TypeVar) and name not in waits
+        }
         values = [getattr(gradient, name) for name in hints]
         for (name, hint), value in zip(hints.items(), values, strict=True):
             if is_array(value) and not array_hints(hint):
-                rule, cure = "a field that holds an array names its axes", 'annotate it, such as Float[Array1, " features"]'
+                rule, cure = (
+                    "a field that holds an array names its axes",
+                    'annotate it, such as Float[Array1, " features"]',
+                )
                 raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, str(hint), cure))
             facts.note(f"gradient.{name}", value)
         judge(where, instance, [f"gradient field {name!r}" for name in hints], list(hints.values()), values)
@@ -90,7 +122,9 @@ class GradientType:
 
 
 class GradientContract(GradientType):
-    """What each field of the gradient that a ``backward`` returns is the derivative of; decided when the class is defined."""
+    """What each field of the gradient that a ``backward`` returns is the derivative of; decided when the class is
+    defined.
+    """
 
     def __init__(self, owner: type, function: Callable[..., Any]) -> None:
         where = f"{owner.__qualname__}.backward"
@@ -108,14 +142,18 @@ class GradientContract(GradientType):
                     ", ".join(self.inputs),
                 )
             )
-        for name, hint in zip(self.inputs, [ANY_ARRAY] * len(self.inputs) if forward is None else forward.hints, strict=True):
+        for name, hint in zip(
+            self.inputs, [ANY_ARRAY] * len(self.inputs) if forward is None else forward.hints, strict=True
+        ):
             self._require_input(where, name, hint)
         if not getattr(owner, "gradient_prefix", ""):
             for name, field in getattr(owner, "learnt", ()):
                 self._require(where, name, field.hint, "parameter")
 
     def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any]) -> Any:
-        """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as ``record`` says."""
+        """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as
+        ``record`` says.
+        """
         kind, shapes_in, shape = record or (None, None, None)
         known: Kind | None = kind.gradient if kind is not None and switch.mode == "cached" else None
         if known is None or not known.fits(instance, next_grad, shape):
@@ -123,7 +161,9 @@ class GradientContract(GradientType):
             self.contract.check_arguments(instance, [next_grad])
             if kind is not None:
                 where = self.contract.described(instance)
-                check_derivative(where, instance, self.contract.names[0], next_grad, (*kind.output, shape), "forward's output")
+                check_derivative(
+                    where, instance, self.contract.names[0], next_grad, (*kind.output, shape), "forward's output"
+                )
         gradient = run(instance, next_grad)
         deferred: bool = self.defers and getattr(
             gradient, "is_deferred", False
@@ -142,13 +182,15 @@ class GradientContract(GradientType):
     def _checked(self, instance: Any, next_grad: Any, gradient: Any, record: Record | None) -> Facts:
         """Hold every field to its quantity; gives what that was decided by."""
         facts = Facts("self, gradient, inputs")
-        deferred: bool = getattr(gradient, "is_deferred", False)  # then ``input`` is computed when it is read, and not looked at here
+        # then ``input`` is computed when it is read, and not looked at here
+        deferred: bool = getattr(gradient, "is_deferred", False)
         facts.note("gradient", gradient, "__class__", *("is_deferred",) * deferred)
         where = self.contract.described(instance)
         self.contract.check_result(instance, [next_grad], gradient)
         forward = contract_of(instance.__class__, "forward")
 
-        judged: list[tuple[str, Any, Any]] = []  # each derivative by an input, with its name and what forward says of that input
+        # each derivative by an input, with its name and what forward says of that input
+        judged: list[tuple[str, Any, Any]] = []
         for place, field in enumerate(() if deferred else self.inputs):
             name, derivative = f"gradient field {field!r}", getattr(gradient, field)
             facts.note(f"gradient.{field}", derivative)
@@ -186,7 +228,9 @@ class GradientContract(GradientType):
             rank, written = shapes.rank(axes), shapes.rank(hint.dim_str)
             if None not in (rank, written) and written != rank:
                 rule = f"the derivative by that {kind} has its {rank} axes, {axes!r}"
-                raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, f"{written}, {hint.dim_str.strip()!r}"))
+                raise DefinitionError(
+                    explain(f"{self.type.__qualname__}.{name}", rule, f"{written}, {hint.dim_str.strip()!r}")
+                )
 
     def _require_input(self, where: str, name: str, quantity: Any) -> None:
         """The derivative by an input is annotated: an array with named axes, a variable for one, or None."""
@@ -194,19 +238,29 @@ class GradientContract(GradientType):
         hint = self.fields[name]
         if not (isinstance(hint, TypeVar) or hint in (None, type(None)) or array_hints(hint)):
             rule, got = "the derivative by an input is an array with named axes", getattr(hint, "__name__", str(hint))
-            raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, got, 'such as Float[Array2, "batch features"]'))
+            raise DefinitionError(
+                explain(f"{self.type.__qualname__}.{name}", rule, got, 'such as Float[Array2, "batch features"]')
+            )
 
 
 def check_derivative(where: str, module: Any, name: str, derivative: Any, quantity: tuple[Any, ...], what: str) -> None:
-    """A derivative is an array, with the device, dtype and shape of what it is the derivative of; ``quantity`` is that one's signature."""
+    """A derivative is an array, with the device, dtype and shape of what it is the derivative of; ``quantity`` is that
+    one's signature.
+    """
     judge(where, module, [name], [ANY_ARRAY], [derivative])
     array_type, dtype, shape = quantity
     if tuple(derivative.shape) != tuple(shape):
-        raise ShapeError(explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(derivative.shape)}"), module)
+        raise ShapeError(
+            explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(derivative.shape)}"),
+            module,
+        )
     if derivative.dtype != dtype:
         raise DTypeError(
             explain(
-                where, f"{name} must have the dtype of {what}, {dtype}", str(derivative.dtype), f"convert it with .astype(numpy.{dtype})"
+                where,
+                f"{name} must have the dtype of {what}, {dtype}",
+                str(derivative.dtype),
+                f"convert it with .astype(numpy.{dtype})",
             ),
             module,
         )
@@ -233,7 +287,9 @@ def _check_declared(where: str, module: Any, gradient: Any, facts: Facts) -> Non
             check_derivative(where, module, name, derivative, signature(getattr(module, field)), f"parameter {field!r}")
             facts.same(f"{declared.place}.shape", f"gradient.{path}.shape")
         elif derivative is not None:
-            raise ShapeError(explain(where, f"{name} must be None, as this layer has no {field}", type(derivative).__name__), module)
+            raise ShapeError(
+                explain(where, f"{name} must be None, as this layer has no {field}", type(derivative).__name__), module
+            )
 
 
 def check_optimizer(where: str, instance: Any, optimizer: Any) -> None:

@@ -1,7 +1,7 @@
 """beartype's verdict on one value, in a process that may fork at any time.
 
-beartype guards its caches with locks. A child that is forked while another thread holds one would wait for it for ever. So only one
-thread is in beartype at a time, and a fork waits until none is.
+beartype guards its caches with locks. A child that is forked while another thread holds one would wait for it for ever.
+So only one thread is in beartype at a time, and a fork waits until none is.
 """
 
 import os

@@ -1,8 +1,9 @@
-"""What stands on the right of ``>>``, as a type checker reads it: the last layer of a chain has its name in the chain's type.
+"""What stands on the right of ``>>``, as a type checker reads it: the last layer of a chain has its name in the chain's
+type.
 
-A checker that refuses ``a >> b`` prints the types of ``a`` and ``b``. In a chain's type most layers are known by their gradients, but
-`ReLU` and its like share one. So ``Last[ReLU]`` stands where mypy's plugin writes the contract. It refuses nothing: it is a `str` and
-Any, so that every chain still fits where a chain with other last layers fits.
+A checker that refuses ``a >> b`` prints the types of ``a`` and ``b``. In a chain's type most layers are known by their
+gradients, but `ReLU` and its like share one. So ``Last[ReLU]`` stands where mypy's plugin writes the contract. It
+refuses nothing: it is a `str` and Any, so that every chain still fits where a chain with other last layers fits.
 """
 
 from typing import Any, Generic, Protocol, TypeAlias

@@ -1,15 +1,17 @@
-"""A class that derives from a Protocol has to keep its promises: checked when it is defined, and when its methods are called.
+"""A class that derives from a Protocol has to keep its promises: checked when it is defined, and when its methods are
+called.
 
 ===============  =====================================================================================================
-when defined     every method is written, with an annotation wherever the Protocol has one: arrays with named axes, as many as
-                 ``Forward[Array2, Array2]`` says; a gradient names the derivative by its input; ``update`` takes what
-                 ``backward`` returns
-when called      the implementer's annotations and the Protocol's, each in one scope (so the batch is kept); ``next_grad`` is
-                 shaped as the last forward's output, ``grad.input`` as its input, ``grad.weight`` as ``self.weight``
+when defined     every method is written, with an annotation wherever the Protocol has one: arrays with named axes, as
+                 many as ``Forward[Array2, Array2]`` says; a gradient names the derivative by its input; ``update``
+                 takes what ``backward`` returns
+when called      the implementer's annotations and the Protocol's, each in one scope (so the batch is kept);
+                 ``next_grad`` is shaped as the last forward's output, ``grad.input`` as its input, ``grad.weight`` as
+                 ``self.weight``
 ===============  =====================================================================================================
 
-A `typednn.Module` has wrappers of its own for the calls (`typednn.module.calls`); definitions are checked here for both.
-The record of an instance between its calls is kept outside of it, and is freed with it.
+A `typednn.Module` has wrappers of its own for the calls (`typednn.module.calls`); definitions are checked here for
+both. The record of an instance between its calls is kept outside of it, and is freed with it.
 """
 
 import functools
@@ -36,7 +38,8 @@ from typednn.contracts.checks import (
 from typednn.contracts.derivatives import GradientContract, GradientType, Record, backwards, check_optimizer
 from typednn.errors import DefinitionError, explain
 
-# The methods of a part of a model. A backward is checked against its forward, an update against its backward, in this order.
+# The methods of a part of a model. A backward is checked against its forward, an update against its backward, in this
+# order.
 METHODS = ("forward", "backward", "update")
 
 
@@ -62,7 +65,11 @@ def enforce_class(cls: type) -> None:
                 setattr(cls, name, wrap(name, member))
         elif name in promised and name in vars(cls):
             raise DefinitionError(
-                explain(f"{cls.__qualname__}.{name}", "what a Protocol promises is a method, written with def", type(member).__name__)
+                explain(
+                    f"{cls.__qualname__}.{name}",
+                    "what a Protocol promises is a method, written with def",
+                    type(member).__name__,
+                )
             )
     for base in protocols:
         _hold(cls, base)
@@ -81,11 +88,14 @@ def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Any:
 
 
 def _hold(cls: type, protocol: type) -> None:
-    """Compare the annotations of ``cls`` with those of one Protocol, with its type arguments; they become laws of the calls."""
+    """Compare the annotations of ``cls`` with those of one Protocol, with its type arguments; they become laws of the
+    calls.
+    """
     arguments = {
         variable.__name__: argument
         for variable, argument in type_arguments(cls, protocol).items()
-        if all(hasattr(option, "rank") for option in get_args(argument) or (argument,))  # an array type, or a choice between several
+        # an array type, or a choice between several
+        if all(hasattr(option, "rank") for option in get_args(argument) or (argument,))
     }
     if "input" in inspect.get_annotations(protocol):
         _hold_gradient(cls, protocol, arguments)
@@ -96,19 +106,27 @@ def _hold(cls: type, protocol: type) -> None:
         hints = get_type_hints(member, localns=arguments)
         result = hints.pop("return")
         if len(contract.names) < len(hints):
-            raise DefinitionError(explain(contract.where, f"takes {' and '.join(hints)}", f"{', '.join(contract.names) or 'nothing'}"))
+            raise DefinitionError(
+                explain(contract.where, f"takes {' and '.join(hints)}", f"{', '.join(contract.names) or 'nothing'}")
+            )
         for parameter, hint, promised in zip(contract.names, contract.hints, hints.values(), strict=False):
             _compare(f"{contract.where}, {parameter!r}", hint, promised, gives=False)
         _compare(f"{contract.where}, the result", contract.result, result, gives=True)
         gradient: GradientType | None = getattr(vars(cls)[name], "__typednn_gradient__", None)
         if gradient is not None and array_hints(gradient.fields.get("input")):
             kind: Any = get_origin(result)
-            inner = {variable.__name__: argument for variable, argument in zip(kind.__parameters__, get_args(result), strict=True)}
+            inner = {
+                variable.__name__: argument
+                for variable, argument in zip(kind.__parameters__, get_args(result), strict=True)
+            }
             promised = get_type_hints(kind, localns=inner)["input"]
             _compare(f"{gradient.type.__qualname__}.input", gradient.fields["input"], promised, gives=True)
         if any(map(_is_law, (*hints.values(), result))):
             contract.laws.append(
-                (tuple(hint if _is_law(hint) else object for hint in hints.values()), result if _is_law(result) else object)
+                (
+                    tuple(hint if _is_law(hint) else object for hint in hints.values()),
+                    result if _is_law(result) else object,
+                )
             )
 
 
@@ -130,9 +148,13 @@ def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
         return
     if not all(map(is_array_hint, get_args(hint) or (hint,))):  # an array with axes, or a choice between several
         got = getattr(hint, "__name__", str(hint))
-        raise DefinitionError(explain(where, "is an array with named axes", got, 'such as Float[Array2, "batch features"]'))
+        raise DefinitionError(
+            explain(where, "is an array with named axes", got, 'such as Float[Array2, "batch features"]')
+        )
     ranks: set[Any] = {
-        rank for array in array_hints(promised) for rank in (getattr(array.array_type, "rank", None), shapes.rank(array.dim_str))
+        rank
+        for array in array_hints(promised)
+        for rank in (getattr(array.array_type, "rank", None), shapes.rank(array.dim_str))
     } - {None}
     written = {shapes.rank(array.dim_str) for array in array_hints(hint)}
     if ranks and not (written <= ranks if gives else ranks <= written):
@@ -148,7 +170,9 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
         for parent in kind.__dict__.get("__orig_bases__", kind.__bases__):
             origin: Any = get_origin(parent) or parent
             if base in getattr(origin, "__mro__", ()):
-                variables = takewhile(lambda variable: isinstance(variable, TypeVar), getattr(origin, "__parameters__", ()))
+                variables = takewhile(
+                    lambda variable: isinstance(variable, TypeVar), getattr(origin, "__parameters__", ())
+                )
                 values = [arguments.get(argument, argument) for argument in get_args(parent)]
                 own = dict(zip(variables, values, strict=False))
                 yield from [own] if origin is base else below(origin, own)
@@ -159,8 +183,8 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
 # ------------------------------------------------------------------ between the calls of one instance
 
 
-# The record of an instance's last forward, and the weak reference that removes it with the instance. By identity: an instance may have
-# no hash, and a copy begins without a record.
+# The record of an instance's last forward, and the weak reference that removes it with the instance. By identity: an
+# instance may have no hash, and a copy begins without a record.
 _records: dict[int, tuple[Any, Record | None]] = {}
 
 
@@ -175,7 +199,9 @@ def _note(instance: Any, record: Record | None) -> None:
 
 
 def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
-    """``backward`` with ``next_grad`` and every field of the gradient checked against their quantities, as far as known."""
+    """``backward`` with ``next_grad`` and every field of the gradient checked against their quantities, as far as
+    known.
+    """
     gradient = GradientContract(cls, function)
 
     @functools.wraps(function)
@@ -193,19 +219,29 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
 
 
 def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
-    """``update`` with the gradient checked against its own annotations, and each derivative against the array of ``self`` with its name."""
+    """``update`` with the gradient checked against its own annotations, and each derivative against the array of
+    ``self`` with its name.
+    """
     contract = Contract(function, f"{cls.__qualname__}.update")
     if len(contract.hints) != 2:
         raise DefinitionError(explain(contract.where, "takes an optimizer and a gradient", ", ".join(contract.names)))
     returned: GradientType | None = getattr(getattr(cls, "backward", None), "__typednn_gradient__", None)
-    promises = [vars(base)["update"] for base in cls.__mro__ if getattr(base, "_is_protocol", False) and "update" in vars(base)]
+    promises = [
+        vars(base)["update"] for base in cls.__mro__ if getattr(base, "_is_protocol", False) and "update" in vars(base)
+    ]
     if contract.hints[1] is Any and all(_second(each) is Any for each in promises):  # as in `DynLayer`
         promise = returned or GradientType(TypeVar("G"), contract.where)
     else:
-        promise = GradientType(contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass")
+        promise = GradientType(
+            contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass"
+        )
     if returned is not None and returned.known and promise.known and promise.type not in returned.type.__mro__:
         raise DefinitionError(
-            explain(contract.where, f"grad must be what backward returns, {returned.type.__qualname__}", promise.type.__qualname__)
+            explain(
+                contract.where,
+                f"grad must be what backward returns, {returned.type.__qualname__}",
+                promise.type.__qualname__,
+            )
         )
     kinds: tuple[Callable[..., bool], ...] = ()
 
@@ -242,7 +278,9 @@ def _second(update: Callable[..., Any]) -> Any:
 
 
 def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
-    """``input`` of a class on ``InputGrad[Array2]``: annotated as such; a property is enforced, a dataclass's fields when one is made."""
+    """``input`` of a class on ``InputGrad[Array2]``: annotated as such; a property is enforced, a dataclass's fields
+    when one is made.
+    """
     where = f"{cls.__qualname__}.input"
     promised = get_type_hints(protocol, localns=arguments)["input"]
     member = inspect.getattr_static(cls, "input", None)
@@ -251,7 +289,9 @@ def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
             cls.input = property(enforced(member.fget, cls))
             _compare(f"{where}, the result", member.fget.__annotations__["return"], promised, gives=True)
         return
-    if not any("input" in inspect.get_annotations(base) for base in cls.__mro__ if not getattr(base, "_is_protocol", False)):
+    if not any(
+        "input" in inspect.get_annotations(base) for base in cls.__mro__ if not getattr(base, "_is_protocol", False)
+    ):
         rule, cure = "names the derivative by the input", 'declare it, such as input: Float[Array2, "batch features"]'
         raise DefinitionError(explain(cls.__qualname__, rule, "no field 'input'", cure))
     _compare(where, check_hint(where, get_type_hints(cls, include_extras=True)["input"]), promised, gives=True)

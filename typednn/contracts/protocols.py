@@ -1,8 +1,8 @@
 """What a part of a model can do, and the laws it keeps. One screen; everything else implements these.
 
 The annotations are enforced: a class that derives from one of these is held to them when it is defined and whenever
-its methods are called (`typednn.contracts.promises`); ``isinstance`` works on all of them where they are consumed. Parameters
-are positional: an implementer calls them what it likes.
+its methods are called (`typednn.contracts.promises`); ``isinstance`` works on all of them where they are consumed.
+Parameters are positional: an implementer calls them what it likes.
 """
 
 # Strings, so that whoever derives from Forward[Array2, Array2] is held to "Shaped[In, ...]" with Array2 put in for In.
@@ -63,7 +63,9 @@ class InputGrad(Enforced, Protocol[GradIn]):
 
 @runtime_checkable
 class Backward(Enforced, Protocol[NextGrad, GradIn]):
-    """Law: pure. Reads what ``forward`` kept, changes nothing; twice gives the same. ``next_grad`` is shaped as the output."""
+    """Law: pure. Reads what ``forward`` kept, changes nothing; twice gives the same. ``next_grad`` is shaped as the
+    output.
+    """
 
     @abstractmethod
     def backward(self, next_grad: Shaped[NextGrad, "batch *output"], /) -> InputGrad[GradIn]:
@@ -74,8 +76,8 @@ class Backward(Enforced, Protocol[NextGrad, GradIn]):
 class Optimizer(Enforced, Protocol):
     """Law: writes ``weights`` in place and none of its other arguments; may keep state of its own.
 
-    It may have a ``step_many(pairs)`` too: ``step`` of each ``(weights, grad)``, in order. Then an inherited ``update`` passes a model's
-    parameters all at once; without it, it is one ``step`` per parameter.
+    It may have a ``step_many(pairs)`` too: ``step`` of each ``(weights, grad)``, in order. Then an inherited ``update``
+    passes a model's parameters all at once; without it, it is one ``step`` per parameter.
     """
 
     @abstractmethod
@@ -85,7 +87,8 @@ class Optimizer(Enforced, Protocol):
 
 @runtime_checkable
 class Update(Enforced, Protocol[G]):
-    """Law: one ``optimizer.step(weights, grad)`` per parameter, in the order of declaration. Only a layer knows its weights.
+    """Law: one ``optimizer.step(weights, grad)`` per parameter, in the order of declaration. Only a layer knows its
+    weights.
 
     ``grad`` is what ``backward`` returned: each of its arrays is what the gradient's own annotations say.
     """
@@ -112,7 +115,9 @@ class Part(Protocol[PartIn, PartOut, PartGrad]):
 
 @runtime_checkable
 class Loss(Enforced, Protocol[Prediction, Target]):
-    """Law: the gradient is shaped as the prediction. The value is no part of this: reductions return different types."""
+    """Law: the gradient is shaped as the prediction. The value is no part of this: reductions return
+    different types.
+    """
 
     @abstractmethod
     def loss_grad(
@@ -125,8 +130,8 @@ class Loss(Enforced, Protocol[Prediction, Target]):
 class Incremental(Enforced, Protocol[State]):
     """A layer of sequences that can read them one position at a time, as generation does.
 
-    Law: from no state, steps over a sequence's positions give what ``forward`` gives in eval. A state is a value: a step writes into none
-    of its arguments, so that a state may be used twice. Nothing is kept for ``backward``.
+    Law: from no state, steps over a sequence's positions give what ``forward`` gives in eval. A state is a value: a
+    step writes into none of its arguments, so that a state may be used twice. Nothing is kept for ``backward``.
     """
 
     @abstractmethod

@@ -9,16 +9,20 @@ from typednn.errors import CheckError, explain
 
 
 def within(values: Any, least: int, most: int) -> bool:
-    """Whether all integers of a NumPy array are from ``least`` to ``most``; False for an array of a device, which is not looked at."""
+    """Whether all integers of a NumPy array are from ``least`` to ``most``; False for an array of a device, which is
+    not looked at.
+    """
     if type(values) is not np.ndarray or not values.size:
         return False
     if least == 0 and values.dtype == np.int64 and values.flags.c_contiguous:
-        return bool(values.view(np.uint64).max() <= most)  # one pass: as unsigned numbers, negative ones are the largest
+        # one pass: as unsigned numbers, negative ones are the largest
+        return bool(values.view(np.uint64).max() <= most)
     return bool(least <= values.min() and values.max() <= most)
 
 
 def first_outside(values: Any, least: int, most: int, but: int | None = None) -> str:
-    """The first integer of a NumPy array that is neither from ``least`` to ``most`` nor ``but``, with its place; empty where there is none.
+    """The first integer of a NumPy array that is neither from ``least`` to ``most`` nor ``but``, with its place; empty
+    where there is none.
 
     Empty too while checks are off.
     """

@@ -28,7 +28,17 @@ from typednn.data.inputs import read_inputs
 from typednn.data.labels import one_hot
 from typednn.data.loader import Batch, Loader, Rows
 from typednn.data.mnist import mnist, mnist_pixels
-from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, find_mnist, load, load_pixels, source_folder
+from typednn.data.named import (
+    DATASETS,
+    PIXELS,
+    cache_folder,
+    class_names,
+    find,
+    find_mnist,
+    load,
+    load_pixels,
+    source_folder,
+)
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
 from typednn.data.splitting import split

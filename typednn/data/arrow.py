@@ -1,7 +1,7 @@
 """Parquet and Arrow files: their columns, read by pyarrow in a process of its own.
 
-What a file can do to pyarrow it does to that process (`typednn.data.arrow_child`): to crash it, or to unpack to more memory than the limit.
-Both are a `DataError` here. To start it costs half a second.
+What a file can do to pyarrow it does to that process (`typednn.data.arrow_child`): to crash it, or to unpack to more
+memory than the limit. Both are a `DataError` here. To start it costs half a second.
 """
 
 import json
@@ -24,13 +24,16 @@ from typednn.files import VARIABLE, File
 
 _CHILD: Final = Path(__file__).with_name("arrow_child.py")
 _LEAST: Final = 64 << 20  # bytes: pyarrow takes some memory of its own to read anything
-Column: TypeAlias = "npt.NDArray[np.float64] | list[str | None]"  # numbers, NaN where there is none; or words, None where there is none
+# numbers, NaN where there is none; or words, None where there is none
+Column: TypeAlias = "npt.NDArray[np.float64] | list[str | None]"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that a file states: names, kinds (``number``, ``boolean``, ``word``, or nothing), and pyarrow's names of the types."""
+    """The columns that a file states: names, kinds (``number``, ``boolean``, ``word``, or nothing), and pyarrow's names
+    of the types.
+    """
 
     names: list[str]
     kinds: list[str]
@@ -57,13 +60,22 @@ class Columns:
 
 @contextmanager
 def columns_stored(caller: str, file: File) -> Generator[Columns]:
-    """The columns of an open file. `MissingExtra` without pyarrow; a `DataError` for what is no such file, then or while rows are read."""
+    """The columns of an open file. `MissingExtra` without pyarrow; a `DataError` for what is no such file, then or
+    while rows are read.
+    """
     if find_spec("pyarrow") is None:  # this process does not import it
         optional("pyarrow", caller, "needs pyarrow to read Parquet and Arrow", "pip install 'typednn[arrow]'")
     # Its own allocator takes whole regions of addresses, which count against the limit.
-    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     command = [sys.executable, "-P", str(_CHILD)]  # -P: names beside the script are not those of Python's library
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    ) as process:
         try:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -97,7 +109,11 @@ class _Reader:
         line = self.stdout.readline()
         if not line.endswith(b"\n"):
             code = self.process.wait()
-            self._refuse("pyarrow was ended by " + (Signals(-code).name if code < 0 else f"exit code {code}") + " as it read this")
+            self._refuse(
+                "pyarrow was ended by "
+                + (Signals(-code).name if code < 0 else f"exit code {code}")
+                + " as it read this"
+            )
         told: dict[str, Any] = json.loads(line)
         if told.get("memory"):
             raise DataError(

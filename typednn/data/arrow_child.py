@@ -2,15 +2,16 @@
 
     python -P arrow_child.py        imports pyarrow and nothing of typednn
 
-A damaged file can end the process that reads it by a signal, and a small one can unpack to any size. So it is this process that ends, and
-that may take no more memory than it is told, as far as the system limits that.
+A damaged file can end the process that reads it by a signal, and a small one can unpack to any size. So it is this
+process that ends, and that may take no more memory than it is told, as far as the system limits that.
 
-Standard input: a line of JSON, ``{"path", "limit"}``; when the columns are told, a second one, the numbers of those that are wanted.
+Standard input: a line of JSON, ``{"path", "limit"}``; when the columns are told, a second one, the numbers of those
+that are wanted.
 
-Standard output: messages, each a line of JSON, whose ``bytes`` follow it. First the columns: ``{"names", "kinds", "types"}``. Then for some
-rows at a time ``{"rows"}``, how many are sure to come, and for each column numbers in float64, NaN where there is none, or a list of words
-in JSON, null where there is none. At the end ``{"end"}``; or, at any place, ``{"error"}``, and ``{"memory": true}`` where that was the
-limit.
+Standard output: messages, each a line of JSON, whose ``bytes`` follow it. First the columns: ``{"names", "kinds",
+"types"}``. Then for some rows at a time ``{"rows"}``, how many are sure to come, and for each column numbers in
+float64, NaN where there is none, or a list of words in JSON, null where there is none. At the end ``{"end"}``; or, at
+any place, ``{"error"}``, and ``{"memory": true}`` where that was the limit.
 """
 
 import json

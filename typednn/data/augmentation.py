@@ -2,12 +2,14 @@
 
     Loader(x, y, batch_size=32, rng=rng, augment=[RandomHorizontalFlip(), RandomCrop(4), ColorJitter(brightness=0.2)])
 
-Each class is one change, with torchvision's names. A change is a function of an image (height, width, channels) in floats and of a
-generator; a list of them is applied in its order. `MixUp` is a function of a whole batch, after the others. Images come as they are stored,
-before the loader's ``transform``: pixels from 0 to 255, unless the data are something else.
+Each class is one change, with torchvision's names. A change is a function of an image (height, width, channels) in
+floats and of a generator; a list of them is applied in its order. `MixUp` is a function of a whole batch, after the
+others. Images come as they are stored, before the loader's ``transform``: pixels from 0 to 255, unless the data are
+something else.
 
-The loader makes a generator for each place in an epoch (`numpy.random.SeedSequence`), from numbers that it draws from its own when the
-epoch begins. So the changes are the same for any number of workers, and a continued training goes on with the same bits.
+The loader makes a generator for each place in an epoch (`numpy.random.SeedSequence`), from numbers that it draws from
+its own when the epoch begins. So the changes are the same for any number of workers, and a continued training goes on
+with the same bits.
 """
 
 import math
@@ -88,7 +90,9 @@ class RandomCrop:
         spare = [side + 2 * self.padding - part for side, part in zip(sides, (rows, columns), strict=True)]
         if min(spare) < 0:
             got = f"{sides[0]} x {sides[1]} with a padding of {self.padding}"
-            raise ArgumentError(explain("RandomCrop", f"an image must be at least {rows} x {columns}", got, "raise padding"), "size")
+            raise ArgumentError(
+                explain("RandomCrop", f"an image must be at least {rows} x {columns}", got, "raise padding"), "size"
+            )
         top, left = (int(rng.integers(most + 1)) for most in spare)
         around = ((self.padding, self.padding), (self.padding, self.padding), (0, 0))
         return np.pad(image, around, constant_values=self.fill)[top : top + rows, left : left + columns]
@@ -97,7 +101,9 @@ class RandomCrop:
 @final
 @dataclass(frozen=True, slots=True)
 class RandomShift:
-    """The image moved by up to a share of its ``height`` and ``width``, in whole pixels either way; what is freed is ``fill``."""
+    """The image moved by up to a share of its ``height`` and ``width``, in whole pixels either way; what is freed is
+    ``fill``.
+    """
 
     height: float = 0.1
     width: float = 0.1
@@ -122,10 +128,11 @@ class RandomShift:
 @final
 @dataclass(frozen=True, slots=True)
 class RandomRotation:
-    """The image turned about its middle by an angle of U[-``degrees``, ``degrees``), bilinear; what is freed is ``fill``.
+    """The image turned about its middle by an angle of U[-``degrees``, ``degrees``), bilinear; what is freed is
+    ``fill``.
 
-    The size stays. Each pixel is read at its place before the turn, between the four pixels around it; within half a pixel of the edge the
-    edge counts, as in Pillow's ``rotate``. Some 30 operations per number.
+    The size stays. Each pixel is read at its place before the turn, between the four pixels around it; within half a
+    pixel of the edge the edge counts, as in Pillow's ``rotate``. Some 30 operations per number.
     """
 
     degrees: float = 10.0
@@ -163,12 +170,13 @@ def rotated(image: Image, degrees: float, fill: float = 0.0) -> Image:
 @final
 @dataclass(frozen=True, slots=True)
 class ColorJitter:
-    """Brightness, contrast and saturation changed, in this order, each by a factor of U[max(0, 1 - s), 1 + s) for its strength s.
+    """Brightness, contrast and saturation changed, in this order, each by a factor of U[max(0, 1 - s), 1 + s) for its
+    strength s.
 
     brightness: f x     contrast: f x + (1 - f) mean(grey(x))     saturation: f x + (1 - f) grey(x)
 
-    grey is the luma of ITU-R 601 of three channels, or the mean of another number, which have no saturation. Afterwards pixels are cut to 0
-    … ``most``.
+    grey is the luma of ITU-R 601 of three channels, or the mean of another number, which have no saturation. Afterwards
+    pixels are cut to 0 … ``most``.
     """
 
     brightness: float = 0.0
@@ -182,7 +190,9 @@ class ColorJitter:
 
     def __call__(self, image: Image, rng: np.random.Generator) -> Image:
         strengths = (self.brightness, self.contrast, self.saturation)
-        bright, contrast, saturation = (float(rng.uniform(max(0.0, 1.0 - strength), 1.0 + strength)) for strength in strengths)
+        bright, contrast, saturation = (
+            float(rng.uniform(max(0.0, 1.0 - strength), 1.0 + strength)) for strength in strengths
+        )
         if self.brightness:
             image = np.clip(image * image.dtype.type(bright), 0.0, self.most)
         if self.contrast:
@@ -210,9 +220,9 @@ def _grey(image: Image) -> Image:
 class RandomErasing:
     """A rectangle of the image is set to ``value``, with probability ``p``: cutout.
 
-    Its area is a share of U[``scale``) of the image, its height by its width is between the two of ``ratio``, uniform in the logarithm; of
-    ten such rectangles the first that fits is taken, and none where none fits. ``ratio=(1, 1)`` gives squares.
-    Source: Zhong et al., "Random Erasing Data Augmentation"; torchvision.
+    Its area is a share of U[``scale``) of the image, its height by its width is between the two of ``ratio``, uniform
+    in the logarithm; of ten such rectangles the first that fits is taken, and none where none fits. ``ratio=(1, 1)``
+    gives squares. Source: Zhong et al., "Random Erasing Data Augmentation"; torchvision.
     """
 
     p: float = 0.5
@@ -228,9 +238,14 @@ class RandomErasing:
             both: Any = getattr(self, name)
             if type(both) not in (list, tuple) or len(both) != 2:
                 raise ArgumentError(explain(where, f"{name} must be a pair (least, most)", repr(both)[:80]), name)
-            low, high = (number(where, f"{name}[{place}]", getattr(self, name)[place], least=least, most=most) for place in (0, 1))
+            low, high = (
+                number(where, f"{name}[{place}]", getattr(self, name)[place], least=least, most=most)
+                for place in (0, 1)
+            )
             if low > high:
-                raise ArgumentError(explain(where, f"{name} must be a pair (least, most)", repr(both)[:80], "swap them"), name)
+                raise ArgumentError(
+                    explain(where, f"{name} must be a pair (least, most)", repr(both)[:80], "swap them"), name
+                )
 
     def __call__(self, image: Image, rng: np.random.Generator) -> Image:
         if rng.random() >= self.p:
@@ -266,11 +281,12 @@ class GaussianNoise:
 @final
 @dataclass(frozen=True, slots=True)
 class MixUp:
-    """Each image of a batch mixed with another of it, and their labels alike: x = λ x + (1 - λ) x′, y = λ y + (1 - λ) y′.
+    """Each image of a batch mixed with another of it, and their labels alike: x = λ x + (1 - λ) x′, y = λ y + (1 - λ)
+    y′.
 
-    λ ~ Beta(``alpha``, ``alpha``) is one number for the batch, x′ the batch in a random order. Labels (batch) become probabilities (batch,
-    ``classes``), which `typednn.losses.SoftmaxCrossEntropy` and ``CrossEntropy`` take; targets in floats are mixed as they are.
-    Source: Zhang et al., "mixup: Beyond Empirical Risk Minimization", eq 1.
+    λ ~ Beta(``alpha``, ``alpha``) is one number for the batch, x′ the batch in a random order. Labels (batch) become
+    probabilities (batch, ``classes``), which `typednn.losses.SoftmaxCrossEntropy` and ``CrossEntropy`` take; targets in
+    floats are mixed as they are. Source: Zhang et al., "mixup: Beyond Empirical Risk Minimization", eq 1.
     """
 
     alpha: float = 0.2
@@ -291,7 +307,8 @@ class MixUp:
     def _probabilities(self, y: IntArray1) -> Array2:
         if self.classes is None:
             raise ArgumentError(
-                explain("MixUp", "labels become probabilities of classes", "no number of classes", "pass classes=10"), "classes"
+                explain("MixUp", "labels become probabilities of classes", "no number of classes", "pass classes=10"),
+                "classes",
             )
         return one_hot(y, self.classes)
 
@@ -320,7 +337,9 @@ AUGMENTATIONS: Final[Mapping[str, Callable[..., Augmentation | MixUp]]] = Mappin
 
 
 def augmentations(tables: Sequence[str | Mapping[str, Any]]) -> tuple[Augmentation | MixUp, ...]:
-    """The changes that a config names: ``["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 2}]``; `ArgumentError` for others."""
+    """The changes that a config names: ``["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 2}]``;
+    `ArgumentError` for others.
+    """
     made: list[Augmentation | MixUp] = []
     given = cast("object", tables)
     if not isinstance(given, list | tuple):
@@ -338,6 +357,8 @@ def augmentations(tables: Sequence[str | Mapping[str, Any]]) -> tuple[Augmentati
         known = {each.name for each in fields(kind)}
         if not set(chosen) <= known:
             got = ", ".join(sorted(set(chosen) - known))
-            raise ArgumentError(explain(f"augment, {kind.__name__}", f"has the settings {', '.join(sorted(known))}", got), "augment")
+            raise ArgumentError(
+                explain(f"augment, {kind.__name__}", f"has the settings {', '.join(sorted(known))}", got), "augment"
+            )
         made.append(kind(**{key: tuple(value) if value.__class__ is list else value for key, value in chosen.items()}))
     return tuple(made)

@@ -11,8 +11,8 @@ from typednn.random import Rng
 def batches_in(n: int, batch_size: int, *, drop_last: bool = False) -> int:
     """How many batches an epoch of ``n`` rows has: a last row that would be alone belongs to the batch before it.
 
-    A batch of one row has no variance, which batch normalisation needs. ``drop_last`` leaves out the rows that fill no batch; an
-    `ArgumentError` where that are all.
+    A batch of one row has no variance, which batch normalisation needs. ``drop_last`` leaves out the rows that fill no
+    batch; an `ArgumentError` where that are all.
     """
     if drop_last and n < batch_size:
         got, cure = f"{n} rows and batch_size={batch_size}", "take smaller batches, or leave drop_last out"
@@ -23,7 +23,8 @@ def batches_in(n: int, batch_size: int, *, drop_last: bool = False) -> int:
 
 
 def batches(n: int, batch_size: int, rng: Rng, *, drop_last: bool = False) -> Iterator[IntArray1]:
-    """The rows ``0 … n-1`` once each, in an order drawn now from ``rng``, ``batch_size`` at a time; the last batch may be short.
+    """The rows ``0 … n-1`` once each, in an order drawn now from ``rng``, ``batch_size`` at a time; the last batch may
+    be short.
 
     A last row that would be alone belongs to the batch before; ``drop_last`` leaves out the rows that fill no batch.
 
@@ -32,7 +33,10 @@ def batches(n: int, batch_size: int, rng: Rng, *, drop_last: bool = False) -> It
     n, batch_size = integer("batches", "n", n), integer("batches", "batch_size", batch_size)
     if not isinstance(rng, Rng):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
         raise ArgumentError(
-            explain("batches", "rng must be a generator", type(rng).__name__, "pass numpy.random.default_rng(0) or PCG32(0)"), "rng"
+            explain(
+                "batches", "rng must be a generator", type(rng).__name__, "pass numpy.random.default_rng(0) or PCG32(0)"
+            ),
+            "rng",
         )
     count, order = batches_in(n, batch_size, drop_last=flag("batches", "drop_last", drop_last)), rng.permutation(n)
     return (order[rows_in(place, count, n, batch_size, drop_last=drop_last)] for place in range(count))

@@ -1,4 +1,5 @@
-"""CIFAR-10: 60,000 photographs of 32x32 pixels in ten classes, from the binary version. The pickled version is not read.
+"""CIFAR-10: 60,000 photographs of 32x32 pixels in ten classes, from the binary version. The pickled version is not
+read.
 
 a record    1 byte, the label     3072 bytes, the pixels: red, green, blue, each 32 rows of 32
 five files of 10,000 records to train, data_batch_1.bin … data_batch_5.bin, and test_batch.bin
@@ -30,7 +31,9 @@ _MOST = 1 << 28  # bytes unpacked from an archive at most; the real one has 184 
 
 
 def cifar10(folder: str | Path) -> Dataset:
-    """CIFAR-10 from ``folder``: its six .bin files, a folder ``cifar-10-batches-bin`` of them, or the archive. Pixels 0 to 255."""
+    """CIFAR-10 from ``folder``: its six .bin files, a folder ``cifar-10-batches-bin`` of them, or the archive. Pixels 0
+    to 255.
+    """
     return cifar10_pixels(folder).dataset()
 
 
@@ -38,7 +41,9 @@ def cifar10_pixels(folder: str | Path) -> Pixels:
     """The same, in the bytes that the files hold."""
     place = _place(path_of("cifar10", folder))
     if place is None:
-        raise DataError(explain(f"cifar10({str(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
+        raise DataError(
+            explain(f"cifar10({str(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither")
+        )
     files = _of_archive(place) if place.is_file() else {name: _content(place / name) for name in _FILES}
     *train, test = (_parsed(f"{place!s}, {name}", files[name]) for name in _FILES)
     images, labels = zip(*train, strict=True)
@@ -51,7 +56,11 @@ def has_cifar10(folder: Path) -> bool:
 
 
 def _place(folder: Path) -> Path | None:
-    places = {folder: folder / _FILES[-1], folder / _FOLDER: folder / _FOLDER / _FILES[-1], folder / ARCHIVE: folder / ARCHIVE}
+    places = {
+        folder: folder / _FILES[-1],
+        folder / _FOLDER: folder / _FOLDER / _FILES[-1],
+        folder / ARCHIVE: folder / ARCHIVE,
+    }
     return next((place for place, file in places.items() if file.is_file()), None)
 
 
@@ -71,13 +80,16 @@ def _of_archive(path: Path) -> dict[str, bytearray]:
             ):
                 for member in archive:
                     name = member.name.rpartition("/")[2]
-                    if name in _FILES and member.isreg() and not member.issparse():  # sparse entries could be of any size
+                    # sparse entries could be of any size
+                    if name in _FILES and member.isreg() and not member.issparse():
                         contents[name] = file.exactly(cast("Readable", archive.extractfile(member)), member.size)
         except DataError:
             raise
         except (EOFError, OSError, ValueError, OverflowError, RecursionError, tarfile.TarError, zlib.error) as error:
             cure = "it was cut short or damaged: fetch it again"
-            raise DataError(explain(file.where, "must be a whole .tar.gz archive", str(error) or type(error).__name__, cure)) from None
+            raise DataError(
+                explain(file.where, "must be a whole .tar.gz archive", str(error) or type(error).__name__, cure)
+            ) from None
         missing = [name for name in _FILES if name not in contents]
         if missing:
             raise DataError(explain(file.where, f"must hold {', '.join(_FILES)}", f"no {missing[0]}", "fetch it again"))
@@ -102,7 +114,9 @@ class _Limited:
 
 def _parsed(where: str, content: bytearray) -> tuple[Bytes, IntArray1]:
     if not content or len(content) % _RECORD:
-        raise DataError(explain(where, f"must be records of {_RECORD} bytes, a label and 3072 pixels", f"{len(content)} bytes"))
+        raise DataError(
+            explain(where, f"must be records of {_RECORD} bytes, a label and 3072 pixels", f"{len(content)} bytes")
+        )
     records = np.frombuffer(content, np.uint8).reshape(-1, _RECORD)
     labels = records[:, 0].astype(np.int64)
     if labels.max() > 9:

@@ -15,10 +15,12 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def class_folders(where: str, what: str) -> dict[str, list[Path]]:
-    """The files of each class below the folder ``where``, in the order of their names; names that begin with a dot are skipped.
+    """The files of each class below the folder ``where``, in the order of their names; names that begin with a dot are
+    skipped.
 
-    Names are compared in Unicode's form NFC; two folders of one name are a `DataError`. So is a link that leads out of ``where``: otherwise
-    who packed the folder decides what else is read. ``what`` names the files in errors, such as "images".
+    Names are compared in Unicode's form NFC; two folders of one name are a `DataError`. So is a link that leads out of
+    ``where``: otherwise who packed the folder decides what else is read. ``what`` names the files in errors, such as
+    "images".
     """
     folders: dict[str, list[Path]] = {}
     for place in inside(Path(where)):
@@ -28,10 +30,16 @@ def class_folders(where: str, what: str) -> dict[str, list[Path]]:
     twice = next((places for places in folders.values() if len(places) > 1), None)
     if twice is not None:
         got = " and ".join(ascii(place.name) for place in twice)
-        raise DataError(explain(where, "each class must have one folder", f"two spellings of one name, {got}", "put them into one"))
+        raise DataError(
+            explain(where, "each class must have one folder", f"two spellings of one name, {got}", "put them into one")
+        )
     classes = {name: inside(folders[name][0]) for name in sorted(folders)}
     if not classes:
-        raise DataError(explain(where, f"must hold a folder of {what} for each class", "no folder", "make one per class, named after it"))
+        raise DataError(
+            explain(
+                where, f"must hold a folder of {what} for each class", "no folder", "make one per class, named after it"
+            )
+        )
     for name, files in classes.items():
         if not files:
             raise DataError(explain(where, f"each class must have {what}", f"none in {name!r}"))
@@ -42,7 +50,11 @@ def class_folders(where: str, what: str) -> dict[str, list[Path]]:
 
 def _refuse_outside(where: str, path: Path) -> None:
     if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(where)):
-        raise DataError(explain(str(path), f"must lie within {where}", f"a link to {os.path.realpath(path)}", "copy what it leads to"))
+        raise DataError(
+            explain(
+                str(path), f"must lie within {where}", f"a link to {os.path.realpath(path)}", "copy what it leads to"
+            )
+        )
 
 
 def part_folders(folder: Path) -> dict[str, Path]:
@@ -61,4 +73,6 @@ def inside(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
-        raise DataError(explain(str(folder), "must be a readable folder", error.strerror or type(error).__name__)) from None
+        raise DataError(
+            explain(str(folder), "must be a readable folder", error.strerror or type(error).__name__)
+        ) from None

@@ -3,8 +3,9 @@
     label, pixel 1, …, pixel 784        ``header`` lines, skipped
     5,0,0,…,0                           one row per line; LF or CRLF; empty lines at the end do not count
 
-A number is what Python's ``float`` reads, without underscores, and finite. Lines and columns count from 1, as in editors. `labelled` makes
-images and labels of the matrix, `read_optdigits` reads the UCI file of that name, and `typednn.data.read_table` reads named columns.
+A number is what Python's ``float`` reads, without underscores, and finite. Lines and columns count from 1, as in
+editors. `labelled` makes images and labels of the matrix, `read_optdigits` reads the UCI file of that name, and
+`typednn.data.read_table` reads named columns.
 """
 
 import codecs
@@ -50,8 +51,11 @@ class RowLength(DataError):
         self.got = got
 
 
-def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: str = "float32", limit: int | None = None) -> Array2:
-    """The numbers of a CSV file, (rows, columns); the first ``header`` lines are skipped. ``dtype`` is float32 or float64.
+def read_csv(
+    path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: str = "float32", limit: int | None = None
+) -> Array2:
+    """The numbers of a CSV file, (rows, columns); the first ``header`` lines are skipped. ``dtype`` is float32 or
+    float64.
 
     A `DataError` where the file cannot be read or holds no row; a `NotANumber` or a `RowLength` where a line is wrong.
     ``limit`` is how many bytes of memory they may take; see `typednn.files`.
@@ -67,7 +71,11 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
             file.take(columns * numbers.itemsize)
             numbers.extend(numbers_of(file.where, row, fields, most))
     if not columns:
-        raise DataError(explain(file.where, "must hold at least one row" + (f" after {header} header lines" if header else ""), "none"))
+        raise DataError(
+            explain(
+                file.where, "must hold at least one row" + (f" after {header} header lines" if header else ""), "none"
+            )
+        )
     return np.frombuffer(numbers, dtype).reshape(-1, columns)
 
 
@@ -106,7 +114,9 @@ def _lines(file: File, text: io.TextIOWrapper) -> Iterator[str]:
     while line := text.readline(longest + 1):
         if len(line) > longest:
             rule = f"a line may have at most {longest:,} characters, for a limit of {file.limit:,} bytes"
-            raise DataError(explain(file.where, rule, "a longer one", "is it text? If so, raise limit or TYPEDNN_DATA_LIMIT"))
+            raise DataError(
+                explain(file.where, rule, "a longer one", "is it text? If so, raise limit or TYPEDNN_DATA_LIMIT")
+            )
         yield line
 
 
@@ -125,7 +135,9 @@ def _line_of_damage(file: File) -> int:
 
 
 def _rows(records: Any, header: int) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the number of its first line; empty lines only where another row follows, so that they can be refused."""
+    """Each row with the number of its first line; empty lines only where another row follows, so that they can be
+    refused.
+    """
     empty = before = 0
     for fields in records:
         line, before = before + 1, records.line_num
@@ -138,16 +150,26 @@ def _rows(records: Any, header: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def numbers_of(
-    where: str, row: int, fields: Sequence[str], most: float, columns: Sequence[tuple[int, str]] = (), decimal: str = "."
+    where: str,
+    row: int,
+    fields: Sequence[str],
+    most: float,
+    columns: Sequence[tuple[int, str]] = (),
+    decimal: str = ".",
 ) -> list[float]:
     """The numbers in a row, at most ``most`` in size; a `NotANumber` that tells line and column.
 
-    ``columns`` are the numbers and names of a table's columns, "" where they have none. ``decimal`` is the mark before fractions.
+    ``columns`` are the numbers and names of a table's columns, "" where they have none. ``decimal`` is the mark before
+    fractions.
     """
     texts = fields if decimal == "." else [field.replace(",", ".") for field in fields]
     with suppress(ValueError):
         numbers = list(map(float, texts))
-        if sum(map(abs, numbers)) <= most and "_" not in "".join(fields) and (decimal == "." or "." not in "".join(fields)):
+        if (
+            sum(map(abs, numbers)) <= most
+            and "_" not in "".join(fields)
+            and (decimal == "." or "." not in "".join(fields))
+        ):
             return numbers  # every number is finite
     if not columns:
         return [_number(where, row, column, None, field, most, decimal) for column, field in enumerate(fields, 1)]
@@ -158,50 +180,81 @@ def _number(where: str, row: int, column: int, name: str | None, field: str, mos
     number = number_of(field, decimal)
     if number is not None and abs(number) <= most:
         return number
-    cure = "inputs are numbers: name their columns in columns=[...]" if name else "skip header lines with header=1" if row == 1 else ""
-    cure = "inputs are numbers; if line 1 holds names, pass header=True (--header yes)" if name == "" and row == 1 else cure
+    cure = (
+        "inputs are numbers: name their columns in columns=[...]"
+        if name
+        else "skip header lines with header=1"
+        if row == 1
+        else ""
+    )
+    cure = (
+        "inputs are numbers; if line 1 holds names, pass header=True (--header yes)"
+        if name == "" and row == 1
+        else cure
+    )
     raise not_a_number(where, row, column, name, field, other_mark(field, decimal) or cure)
 
 
-def not_a_number(where: str, row: int, column: int, name: str | None, field: str, cure: str = "", unit: str = "line") -> NotANumber:
-    """The error for a ``field`` in a row that is missing or no finite number; ``unit`` is what rows are called in the file."""
+def not_a_number(
+    where: str, row: int, column: int, name: str | None, field: str, cure: str = "", unit: str = "line"
+) -> NotANumber:
+    """The error for a ``field`` in a row that is missing or no finite number; ``unit`` is what rows are called in the
+    file.
+    """
     place = f"{unit} {row}, column {column}" + (f" ({name!r})" if name else "")
     if name is not None and is_missing(field):
-        return NotANumber(explain(where, f"{place} must have a value", "nothing", "fill it in, or pass missing='drop'"), row, column)
+        return NotANumber(
+            explain(where, f"{place} must have a value", "nothing", "fill it in, or pass missing='drop'"), row, column
+        )
     got = repr(field if len(field) <= 40 else f"{field[:40]}…")
     return NotANumber(explain(where, f"{place} must be a finite number", got, cure), row, column)
 
 
 def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 0) -> tuple[Array4, IntArray1]:
-    """Images (n, height, width, 1) in float32 and labels (n) of rows that hold a label in column ``label`` and the pixels elsewhere.
+    """Images (n, height, width, 1) in float32 and labels (n) of rows that hold a label in column ``label`` and the
+    pixels elsewhere.
 
-    ``label`` is 0 for the first column or -1 for the last. A `DataError` names the row, from 0, whose label is no whole number.
+    ``label`` is 0 for the first column or -1 for the last. A `DataError` names the row, from 0, whose label is no whole
+    number.
     """
     height, width = integer("labelled", "height", height), integer("labelled", "width", width)
     if type(label) is not int or label not in (0, -1):
-        raise ArgumentError(explain("labelled", "label must be 0, the first column, or -1, the last", repr(label)), "label")
+        raise ArgumentError(
+            explain("labelled", "label must be 0, the first column, or -1, the last", repr(label)), "label"
+        )
     if not is_array(matrix) or matrix.ndim != 2 or matrix.shape[1] != height * width + 1:
         got = f"shape {tuple(matrix.shape)}" if is_array(matrix) else type(matrix).__name__
         rule = f"matrix must be rows of a label and {height} x {width} pixels, so {height * width + 1} columns"
         raise DataError(explain("labelled", rule, got, "give height and width"))
     rule = "a label must be a whole number of at least 0"
-    labels = whole_numbers("labelled", rule, np.asarray(matrix[:, label], np.float64), "is the label in the other column?")
-    return np.ascontiguousarray(matrix[:, 1:] if label == 0 else matrix[:, :-1], np.float32).reshape(-1, height, width, 1), labels
+    labels = whole_numbers(
+        "labelled", rule, np.asarray(matrix[:, label], np.float64), "is the label in the other column?"
+    )
+    return np.ascontiguousarray(matrix[:, 1:] if label == 0 else matrix[:, :-1], np.float32).reshape(
+        -1, height, width, 1
+    ), labels
 
 
 def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array4, IntArray1]:
-    """Images (n, 8, 8, 1) from 0 to 16 and labels (n) of UCI's optdigits.tra or optdigits.tes: 64 pixels a line, then the digit.
+    """Images (n, 8, 8, 1) from 0 to 16 and labels (n) of UCI's optdigits.tra or optdigits.tes: 64 pixels a line, then
+    the digit.
 
     Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI repository.
     """
     matrix = read_csv(path_of("read_optdigits", path), limit=limit)
     if matrix.shape[1] != 65:
-        raise DataError(explain(str(path), "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
+        raise DataError(
+            explain(str(path), "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers")
+        )
     images, labels = labelled(matrix, 8, 8, label=-1)
     for name, numbers, most in (("a pixel", images, 16), ("a digit", labels, 9)):
         wrong = (numbers < 0) | (numbers > most)
         if wrong.any():
             raise DataError(
-                explain(str(path), f"{name} of optdigits is 0 to {most}", f"{numbers[wrong][0]:g} in row {np.argwhere(wrong)[0, 0]}")
+                explain(
+                    str(path),
+                    f"{name} of optdigits is 0 to {most}",
+                    f"{numbers[wrong][0]:g} in row {np.argwhere(wrong)[0, 0]}",
+                )
             )
     return images, labels

@@ -21,7 +21,9 @@ Images = TypeVar("Images", bound=np.ndarray[Any, Any])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Images(Generic[Images]):
-    """Images (n, height, width, channels) of one dtype and labels (n) in ``0 … classes-1``. The arrays are never written."""
+    """Images (n, height, width, channels) of one dtype and labels (n) in ``0 … classes-1``. The arrays are never
+    written.
+    """
 
     train_images: Images
     train_labels: IntArray1
@@ -33,17 +35,27 @@ class _Images(Generic[Images]):
     def __post_init__(self) -> None:
         where = type(self).__name__
         integer(where, "classes", self.classes)
-        for part, images, labels in (("train", self.train_images, self.train_labels), ("test", self.test_images, self.test_labels)):
+        for part, images, labels in (
+            ("train", self.train_images, self.train_labels),
+            ("test", self.test_images, self.test_labels),
+        ):
             name = f"{part}_images"
             if not is_array(images) or images.ndim != 4 or images.dtype != self._dtype:
                 raise ArgumentError(
-                    explain(where, f"{name} must be {self._dtype} of shape (n, height, width, channels)", described(images)), name
+                    explain(
+                        where, f"{name} must be {self._dtype} of shape (n, height, width, channels)", described(images)
+                    ),
+                    name,
                 )
             if not images.size:
-                raise ArgumentError(explain(where, f"{name} must hold at least one image", f"shape {images.shape}"), name)
+                raise ArgumentError(
+                    explain(where, f"{name} must hold at least one image", f"shape {images.shape}"), name
+                )
             count = len(checked_labels(where, f"{part}_labels", labels, self.classes))
             if count != len(images):
-                raise ArgumentError(explain(where, f"{part} has a label for each image", f"{len(images)} images and {count} labels"))
+                raise ArgumentError(
+                    explain(where, f"{part} has a label for each image", f"{len(images)} images and {count} labels")
+                )
         if self.train_images.shape[1:] != self.test_images.shape[1:]:
             got = f"{self.train_images.shape[1:]} to train and {self.test_images.shape[1:]} to test"
             raise ArgumentError(explain(where, "all images have one shape", got))
@@ -52,12 +64,18 @@ class _Images(Generic[Images]):
         """What a notebook shows: sizes, and the first images."""
         from typednn.html import facts, shown
 
-        counts = {"to train on": f"{len(self.train_labels):,}", "to test": f"{len(self.test_labels):,}", "classes": self.classes}
+        counts = {
+            "to train on": f"{len(self.train_labels):,}",
+            "to test": f"{len(self.test_labels):,}",
+            "classes": self.classes,
+        }
         return shown(type(self).__name__, facts(counts), first_images(self.train_images, self.train_labels))
 
 
 def first_images(images: Any, labels: npt.NDArray[Any], names: Sequence[str] = ()) -> str:
-    """The shape and the first images, of an array or of files, for a notebook; each with its label or that label's name."""
+    """The shape and the first images, of an array or of files, for a notebook; each with its label or that label's
+    name.
+    """
     from typednn.html import facts, number
     from typednn.html import images as pictures
 
@@ -73,17 +91,25 @@ def first_images(images: Any, labels: npt.NDArray[Any], names: Sequence[str] = (
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset(_Images[Array4]):
-    """Images (n, height, width, channels) in float32 and labels (n) in ``0 … classes-1``. The arrays are never written."""
+    """Images (n, height, width, channels) in float32 and labels (n) in ``0 … classes-1``. The arrays
+    are never written.
+    """
 
     _dtype = np.dtype(np.float32)
 
     def standardised(self) -> Dataset:
-        """The same, scaled so that training images have mean 0 and deviation 1; test images are scaled by the *training* moments."""
+        """The same, scaled so that training images have mean 0 and deviation 1; test images are scaled by the
+        *training* moments.
+        """
         mean, deviation = moments(self.train_images)
         if not deviation > 0.0:
-            raise ArgumentError(explain("Dataset.standardised", "training images must differ somewhere", f"{mean:g} in every pixel"))
+            raise ArgumentError(
+                explain("Dataset.standardised", "training images must differ somewhere", f"{mean:g} in every pixel")
+            )
 
-        train, test = ((images - np.float32(mean)) / np.float32(deviation) for images in (self.train_images, self.test_images))
+        train, test = (
+            (images - np.float32(mean)) / np.float32(deviation) for images in (self.train_images, self.test_images)
+        )
         return replace(self, train_images=train, test_images=test)
 
     def limited(self, train: int) -> Dataset:
@@ -95,7 +121,9 @@ class Dataset(_Images[Array4]):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pixels(_Images[Bytes]):
-    """Images (n, height, width, channels) in unsigned bytes, a quarter of what a `Dataset` takes, and their labels (n)."""
+    """Images (n, height, width, channels) in unsigned bytes, a quarter of what a `Dataset` takes, and
+    their labels (n).
+    """
 
     _dtype = np.dtype(np.uint8)
 
@@ -119,5 +147,7 @@ def moments(numbers: npt.NDArray[Any]) -> tuple[float, float]:
 
 
 def rescaled(pixels: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Pixels from 0 to 255 as float32 from 0 to 1: a ``transform`` for a `Loader`, `typednn.training.Evaluation` or ``evaluate``."""
+    """Pixels from 0 to 255 as float32 from 0 to 1: a ``transform`` for a `Loader`, `typednn.training.Evaluation` or
+    ``evaluate``.
+    """
     return np.asarray(pixels, np.float32) / np.float32(255)

@@ -1,6 +1,7 @@
 """Dialect: how a CSV file is written, told by its first lines: delimiter, names in line 1 or not, decimal mark.
 
-What only the writer of the file knows is not guessed: a `DataError` names the argument that decides, and the option of the command line.
+What only the writer of the file knows is not guessed: a `DataError` names the argument that decides, and the option of
+the command line.
 """
 
 import csv
@@ -34,7 +35,9 @@ class Beginning:
     named: bool
 
 
-def beginning(path: Path, delimiter: str | None = None, header: bool | None = None, limit: int | None = None) -> Beginning:
+def beginning(
+    path: Path, delimiter: str | None = None, header: bool | None = None, limit: int | None = None
+) -> Beginning:
     """The beginning of a file; what is None is told by the file."""
     if delimiter is not None:
         check_delimiter("read_table", delimiter)
@@ -59,12 +62,21 @@ def names_in(path: Path) -> bool:
 def check_delimiter(caller: str, delimiter: str) -> None:
     """An `ArgumentError` unless it is one character that may stand between columns."""
     unchecked: object = delimiter
-    if not isinstance(unchecked, str) or len(delimiter) != 1 or delimiter in ' "' or not (delimiter.isprintable() or delimiter == "\t"):
-        raise ArgumentError(explain(caller, "delimiter must be one printable character or a tab", repr(delimiter)), "delimiter")
+    if (
+        not isinstance(unchecked, str)
+        or len(delimiter) != 1
+        or delimiter in ' "'
+        or not (delimiter.isprintable() or delimiter == "\t")
+    ):
+        raise ArgumentError(
+            explain(caller, "delimiter must be one printable character or a tab", repr(delimiter)), "delimiter"
+        )
 
 
 def is_missing(field: str) -> bool:
-    """Whether a field says that there is no value: an empty one, or ``NA``, ``N/A``, ``NaN``, ``null`` in letters of either case."""
+    """Whether a field says that there is no value: an empty one, or ``NA``, ``N/A``, ``NaN``, ``null`` in letters of
+    either case.
+    """
     return field.strip().lower() in _MISSING
 
 
@@ -81,7 +93,11 @@ def number_of(field: str, decimal: str = ".") -> float | None:
 def other_mark(field: str, decimal: str) -> str:
     """The cure for a ``field`` that is a number with the other decimal mark; "" where it is none."""
     other = "," if decimal == "." else "."
-    return "" if number_of(field, other) is None else "if that is the decimal mark of all, " + _cure("decimal", repr(other))
+    return (
+        ""
+        if number_of(field, other) is None
+        else "if that is the decimal mark of all, " + _cure("decimal", repr(other))
+    )
 
 
 def decimal_of(where: str, fields: Sequence[str]) -> str:
@@ -97,14 +113,21 @@ def decimal_of(where: str, fields: Sequence[str]) -> str:
         rule = "a comma in a number must be a decimal comma for certain"
         got = f"{commas[0][0]!r}, which may be {commas[0][0].replace(',', '.')} or {commas[0][0].replace(',', '')}"
         raise DataError(
-            explain(where, rule, got, "if it is decimal, " + _cure("decimal", "','") + "; else write thousands without a comma")
+            explain(
+                where,
+                rule,
+                got,
+                "if it is decimal, " + _cure("decimal", "','") + "; else write thousands without a comma",
+            )
         )
     return ","
 
 
 def _cure(argument: str, *choices: str) -> str:
     """How to decide, in Python and on the command line."""
-    option = " or ".join(choice.strip("'") if choice.startswith("'") else {"True": "yes", "False": "no"}[choice] for choice in choices)
+    option = " or ".join(
+        choice.strip("'") if choice.startswith("'") else {"True": "yes", "False": "no"}[choice] for choice in choices
+    )
     return f"pass {argument}={' or '.join(choices)} (--{argument} {option})"
 
 
@@ -141,7 +164,9 @@ def _is_uncut(field: str, delimiter: str) -> bool:
 
 
 def _is_named(where: str, records: Sequence[Sequence[str]]) -> bool:
-    """Whether the first record holds names: words alone, or words above numbers and, beside them, nothing or whole numbers."""
+    """Whether the first record holds names: words alone, or words above numbers and, beside them, nothing or whole
+    numbers.
+    """
     first = records[0] if records else ()
     words = {place for place, field in enumerate(first) if _is_word(field)}
     if not words or len(words) == len(first):

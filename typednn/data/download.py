@@ -1,8 +1,8 @@
 """fetch: one file from the network, checked, and renamed to its place when it is complete.
 
-The download is written to ``<name>.part`` in the destination's folder. When it is complete and has the right checksum, it is
-synced to the disk and renamed. An interrupted download stays in ``.part``, and the next call requests the rest by Range. A file
-with another checksum is deleted.
+The download is written to ``<name>.part`` in the destination's folder. When it is complete and has the right checksum,
+it is synced to the disk and renamed. An interrupted download stays in ``.part``, and the next call requests the rest by
+Range. A file with another checksum is deleted.
 """
 
 import contextlib
@@ -37,13 +37,15 @@ def fetch(
 ) -> Path:
     """Download ``address``, http or https, to ``destination``, and give that path.
 
-    ``checksum`` is ``md5:`` or ``sha256:`` and hexadecimal digits. ``timeout`` is how many seconds may pass without a byte;
-    more than ``most`` bytes are refused. ``on_progress(bytes, all of them if known)`` is called now and then. Every
-    failure is a `DataError`; a file that was at ``destination`` is then untouched.
+    ``checksum`` is ``md5:`` or ``sha256:`` and hexadecimal digits. ``timeout`` is how many seconds may pass without a
+    byte; more than ``most`` bytes are refused. ``on_progress(bytes, all of them if known)`` is called now and then.
+    Every failure is a `DataError`; a file that was at ``destination`` is then untouched.
     """
     kind, _, expected = checksum.partition(":")
     if len(expected) != {"md5": 32, "sha256": 64}.get(kind) or set(expected) - set("0123456789abcdef"):
-        raise ArgumentError(explain("fetch", "checksum must be md5: or sha256: and hexadecimal digits", repr(checksum)), "checksum")
+        raise ArgumentError(
+            explain("fetch", "checksum must be md5: or sha256: and hexadecimal digits", repr(checksum)), "checksum"
+        )
     if not address.startswith(("http://", "https://")):
         raise ArgumentError(explain("fetch", "address must begin with http:// or https://", repr(address)), "address")
     timeout = number("fetch", "timeout", timeout, least=0.001)
@@ -58,7 +60,10 @@ def fetch(
                 got = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
                 if got != expected:
                     file.truncate(0)
-                    cure = "the file was altered on its way, or is another one now: nothing of it was kept; try again, or another address"
+                    cure = (
+                        "the file was altered on its way, or is another one now: nothing of it was kept; try again, "
+                        "or another address"
+                    )
                     raise DataError(explain(address, f"{destination.name} must have the {kind} {expected}", got, cure))
                 os.fsync(file.fileno())
                 part.replace(destination)
@@ -72,10 +77,14 @@ def fetch(
     return destination
 
 
-def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progress: Callable[[int, int | None], object] | None) -> None:
+def _receive(
+    address: str, file: BinaryIO, timeout: float, most: int, on_progress: Callable[[int, int | None], object] | None
+) -> None:
     """Append the missing part of ``address`` to ``file``."""
     start = file.seek(0, os.SEEK_END)
-    request = urllib.request.Request(address, headers={"User-Agent": "typednn", **({"Range": f"bytes={start}-"} if start else {})})
+    request = urllib.request.Request(
+        address, headers={"User-Agent": "typednn", **({"Range": f"bytes={start}-"} if start else {})}
+    )
     with contextlib.ExitStack() as stack:
         try:
             response: Any = stack.enter_context(urllib.request.urlopen(request, timeout=timeout))
@@ -85,14 +94,21 @@ def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progres
                 return  # the file is complete: its checksum is compared next
             raise DataError(explain(address, "must answer with the file", f"{error.code} {error.reason}")) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise _broken(address, error, timeout, "is there a network? A local copy is used where TYPEDNN_DATA names its folder") from None
+            raise _broken(
+                address, error, timeout, "is there a network? A local copy is used where TYPEDNN_DATA names its folder"
+            ) from None
         if response.status != http.HTTPStatus.PARTIAL_CONTENT:
             start = 0
             file.truncate(0)
         elif not str(response.headers.get("Content-Range", "")).startswith(f"bytes {start}-"):
             file.truncate(0)
             raise DataError(
-                explain(address, f"must go on at byte {start}", repr(response.headers.get("Content-Range")), "call again: it starts anew")
+                explain(
+                    address,
+                    f"must go on at byte {start}",
+                    repr(response.headers.get("Content-Range")),
+                    "call again: it starts anew",
+                )
             )
         length = str(response.headers.get("Content-Length", ""))
         total = start + int(length) if length.isdecimal() and len(length) < 20 else None
@@ -124,14 +140,18 @@ def _chunk(response: Any, address: str, timeout: float) -> bytes:
 def _broken(address: str, error: Exception, timeout: float, cure: str) -> DataError:
     reason: object = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, TimeoutError):
-        return DataError(explain(address, "must send something at least now and then", f"no byte for {timeout:g} s", cure))
+        return DataError(
+            explain(address, "must send something at least now and then", f"no byte for {timeout:g} s", cure)
+        )
     got = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason) or type(reason).__name__
     return DataError(explain(address, "must be reachable", got, cure))
 
 
 @contextlib.contextmanager
 def _locked(part: Path) -> Generator[BufferedRandom]:
-    """The part that there is, opened and locked. What another download completed or removed before the lock is not it any more."""
+    """The part that there is, opened and locked. What another download completed or removed before the lock is not it
+    any more.
+    """
     for _ in range(_TRIES):
         with part.open("a+b") as file:
             _lock(file, part)
@@ -150,7 +170,9 @@ def _named(file: BinaryIO, path: Path) -> bool:
 
 
 def _lock(file: BinaryIO, part: Path) -> None:
-    """Lock the file, as two processes must not write to it. Where the system has no such locks, the checksum reveals the damage."""
+    """Lock the file, as two processes must not write to it. Where the system has no such locks, the checksum reveals
+    the damage.
+    """
     if sys.platform == "win32":
         return
     import fcntl
@@ -158,4 +180,6 @@ def _lock(file: BinaryIO, part: Path) -> None:
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise DataError(explain(str(part), "one download of a file at a time", "a second one", "wait for the other process")) from None
+        raise DataError(
+            explain(str(part), "one download of a file at a time", "a second one", "wait for the other process")
+        ) from None

@@ -12,8 +12,8 @@ byte 2  type                    byte 2  type
 11      short, 2 bytes          14      double, 8 bytes
 ======  ================        ======  ================
 
-Read with or without gzip, recognised by the first two bytes. Only as many bytes as the header states are unpacked, and none
-if that exceeds the limit (`typednn.files`). Source: Y. LeCun, "The MNIST database of handwritten digits".
+Read with or without gzip, recognised by the first two bytes. Only as many bytes as the header states are unpacked, and
+none if that exceeds the limit (`typednn.files`). Source: Y. LeCun, "The MNIST database of handwritten digits".
 """
 
 import gzip
@@ -33,7 +33,8 @@ _MOST_AXES = 32
 
 
 def read_idx(path: str | Path, *, limit: int | None = None) -> npt.NDArray[Any]:
-    """The numbers of an IDX file, in the machine's own byte order; a `DataError` names the file and what is wrong with it.
+    """The numbers of an IDX file, in the machine's own byte order; a `DataError` names the file and what is wrong with
+    it.
 
     ``limit`` is how many bytes of memory they may take; see `typednn.files`.
     """
@@ -47,7 +48,9 @@ def read_idx(path: str | Path, *, limit: int | None = None) -> npt.NDArray[Any]:
                 return _read(file, unpacked, None)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise DataError(
-                explain(file.where, "must be a whole gzip file", str(error), "it was cut short or damaged: fetch it again")
+                explain(
+                    file.where, "must be a whole gzip file", str(error), "it was cut short or damaged: fetch it again"
+                )
             ) from None
 
 
@@ -55,13 +58,24 @@ def _read(file: File, stream: Readable, size: int | None) -> npt.NDArray[Any]:
     where = file.where
     start = stream.read(4)
     if len(start) < 4 or start[:2] != b"\0\0":
-        raise DataError(explain(where, "an IDX file begins with two zero bytes", start.hex(" ") or "an empty file", "is it another file?"))
+        raise DataError(
+            explain(
+                where,
+                "an IDX file begins with two zero bytes",
+                start.hex(" ") or "an empty file",
+                "is it another file?",
+            )
+        )
     if start[2] not in _TYPES:
-        raise DataError(explain(where, f"the type of its numbers must be one of {', '.join(map(str, _TYPES))}", f"type {start[2]}"))
+        raise DataError(
+            explain(where, f"the type of its numbers must be one of {', '.join(map(str, _TYPES))}", f"type {start[2]}")
+        )
     axes = start[3]
     sizes = stream.read(4 * axes)
     if axes == 0 or len(sizes) < 4 * axes:
-        raise DataError(explain(where, "must give a size for each axis", f"{4 + len(sizes)} bytes for a header with {axes} axes"))
+        raise DataError(
+            explain(where, "must give a size for each axis", f"{4 + len(sizes)} bytes for a header with {axes} axes")
+        )
     if axes > _MOST_AXES:
         raise DataError(explain(where, f"has at most {_MOST_AXES} axes", str(axes)))
     shape = tuple(int(size) for size in np.frombuffer(sizes, ">u4"))

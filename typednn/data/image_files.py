@@ -1,12 +1,12 @@
 """Images that stay in their files and are decoded when their rows are read, so that a folder may be larger than memory.
 
     photos/                         or      photos/
-        train/  cats/ a.jpg … dogs/ …           cats/  a.jpg …       ``test`` of each class is kept apart, drawn by ``seed``
+        train/    cats/ a.jpg … dogs/ …    cats/    a.jpg …    ``test`` of each class is kept apart, drawn by ``seed``
         val/    cats/ …       dogs/ …           dogs/  b.png …
         test/   cats/ …       dogs/ …
 
-`open_image_folder` lists the files and reads their first bytes; pixels are read by a `typednn.data.Loader`, a batch at a time, and with
-``workers=`` by several threads: Pillow decodes without the interpreter's lock.
+`open_image_folder` lists the files and reads their first bytes; pixels are read by a `typednn.data.Loader`, a batch at
+a time, and with ``workers=`` by several threads: Pillow decodes without the interpreter's lock.
 """
 
 import math
@@ -31,10 +31,11 @@ from typednn.files import limit_of, path_of
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageFiles:
-    """Images (n, height, width, channels) of bytes, indexed as an array is: ``images[rows]`` decodes these rows, ``images[7]`` one.
+    """Images (n, height, width, channels) of bytes, indexed as an array is: ``images[rows]`` decodes these rows,
+    ``images[7]`` one.
 
-    An image of another size is resized so that it covers ``size``, and its middle is cut out. ``numpy.asarray(images)`` decodes all.
-    A file that is damaged is a `DataError` that names it, when it is read.
+    An image of another size is resized so that it covers ``size``, and its middle is cut out. ``numpy.asarray(images)``
+    decodes all. A file that is damaged is a `DataError` that names it, when it is read.
     """
 
     paths: tuple[Path, ...]
@@ -67,7 +68,9 @@ class ImageFiles:
         if np.ndim(rows) == 0 and not isinstance(rows, slice):
             return self._decoded(self.paths[int(rows)])
         if isinstance(rows, tuple):
-            raise ArgumentError(explain("ImageFiles", "images are indexed by rows", "tuple", "write images[rows][:, :5]"), "rows")
+            raise ArgumentError(
+                explain("ImageFiles", "images are indexed by rows", "tuple", "write images[rows][:, :5]"), "rows"
+            )
         chosen: npt.NDArray[np.int64] = np.arange(len(self.paths))[rows]
         images = np.empty((len(chosen), *self.shape[1:]), np.uint8)
         for place, row in enumerate(chosen):
@@ -84,7 +87,9 @@ class ImageFiles:
     def reshape(self, rows: int, *sample: int) -> "ImageFiles":
         """The same images, each in the shape ``sample``; not decoded. ``rows`` is their number."""
         if rows != len(self) or math.prod(sample) != math.prod(self.shape[1:]):
-            raise ArgumentError(explain("ImageFiles.reshape", f"there are {len(self)} images of {self.shape[1:]}", f"{(rows, *sample)}"))
+            raise ArgumentError(
+                explain("ImageFiles.reshape", f"there are {len(self)} images of {self.shape[1:]}", f"{(rows, *sample)}")
+            )
         return self._with(self.paths, sample)
 
     def _with(self, paths: tuple[Path, ...], sample: tuple[int, ...]) -> "ImageFiles":
@@ -99,7 +104,8 @@ class ImageFiles:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageSets:
-    """Images in files and their labels (n), in parts: to train, to validate (None where there are none apart) and to test.
+    """Images in files and their labels (n), in parts: to train, to validate (None where there are none apart) and to
+    test.
 
     ``names`` are the classes', ``skipped`` the files that were left out because they are damaged.
     """
@@ -126,12 +132,12 @@ def open_image_folder(
 ) -> ImageSets:
     """The images below ``folder``, with a folder per class; they are decoded when they are read.
 
-    ``size`` is one number or (height, width), by default the first image's; ``channels`` is 3, or 1 for grey. A folder that holds
-    ``train`` and ``test``, ``validation`` (or ``valid``, ``val``), or both, is used as it is; where only ``validation`` is beside
-    ``train``, it is the test part. Of any other folder ``test`` of each class is kept apart to test, drawn by ``seed``
-    (`typednn.data.split`). Classes have the same names in every part. ``skip_damaged`` decodes every image at once and leaves out what is
-    damaged or no image; without it that is an error that names the file, when the folder is opened for what begins as no image, and when it
-    is read for the rest.
+    ``size`` is one number or (height, width), by default the first image's; ``channels`` is 3, or 1 for grey. A folder
+    that holds ``train`` and ``test``, ``validation`` (or ``valid``, ``val``), or both, is used as it is; where only
+    ``validation`` is beside ``train``, it is the test part. Of any other folder ``test`` of each class is kept apart to
+    test, drawn by ``seed`` (`typednn.data.split`). Classes have the same names in every part. ``skip_damaged`` decodes
+    every image at once and leaves out what is damaged or no image; without it that is an error that names the file,
+    when the folder is opened for what begins as no image, and when it is read for the rest.
     """
     where = path_of("open_image_folder", folder)
     if type(channels) is not int or channels not in (1, 3):
@@ -168,9 +174,14 @@ def open_image_folder(
                 labels.append(label)
         for label, name in enumerate(names):
             if label not in labels:
-                raise DataError(explain(str(places[part]), "each class must have images", f"none that can be read in {name!r}"))
+                raise DataError(
+                    explain(str(places[part]), "each class must have images", f"none that can be read in {name!r}")
+                )
     assert expected is not None, "there is an image, or an error above"
-    opened = {part: (ImageFiles(tuple(paths), expected, channels, most), np.asarray(labels)) for part, (paths, labels) in parts.items()}
+    opened = {
+        part: (ImageFiles(tuple(paths), expected, channels, most), np.asarray(labels))
+        for part, (paths, labels) in parts.items()
+    }
     if "all" in opened:
         images, numbers = opened["all"]
         rows, apart = split(numbers, test, seed=seed)

@@ -1,14 +1,16 @@
-"""Images in PNG, JPEG, GIF, BMP and WebP, alone or in folders: a folder per class. Needs Pillow, the extra ``typednn[images]``.
+"""Images in PNG, JPEG, GIF, BMP and WebP, alone or in folders: a folder per class. Needs Pillow, the extra
+``typednn[images]``.
 
     digits/                      names, sorted, become the labels 0, 1, …
         eight/   a.png b.png     → label 0
         three/   c.jpg           → label 1
 
-Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. Transparent pixels are put on black; 16 bits
-become 8 with a fraction. Of an animation the first picture is read. A photograph is turned as its EXIF orientation says (but for PNG).
-The format is told by a file's first bytes, whatever it is called. An image has at most 2¹⁴ pixels in a row or column; in all, 2²⁴ in a PNG
-and what Pillow allows (`PIL.Image.MAX_IMAGE_PIXELS`, 89 million) in the other formats. The header is compared with that, and pixels and
-file with the memory limit (`typednn.files`), before a pixel is unpacked.
+Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. Transparent pixels are put on
+black; 16 bits become 8 with a fraction. Of an animation the first picture is read. A photograph is turned as its EXIF
+orientation says (but for PNG). The format is told by a file's first bytes, whatever it is called. An image has at most
+2¹⁴ pixels in a row or column; in all, 2²⁴ in a PNG and what Pillow allows (`PIL.Image.MAX_IMAGE_PIXELS`, 89 million) in
+the other formats. The header is compared with that, and pixels and file with the memory limit (`typednn.files`), before
+a pixel is unpacked.
 """
 
 import math
@@ -47,7 +49,9 @@ Resize: TypeAlias = bool | Literal["crop"]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageFolder:
-    """Images (n, height, width, channels), labels (n) in ``0 … len(names)-1``, the classes' names, and where each image came from."""
+    """Images (n, height, width, channels), labels (n) in ``0 … len(names)-1``, the classes' names, and where each image
+    came from.
+    """
 
     images: Array4
     labels: IntArray1
@@ -83,7 +87,9 @@ def _beginning(file: File) -> bytes:
     start = file.stream.read(24)
     if len(start) < 24 or not start.startswith(_BEGINNINGS) or (start[:4] == b"RIFF" and start[8:12] != b"WEBP"):
         got = f"a file that begins with {start[:8].hex(' ') or 'nothing, as it is empty'}"
-        raise DataError(explain(file.where, "must be a PNG, JPEG, GIF, BMP or WebP image", got, "save it as PNG or JPEG"))
+        raise DataError(
+            explain(file.where, "must be a PNG, JPEG, GIF, BMP or WebP image", got, "save it as PNG or JPEG")
+        )
     return start
 
 
@@ -111,7 +117,9 @@ def _checked_size(height: int, width: int, most: int, where: str) -> tuple[int, 
 
 
 def _opened(pillow: Any, file: File, *, as_bytes: bool = False) -> Any:
-    """The image, of which Pillow has read the header; ``as_bytes`` takes grey and alpha of 16 bits, in a PNG, for four channels of 8."""
+    """The image, of which Pillow has read the header; ``as_bytes`` takes grey and alpha of 16 bits, in a PNG, for four
+    channels of 8.
+    """
     file.stream.seek(0)
     content = file.exactly(file.stream, file.size)
     if as_bytes:
@@ -158,10 +166,11 @@ def read_image(
 ) -> Array4:
     """One image, (1, height, width, channels).
 
-    ``size`` is the required size: one number or (height, width). An image of another size is resized to it with ``resize=True``, and
-    stretched if its proportions differ; with ``resize="crop"`` its middle is, so that the proportions stay, in whole numbers as
-    `open_image_folder` has them. `image_size` gives the size in the file. ``invert`` turns dark ink on white into MNIST's white ink on
-    black. ``limit`` is how many bytes of memory the pixels may take; see `typednn.files`.
+    ``size`` is the required size: one number or (height, width). An image of another size is resized to it with
+    ``resize=True``, and stretched if its proportions differ; with ``resize="crop"`` its middle is, so that the
+    proportions stay, in whole numbers as `open_image_folder` has them. `image_size` gives the size in the file.
+    ``invert`` turns dark ink on white into MNIST's white ink on black. ``limit`` is how many bytes of memory the pixels
+    may take; see `typednn.files`.
     """
     expected = None if size is None else pair("read_image", "size", size)
     if type(channels) is not int or channels not in (1, 3):
@@ -188,7 +197,8 @@ def read_image(
                 raise ValueError("two sizes in one file")
             deep = _deep(pillow, file, image)
         if other and resize == "crop":
-            image.draft(None, (2 * max(rows, columns),) * 2)  # a JPEG is unpacked in half its size, or less, where that is still enough
+            # a JPEG is unpacked in half its size, or less, where that is still enough
+            image.draft(None, (2 * max(rows, columns),) * 2)
         upright = image if header is not None else _operations().exif_transpose(image)
         pixels = None if deep is None else _in_channels(deep, channels)
         if other and resize == "crop":
@@ -212,8 +222,9 @@ def read_image_folder(
 ) -> ImageFolder:
     """Every image below ``folder``, which holds a folder per class; classes and files in the order of their names.
 
-    All images have the size of the first, or ``size``; ``resize`` brings others to it, as `read_image` has it. Names that begin with a
-    dot are skipped; any other file that is no image is an error that names it. ``limit`` is how many bytes they may take together.
+    All images have the size of the first, or ``size``; ``resize`` brings others to it, as `read_image` has it. Names
+    that begin with a dot are skipped; any other file that is no image is an error that names it. ``limit`` is how many
+    bytes they may take together.
     """
     where = str(path_of("read_image_folder", folder))
     classes = class_folders(where, "images")
@@ -228,10 +239,12 @@ def read_image_folder(
 
 
 def _deep(pillow: Any, file: File, image: Any) -> Array3 | None:
-    """The pixels of a PNG of 16 bits, from 0 to 255 with a fraction, on black: (height, width, 1 or 3); None of another.
+    """The pixels of a PNG of 16 bits, from 0 to 255 with a fraction, on black: (height, width, 1 or 3); None of
+    another.
 
-    Pillow gives 16 bits of grey alone. Of colours it gives a byte at a time, so they are unpacked twice; grey and alpha are the bytes of an
-    image of four channels (ISO/IEC 15948, 7 and 11.2.1: rows and filters are of bytes, whatever the channels are).
+    Pillow gives 16 bits of grey alone. Of colours it gives a byte at a time, so they are unpacked twice; grey and alpha
+    are the bytes of an image of four channels (ISO/IEC 15948, 7 and 11.2.1: rows and filters are of bytes, whatever the
+    channels are).
     """
     file.stream.seek(24)
     depth, kind = file.stream.read(2)
@@ -285,4 +298,6 @@ def _numbers(image: Any) -> Array3:
 def _resized(pillow: Any, pixels: Array3, size: tuple[int, int]) -> Array3:
     """Bilinear; where the image becomes smaller, the average over the area of each new pixel."""
     planes = [pillow.fromarray(np.ascontiguousarray(pixels[..., channel])) for channel in range(pixels.shape[2])]
-    return np.stack([np.asarray(plane.resize(size[::-1], pillow.Resampling.BILINEAR), np.float32) for plane in planes], axis=2)
+    return np.stack(
+        [np.asarray(plane.resize(size[::-1], pillow.Resampling.BILINEAR), np.float32) for plane in planes], axis=2
+    )

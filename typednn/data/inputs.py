@@ -27,7 +27,8 @@ def read_inputs(
     header: int = 0,
     limit: int | None = None,
 ) -> Array4:
-    """Images (n, height, width, channels) in float32, unchanged; only images in files of their own are resized or inverted.
+    """Images (n, height, width, channels) in float32, unchanged; only images in files of their own are resized or
+    inverted.
 
     ======================  =========================================================================================
     file                    what it holds
@@ -42,7 +43,10 @@ def read_inputs(
     ``limit`` is how many bytes of memory the file's numbers may take; see `typednn.files`.
     """
     path = path_of("read_inputs", path)
-    sizes = [integer("read_inputs", name, value) for name, value in (("height", height), ("width", width), ("channels", channels))]
+    sizes = [
+        integer("read_inputs", name, value)
+        for name, value in (("height", height), ("width", width), ("channels", channels))
+    ]
     kind = path.suffix.lower()
     if kind in ENDINGS:
         return read_image(path, size=(sizes[0], sizes[1]), resize=resize, channels=channels, invert=invert, limit=limit)

@@ -14,10 +14,18 @@ from typednn.errors import ArgumentError, DataError, explain
 
 
 def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDArray[np.int64]:
-    """``labels`` as NumPy int64: one axis of integers in ``0 … classes-1``, or an `ArgumentError` that names the row."""
+    """``labels`` as NumPy int64: one axis of integers in ``0 … classes-1``, or an `ArgumentError` that
+    names the row.
+    """
     if not is_array(labels):
         raise ArgumentError(
-            explain(where, f"{name} must be an array of integers", type(labels).__name__, "convert it with numpy.asarray(...)"), name
+            explain(
+                where,
+                f"{name} must be an array of integers",
+                type(labels).__name__,
+                "convert it with numpy.asarray(...)",
+            ),
+            name,
         )
     host = to_numpy(labels)
     if not is_integer(host.dtype):
@@ -29,7 +37,12 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
     if outside.any():
         row = int(outside.argmax())
         raise ArgumentError(
-            explain(where, f"{name} must be 0 to {classes - 1}, as there are {classes} classes", f"{int(host[row])} in row {row}"), name
+            explain(
+                where,
+                f"{name} must be 0 to {classes - 1}, as there are {classes} classes",
+                f"{int(host[row])} in row {row}",
+            ),
+            name,
         )
     return np.asarray(host, np.int64)
 
@@ -37,7 +50,9 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
 def whole_numbers(
     where: str, rule: str, column: npt.NDArray[Any], cure: str, place: Callable[[int], str] = "row {}".format
 ) -> npt.NDArray[np.int64]:
-    """A ``column`` of floats that holds labels; a `DataError` names the ``place`` of the first that is no whole number from 0."""
+    """A ``column`` of floats that holds labels; a `DataError` names the ``place`` of the first that is no whole number
+    from 0.
+    """
     wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
     if wrong.any():
         row = int(wrong.argmax())

@@ -3,11 +3,11 @@
     loader = Loader(x, y, batch_size=32, rng=numpy.random.default_rng(0))
     for batch in loader.batches():  ...  # one epoch, or what is left of it
 
-An epoch's order is drawn once, when it begins. ``state_dict()`` holds the epoch, the number of batches already taken, and the
-generator's state before that draw. A loader of the same data that loads it gives the same batches from there on, bit for
-bit. Batches prepared in the background do not count as taken. Only the rows of a batch are read, so ``x`` and ``y`` may be
-memory-mapped files larger than memory (`read_npy` with ``mmap=True``), and ``x`` images that are still in their files
-(`open_image_folder`).
+An epoch's order is drawn once, when it begins. ``state_dict()`` holds the epoch, the number of batches already taken,
+and the generator's state before that draw. A loader of the same data that loads it gives the same batches from there
+on, bit for bit. Batches prepared in the background do not count as taken. Only the rows of a batch are read, so ``x``
+and ``y`` may be memory-mapped files larger than memory (`read_npy` with ``mmap=True``), and ``x`` images that are still
+in their files (`open_image_folder`).
 """
 
 import math
@@ -37,7 +37,9 @@ Changes: TypeAlias = Augmentation | MixUp | Sequence[Augmentation | MixUp] | Non
 
 
 class Rows(Protocol[Read]):
-    """What is indexed by rows as an array is, and reads them then: `typednn.data.ImageFiles`, or a class of your own."""
+    """What is indexed by rows as an array is, and reads them then: `typednn.data.ImageFiles`, or a
+    class of your own.
+    """
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -59,19 +61,22 @@ class Batch(Generic[X, Y]):
 
 @final
 class Loader(Generic[X, Y]):
-    """The rows of ``x`` and ``y``, ``batch_size`` at a time, each once per epoch; the last batch of an epoch may be short.
+    """The rows of ``x`` and ``y``, ``batch_size`` at a time, each once per epoch; the last batch of an epoch may be
+    short.
 
-    A last row that would be alone belongs to the batch before, which has one row more: batch normalisation needs two. ``drop_last`` leaves
-    out the rows of an epoch that fill no batch, as PyTorch's does.
+    A last row that would be alone belongs to the batch before, which has one row more: batch normalisation needs two.
+    ``drop_last`` leaves out the rows of an epoch that fill no batch, as PyTorch's does.
 
-    ``rng`` orders each epoch anew, ``shuffle=False`` keeps the order of the rows and draws nothing. Up to ``prefetch`` batches are made
-    ahead in background threads, ``workers`` of them; 0 makes each when it is needed. Batches are the same, to the bit, for any number of
-    workers. ``transform(x)`` may change a batch's ``x`` there; it must give the same for the same rows, or a continued run differs from one
-    that was not interrupted. It is called by several threads at once where there are several workers.
+    ``rng`` orders each epoch anew, ``shuffle=False`` keeps the order of the rows and draws nothing. Up to ``prefetch``
+    batches are made ahead in background threads, ``workers`` of them; 0 makes each when it is needed. Batches are the
+    same, to the bit, for any number of workers. ``transform(x)`` may change a batch's ``x`` there; it must give the
+    same for the same rows, or a continued run differs from one that was not interrupted. It is called by several
+    threads at once where there are several workers.
 
-    ``weights`` (n) draws each row of an epoch with a probability in proportion to its weight, independently of the others, so that a row
-    comes more than once or not at all; ``balance=True`` gives all rows of a class together the same weight as those of any other. An epoch
-    has as many rows as without. ``augment`` is one change of `typednn.data.augmentation` or several; images are floats after it.
+    ``weights`` (n) draws each row of an epoch with a probability in proportion to its weight, independently of the
+    others, so that a row comes more than once or not at all; ``balance=True`` gives all rows of a class together the
+    same weight as those of any other. An epoch has as many rows as without. ``augment`` is one change of
+    `typednn.data.augmentation` or several; images are floats after it.
     """
 
     @overload
@@ -147,39 +152,50 @@ class Loader(Generic[X, Y]):
         _check_rows("x", x, lazy=True)
         _check_rows("y", y)
         if len(x) != len(y) or not len(x):
-            raise ArgumentError(explain("Loader", "x and y must have as many rows, and at least one", f"{len(x)} and {len(y)}"))
+            raise ArgumentError(
+                explain("Loader", "x and y must have as many rows, and at least one", f"{len(x)} and {len(y)}")
+            )
         self._changes, self._mixup = _checked_changes(augment, x)
         self._random = bool(self._changes) or self._mixup is not None
         unchecked: object = rng
         if (shuffle or self._random) and not isinstance(unchecked, Rng):
             got = "none" if unchecked is None else type(unchecked).__name__
-            cure = "pass rng=numpy.random.default_rng(0)" + ("" if self._random else ", or shuffle=False for the rows' own order")
+            cure = "pass rng=numpy.random.default_rng(0)" + (
+                "" if self._random else ", or shuffle=False for the rows' own order"
+            )
             raise ArgumentError(
-                explain("Loader", f"{'augmenting' if self._random else 'shuffling'} draws from a generator", got, cure), "rng"
+                explain("Loader", f"{'augmenting' if self._random else 'shuffling'} draws from a generator", got, cure),
+                "rng",
             )
         self._x = x
         self._y = y
         self._shuffle = shuffle
         self._rng = rng if shuffle or self._random else None
-        self._shares = _shares(weights, y, shuffle) if not flag("Loader", "balance", balance) else _balanced(weights, y, shuffle)
+        self._shares = (
+            _shares(weights, y, shuffle) if not flag("Loader", "balance", balance) else _balanced(weights, y, shuffle)
+        )
         self.batch_size: int = integer("Loader", "batch_size", batch_size)
         """Rows in every batch but the last of an epoch."""
         self.drop_last: bool = flag("Loader", "drop_last", drop_last)
         """Whether the rows of an epoch that fill no batch are left out."""
-        self._alone = False  # whether a last row is a batch alone, as before it belonged to the batch before: of a state from then
+        # whether a last row is a batch alone, as before it belonged to the batch before: of a state from then
+        self._alone = False
         self._count(self._alone)
         self._workers = integer("Loader", "workers", workers)
         self._ahead = integer("Loader", "prefetch", prefetch, 0)
         if self._workers > 1:
             if not self._ahead:
-                raise ArgumentError(explain("Loader", "workers make batches ahead", "prefetch=0", "leave prefetch out"), "workers")
+                raise ArgumentError(
+                    explain("Loader", "workers make batches ahead", "prefetch=0", "leave prefetch out"), "workers"
+                )
             self._ahead = max(self._ahead, self._workers)
         self._transform = transform
         self.epoch: int = 0
         """Epochs completed."""
         self.step: int = 0
         """Batches of the current epoch already taken."""
-        self._order: tuple[npt.NDArray[np.int64], tuple[int, ...]] | None = None  # of this epoch, and what its changes are drawn from
+        # of this epoch, and what its changes are drawn from
+        self._order: tuple[npt.NDArray[np.int64], tuple[int, ...]] | None = None
         self._drawn_from: dict[str, Any] | None = None  # the generator before that
         self._running: int = 0  # the number of the latest call of batches(); older iterators are invalid
 
@@ -194,14 +210,24 @@ class Loader(Generic[X, Y]):
         return self._count(self._alone)
 
     def _count(self, alone: bool) -> int:
-        return math.ceil(self.rows / self.batch_size) if alone else batches_in(self.rows, self.batch_size, drop_last=self.drop_last)
+        return (
+            math.ceil(self.rows / self.batch_size)
+            if alone
+            else batches_in(self.rows, self.batch_size, drop_last=self.drop_last)
+        )
 
     def _repr_html_(self) -> str:
         """What a notebook shows: rows, batches, and the position."""
         from typednn.html import facts, shown, table
 
-        arrays = [(name, " × ".join(map(str, array.shape)), array.dtype) for name, array in (("x", self._x), ("y", self._y))]
-        place = {"batch size": self.batch_size, "batches an epoch": f"{self.steps_per_epoch:,}", "shuffled": self._rng is not None}
+        arrays = [
+            (name, " × ".join(map(str, array.shape)), array.dtype) for name, array in (("x", self._x), ("y", self._y))
+        ]
+        place = {
+            "batch size": self.batch_size,
+            "batches an epoch": f"{self.steps_per_epoch:,}",
+            "shuffled": self._rng is not None,
+        }
         return shown("Loader", facts(place | {"epochs done": self.epoch}), table(["", "shape", "dtype"], arrays))
 
     def batches(self) -> Iterator[Batch[X, Y]]:
@@ -229,7 +255,9 @@ class Loader(Generic[X, Y]):
         }
 
     def _settings(self, alone: bool) -> dict[str, Any]:
-        """What else decides the batches; nothing for a loader that only shuffles and has no last row to join to another batch."""
+        """What else decides the batches; nothing for a loader that only shuffles and has no last row to join to another
+        batch.
+        """
         last: dict[str, Any] = {"drop_last": True} if self.drop_last else {}
         if not alone and not self.drop_last and self._count(True) > self._count(False):
             last = {"last": "joined"}
@@ -238,17 +266,28 @@ class Loader(Generic[X, Y]):
         return last | weights | ({"augment": changes} if changes else {})
 
     def load_state_dict(self, state: Any) -> None:
-        """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
+        """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of
+        such a loader.
+        """
         current, unchecked = self.state_dict(), cast("object", state)
-        alone = isinstance(unchecked, dict) and not self.drop_last and "last" not in state and self._count(True) > self._count(False)
+        alone = (
+            isinstance(unchecked, dict)
+            and not self.drop_last
+            and "last" not in state
+            and self._count(True) > self._count(False)
+        )
         settings = self._settings(alone)
         current = {name: value for name, value in current.items() if name != "last"} | settings
         if not isinstance(unchecked, dict) or set(state) != set(current):
-            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(current))}", repr(state)[:200]))
+            raise StateDictError(
+                explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(current))}", repr(state)[:200])
+            )
         for key in ("rows", "batch_size", "shuffle", *settings):
             if type(state[key]) is not type(current[key]) or state[key] != current[key]:
                 cure = "go on with the same data, batch size and shuffling"
-                raise StateDictError(explain("Loader.load_state_dict", f"{key} must be {current[key]}", repr(state[key])[:80], cure))
+                raise StateDictError(
+                    explain("Loader.load_state_dict", f"{key} must be {current[key]}", repr(state[key])[:80], cure)
+                )
         begun = state["drawn_from"] is not None if self._rng is not None else state["step"] != 0
         epoch = _position("epoch", state["epoch"], None)
         step = _position("step", state["step"], self._count(alone) if begun else 0)
@@ -294,7 +333,12 @@ class Loader(Generic[X, Y]):
                 del batch  # release this batch before waiting for the next one
         if running != self._running:
             raise StateError(
-                explain("Loader.batches", "one iterator at a time, the newest", "one of an earlier call", "take batches() once per epoch")
+                explain(
+                    "Loader.batches",
+                    "one iterator at a time, the newest",
+                    "one of an earlier call",
+                    "take batches() once per epoch",
+                )
             )
         self.epoch, self.step = self.epoch + 1, 0
         self._order, self._drawn_from = None, None
@@ -318,7 +362,9 @@ class Loader(Generic[X, Y]):
 
 
 def _generator(seed: tuple[int, ...], use: int, place: int) -> np.random.Generator:
-    """Of one place in the epoch: what one image draws does not depend on the others, nor on the thread that makes it."""
+    """Of one place in the epoch: what one image draws does not depend on the others, nor on the thread
+    that makes it.
+    """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(use, place)))
 
 
@@ -330,9 +376,13 @@ def _checked_changes(augment: Changes, x: Any) -> tuple[tuple[Augmentation, ...]
         if isinstance(change, type) or not (callable(change) or isinstance(change, MixUp)):
             got = f"the class {change.__name__}" if isinstance(change, type) else type(change).__name__
             cure = f"write {change.__name__}()" if isinstance(change, type) else "such as RandomHorizontalFlip()"
-            raise ArgumentError(explain("Loader", "augment is a change of images, or a list of them", got, cure), "augment")
+            raise ArgumentError(
+                explain("Loader", "augment is a change of images, or a list of them", got, cure), "augment"
+            )
         if isinstance(change, MixUp) and place < len(changes) - 1:
-            raise ArgumentError(explain("Loader", "MixUp is of a batch, so it is the last of augment", f"number {place + 1}"), "augment")
+            raise ArgumentError(
+                explain("Loader", "MixUp is of a batch, so it is the last of augment", f"number {place + 1}"), "augment"
+            )
     alone = tuple(change for change in changes if not isinstance(change, MixUp))
     if alone and len(x.shape) != 4:
         got = f"shape {tuple(x.shape)}"
@@ -346,11 +396,21 @@ def _shares(weights: Any, y: Any, shuffle: bool) -> npt.NDArray[np.float64] | No
     if weights is None:
         return None
     if not shuffle:
-        raise ArgumentError(explain("Loader", "weights draw rows at random", "shuffle=False", "leave one of them out"), "weights")
+        raise ArgumentError(
+            explain("Loader", "weights draw rows at random", "shuffle=False", "leave one of them out"), "weights"
+        )
     given = np.asarray(weights)
-    if given.shape != (len(y),) or not is_number(given.dtype) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
+    if (
+        given.shape != (len(y),)
+        or not is_number(given.dtype)
+        or not np.isfinite(given).all()
+        or (given < 0).any()
+        or not given.any()
+    ):
         rule = f"weights must be {len(y)} finite numbers, one per row, none below 0 and one above"
-        raise ArgumentError(explain("Loader", rule, described(given) if given.shape != (len(y),) else "others"), "weights")
+        raise ArgumentError(
+            explain("Loader", rule, described(given) if given.shape != (len(y),) else "others"), "weights"
+        )
     summed = np.cumsum(given, dtype=np.float64)
     shares: npt.NDArray[np.float64] = summed / summed[-1]
     return shares
@@ -373,7 +433,11 @@ def reads_rows(value: Any) -> bool:
 
 def _check_rows(name: str, array: Any, *, lazy: bool = False) -> None:
     known = is_array(array) and issubclass(type(array), np.ndarray)
-    if not (known or (lazy and reads_rows(array))) or not len(array.shape) or not (is_number(array.dtype) or array.dtype == bool):
+    if (
+        not (known or (lazy and reads_rows(array)))
+        or not len(array.shape)
+        or not (is_number(array.dtype) or array.dtype == bool)
+    ):
         rule = f"{name} must be a NumPy array of numbers with rows"
         raise ArgumentError(explain("Loader", rule, described(array), "convert it with numpy.asarray(...)"), name)
 

@@ -17,7 +17,9 @@ _FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx
 
 
 def mnist(folder: str | Path) -> Dataset:
-    """MNIST (or another set in its format, such as Fashion-MNIST) from ``folder``; its four files may be gzipped or not."""
+    """MNIST (or another set in its format, such as Fashion-MNIST) from ``folder``; its four files may be gzipped or
+    not.
+    """
     return mnist_pixels(folder).dataset()
 
 

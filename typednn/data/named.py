@@ -1,17 +1,17 @@
 """load and load_pixels: data sets by name, from a local folder or the network, with their checksums checked.
 
-=================  =============================================  =======================================================
+=================  =============================================  ======================================================
 name               what                                           files
-=================  =============================================  =======================================================
+=================  =============================================  ======================================================
 ``mnist``          handwritten digits, 28x28                      four IDX files, gzipped or not
 ``fashion-mnist``  articles of clothing, 28x28                    the same four names
 ``cifar-10``       photographs, 32x32 in three colours            cifar-10-binary.tar.gz, or its six .bin files
 ``digits``         scikit-learn's digits, resized to 28x28        none; needs the extra ``typednn[demo]``
 ``spiral``         points on three arms                           none
-=================  =============================================  =======================================================
+=================  =============================================  ======================================================
 
-Not loaded but found or downloaded by `source_folder`: ``tinyshakespeare``, a text (input.txt), and ``gpt2-bpe``, GPT-2's vocabulary
-(vocab.json, merges.txt).
+Not loaded but found or downloaded by `source_folder`: ``tinyshakespeare``, a text (input.txt), and ``gpt2-bpe``,
+GPT-2's vocabulary (vocab.json, merges.txt).
 """
 
 import os
@@ -95,7 +95,18 @@ _SOURCES: Final[Mapping[str, _Source]] = MappingProxyType(
 _CLASSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "mnist": tuple("0123456789"),
-        "fashion-mnist": ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+        "fashion-mnist": (
+            "T-shirt/top",
+            "Trouser",
+            "Pullover",
+            "Dress",
+            "Coat",
+            "Sandal",
+            "Shirt",
+            "Sneaker",
+            "Bag",
+            "Ankle boot",
+        ),
         "cifar-10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
         "digits": tuple("0123456789"),
         "spiral": tuple("012"),
@@ -114,21 +125,27 @@ def load(
     timeout: float = 30.0,
     on_progress: Callable[[int, int | None], object] | None = None,
 ) -> Dataset:
-    """The data set of that name, from the first of these places that has it, in its subfolder ``name``; of 1 and 2 then in itself.
+    """The data set of that name, from the first of these places that has it, in its subfolder ``name``; of 1 and 2 then
+    in itself.
 
     1. ``folder``; if given, no other         2. the environment's ``TYPEDNN_DATA``       3. ``../shared/data``
     4. `cache_folder`                          5. the network, into `cache_folder`, unless ``download`` is false
 
-    ``mirror``, or the environment's ``TYPEDNN_MIRROR``, is an address whose ``<name>/<file>`` are the files. A `DataError`
-    says what is missing or wrong. Images hold 0 to 255; the spiral's points are images of 1x1 pixel with two channels.
+    ``mirror``, or the environment's ``TYPEDNN_MIRROR``, is an address whose ``<name>/<file>`` are the files. A
+    `DataError` says what is missing or wrong. Images hold 0 to 255; the spiral's points are images of 1x1 pixel with
+    two channels.
     """
     choice("load", "name", name, DATASETS)
     if name == "digits":
         return digits()
     if name == "spiral":
-        (places, arms), (test_places, test_arms) = (spiral(3, 100, np.random.default_rng(seed)) for seed in (1984, 2020))
+        (places, arms), (test_places, test_arms) = (
+            spiral(3, 100, np.random.default_rng(seed)) for seed in (1984, 2020)
+        )
         return Dataset(places.reshape(-1, 1, 1, 2), arms, test_places.reshape(-1, 1, 1, 2), test_arms, 3)
-    return load_pixels(name, folder, download=download, mirror=mirror, timeout=timeout, on_progress=on_progress).dataset()
+    return load_pixels(
+        name, folder, download=download, mirror=mirror, timeout=timeout, on_progress=on_progress
+    ).dataset()
 
 
 def load_pixels(
@@ -160,11 +177,20 @@ def source_folder(
     place = find(name, folder)
     if place is None and folder is not None:
         raise DataError(
-            explain(f"load({name!r})", f"{folder!s} or its subfolder {name} must hold {', '.join(source.files)}", "no such files")
+            explain(
+                f"load({name!r})",
+                f"{folder!s} or its subfolder {name} must hold {', '.join(source.files)}",
+                "no such files",
+            )
         )
     if place is None and not download:
         raise DataError(
-            explain(f"load({name!r})", "needs a local copy", "none", "set TYPEDNN_DATA to a folder that has it, or let it be downloaded")
+            explain(
+                f"load({name!r})",
+                "needs a local copy",
+                "none",
+                "set TYPEDNN_DATA to a folder that has it, or let it be downloaded",
+            )
         )
     if place is None:
         from typednn.data.download import fetch  # imports the network modules, which few calls need
@@ -189,7 +215,8 @@ def find(name: str, folder: str | Path | None = None) -> Path | None:
         root = os.environ.get("TYPEDNN_DATA")
         places = [Path(root) / name, *([Path(root)] if _may_be(name, Path(root)) else [])] if root else []
         places += [root.parent / "shared" / "data" / name for root in (Path.cwd(), Path(__file__).resolve().parents[2])]
-        if all((cache_folder() / name / file).is_file() for file in source.files):  # not a folder with an unfinished download
+        # not a folder with an unfinished download
+        if all((cache_folder() / name / file).is_file() for file in source.files):
             places.append(cache_folder() / name)
     return next((place for place in places if source.is_in(place)), None)
 

@@ -5,9 +5,9 @@ then        the header's length, 2 bytes in version 1 and 4 in version 2, least 
 then        {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 then        the numbers, and nothing after them
 
-An .npz file is a zip archive of .npy files. Only numbers and truth values are read: other kinds would need pickle, which can
-run code. The sizes in a header are compared with the file's size and with the limit (`typednn.files`) before memory is allocated.
-Source: NumPy, "NEP 1: A Simple File Format for NumPy Arrays".
+An .npz file is a zip archive of .npy files. Only numbers and truth values are read: other kinds would need pickle,
+which can run code. The sizes in a header are compared with the file's size and with the limit (`typednn.files`) before
+memory is allocated. Source: NumPy, "NEP 1: A Simple File Format for NumPy Arrays".
 """
 
 import math
@@ -30,7 +30,16 @@ _HEADER = re.compile(
     r"\s*'shape':\s*\((?P<shape>[\d, ]*)\),?\s*\}\s*"
 )
 _LONGEST_DIRECTORY = 1 << 24  # bytes that a zip archive takes to list its entries
-_DAMAGED = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OverflowError, RuntimeError, ValueError, zlib.error)
+_DAMAGED = (
+    zipfile.BadZipFile,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+    zlib.error,
+)
 
 
 def read_npy(path: str | Path, *, mmap: bool = False, limit: int | None = None) -> npt.NDArray[Any]:
@@ -58,7 +67,11 @@ def read_npz(path: str | Path, *, limit: int | None = None) -> dict[str, npt.NDA
                 entries = archive.infolist()
                 # Entries that share bytes could unpack to more than the file's size allows.
                 if sum(entry.compress_size for entry in entries) > file.size:
-                    raise DataError(explain(file.where, "its entries must not overlap", f"{len(entries)} that are longer than the file"))
+                    raise DataError(
+                        explain(
+                            file.where, "its entries must not overlap", f"{len(entries)} that are longer than the file"
+                        )
+                    )
                 if len({entry.filename for entry in entries}) < len(entries):
                     raise DataError(explain(file.where, "each array must have a name of its own", "one name twice"))
                 return {entry.filename.removesuffix(".npy"): _entry(file, archive, entry) for entry in entries}
@@ -82,7 +95,9 @@ class _Directory:
 
     def read(self, size: int = -1) -> bytes:
         if size > _LONGEST_DIRECTORY:
-            raise DataError(explain(self._file.where, f"its list of entries has at most {_LONGEST_DIRECTORY} bytes", f"{size}"))
+            raise DataError(
+                explain(self._file.where, f"its list of entries has at most {_LONGEST_DIRECTORY} bytes", f"{size}")
+            )
         return self._file.stream.read(size)
 
 
@@ -92,9 +107,13 @@ def _entry(file: File, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> npt.
         raise DataError(explain(file.where, "holds .npy files only", ascii(entry.filename)))
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1:
         got = "an encrypted entry" if entry.flag_bits & 1 else f"method {entry.compress_type}"
-        raise DataError(explain(where, "must be stored or deflated", got, "write it with numpy.savez or numpy.savez_compressed"))
+        raise DataError(
+            explain(where, "must be stored or deflated", got, "write it with numpy.savez or numpy.savez_compressed")
+        )
     if entry.file_size > 1032 * entry.compress_size:  # the largest ratio of deflate
-        raise DataError(explain(where, "cannot hold more than deflate can", f"{entry.file_size} bytes out of {entry.compress_size}"))
+        raise DataError(
+            explain(where, "cannot hold more than deflate can", f"{entry.file_size} bytes out of {entry.compress_size}")
+        )
     with archive.open(entry) as unpacked:
         dtype, shape, order = _header(unpacked, where)
         # The entry is read to its end, where zipfile compares the checksum.
@@ -106,7 +125,14 @@ def _entry(file: File, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> npt.
 def _header(file: Readable, where: str) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
     start = file.read(8)
     if start[:6] != b"\x93NUMPY" or len(start) < 8:
-        raise DataError(explain(where, "an .npy file begins with \\x93NUMPY", start[:6].hex(" ") or "an empty file", "is it another file?"))
+        raise DataError(
+            explain(
+                where,
+                "an .npy file begins with \\x93NUMPY",
+                start[:6].hex(" ") or "an empty file",
+                "is it another file?",
+            )
+        )
     if start[6:] not in (b"\1\0", b"\2\0"):
         raise DataError(explain(where, "must be of version 1.0 or 2.0", f"{start[6]}.{start[7]}"))
     length = int.from_bytes(file.read(2 if start[6] == 1 else 4), "little")
@@ -130,5 +156,7 @@ def _checked_size(where: str, dtype: np.dtype[Any], shape: tuple[int, ...], got:
     if expected == 0 and math.prod(max(size, 1) for size in shape) * dtype.itemsize >= 1 << 63:
         raise DataError(explain(where, "must be an array that NumPy can hold", f"shape {sizes}"))
     if got != expected:
-        raise DataError(explain(where, f"its header promises {sizes} of {dtype} = {expected} bytes", str(got), "fetch it again"))
+        raise DataError(
+            explain(where, f"its header promises {sizes} of {dtype} = {expected} bytes", str(got), "fetch it again")
+        )
     return expected

@@ -9,17 +9,22 @@ Result = TypeVar("Result")
 
 
 def prefetch(make: Callable[[Task], Result], tasks: Sequence[Task], ahead: int, workers: int = 1) -> Iterator[Result]:
-    """``make(task)`` for each task in order, at most ``ahead`` of them begun and waiting, in ``workers`` threads; 0 ahead means no thread.
+    """``make(task)`` for each task in order, at most ``ahead`` of them begun and waiting, in ``workers`` threads; 0
+    ahead means no thread.
 
-    An error of ``make`` is raised where its result would have come, and no further task is begun. The threads start with the first result
-    that is asked for, and have ended when the iterator is exhausted, raises, is closed or dropped.
+    An error of ``make`` is raised where its result would have come, and no further task is begun. The threads start
+    with the first result that is asked for, and have ended when the iterator is exhausted, raises, is closed or
+    dropped.
     """
     if ahead == 0:
         for task in tasks:  # not by map, which would take a StopIteration of ``make`` for the end
             yield make(task)
         return
     work = _Work(make, tasks, ahead)
-    threads = [threading.Thread(target=work.run, name="typednn prefetch", daemon=True) for _ in range(min(workers, ahead, len(tasks)))]
+    threads = [
+        threading.Thread(target=work.run, name="typednn prefetch", daemon=True)
+        for _ in range(min(workers, ahead, len(tasks)))
+    ]
     try:
         for thread in threads:
             thread.start()
@@ -30,7 +35,8 @@ def prefetch(make: Callable[[Task], Result], tasks: Sequence[Task], ahead: int, 
     finally:
         work.stop(len(threads))
         for thread in threads:
-            if thread.ident is not None and thread is not threading.current_thread():  # a garbage collection may run anywhere
+            # a garbage collection may run anywhere
+            if thread.ident is not None and thread is not threading.current_thread():
                 thread.join()
 
 
@@ -76,7 +82,8 @@ class _Work(Generic[Task, Result]):
         if error is not None:
             raise error
         self._room.release()
-        return result  # type: ignore[return-value]  # pyright: ignore[reportReturnType]  # there is a result where there is no error
+        # there is a result where there is no error
+        return result  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
 
     def stop(self, threads: int) -> None:
         """No further task is begun, and no thread waits for room."""

@@ -14,14 +14,18 @@ from typednn.random import Rng
 
 
 def spiral(classes: int, points: int, rng: Rng) -> tuple[Array2, IntArray1]:
-    """``points`` on each of ``classes`` arms: positions (classes·points, 2) in float32 and the arms' numbers, in one shuffled order.
+    """``points`` on each of ``classes`` arms: positions (classes·points, 2) in float32 and the arms' numbers, in one
+    shuffled order.
 
     Draws ``points`` normal numbers per arm, arm by arm, and one permutation.
     """
     classes, points = integer("spiral", "classes", classes), integer("spiral", "points", points)
     if not isinstance(rng, Rng):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
         raise ArgumentError(
-            explain("spiral", "rng must be a generator", type(rng).__name__, "pass numpy.random.default_rng(0) or PCG32(0)"), "rng"
+            explain(
+                "spiral", "rng must be a generator", type(rng).__name__, "pass numpy.random.default_rng(0) or PCG32(0)"
+            ),
+            "rng",
         )
     radius = np.arange(points) / points
     arms = np.arange(classes)

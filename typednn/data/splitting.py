@@ -16,11 +16,14 @@ from typednn.errors import ArgumentError, explain
 from typednn.random import PCG32
 
 
-def split(labels: IntArray1 | int, fraction: float = 0.2, *, seed: int = 0) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def split(
+    labels: IntArray1 | int, fraction: float = 0.2, *, seed: int = 0
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The rows that stay, and ``fraction`` of all rows that are kept apart; each in increasing order, neither empty.
 
-    With ``labels`` (n) of classes the split is stratified: of each class its ``fraction`` is kept apart, rounded, and of a class of two
-    rows or more at least one row is on either side; the only row of a class stays. With a number n there are no classes.
+    With ``labels`` (n) of classes the split is stratified: of each class its ``fraction`` is kept apart, rounded, and
+    of a class of two rows or more at least one row is on either side; the only row of a class stays. With a number n
+    there are no classes.
     """
     share = number("split", "fraction", fraction, least=0.0, below=1.0)
     unchecked: Any = labels
@@ -39,5 +42,7 @@ def split(labels: IntArray1 | int, fraction: float = 0.2, *, seed: int = 0) -> t
         apart.append(rows[: min(max(count, 1), len(rows) - 1)])
     rest = np.sort(np.concatenate(apart)) if apart else np.empty(0, np.int64)
     if not len(rest):
-        raise ArgumentError(explain("split", "needs a class of at least two rows", f"{len(known)} rows", "add samples"), "labels")
+        raise ArgumentError(
+            explain("split", "needs a class of at least two rows", f"{len(known)} rows", "add samples"), "labels"
+        )
     return np.setdiff1d(np.arange(len(known)), rest), rest

@@ -4,11 +4,11 @@
     310000,3,95,Ulm
     205000,2,60,Jena                 x (n, 2) float32, y (n) float64, columns ("rooms", "area")
 
-Inputs are numbers. The target is a column of numbers, or of words, which become classes: their names, sorted, are the labels 0, 1, ….
-A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its place, or its row is left out. Places are lines of a CSV
-file and rows of another, from 1, and the column's number and name. Names are compared in Unicode's form NFC: ``ö`` written as one character
-or as two is the same. What a CSV file's first lines say of it (`typednn.data.dialect`) is told in ``Table.told``. Parquet and Arrow need
-pyarrow, the extra ``typednn[arrow]``.
+Inputs are numbers. The target is a column of numbers, or of words, which become classes: their names, sorted, are the
+labels 0, 1, …. A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its place, or its row is
+left out. Places are lines of a CSV file and rows of another, from 1, and the column's number and name. Names are
+compared in Unicode's form NFC: ``ö`` written as one character or as two is the same. What a CSV file's first lines say
+of it (`typednn.data.dialect`) is told in ``Table.told``. Parquet and Arrow need pyarrow, the extra ``typednn[arrow]``.
 """
 
 import math
@@ -39,12 +39,12 @@ _MOST = float(np.finfo(np.float32).max)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Inputs ``x`` (n, columns) in float32 or float64, and targets ``y`` (n): numbers in float64, or labels in int64 where there are
-    ``names``.
+    """Inputs ``x`` (n, columns) in float32 or float64, and targets ``y`` (n): numbers in float64, or labels in int64
+    where there are ``names``.
 
-    ``columns`` are the inputs' names and ``target`` is the target's, empty where the file has none. ``dropped`` rows had a missing value.
-    ``rows`` (n) are the lines of the rows in a CSV file, or their numbers from 1 in another. ``told`` says in a line how a CSV file was
-    read: names, delimiter and decimal mark.
+    ``columns`` are the inputs' names and ``target`` is the target's, empty where the file has none. ``dropped`` rows
+    had a missing value. ``rows`` (n) are the lines of the rows in a CSV file, or their numbers from 1 in another.
+    ``told`` says in a line how a CSV file was read: names, delimiter and decimal mark.
     """
 
     x: Array2
@@ -64,7 +64,9 @@ class Table:
 @final
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is read of a file: the names of target and inputs, None for the first column and for all others, and what is told of it."""
+    """What is read of a file: the names of target and inputs, None for the first column and for all others, and what is
+    told of it.
+    """
 
     target: str | None
     columns: tuple[str, ...] | None
@@ -79,7 +81,9 @@ class _Wanted:
 @final
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read: the inputs, the names of all columns, the place of each row, how many rows were left out, and how."""
+    """What was read: the inputs, the names of all columns, the place of each row, how many rows were
+    left out, and how.
+    """
 
     x: Array2
     header: list[str]
@@ -102,18 +106,22 @@ def read_table(
     dtype: Literal["float32", "float64"] = "float32",
     limit: int | None = None,
 ) -> Table:
-    """The columns of a file, told by its ending: Parquet (``.parquet``, ``.pq``), Arrow (``.arrow``, ``.feather``, ``.ipc``), else CSV.
+    """The columns of a file, told by its ending: Parquet (``.parquet``, ``.pq``), Arrow (``.arrow``, ``.feather``,
+    ``.ipc``), else CSV.
 
-    ``target`` is the name of the target's column, by default the first; ``columns`` are the names of the inputs in their order, by default
-    all others. ``names`` are the classes' where they are known, as from training data: another word is an error. ``labels`` says whether
-    targets are labels: then a column of words and numbers holds words; if false, numbers alone; by default such a column is refused.
-    ``dtype`` is that of the inputs: float64 keeps dates, times and other large numbers apart until their mean is taken
-    off. ``limit`` is how many bytes of memory the values may take; see `typednn.files`.
+    ``target`` is the name of the target's column, by default the first; ``columns`` are the names of the inputs in
+    their order, by default all others. ``names`` are the classes' where they are known, as from training data: another
+    word is an error. ``labels`` says whether targets are labels: then a column of words and numbers holds words; if
+    false, numbers alone; by default such a column is refused. ``dtype`` is that of the inputs: float64 keeps dates,
+    times and other large numbers apart until their mean is taken off. ``limit`` is how many bytes of memory the values
+    may take; see `typednn.files`.
 
-    Of a CSV file ``header`` says whether its first line holds names, ``delimiter`` what is between its columns, and ``decimal`` what is
-    before fractions. By default its first lines decide (`typednn.data.dialect`), or are refused where they leave it open.
+    Of a CSV file ``header`` says whether its first line holds names, ``delimiter`` what is between its columns, and
+    ``decimal`` what is before fractions. By default its first lines decide (`typednn.data.dialect`), or are refused
+    where they leave it open.
 
-    A `NotANumber` tells the place of what is missing or no number; a `DataError` an unknown column, with those that there are.
+    A `NotANumber` tells the place of what is missing or no number; a `DataError` an unknown column, with those that
+    there are.
     """
     place = path_of("read_table", path)
     choice("read_table", "missing", missing, ("error", "drop"))
@@ -135,7 +143,16 @@ def read_table(
     targets = _Targets(str(place), classes, None if labels is None else flag("read_table", "labels", labels))
     read = _reader(place)(place, targets, wanted)
     y, named = targets.labelled()
-    return Table(read.x, y, tuple(read.header[1:]), read.header[0] if read.header else "", named, read.dropped, read.rows, read.told)
+    return Table(
+        read.x,
+        y,
+        tuple(read.header[1:]),
+        read.header[0] if read.header else "",
+        named,
+        read.dropped,
+        read.rows,
+        read.told,
+    )
 
 
 def read_columns(
@@ -168,7 +185,9 @@ def columns_of(
     """As `read_columns`, and how a CSV file was read, as `Table.told` says it."""
     place = path_of("read_columns", path)
     inputs = _checked_names("columns", columns)
-    read = _reader(place)(place, None, _Wanted(None, inputs, False, delimiter, decimal, header, limit, _dtype("read_columns", dtype)))
+    read = _reader(place)(
+        place, None, _Wanted(None, inputs, False, delimiter, decimal, header, limit, _dtype("read_columns", dtype))
+    )
     return read.x, read.told
 
 
@@ -193,7 +212,8 @@ def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
     if by_name and wanted.header is False:
         rule = "columns are named where the file has names"
         raise ArgumentError(
-            explain("read_table", rule, "header=False", "leave out target and columns: the first column is the target"), "header"
+            explain("read_table", rule, "header=False", "leave out target and columns: the first column is the target"),
+            "header",
         )
     start = beginning(path, wanted.delimiter, True if by_name else wanted.header, wanted.limit)
     with rows_of("read_table", path, 0, start.delimiter, wanted.limit) as (file, lines):
@@ -201,13 +221,16 @@ def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
         if top is None:
             raise DataError(explain(file.where, "must hold at least one row", "none"))
         if not top[1]:
-            raise DataError(explain(file.where, f"line {top[0]} must hold names or a row", "nothing", "delete empty lines"))
+            raise DataError(
+                explain(file.where, f"line {top[0]} must hold names or a row", "nothing", "delete empty lines")
+            )
         header = [normalised(text) for text in top[1]]
         order = _places(file.where, header, wanted, first) if start.named else list(range(len(header)))
         about = [(place + 1, header[place] if start.named else "") for place in order]
         _check_width(file.where, len(order) - first)
         decimal = wanted.decimal or decimal_of(
-            file.where, [row[place] for row in start.records[start.named :] if len(row) == len(header) for place in order]
+            file.where,
+            [row[place] for row in start.records[start.named :] if len(row) == len(header) for place in order],
         )
         if targets is not None:
             targets.column, targets.unit, targets.decimal = about[0], "line", decimal
@@ -224,10 +247,13 @@ def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
             rows.append(row)
     _check_count(file.where, len(rows), dropped)
     told = (
-        f"{'line 1 holds names' if start.named else 'line 1 is a row, without names'}, delimiter {start.delimiter!r}, decimal {decimal!r}"
+        f"{'line 1 holds names' if start.named else 'line 1 is a row, without names'}, delimiter "
+        f"{start.delimiter!r}, decimal {decimal!r}"
     )
     named = [name for _, name in about] if start.named else []
-    return _Read(np.frombuffer(numbers, wanted.dtype).reshape(len(rows), -1), named, np.frombuffer(rows, np.int64), dropped, told)
+    return _Read(
+        np.frombuffer(numbers, wanted.dtype).reshape(len(rows), -1), named, np.frombuffer(rows, np.int64), dropped, told
+    )
 
 
 # --- Parquet and Arrow ----------------------------------------------------------------------------------------------
@@ -264,7 +290,9 @@ def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Rea
             if None in values and not drop:
                 raise not_a_number(file.where, row + values.index(None), *about[0], "", unit="row")
             numbers = zip(columns[first:], about[first:], strict=True)
-            x = np.stack([_floats(file.where, column, row, *each, drop) for column, each in numbers], axis=1).astype(wanted.dtype)
+            x = np.stack([_floats(file.where, column, row, *each, drop) for column, each in numbers], axis=1).astype(
+                wanted.dtype
+            )
             missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
             keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
             pieces.append(x[keep])
@@ -294,7 +322,9 @@ def _floats(where: str, column: Column, row: int, number: int, name: str, drop: 
     wrong = ~(np.abs(exact) <= _MOST) & ~(np.isnan(exact) & drop)
     if wrong.any():
         place = int(wrong.argmax())
-        raise not_a_number(where, row + place, number, name, "" if np.isnan(exact[place]) else str(exact[place]), unit="row")
+        raise not_a_number(
+            where, row + place, number, name, "" if np.isnan(exact[place]) else str(exact[place]), unit="row"
+        )
     return exact
 
 
@@ -319,10 +349,14 @@ class _Targets:
         """A text or a number; None where there is none."""
         if value is None or (isinstance(value, str) and is_missing(value)):
             raise not_a_number(self._where, row, *self.column, "", unit=self.unit)
-        number = number_of(value, self.decimal) if isinstance(value, str) else float(value) if math.isfinite(value) else None
+        number = (
+            number_of(value, self.decimal) if isinstance(value, str) else float(value) if math.isfinite(value) else None
+        )
         if number is None and (self._labels is False or (self._numbers and not self._labels)):
             cure = "the first row has a number there; if all are classes, pass labels=True (--task classification)"
-            cure = other_mark(str(value), self.decimal) or (cure if self._numbers and self._labels is None else "targets are numbers")
+            cure = other_mark(str(value), self.decimal) or (
+                cure if self._numbers and self._labels is None else "targets are numbers"
+            )
             raise not_a_number(self._where, row, *self.column, str(value), cure, self.unit)
         if number is not None and self._words and self._classes is None and self._labels is None:
             rule = f"{self._place(row)}, must be a word, as {self.unit} {self._rows[0]} has one"
@@ -348,7 +382,9 @@ class _Targets:
         return np.array([labels[word] for word in self._words], np.int64), named
 
     def _place(self, row: int) -> str:
-        return f"{self.unit} {row}, " + (f"the target {self.column[1]!r}" if self.column[1] else f"the target, column {self.column[0]}")
+        return f"{self.unit} {row}, " + (
+            f"the target {self.column[1]!r}" if self.column[1] else f"the target, column {self.column[0]}"
+        )
 
 
 def _shortest(value: float) -> str:
@@ -363,11 +399,15 @@ def _check_width(where: str, inputs: int) -> None:
 
 def _check_count(where: str, rows: int, dropped: int) -> None:
     if not rows:
-        raise DataError(explain(where, "must hold at least one row", f"none, as {dropped} were left out" if dropped else "none"))
+        raise DataError(
+            explain(where, "must hold at least one row", f"none, as {dropped} were left out" if dropped else "none")
+        )
 
 
 def _places(where: str, fields: Sequence[str], wanted: _Wanted, targets: int) -> list[int]:
-    """Where the target, if there are ``targets``, and the inputs are; a `DataError` for one that is not there, or twice."""
+    """Where the target, if there are ``targets``, and the inputs are; a `DataError` for one that is not there, or
+    twice.
+    """
     if not fields:
         raise DataError(explain(where, "must have columns", "none"))
     chosen = [fields[0] if wanted.target is None else wanted.target][:targets]

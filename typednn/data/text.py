@@ -4,8 +4,9 @@
         bad/    a.txt b.txt     → label 0
         good/   c.txt           → label 1
 
-A byte becomes its value plus 1, so tokens are 1 to 256 and any text can be read; 0 is padding, which stands before shorter texts, so that
-the last token of each is a text's last. Of longer texts the end is kept. ``.txt`` files only, UTF-8 or anything else.
+A byte becomes its value plus 1, so tokens are 1 to 256 and any text can be read; 0 is padding, which stands before
+shorter texts, so that the last token of each is a text's last. Of longer texts the end is kept. ``.txt`` files only,
+UTF-8 or anything else.
 """
 
 from dataclasses import dataclass
@@ -56,8 +57,8 @@ def padded(tokens: Any, length: int) -> Any:
 def read_text_folder(folder: str | Path, *, length: int | None = None, limit: int | None = None) -> TextFolder:
     """Every text below ``folder``, which holds a folder per class; classes and files in the order of their names.
 
-    Without ``length`` rows are as long as the longest text, up to `LONGEST`. A file of another kind is an error that names it. ``limit`` is
-    how many bytes the tokens may take together.
+    Without ``length`` rows are as long as the longest text, up to `LONGEST`. A file of another kind is an error that
+    names it. ``limit`` is how many bytes the tokens may take together.
     """
     where = str(path_of("read_text_folder", folder))
     classes = class_folders(where, "texts")
@@ -67,7 +68,9 @@ def read_text_folder(folder: str | Path, *, length: int | None = None, limit: in
         got = repr(other.suffix or other.name)
         raise DataError(explain(str(other), "texts are files whose names end in .txt", got, "move it elsewhere"))
     size = (
-        min(max(1, *(path.stat().st_size for path in paths)), LONGEST) if length is None else integer("read_text_folder", "length", length)
+        min(max(1, *(path.stat().st_size for path in paths)), LONGEST)
+        if length is None
+        else integer("read_text_folder", "length", length)
     )
     allow(where, TOKENS.itemsize * len(paths) * size, limit_of("read_text_folder", limit))
     tokens = np.concatenate([read_text(path, size, limit=limit) for path in paths])

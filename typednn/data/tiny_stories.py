@@ -3,9 +3,9 @@
     data00.json               the stories to validate on
     data01.json … data10.json to train on, those that are there, one at least
 
-A shard is a list of objects, each with its text under "story". The stories of shard n are shuffled by Python's ``Random(1337 + n)``.
-Each is ``<|endoftext|>`` and the tokens of its text, without the blanks around it.
-Source: Eldan and Li 2023, "TinyStories: How Small Can Language Models Be and Still Speak Coherent English?"; the order as in llm.c.
+A shard is a list of objects, each with its text under "story". The stories of shard n are shuffled by Python's
+``Random(1337 + n)``. Each is ``<|endoftext|>`` and the tokens of its text, without the blanks around it. Source: Eldan
+and Li 2023, "TinyStories: How Small Can Language Models Be and Still Speak Coherent English?"; the order as in llm.c.
 """
 
 import json
@@ -33,7 +33,9 @@ def shards_in(folder: Path) -> dict[int, Path]:
     return {int(match[1]): path for match, path in named if match and int(match[1]) <= SHARDS}
 
 
-def read_tiny_stories(folder: str | Path, vocabulary: Vocabulary, *, limit: int | None = None) -> tuple[IntArray1, IntArray1]:
+def read_tiny_stories(
+    folder: str | Path, vocabulary: Vocabulary, *, limit: int | None = None
+) -> tuple[IntArray1, IntArray1]:
     """The tokens to train on, and those to validate on, int32; a `DataError` names the shard, and the story.
 
     ``limit`` is how many bytes a shard may take. An `ArgumentError` where the vocabulary has no ``<|endoftext|>``.
@@ -41,7 +43,9 @@ def read_tiny_stories(folder: str | Path, vocabulary: Vocabulary, *, limit: int 
     end, place = token_of(vocabulary, END), path_of("read_tiny_stories", folder)
     if end is None:
         cure = "--set vocabulary=gpt2, or a folder with such a one"
-        raise ArgumentError(explain(str(place), f"stories begin with {END}", "a vocabulary without it", cure), "vocabulary")
+        raise ArgumentError(
+            explain(str(place), f"stories begin with {END}", "a vocabulary without it", cure), "vocabulary"
+        )
     shards = shards_in(place)
     if 0 not in shards or len(shards) < 2:
         rule = "must hold data00.json, to validate on, and one of data01.json to data10.json"
@@ -56,7 +60,9 @@ def _tokens(path: Path, number: int, vocabulary: Vocabulary, end: int, limit: in
     stories = _stories(path, limit)
     random.Random(SEED + number).shuffle(stories)
     first = np.array([end], np.int32)
-    tokens: IntArray1 = np.concatenate([array for story in stories for array in (first, vocabulary.encode(story.strip()))])
+    tokens: IntArray1 = np.concatenate(
+        [array for story in stories for array in (first, vocabulary.encode(story.strip()))]
+    )
     return tokens.astype(np.int32, copy=False)
 
 

@@ -1,4 +1,5 @@
-"""Files of tokens: a corpus that was encoded once, and may be larger than memory; and gpt.c's table of what each token writes.
+"""Files of tokens: a corpus that was encoded once, and may be larger than memory; and gpt.c's table of what each token
+writes.
 
 "int32"    the tokens as little-endian int32, nothing else (gpt.c)
 "uint16"   the tokens as little-endian uint16, nothing else (nanoGPT): vocabularies of up to 65,536 tokens
@@ -6,8 +7,8 @@
 
 A file of int32 or uint16 is mapped, not read: its pages come from the disk when they are used.
 
-tokenizer.bin: 256 uint32, of which 20240415, the number of tokens, the number of the end of a text; then for each token a byte with its
-length, 1 to 255, and its bytes.
+tokenizer.bin: 256 uint32, of which 20240415, the number of tokens, the number of the end of a text; then for each token
+a byte with its length, 1 to 255, and its bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,12 +30,16 @@ _HEADER = 1024  # bytes
 
 
 def read_tokens(path: str | Path, kind: Kind = "int32", *, limit: int | None = None) -> IntArray1:
-    """The tokens of a file, read-only: int32 and uint16 mapped from the disk, uint64 read, as int64. A `DataError` where it is cut off."""
+    """The tokens of a file, read-only: int32 and uint16 mapped from the disk, uint64 read, as int64. A `DataError`
+    where it is cut off.
+    """
     chosen = choice("read_tokens", "kind", kind, tuple(_WIDTHS))
     with opened("read_tokens", path, limit) as file:
         width = _WIDTHS[kind]
         if file.size == 0 or file.size % width:
-            raise DataError(explain(file.where, f"must be whole numbers of {width} bytes, one at least", f"{file.size:,} bytes"))
+            raise DataError(
+                explain(file.where, f"must be whole numbers of {width} bytes, one at least", f"{file.size:,} bytes")
+            )
         if chosen != "uint64":
             mapped: Any = np.memmap(file.stream, "<i4" if chosen == "int32" else "<u2", "r")
             return mapped  # type: ignore[no-any-return]
@@ -80,7 +85,9 @@ def read_token_table(path: str | Path) -> tuple[tuple[bytes, ...], int]:
     if magic != MAGIC:
         raise DataError(explain(f"{where}, field 0", f"must be {MAGIC}", str(magic), "this is no tokenizer of gpt.c"))
     if not 0 < count <= len(content) or end >= count:
-        raise DataError(explain(f"{where}, fields 1 and 2", "must be the number of tokens, and one of them", f"{count} and {end}"))
+        raise DataError(
+            explain(f"{where}, fields 1 and 2", "must be the number of tokens, and one of them", f"{count} and {end}")
+        )
     table: list[bytes] = []
     place = _HEADER
     for token in range(count):
@@ -100,7 +107,9 @@ def write_token_table(tokenizer: Tokenizer, path: str | Path, *, end: str = "<|e
     if end not in tokenizer.vocab:
         raise ArgumentError(explain("write_token_table", "end is a token of the vocabulary", repr(end)), "end")
     names = [*map(tokenizer.bytes_of, range(len(tokenizer)))]
-    write_whole(path_of("write_token_table", path), packed("write_token_table", "tokenizer", names, tokenizer.vocab[end]))
+    write_whole(
+        path_of("write_token_table", path), packed("write_token_table", "tokenizer", names, tokenizer.vocab[end])
+    )
 
 
 def packed(where: str, argument: str, table: Sequence[bytes], end: int) -> bytes:

@@ -2,13 +2,13 @@
 
 text → chunks, by the pattern → each byte a character → merges, the lowest rank first → tokens
 
-A vocabulary is two files, as GPT-2's: ``vocab.json``, from token to number, and ``merges.txt``, a pair of tokens per line in the order in
-which they merge. Bytes 33-126, 161-172 and 174-255 are written as themselves, the other 68 as the characters from U+0100 on, in order.
-A token that is no byte and that no merge makes is special: it stands for the text of its name, in whatever characters.
-Patterns: "gpt2" is GPT-2's own, by Unicode categories. "seed" is an approximation by ASCII letters, as published in a tutorial: it reads
-bytes, breaks words at other letters, and drops underscores.
-Merging and training are done by `tokenizers`, the extra ``text``.
-Sources: Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units"; Radford et al. 2019, section 2.2.
+A vocabulary is two files, as GPT-2's: ``vocab.json``, from token to number, and ``merges.txt``, a pair of tokens per
+line in the order in which they merge. Bytes 33-126, 161-172 and 174-255 are written as themselves, the other 68 as the
+characters from U+0100 on, in order. A token that is no byte and that no merge makes is special: it stands for the text
+of its name, in whatever characters. Patterns: "gpt2" is GPT-2's own, by Unicode categories. "seed" is an approximation
+by ASCII letters, as published in a tutorial: it reads bytes, breaks words at other letters, and drops underscores.
+Merging and training are done by `tokenizers`, the extra ``text``. Sources: Sennrich et al. 2016, "Neural Machine
+Translation of Rare Words with Subword Units"; Radford et al. 2019, section 2.2.
 """
 
 import json
@@ -36,19 +36,28 @@ _SEED = re.compile(rb"'s|'t|'re|'ve|'m|'ll|'d| ?[a-zA-Z]+| ?[0-9]+| ?[^\s\w]+|\s
 class Tokenizer:
     """A vocabulary and its merges; `read_tokenizer` reads one, `train_tokenizer` makes one."""
 
-    def __init__(self, vocab: dict[str, int], merges: Sequence[tuple[str, str]], pattern: Literal["gpt2", "seed"] = "gpt2") -> None:
+    def __init__(
+        self, vocab: dict[str, int], merges: Sequence[tuple[str, str]], pattern: Literal["gpt2", "seed"] = "gpt2"
+    ) -> None:
         self.vocab: dict[str, int] = dict(vocab)
         self.merges: tuple[tuple[str, str], ...] = tuple(merges)
         self.pattern: Literal["gpt2", "seed"] = choice("Tokenizer", "pattern", pattern, ("gpt2", "seed"))
         self._names = sorted(self.vocab, key=self.vocab.__getitem__)
         if [self.vocab[name] for name in self._names] != list(range(len(self._names))):
-            raise ArgumentError(explain("Tokenizer", "vocab must number its tokens 0, 1, 2, … without a gap", "other numbers"), "vocab")
+            raise ArgumentError(
+                explain("Tokenizer", "vocab must number its tokens 0, 1, 2, … without a gap", "other numbers"), "vocab"
+            )
         broken = next((name for name in self._names if half_at(name) is not None), None)
         if broken is not None:
-            raise ArgumentError(explain("Tokenizer", "vocab's tokens are whole Unicode characters", ascii(broken)[:60]), "vocab")
+            raise ArgumentError(
+                explain("Tokenizer", "vocab's tokens are whole Unicode characters", ascii(broken)[:60]), "vocab"
+            )
         missing = next((byte for byte in BYTES.values() if byte not in self.vocab), None)
         if missing is not None:
-            raise ArgumentError(explain("Tokenizer", "vocab must have a token for each of the 256 bytes", f"none for {missing!r}"), "vocab")
+            raise ArgumentError(
+                explain("Tokenizer", "vocab must have a token for each of the 256 bytes", f"none for {missing!r}"),
+                "vocab",
+            )
         for pair in self.merges:
             unknown = next((token for token in (*pair, "".join(pair)) if token not in self.vocab), None)
             if unknown is not None:
@@ -68,7 +77,9 @@ class Tokenizer:
         return f"Tokenizer({len(self)} tokens, pattern={self.pattern!r})"
 
     def encode(self, text: str, allowed_special: Collection[str] = ()) -> IntArray1:
-        """Tokens of ``text``, int32. Special tokens are read as such where ``allowed_special`` names them, else as the text they are."""
+        """Tokens of ``text``, int32. Special tokens are read as such where ``allowed_special`` names them, else as the
+        text they are.
+        """
         whole: object = text
         if not isinstance(whole, str):
             raise ArgumentError(explain("Tokenizer.encode", "text is a str", type(whole).__name__), "text")
@@ -88,7 +99,8 @@ class Tokenizer:
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of ``tokens``; bytes that are no UTF-8, as a cut character's, become U+FFFD."""
-        return b"".join(self._bytes[token] for token in checked_tokens("Tokenizer", tokens, len(self))).decode(errors="replace")
+        written = b"".join(self._bytes[token] for token in checked_tokens("Tokenizer", tokens, len(self)))
+        return written.decode(errors="replace")
 
     def tokens(self, tokens: Iterable[int]) -> list[str]:
         """The tokens as they stand in the vocabulary: ``Ġto`` is " to"."""
@@ -102,7 +114,10 @@ class Tokenizer:
         """Write ``vocab.json`` and ``merges.txt``."""
         place = path_of("Tokenizer.save", folder)
         write_whole(place / VOCAB, json.dumps(self.vocab, ensure_ascii=False).encode())
-        write_whole(place / MERGES, "".join(["#version: 0.2\n", *(f"{first} {second}\n" for first, second in self.merges)]).encode())
+        write_whole(
+            place / MERGES,
+            "".join(["#version: 0.2\n", *(f"{first} {second}\n" for first, second in self.merges)]).encode(),
+        )
 
     def _encoded(self, text: str) -> list[int]:
         if self.pattern == "gpt2":
@@ -113,11 +128,15 @@ class Tokenizer:
 
 
 def read_tokenizer(folder: str | Path, *, pattern: Literal["gpt2", "seed"] = "gpt2") -> Tokenizer:
-    """The vocabulary in ``folder``, from ``vocab.json`` and ``merges.txt``; a `DataError` names the file, and the line."""
+    """The vocabulary in ``folder``, from ``vocab.json`` and ``merges.txt``; a `DataError` names the
+    file, and the line.
+    """
     place = path_of("read_tokenizer", folder)
     vocab = parsed(read_utf8("read_tokenizer", place / VOCAB).encode())
     if vocab is None or not all(type(number) is int for number in vocab.values()):
-        raise DataError(explain(str(place / VOCAB), "must be a JSON object of tokens and their numbers", "something else"))
+        raise DataError(
+            explain(str(place / VOCAB), "must be a JSON object of tokens and their numbers", "something else")
+        )
     merges: list[tuple[str, str]] = []
     for number, line in enumerate(read_utf8("read_tokenizer", place / MERGES).split("\n"), 1):
         if number == 1 and line.startswith("#version"):
@@ -126,7 +145,9 @@ def read_tokenizer(folder: str | Path, *, pattern: Literal["gpt2", "seed"] = "gp
             break
         pair = line.split(" ")
         if len(pair) != 2 or not all(pair):
-            raise DataError(explain(f"{place / MERGES}, line {number}", "must be two tokens with a space between", ascii(line)[:60]))
+            raise DataError(
+                explain(f"{place / MERGES}, line {number}", "must be two tokens with a space between", ascii(line)[:60])
+            )
         merges.append((pair[0], pair[1]))
     try:
         return Tokenizer(vocab, merges, pattern)
@@ -139,16 +160,20 @@ def read_tokenizer(folder: str | Path, *, pattern: Literal["gpt2", "seed"] = "gp
 def train_tokenizer(
     texts: Iterable[str], vocab_size: int, *, special: Sequence[str] = ("<|endoftext|>",), min_frequency: int = 2
 ) -> Tokenizer:
-    """A vocabulary of ``special``, the 256 bytes, and the pairs that are most frequent in ``texts``: up to ``vocab_size`` tokens.
+    """A vocabulary of ``special``, the 256 bytes, and the pairs that are most frequent in ``texts``: up to
+    ``vocab_size`` tokens.
 
-    Merging stops early where no pair occurs ``min_frequency`` times. Of equally frequent pairs the one of smaller numbers merges first.
+    Merging stops early where no pair occurs ``min_frequency`` times. Of equally frequent pairs the one of smaller
+    numbers merges first.
     """
     _check_special(special)
     least = 256 + len(special)
     size = integer("train_tokenizer", "vocab_size", vocab_size, least=least)
     often = integer("train_tokenizer", "min_frequency", min_frequency)
     if isinstance(texts, str):
-        raise ArgumentError(explain("train_tokenizer", "texts are several", "a str", "give [text], or its lines"), "texts")
+        raise ArgumentError(
+            explain("train_tokenizer", "texts are several", "a str", "give [text], or its lines"), "texts"
+        )
     library = _library("train_tokenizer")
     engine = library.Tokenizer(library.models.BPE())
     engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -195,7 +220,10 @@ def _check_special(special: Sequence[str]) -> None:
     for name in [special] if isinstance(special, str) else special:
         whole: object = name
         if isinstance(special, str) or not isinstance(whole, str) or not name or half_at(name) is not None:
-            rule, got = "special are texts, each of one character at least, of whole Unicode characters", ascii(whole)[:60]
+            rule, got = (
+                "special are texts, each of one character at least, of whole Unicode characters",
+                ascii(whole)[:60],
+            )
             raise ArgumentError(explain("train_tokenizer", rule, got, "such as special=['<|endoftext|>']"), "special")
 
 

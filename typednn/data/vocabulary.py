@@ -1,7 +1,8 @@
 """Vocabularies: what turns text into tokens and back.
 
 `Tokenizer`    pairs of bytes that were merged: `vocab.json` and `merges.txt` in a folder
-`Characters`   each character of a text is a token: `characters.json` in a folder (nanoGPT's vocabulary of Tiny Shakespeare has 65)
+`Characters`   each character of a text is a token: `characters.json` in a folder (nanoGPT's vocabulary of Tiny
+               Shakespeare has 65)
 `TokenTable`   what each token writes, and no more: gpt.c's `tokenizer.bin`
 """
 
@@ -37,7 +38,9 @@ class Vocabulary(Protocol):
 
 @final
 class Characters:
-    """Each distinct character of ``text`` is a token, in the order of code points: ``Characters("hello")`` has e, h, l, o."""
+    """Each distinct character of ``text`` is a token, in the order of code points: ``Characters("hello")`` has e, h, l,
+    o.
+    """
 
     def __init__(self, text: str) -> None:
         whole: object = text
@@ -68,7 +71,9 @@ class Characters:
         if unknown.size:
             got = f"{text[unknown[0]]!r} at {unknown[0]}"
             cure = f"the vocabulary has the {len(self)} characters of its own text only"
-            raise ArgumentError(explain("Characters.encode", "text is of the vocabulary's characters", got, cure), "text")
+            raise ArgumentError(
+                explain("Characters.encode", "text is of the vocabulary's characters", got, cure), "text"
+            )
         return tokens
 
     def decode(self, tokens: Iterable[int]) -> str:
@@ -81,12 +86,16 @@ class Characters:
 
     def save(self, folder: str | Path) -> None:
         """Write ``characters.json``."""
-        write_whole(path_of("Characters.save", folder) / CHARACTERS, json.dumps({"characters": self.characters}).encode())
+        write_whole(
+            path_of("Characters.save", folder) / CHARACTERS, json.dumps({"characters": self.characters}).encode()
+        )
 
 
 @final
 class TokenTable:
-    """gpt.c's vocabulary: what each token writes, and the token ``end`` of a text. It has no merges, so its texts are lists of tokens."""
+    """gpt.c's vocabulary: what each token writes, and the token ``end`` of a text. It has no merges, so its texts are
+    lists of tokens.
+    """
 
     def __init__(self, table: Sequence[bytes], end: int) -> None:
         self.table: tuple[bytes, ...] = tuple(table)
@@ -111,7 +120,9 @@ class TokenTable:
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of ``tokens``; bytes that are no UTF-8 become U+FFFD."""
-        return b"".join(self.table[token] for token in checked_tokens("tokenizer.bin", tokens, len(self))).decode(errors="replace")
+        return b"".join(self.table[token] for token in checked_tokens("tokenizer.bin", tokens, len(self))).decode(
+            errors="replace"
+        )
 
     def bytes_of(self, token: int) -> bytes:
         """What one token writes."""
@@ -127,14 +138,17 @@ Stored: TypeAlias = Tokenizer | Characters | TokenTable
 
 
 def read_vocabulary(folder: str | Path) -> Stored:
-    """The vocabulary in ``folder``: ``characters.json`` where there is one, else ``vocab.json`` and ``merges.txt``, else ``tokenizer.bin``.
+    """The vocabulary in ``folder``: ``characters.json`` where there is one, else ``vocab.json`` and ``merges.txt``,
+    else ``tokenizer.bin``.
 
     Also of such a ``tokenizer.bin`` alone, by its own name.
     """
     place = path_of("read_vocabulary", folder)
     path = place / CHARACTERS
     alone = os.path.isfile(place)
-    if alone or (os.path.exists(place / TABLE) and not any(os.path.exists(place / name) for name in (CHARACTERS, VOCAB))):
+    if alone or (
+        os.path.exists(place / TABLE) and not any(os.path.exists(place / name) for name in (CHARACTERS, VOCAB))
+    ):
         return TokenTable(*read_token_table(place if alone else place / TABLE))
     if not os.path.exists(path):
         return read_tokenizer(folder)

@@ -1,9 +1,9 @@
 """Matrix products: a separate copy of OpenBLAS, with the kernels that suit this processor.
 
-NumPy brings OpenBLAS too, but that copy is configured when NumPy is first imported. The package ``scipy-openblas32`` holds the same
-library by itself. Two environment variables are set only while it is loaded: the core type, and how long an idle worker spins (long
-enough for the next product, but no longer: a spinning worker takes the core from the kernels' threads). Variables that the user has set
-are kept. Without the package, NumPy multiplies.
+NumPy brings OpenBLAS too, but that copy is configured when NumPy is first imported. The package ``scipy-openblas32``
+holds the same library by itself. Two environment variables are set only while it is loaded: the core type, and how long
+an idle worker spins (long enough for the next product, but no longer: a spinning worker takes the core from the
+kernels' threads). Variables that the user has set are kept. Without the package, NumPy multiplies.
 """
 
 import ctypes
@@ -74,10 +74,13 @@ def gemm(
 ) -> None:
     """out ← op(a) op(b), for matrices of float32 or of float64; op transposes where asked. ``out`` is not read.
 
-    Rows may be strided, as in ``x[:, :10]``; ``a`` and ``b`` may be transposed views. ``out`` must not overlap ``a`` or ``b``.
+    Rows may be strided, as in ``x[:, :10]``; ``a`` and ``b`` may be transposed views. ``out`` must not overlap ``a`` or
+    ``b``.
     """
     if not (a.dtype == b.dtype == out.dtype) or out.dtype not in _ROUTINES:
-        raise DTypeError(explain("gemm", "takes float32 or float64, one of them", f"{a.dtype}, {b.dtype} and {out.dtype}"))
+        raise DTypeError(
+            explain("gemm", "takes float32 or float64, one of them", f"{a.dtype}, {b.dtype} and {out.dtype}")
+        )
     if a.ndim != 2 or b.ndim != 2 or out.ndim != 2:
         raise ShapeError(explain("gemm", "takes matrices", f"a {a.shape}, b {b.shape}, out {out.shape}"))
     routine = _library().routines.get(out.dtype)
@@ -138,7 +141,9 @@ def _library() -> _Library:
 def _load() -> _Library:
     spec = find_spec("scipy_openblas32")
     if spec is None or spec.origin is None:
-        return _Library({}, installing("NumPy multiplies: scipy-openblas32 is not installed (pip install 'typednn[fast]')"))
+        return _Library(
+            {}, installing("NumPy multiplies: scipy-openblas32 is not installed (pip install 'typednn[fast]')")
+        )
     files = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
     requested, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(host())
     variables = {"OPENBLAS_THREAD_TIMEOUT": SPIN, **({} if requested is None else {"OPENBLAS_CORETYPE": requested})}

@@ -1,9 +1,9 @@
 """Products of matrices on a GPU, by cuBLAS, called as a C library.
 
-Two matrices take as long as by CuPy's ``@``; several pairs with a transposed operand take half as long, as nothing is copied for it. And a
-CUDA graph can capture them, which ``@`` refuses. CuPy has loaded the library already. Where it is not found, or an operand is of
-another kind than `planned` knows, ``@`` computes the product. Products of float32 have float32's digits; the environment variable
-``CUPY_TF32=1`` allows the 10 bits of TF32, here as in CuPy.
+Two matrices take as long as by CuPy's ``@``; several pairs with a transposed operand take half as long, as nothing is
+copied for it. And a CUDA graph can capture them, which ``@`` refuses. CuPy has loaded the library already. Where it is
+not found, or an operand is of another kind than `planned` knows, ``@`` computes the product. Products of float32 have
+float32's digits; the environment variable ``CUPY_TF32=1`` allows the 10 bits of TF32, here as in CuPy.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _LETTERS: Final = {np.dtype(np.float32): ("S", ctypes.c_float), np.dtype(np.floa
 
 
 class Operand(NamedTuple):
-    """A matrix, or several one after another, as cuBLAS is told of it: whether it lies in memory by columns, numbers from one row or
-    column to the next, and from one matrix to the next.
+    """A matrix, or several one after another, as cuBLAS is told of it: whether it lies in memory by columns, numbers
+    from one row or column to the next, and from one matrix to the next.
     """
 
     by_columns: bool
@@ -48,7 +48,9 @@ class Planned(NamedTuple):
 
 
 def planned(left: tuple[Sequence[int], Sequence[int]], right: tuple[Sequence[int], Sequence[int]]) -> Planned | None:
-    """How cuBLAS computes left @ right, each given as its shape and its strides, in numbers; None where it can't without a copy."""
+    """How cuBLAS computes left @ right, each given as its shape and its strides, in numbers; None where it can't
+    without a copy.
+    """
     (*batch, rows, depth), (*other, inner, columns) = left[0], right[0]
     if depth != inner or batch != other or 0 in (rows, depth, columns, *batch):
         return None
@@ -99,7 +101,11 @@ class _Call(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _call(
-    shape: tuple[int, ...], strides: tuple[int, ...], other: tuple[int, ...], other_strides: tuple[int, ...], dtype: np.dtype[Any]
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    other: tuple[int, ...],
+    other_strides: tuple[int, ...],
+    dtype: np.dtype[Any],
 ) -> _Call | None:
     size = dtype.itemsize
     plan = planned((shape, [each // size for each in strides]), (other, [each // size for each in other_strides]))
@@ -142,7 +148,16 @@ def _library() -> Any:
     library.cublasSetMathMode.argtypes = [pointer, whole]
     for letter, _ in _LETTERS.values():
         head = [pointer, whole, whole, whole, whole, whole, pointer]
-        getattr(library, f"cublas{letter}gemm_v2").argtypes = [*head, pointer, whole, pointer, whole, pointer, pointer, whole]
+        getattr(library, f"cublas{letter}gemm_v2").argtypes = [
+            *head,
+            pointer,
+            whole,
+            pointer,
+            whole,
+            pointer,
+            pointer,
+            whole,
+        ]
         batched = [pointer, whole, wide, pointer, whole, wide, pointer, pointer, whole, wide, whole]
         getattr(library, f"cublas{letter}gemmStridedBatched").argtypes = [*head, *batched]
     return library

@@ -17,13 +17,16 @@ How to write ``kernels/<op>/cuda.py``. The file holds the source text of its ker
 
 and the op names it as an engine: ``Engine("cuda", cuda.forward, "x", on=on_gpu)``.
 
-- ``REAL`` is the type of the first array, where that is of floats: one text serves float32 and float64. Further constants are given as
-  keywords and compiled in: for what has few values in a model (a window's size, its stride), not for what changes with the data.
-- A Python int arrives as ``int``, a float as ``REAL``, NumPy's numbers as what they are. Sizes of arrays stay below 2³¹; ``sizes`` has to
-  check products of them.
-- Each thread writes numbers of its own, in an order that the text fixes. No atomics: results have the same bits every time.
+- ``REAL`` is the type of the first array, where that is of floats: one text serves float32 and float64. Further
+  constants are given as keywords and compiled in: for what has few values in a model (a window's size, its stride), not
+  for what changes with the data.
+- A Python int arrives as ``int``, a float as ``REAL``, NumPy's numbers as what they are. Sizes of arrays stay below
+  2³¹; ``sizes`` has to check products of them.
+- Each thread writes numbers of its own, in an order that the text fixes. No atomics: results have the same bits every
+  time.
 - `JOINED`, put before a text, reduces what the threads of a block have, for `rows`.
-- A kernel doesn't check shapes: the engine's ``sizes`` does. What it refuses goes to the reference, which raises the error.
+- A kernel doesn't check shapes: the engine's ``sizes`` does. What it refuses goes to the reference, which raises the
+  error.
 
 This module does not import CuPy: it takes the module from the arrays.
 """
@@ -44,7 +47,8 @@ typedef unsigned char uint8;
 typedef unsigned int uint32;
 #define LOWEST (-(REAL)(1.0 / 0.0))
 // i = 0 .. size - 1, shared out among all threads.
-#define FOR_EACH(i, size) for (uint32 i = blockIdx.x * blockDim.x + threadIdx.x; i < (uint32)(size); i += gridDim.x * blockDim.x)
+#define FOR_EACH(i, size) \\
+    for (uint32 i = blockIdx.x * blockDim.x + threadIdx.x; i < (uint32)(size); i += gridDim.x * blockDim.x)
 """
 
 
@@ -71,11 +75,14 @@ __device__ T joined(T value, T* shared, Join join) {
 class Launch(Protocol):
     """A compiled kernel, as ``cupy.RawKernel`` is called."""
 
-    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], *, shared_mem: int = 0) -> None: ...
+    def __call__(
+        self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], *, shared_mem: int = 0
+    ) -> None: ...
 
 
 def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) -> bool:
-    """Whether kernels may run on ``arrays``: CuPy's, all of one of ``dtypes``, C-contiguous, not empty, unless the reference is forced.
+    """Whether kernels may run on ``arrays``: CuPy's, all of one of ``dtypes``, C-contiguous, not empty, unless the
+    reference is forced.
 
     An optional array may be None.
     """
@@ -111,7 +118,9 @@ class CudaKernel:
         self.run(-(-size // THREADS), THREADS, *arguments, size, **constants)
 
     def rows(self, rows: int, columns: int, /, *arguments: Any, **constants: int | str) -> None:
-        """Run with a block of ``THREADS`` threads, a power of two, for each row; ``rows`` and ``columns`` are the last arguments."""
+        """Run with a block of ``THREADS`` threads, a power of two, for each row; ``rows`` and ``columns`` are the last
+        arguments.
+        """
         threads = min(max(32, 1 << (columns - 1).bit_length()), THREADS)
         self.run(rows, threads, *arguments, rows, columns, **constants, THREADS=threads)
 
@@ -122,11 +131,20 @@ class CudaKernel:
         launch = self._launches.get(key) or self._launches.setdefault(key, self._compiled(first, constants))
         kind, real, whole = first.__class__, first.dtype.type, np.int32
         given = [
-            each if each.__class__ is kind else real(each) if each.__class__ is float else whole(each) if each.__class__ is int else each
+            each
+            if each.__class__ is kind
+            else real(each)
+            if each.__class__ is float
+            else whole(each)
+            if each.__class__ is int
+            else each
             for each in arguments
         ]
         launch((min(blocks, _MOST_BLOCKS),), (threads,), tuple(given))
 
     def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
-        options = (f"-DREAL={_REAL.get(first.dtype, 'float')}", *(f"-D{name}={value}" for name, value in constants.items()))
+        options = (
+            f"-DREAL={_REAL.get(first.dtype, 'float')}",
+            *(f"-D{name}={value}" for name, value in constants.items()),
+        )
         return cast("Launch", namespace(first).RawKernel(self.code, self.name, options))

@@ -1,8 +1,9 @@
-"""CUDA kernels from formulas on arrays: a formula is called once with symbols in place of arrays, and each operation becomes a line.
+"""CUDA kernels from formulas on arrays: a formula is called once with symbols in place of arrays, and each operation
+becomes a line.
 
-``lambda xp, dy, y: dy * (1 - y * y)`` as a `CudaFormula` is one kernel: a thread for each number, one pass over memory. Array code on a
-GPU is a kernel and a pass for each operation instead. A formula uses operators, `abs`, and the functions of `FUNCTIONS`; there is no kernel
-of one that uses more.
+``lambda xp, dy, y: dy * (1 - y * y)`` as a `CudaFormula` is one kernel: a thread for each number, one pass over memory.
+Array code on a GPU is a kernel and a pass for each operation instead. A formula uses operators, `abs`, and the
+functions of `FUNCTIONS`; there is no kernel of one that uses more.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def _written(value: Any) -> str:
 class CudaFormula:
     """The kernel of ``formula(xp, *arrays, *columns, *numbers)``, with results shaped as the first array.
 
-    ``arrays`` have one shape; ``columns`` lie along its last axis; ``numbers`` are Python's, or arrays of rank 0 on the GPU. ``writes``
-    are the places of the arrays that the results are written over; else they are new arrays.
+    ``arrays`` have one shape; ``columns`` lie along its last axis; ``numbers`` are Python's, or arrays of rank 0 on the
+    GPU. ``writes`` are the places of the arrays that the results are written over; else they are new arrays.
     """
 
     def __init__(
@@ -154,14 +155,19 @@ class CudaFormula:
         """Whether there is a kernel, and it takes these numbers."""
         first, numbers = arguments[0], arguments[self.arrays :]
         kind, dtype = first.__class__, first.dtype
-        taken = (isinstance(each, int | float) or (each.__class__ is kind and (each.ndim, each.dtype) == (0, dtype)) for each in numbers)
+        taken = (
+            isinstance(each, int | float) or (each.__class__ is kind and (each.ndim, each.dtype) == (0, dtype))
+            for each in numbers
+        )
         return all(taken) and self.traceable
 
     def run(self, *arguments: Any) -> Any:
         """The result, or a tuple of them; nothing where arrays are written."""
         first, numbers = arguments[0], arguments[self.arrays :]
         held = tuple(map(is_array, numbers))
-        kernel = self._kernels.get(held) or self._kernels.setdefault(held, CudaKernel(self.named(held), self.source(held)))
+        kernel = self._kernels.get(held) or self._kernels.setdefault(
+            held, CudaKernel(self.named(held), self.source(held))
+        )
         results = [namespace(first).empty(first.shape, dtype=first.dtype) for _ in range(self.results)]
         given = [each if of_gpu else float(each) for each, of_gpu in zip(numbers, held, strict=True)]
         sizes = first.shape[-1:] if self.columns else ()
@@ -178,22 +184,30 @@ class CudaFormula:
         arrays, numbers = [f"x{place}" for place in range(self.arrays)], [f"n{place}" for place in range(self.numbers)]
         read = [f"{name}[i]" if place < full else f"{name}[i % columns]" for place, name in enumerate(arrays)]
         computed, found = Trace().of(self.formula, [*read, *numbers])
-        parameters = [f"{'' if place in self.writes else 'const '}REAL* __restrict__ {name}" for place, name in enumerate(arrays)]
-        parameters += [f"const REAL* held_{name}" if of_gpu else f"REAL {name}" for name, of_gpu in zip(numbers, held, strict=True)]
+        parameters = [
+            f"{'' if place in self.writes else 'const '}REAL* __restrict__ {name}" for place, name in enumerate(arrays)
+        ]
+        parameters += [
+            f"const REAL* held_{name}" if of_gpu else f"REAL {name}" for name, of_gpu in zip(numbers, held, strict=True)
+        ]
         parameters += [f"REAL* __restrict__ y{place}" for place in range(self.results)]
         parameters += ["int columns", "int size"] if self.columns else ["int size"]
         once = [f"    REAL {name} = *held_{name};" for name, of_gpu in zip(numbers, held, strict=True) if of_gpu]
         into = [f"x{place}" for place in self.writes] or [f"y{place}" for place in range(self.results)]
         lines = [*computed, *(f"{target}[i] = {name};" for target, name in zip(into, found, strict=True))]
         head = f'extern "C" __global__ void {self.named(held)}({", ".join(parameters)}) {{'
-        return "\n".join([head, *once, "    FOR_EACH(i, size) {", *(f"        {line}" for line in lines), "    }", "}", ""])
+        return "\n".join(
+            [head, *once, "    FOR_EACH(i, size) {", *(f"        {line}" for line in lines), "    }", "}", ""]
+        )
 
 
 _PIECE: Final = 1024  # rows, about, that one block adds up
 _PIECES: Final = 256  # at most
 
 _SUMS: Final = """
-extern "C" __global__ void NAME(PARAMETERS, OUT* __restrict__ sums, int tiles, int piece_rows, int pieces, int rows, int columns) {
+extern "C" __global__ void NAME(
+    PARAMETERS, OUT* __restrict__ sums, int tiles, int piece_rows, int pieces, int rows, int columns
+) {
     __shared__ double shared[THREADS];
     int across = threadIdx.x % ACROSS, down = threadIdx.x / ACROSS;
     for (int block = blockIdx.x; block < tiles * pieces; block += gridDim.x) {
@@ -217,10 +231,13 @@ extern "C" __global__ void NAME(PARAMETERS, OUT* __restrict__ sums, int tiles, i
     }
 }
 
-extern "C" __global__ void NAME_joined(REAL* __restrict__ y, const double* __restrict__ sums, int pieces, int columns, int size) {
+extern "C" __global__ void NAME_joined(
+    REAL* __restrict__ y, const double* __restrict__ sums, int pieces, int columns, int size
+) {
     FOR_EACH(at, size) {
         double sum = 0;
-        for (int piece = 0; piece < pieces; piece++) sum += sums[(at / columns * pieces + piece) * columns + at % columns];
+        for (int piece = 0; piece < pieces; piece++)
+            sum += sums[(at / columns * pieces + piece) * columns + at % columns];
         y[at] = (REAL)sum;
     }
 }
@@ -229,13 +246,17 @@ extern "C" __global__ void NAME_joined(REAL* __restrict__ y, const double* __res
 
 @final
 class CudaColumnSums:
-    """Sums over all rows of ``formula(xp, *arrays)``, for each column, in double precision; a formula may give several numbers."""
+    """Sums over all rows of ``formula(xp, *arrays)``, for each column, in double precision; a formula may give several
+    numbers.
+    """
 
     def __init__(self, name: str, formula: Callable[..., Any], arrays: int, results: int = 1) -> None:
         names = [f"x{place}" for place in range(arrays)]
         computed, found = Trace().of(formula, [f"{each}[i]" for each in names])
         lines = [*computed, *(f"sum[{place}] += {each};" for place, each in enumerate(found))]
-        code = _SUMS.replace("NAME", name).replace("RESULTS", str(results)).replace("LINES", "\n            ".join(lines))
+        code = (
+            _SUMS.replace("NAME", name).replace("RESULTS", str(results)).replace("LINES", "\n            ".join(lines))
+        )
         code = code.replace("PARAMETERS", ", ".join(f"const REAL* __restrict__ {each}" for each in names))
         self.results: int = results
         self._sums: CudaKernel = CudaKernel(name, code)
@@ -251,8 +272,14 @@ class CudaColumnSums:
         empty, shape = namespace(first).empty, (self.results, columns)
         y: Any = empty(shape, dtype=first.dtype)
         parts: Any = y if pieces == 1 else empty((self.results, pieces, columns), dtype=np.float64)
-        constants: dict[str, int | str] = {"ACROSS": across, "THREADS": THREADS, "OUT": "REAL" if pieces == 1 else "double"}
-        self._sums.run(tiles * pieces, THREADS, *arrays, parts, tiles, -(-rows // pieces), pieces, rows, columns, **constants)
+        constants: dict[str, int | str] = {
+            "ACROSS": across,
+            "THREADS": THREADS,
+            "OUT": "REAL" if pieces == 1 else "double",
+        }
+        self._sums.run(
+            tiles * pieces, THREADS, *arrays, parts, tiles, -(-rows // pieces), pieces, rows, columns, **constants
+        )
         if pieces > 1:
             self._joined.each(y.size, y, parts, pieces, columns, **constants)
         return y if self.results > 1 else y[0]

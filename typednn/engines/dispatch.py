@@ -28,7 +28,8 @@ def _check(where: str, engine: str) -> str:
     return engine
 
 
-# The engine of the environment, then those of the `using` blocks that are running; the last one counts. Blocks of several threads overlap.
+# The engine of the environment, then those of the `using` blocks that are running; the last one counts. Blocks of
+# several threads overlap.
 _engines: list[tuple[str]] = [(_check("TYPEDNN_ENGINE", os.environ.get("TYPEDNN_ENGINE") or "fast"),)]
 _on: bool | None = None  # None until the first question, as looking for the compiler would slow down the import
 

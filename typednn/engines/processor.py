@@ -1,8 +1,8 @@
 """The processor: its instruction sets, the width and number of its vector registers, the cores of this process.
 
-A kernel's tiles follow from these: accumulators have to stay in registers, and lanes to fill a vector. Flags are read from
-``/proc/cpuinfo``, without loading a compiler; where there is no such file, the minimum of the architecture is assumed. ``TYPEDNN_TARGET``
-limits kernels and matrix products to an older instruction set.
+A kernel's tiles follow from these: accumulators have to stay in registers, and lanes to fill a vector. Flags are read
+from ``/proc/cpuinfo``, without loading a compiler; where there is no such file, the minimum of the architecture is
+assumed. ``TYPEDNN_TARGET`` limits kernels and matrix products to an older instruction set.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _TARGETS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """What a schedule needs: ``lanes`` numbers in a vector, float32 unless it is `of` another dtype, and the number of ``registers``."""
+    """What a schedule needs: ``lanes`` numbers in a vector, float32 unless it is `of` another dtype, and the number of
+    ``registers``.
+    """
 
     machine: str
     lanes: int

@@ -1,7 +1,9 @@
-"""Kernels for sizes that change: the first few sizes of a family get kernels; others run on the op's next engine, or on its reference.
+"""Kernels for sizes that change: the first few sizes of a family get kernels; others run on the op's next engine, or on
+its reference.
 
-A kernel is compiled for its sizes, which takes seconds, and it stays loaded. So a loop in which every image has another size must not
-compile kernels for each. The factories of kernels are decorated, where sizes can't change with ``functools.cache``, else like this::
+A kernel is compiled for its sizes, which takes seconds, and it stays loaded. So a loop in which every image has another
+size must not compile kernels for each. The factories of kernels are decorated, where sizes can't change with
+``functools.cache``, else like this::
 
     @specialised("max_pool2d", "image sizes")
     def _kernels(image: Pair, channels: int, kernel_size: Pair) -> tuple[Kernel, Kernel]: ...
@@ -9,9 +11,9 @@ compile kernels for each. The factories of kernels are decorated, where sizes ca
     def plan(x, kernel_size):  # the engine's
         return _kernels[x.shape[1:3], x.shape[3], kernel_size]
 
-Calls that differ in the first argument alone are one family: what a loop over images leaves as it is. A size that has kernels keeps them.
-A second limit, for all families together, is reached by searches over the widths of models. Counts decide, never the time, so the same
-calls in the same order run on the same engines.
+Calls that differ in the first argument alone are one family: what a loop over images leaves as it is. A size that has
+kernels keeps them. A second limit, for all families together, is reached by searches over the widths of models. Counts
+decide, never the time, so the same calls in the same order run on the same engines.
 """
 
 import os
@@ -55,10 +57,16 @@ class Specialised(dict[tuple[Any, ...], Made | None], Generic[Made]):
             family = arguments[1:]
             if self._sizes and self._families[family] >= FEW:
                 cure = "resize or pad to a few sizes, or set TYPEDNN_SIZES to a larger number"
-                _warn("sizes", f"{self._op} has kernels for {FEW} {self._sizes} and computes others without, more slowly; {cure}")
+                _warn(
+                    "sizes",
+                    f"{self._op} has kernels for {FEW} {self._sizes} and computes others without, more slowly; {cure}",
+                )
                 return None
             if compiled.count() >= MOST:
-                _warn("kernels", f"{self._op}: this process has {MOST} kernels and computes new sizes without, more slowly")
+                _warn(
+                    "kernels",
+                    f"{self._op}: this process has {MOST} kernels and computes new sizes without, more slowly",
+                )
                 return None
             made = self._factory(*arguments)
             if made is not None and not rehearsal.rehearsing():  # the calls themselves take the places, in their order

@@ -9,14 +9,16 @@ typednn    the version of typednn that wrote it
 dtype      of the parameters: float16, float32 or float64
 config     the model as a TOML config (`typednn.config.dumps`), where one describes it
 rows       "true" where the model was a `Stack`, which reads rows; else it reads samples of the config's input
-shapes     where there is a config: one sample that goes in and one that comes out, ``{"input": [28, 28, 1], "output": [10]}``
+shapes     where there is a config: one sample that goes in and one that comes out, ``{"input": [28, 28, 1], "output":
+           [10]}``
 no config  where there is none: why
 =========  ==========================================================================================================
 
-The arrays are those of ``state_dict()``, under its names: parameters and buffers, such as a BatchNorm's statistics and a Dropout's seed.
+The arrays are those of ``state_dict()``, under its names: parameters and buffers, such as a BatchNorm's statistics and
+a Dropout's seed.
 
-Reading a file imports nothing and runs nothing. Its header is compared with the model that its config describes, or with the model that
-was handed in, before an array is made.
+Reading a file imports nothing and runs nothing. Its header is compared with the model that its config describes, or
+with the model that was handed in, before an array is made.
 """
 
 import json
@@ -44,7 +46,9 @@ VERSION: Final = 1
 M = TypeVar("M", bound=Module)
 
 # What a config describes.
-Configured: TypeAlias = "Stack[Any] | Chain[Any, Any, str, *tuple[Any, ...]] | FirstChain[Any, Any, str, *tuple[Any, ...]]"
+Configured: TypeAlias = (
+    "Stack[Any] | Chain[Any, Any, str, *tuple[Any, ...]] | FirstChain[Any, Any, str, *tuple[Any, ...]]"
+)
 
 
 def save(model: Module, path: str | os.PathLike[str]) -> None:
@@ -65,12 +69,13 @@ def load(path: str | os.PathLike[str], model: M) -> M: ...
 def load(path: str | os.PathLike[str], model: Module | None = None) -> Any:
     """The model in a file that ``model.save(path)`` wrote, ready for ``forward``, in training.
 
-    A model that no config describes, such as one written by hand, is built by you and handed in: ``load(path, model=Net())``. It need not
-    be initialised; where it is, its arrays get the file's numbers. Any safetensors file with the model's names will do then. Floats
-    that the model's dtype holds exactly become that: bfloat16 and float16 in a float32 model, any in a float64 model.
+    A model that no config describes, such as one written by hand, is built by you and handed in: ``load(path,
+    model=Net())``. It need not be initialised; where it is, its arrays get the file's numbers. Any safetensors file
+    with the model's names will do then. Floats that the model's dtype holds exactly become that: bfloat16 and float16
+    in a float32 model, any in a float64 model.
 
-    A `DataError` where the file is no model of typednn, a `StateDictError` where its arrays are not those of the model. Nothing is
-    allocated before all names, shapes and dtypes are right, and after an error ``model`` is as it was.
+    A `DataError` where the file is no model of typednn, a `StateDictError` where its arrays are not those of the model.
+    Nothing is allocated before all names, shapes and dtypes are right, and after an error ``model`` is as it was.
     """
     file, given = read_header("load", path), model is not None
     if model is None:
@@ -80,7 +85,9 @@ def load(path: str | os.PathLike[str], model: Module | None = None) -> Any:
     problems = model.state_misfits(file.tensors | wider)
     if problems:
         rule = f"must hold the arrays of {model.label()}"
-        raise StateDictError(explain(str(file.path), rule, listed(problems, "; ", 3), "hand in the model that was saved"))
+        raise StateDictError(
+            explain(str(file.path), rule, listed(problems, "; ", 3), "hand in the model that was saved")
+        )
     with np.errstate(invalid="ignore"):  # the processor complains of some of the NaNs there are
         arrays = {name: array.astype(model.dtype) if name in wider else array for name, array in file.arrays().items()}
     model.load_state_dict(arrays)
@@ -118,17 +125,24 @@ def _built(file: TensorFile) -> Configured:
     """The model that a file describes, nothing of it allocated."""
     where, about = str(file.path), file.metadata
     if about.get("format") != FORMAT:
-        got, cure = "a safetensors file of something else", "hand in the model that its arrays belong to: load(path, model=...)"
+        got, cure = (
+            "a safetensors file of something else",
+            "hand in the model that its arrays belong to: load(path, model=...)",
+        )
         raise DataError(explain(where, f"must say format {FORMAT!r}", got, cure))
     version = about.get("version", "")
     if not (version.isascii() and version.isdecimal()) or not 1 <= int(version[:9]) <= VERSION:
         raise DataError(explain(where, f"this typednn reads version {VERSION}", repr(version[:80]), "update typednn"))
     if "config" not in about:
         got = f"none ({about.get('no config', 'no reason is given')[:300]})"
-        raise DataError(explain(where, "needs the model's config", got, "build the model and hand it in: load(path, model=...)"))
+        raise DataError(
+            explain(where, "needs the model's config", got, "build the model and hand it in: load(path, model=...)")
+        )
     dtype = next((kind for kind in DTYPES if str(kind) == about.get("dtype")), None)
     if dtype is None:
-        raise DataError(explain(where, f"its dtype must be {', '.join(map(str, DTYPES))}", repr(about.get("dtype"))[:80]))
+        raise DataError(
+            explain(where, f"its dtype must be {', '.join(map(str, DTYPES))}", repr(about.get("dtype"))[:80])
+        )
     try:
         model = config.loads(about["config"], "config.toml").built()
         built: Any = model if not isinstance(model, Stack) or about.get("rows") == "true" else model.as_chain()

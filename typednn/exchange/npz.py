@@ -22,7 +22,8 @@ def export_npz(model: Module, path: str | os.PathLike[str]) -> Path:
     place = path_of("export_npz", path)
     check_model("export_npz", model)
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:  # numpy.savez has arguments of its own, whose names an array could have
+    # numpy.savez has arguments of its own, whose names an array could have
+    with zipfile.ZipFile(content, "w") as archive:
         for name, array in model.state_dict().items():
             host: Any = np.asarray(to_numpy(array), order="C")
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:

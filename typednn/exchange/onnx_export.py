@@ -1,14 +1,15 @@
 """A model as an ONNX file: one row for each layer, and one for each operation that may stand between layers.
 
-The forward is traced (`typednn.exchange.tracing`), and each node becomes nodes of ONNX. The file reads what the model reads: images are
-batch, height, width, channels, unless ``channels_first`` is set; ONNX's convolutions work channels first, so that there is a Transpose
-where the layout changes. The batch is a free size named ``batch``; all other sizes are those of the example. The arrays of the model are
-initializers under their own names, numbers that nobody learns are nodes, Constant.
+The forward is traced (`typednn.exchange.tracing`), and each node becomes nodes of ONNX. The file reads what the model
+reads: images are batch, height, width, channels, unless ``channels_first`` is set; ONNX's convolutions work channels
+first, so that there is a Transpose where the layout changes. The batch is a free size named ``batch``; all other sizes
+are those of the example. The arrays of the model are initializers under their own names, numbers that nobody learns are
+nodes, Constant.
 
 ONNX Runtime computes some operators in float32 alone. In a file of float64 these stand between two Casts.
 
-Before the file has its name its results are compared with the model's own, for two sizes of a batch. Weights of more than `INLINE` bytes
-go into a second file beside it, ``NAME.data``.
+Before the file has its name its results are compared with the model's own, for two sizes of a batch. Weights of more
+than `INLINE` bytes go into a second file beside it, ``NAME.data``.
 
 Source: the operators of ONNX's standard, opset 17, github.com/onnx/onnx/blob/main/docs/Operators.md.
 """
@@ -51,7 +52,8 @@ EXTRA: Final = "pip install 'typednn[onnx]'"
 
 # What ONNX Runtime 1.31 computes in float32 alone, and how many inputs of each are such floats.
 SINGLE: Final[Mapping[str, int]] = {
-    "AveragePool": 1, "Conv": 3, "ConvTranspose": 3, "Elu": 1, "Erf": 1, "GRU": 4, "HardSigmoid": 1, "HardSwish": 1, "LSTM": 4, "RNN": 4,
+    "AveragePool": 1, "Conv": 3, "ConvTranspose": 3, "Elu": 1, "Erf": 1, "GRU": 4, "HardSigmoid": 1, "HardSwish": 1,
+    "LSTM": 4, "RNN": 4,
     "Resize": 1, "Selu": 1, "Softplus": 1,
 }  # fmt: skip
 
@@ -67,17 +69,23 @@ Row: TypeAlias = "Callable[..., Out | Traced]"
 
 
 def export_onnx(
-    model: Module, path: str | os.PathLike[str], inputs: Any = None, *, channels_first: bool = False, names: Sequence[str] = ()
+    model: Module,
+    path: str | os.PathLike[str],
+    inputs: Any = None,
+    *,
+    channels_first: bool = False,
+    names: Sequence[str] = (),
 ) -> Path:
-    """Write ``model``, in eval, into an ONNX file that gives the same numbers to 1e-5 in ONNX Runtime; the path of the file.
+    """Write ``model``, in eval, into an ONNX file that gives the same numbers to 1e-5 in ONNX Runtime; the path of the
+    file.
 
-    ``inputs`` is an example batch, one array or several, which a model needs that declares no input. ``channels_first``: images and
-    outputs that are images are batch, channels, height, width in the file. ``names`` are those of a classifier's outputs, in their order;
-    they become the file's metadata ``names``, a list in JSON.
+    ``inputs`` is an example batch, one array or several, which a model needs that declares no input.
+    ``channels_first``: images and outputs that are images are batch, channels, height, width in the file. ``names`` are
+    those of a classifier's outputs, in their order; they become the file's metadata ``names``, a list in JSON.
 
-    An `ArgumentError` names a layer or an operation without a counterpart, and refuses a model whose file would give other numbers, or
-    could not be run; then nothing is written. Of a model of float64, what ONNX Runtime has for float32 alone is computed so.
-    `MissingExtra` without the package ``onnx``.
+    An `ArgumentError` names a layer or an operation without a counterpart, and refuses a model whose file would give
+    other numbers, or could not be run; then nothing is written. Of a model of float64, what ONNX Runtime has for
+    float32 alone is computed so. `MissingExtra` without the package ``onnx``.
     """
     place = path_of("export_onnx", path)
     onnx: Any = optional("onnx", "export_onnx", "needs the package onnx", EXTRA)
@@ -104,7 +112,12 @@ def export_onnx(
         _check(model, place, batch, lambda: opened_onnx(content, strict=True), channels_first)
         write_whole(place, content)
     else:
-        _write_apart(onnx, whole, place, lambda at: _check(model, place, batch, lambda: opened_onnx(str(at), strict=True), channels_first))
+        _write_apart(
+            onnx,
+            whole,
+            place,
+            lambda at: _check(model, place, batch, lambda: opened_onnx(str(at), strict=True), channels_first),
+        )
     return place
 
 
@@ -182,7 +195,9 @@ class _File:
                 onnx.checker.check_model(whole, full_check=True)
             except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:  # a row is wrong
                 got = str(error).strip().partition("\n")[0]
-                raise ArgumentError(explain(f"export_onnx, {self.model.label()}", "must be valid ONNX", got), "model") from None
+                raise ArgumentError(
+                    explain(f"export_onnx, {self.model.label()}", "must be valid ONNX", got), "model"
+                ) from None
         return whole
 
     # -------------------------------------------------------------- what rows use
@@ -200,14 +215,19 @@ class _File:
         return forms[first]
 
     def layout(self, *values: Any) -> bool:
-        """Whether to compute with these values channels first: where all are at hand so, and nothing has to be turned."""
+        """Whether to compute with these values channels first: where all are at hand so, and nothing
+        has to be turned.
+        """
         return all(isinstance(value, Traced) and value.ndim > 2 and True in self.forms[id(value)] for value in values)
 
     def node(self, kind: str, *inputs: str, outputs: Any = 1, **attributes: Any) -> Any:
         """A new node; the name of its result, or of each of several."""
         single = kind in SINGLE and self.model.dtype == np.float64
         if single:
-            given = [self.plain("Cast", name, to=_FLOAT) if name and place < SINGLE[kind] else name for place, name in enumerate(inputs)]
+            given = [
+                self.plain("Cast", name, to=_FLOAT) if name and place < SINGLE[kind] else name
+                for place, name in enumerate(inputs)
+            ]
             return self.plain("Cast", self.plain(kind, *given, **attributes), to=_DOUBLE)
         return self.plain(kind, *inputs, outputs=outputs, **attributes)
 
@@ -218,8 +238,11 @@ class _File:
         self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), names, name, **attributes))
         return name if outputs == 1 else names
 
-    def constant(self, value: Any, change: Callable[[Any], Any] | None = None, key: Any = None, *, learnt: bool = False) -> str:
-        """The name of an array in the file; one of the model is written once, under its own name, for each ``key`` of a ``change``.
+    def constant(
+        self, value: Any, change: Callable[[Any], Any] | None = None, key: Any = None, *, learnt: bool = False
+    ) -> str:
+        """The name of an array in the file; one of the model is written once, under its own name, for each ``key`` of a
+        ``change``.
 
         ``learnt``: it was made of arrays of the model.
         """
@@ -233,7 +256,9 @@ class _File:
         if known is None and not learnt and id(base) not in self.names:
             name: str = self.plain("Constant", value=self.onnx.numpy_helper.from_array(made))
             return name
-        own = self.names.get(id(value)) or self.names.get(id(base)) or f"{self.path or type(self.layer).__name__}/weight"
+        own = (
+            self.names.get(id(value)) or self.names.get(id(base)) or f"{self.path or type(self.layer).__name__}/weight"
+        )
         name = own if own not in self.constants else f"{own}_{len(self.constants)}"
         self.constants[name] = made
         if known is not None:
@@ -311,7 +336,12 @@ def _conv1d(file: _File, layer: Any, x: Traced) -> Out:
 
 
 def _conv_transpose2d(file: _File, layer: Any, x: Traced) -> Out:
-    sizes = {"strides": layer.stride, "dilations": layer.dilation, "pads": layer.padding * 2, "output_padding": layer.output_padding}
+    sizes = {
+        "strides": layer.stride,
+        "dilations": layer.dilation,
+        "pads": layer.padding * 2,
+        "output_padding": layer.output_padding,
+    }
     return _window(file, "ConvTranspose", layer, x, **{name: list(values) for name, values in sizes.items()})
 
 
@@ -335,7 +365,9 @@ def _global_avg_pool2d(file: _File, layer: Any, x: Traced) -> Out:
 
 def _adaptive_avg_pool2d(file: _File, layer: Any, x: Traced) -> Out:
     """Means of windows that may overlap are products with two matrices."""
-    rows, columns = (_means(size, windows, x.dtype) for size, windows in zip(x.shape[1:3], layer.output_size, strict=True))
+    rows, columns = (
+        _means(size, windows, x.dtype) for size, windows in zip(x.shape[1:3], layer.output_size, strict=True)
+    )
     down = file.node("MatMul", file.constant(rows), file.read(x, True))
     return Out(file.node("MatMul", down, file.constant(columns.T)), True)
 
@@ -353,7 +385,10 @@ def _upsample(file: _File, layer: Any, x: Traced) -> Out:
     scales = file.constant(np.array([1, 1, *layer.scale_factor], np.float32))
     modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     if layer.mode == "bilinear":
-        modes = {"mode": "linear", "coordinate_transformation_mode": "align_corners" if layer.align_corners else "half_pixel"}
+        modes = {
+            "mode": "linear",
+            "coordinate_transformation_mode": "align_corners" if layer.align_corners else "half_pixel",
+        }
     return Out(file.node("Resize", file.read(x, True), "", scales, **modes), True)
 
 
@@ -361,7 +396,10 @@ def _pad2d(file: _File, layer: Any, x: Traced) -> Out:
     left, right, top, bottom = layer.padding
     widths = file.integers(0, 0, top, left, 0, 0, bottom, right)
     value = [] if layer.mode == "replicate" else [file.number(layer.value, x)]
-    return Out(file.node("Pad", file.read(x, True), widths, *value, mode="edge" if layer.mode == "replicate" else "constant"), True)
+    return Out(
+        file.node("Pad", file.read(x, True), widths, *value, mode="edge" if layer.mode == "replicate" else "constant"),
+        True,
+    )
 
 
 def _batch_norm(file: _File, layer: Any, x: Traced) -> Out:
@@ -370,7 +408,9 @@ def _batch_norm(file: _File, layer: Any, x: Traced) -> Out:
     bias = file.constant(np.zeros(features, dtype) if layer.bias is None else layer.bias)
     if layer.running_mean is not None:
         statistics = file.constant(layer.running_mean), file.constant(layer.running_var)
-        return Out(file.node("BatchNormalization", file.read(x, True), weight, bias, *statistics, epsilon=layer.eps), True)
+        return Out(
+            file.node("BatchNormalization", file.read(x, True), weight, bias, *statistics, epsilon=layer.eps), True
+        )
     return _scaled(file, _normalised(file, file.read(x), list(range(x.ndim - 1)), layer.eps, x), weight, bias)
 
 
@@ -408,7 +448,9 @@ def _rms_norm(file: _File, layer: Any, x: Traced) -> Out:
     eps, name = float(np.finfo(x.dtype).eps) if layer.eps is None else layer.eps, file.read(x)
     squares = file.node("ReduceMean", file.node("Mul", name, name), axes=[-1], keepdims=1)
     root = file.node("Sqrt", file.node("Add", squares, file.number(eps, x)))
-    return _scaled(file, file.node("Div", name, root), None if layer.weight is None else file.constant(layer.weight), None)
+    return _scaled(
+        file, file.node("Div", name, root), None if layer.weight is None else file.constant(layer.weight), None
+    )
 
 
 def _flatten(file: _File, layer: Any, x: Traced) -> Out:
@@ -461,11 +503,15 @@ def _embedding(file: _File, layer: Any, x: Traced) -> Out:
 
 
 def _learned_positions(file: _File, layer: Any, x: Traced) -> Out:
-    return Out(file.node("Add", file.read(x), file.constant(layer.weight, lambda weight: weight[: x.shape[1]], x.shape[1])))
+    return Out(
+        file.node("Add", file.read(x), file.constant(layer.weight, lambda weight: weight[: x.shape[1]], x.shape[1]))
+    )
 
 
 def _sinusoidal_positions(file: _File, layer: Any, x: Traced) -> Out:
-    return Out(file.node("Add", file.read(x), file.constant(add_sines(cast("Any", np.zeros((1, *x.shape[1:]), x.dtype)))[0])))
+    return Out(
+        file.node("Add", file.read(x), file.constant(add_sines(cast("Any", np.zeros((1, *x.shape[1:]), x.dtype)))[0]))
+    )
 
 
 def _last_step(file: _File, layer: Any, x: Traced, lengths: Any = None) -> Out:
@@ -477,7 +523,8 @@ def _last_step(file: _File, layer: Any, x: Traced, lengths: Any = None) -> Out:
 
 _FLOAT, _INT32, _INT64, _DOUBLE = 1, 6, 7, 11  # TensorProto's numbers
 
-# Blocks of the parameters in ONNX's order, by their places in ours: i, f, g, o become i, o, f, g; r, u, n become u, r, n.
+# Blocks of the parameters in ONNX's order, by their places in ours: i, f, g, o become i, o, f, g; r, u, n become u, r,
+# n.
 _BLOCKS: Final[Mapping[str, tuple[int, ...]]] = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 
 
@@ -623,7 +670,8 @@ def _as(file: _File, value: Any, dtype: np.dtype[Any], first: bool = False) -> s
     repeated = [size == file.batch and not stride for size, stride in zip(array.shape, array.strides, strict=True)]
     if any(repeated):  # for each sample the same
         array = array[tuple(slice(1) if each else slice(None) for each in repeated)]
-    elif array.size and array.ndim and (array == array.flat[0]).all():  # one number, which may have been made for each sample
+    elif array.size and array.ndim and (array == array.flat[0]).all():
+        # one number, which may have been made for each sample
         array = array.reshape(-1)[:1].reshape([1] * array.ndim)
     return file.constant(value if array is value and array.dtype == dtype else array.astype(dtype))
 
@@ -645,7 +693,12 @@ def _reduced(kind: str) -> Row:
 def _concatenate(file: _File, node: Node, *inputs: Any) -> Out:
     rank, axis = node.output.ndim, node.options["axis"]
     first = axis == rank - 1 and file.layout(*inputs)
-    return Out(file.node("Concat", *(_whole(file, each, node.output.dtype, first) for each in inputs), axis=1 if first else axis), first)
+    return Out(
+        file.node(
+            "Concat", *(_whole(file, each, node.output.dtype, first) for each in inputs), axis=1 if first else axis
+        ),
+        first,
+    )
 
 
 def _whole(file: _File, value: Any, dtype: np.dtype[Any], first: bool) -> str:
@@ -675,7 +728,10 @@ def _where(file: _File, node: Node, condition: Any, x: Any, y: Any) -> Out:
 
 
 OPERATIONS: Final[dict[str, Row]] = {
-    **{name: _of_arrays(each.row.onnx, "together" if each.row.takes == "any" else "result") for name, each in POINTWISE.items()},
+    **{
+        name: _of_arrays(each.row.onnx, "together" if each.row.takes == "any" else "result")
+        for name, each in POINTWISE.items()
+    },
     "matmul": _of_arrays("MatMul"),
     "minimum": _of_arrays("Min"),
     "square": lambda file, node, x: _of_arrays("Mul")(file, node, x, x),
@@ -740,7 +796,11 @@ def _in_the_reference(content: bytes | str) -> Callable[[Mapping[str, Any]], Any
 
 
 def _check(
-    model: Module, place: Path, batch: Sequence[Any], opened: Callable[[], Callable[[Mapping[str, Any]], Any]], channels_first: bool
+    model: Module,
+    place: Path,
+    batch: Sequence[Any],
+    opened: Callable[[], Callable[[Mapping[str, Any]], Any]],
+    channels_first: bool,
 ) -> None:
     """Raise unless the file gives the model's own numbers, for two numbers of samples of the example."""
     ours: Any = copy.copy(model).eval()
@@ -749,10 +809,14 @@ def _check(
 
     def refuse(got: str, samples: int, cure: str = "") -> NoReturn:
         rule = f"{place.name} must give the model's own numbers to {TOLERANCE}"
-        raise ArgumentError(explain(f"export_onnx, {model.label()}", rule, f"{got} for {samples} samples", cure), "model") from None
+        raise ArgumentError(
+            explain(f"export_onnx, {model.label()}", rule, f"{got} for {samples} samples", cure), "model"
+        ) from None
 
     for times in (2, 3) if size > 3 else (size, 2 * size):
-        given = [np.concatenate([each, each])[:times] if is_array(each) and len(each) == size else each for each in batch]
+        given = [
+            np.concatenate([each, each])[:times] if is_array(each) and len(each) == size else each for each in batch
+        ]
         expected = to_numpy(ours.forward(*given))
         feeds = {
             name: np.ascontiguousarray(np.moveaxis(each, -1, 1) if channels_first and each.ndim == 4 else each)
@@ -761,22 +825,37 @@ def _check(
         try:
             found = np.asarray(opened()(feeds))
         except Exception as error:  # of whatever runs it
-            cure = "with the package onnxruntime more of ONNX runs; what takes sizes from the batch must say so: x.reshape(len(x), ...)"
+            cure = (
+                "with the package onnxruntime more of ONNX runs; what takes sizes from the batch must say so: "
+                "x.reshape(len(x), ...)"
+            )
             refuse((str(error).strip().partition("\n")[0] or type(error).__name__)[:200], times, cure)
         found = np.moveaxis(found, 1, -1) if channels_first and found.ndim == 4 else found
         if found.shape != expected.shape:
-            refuse(f"shape {found.shape} instead of {expected.shape}", times, "sizes that are taken from the batch must stay sizes of it")
+            refuse(
+                f"shape {found.shape} instead of {expected.shape}",
+                times,
+                "sizes that are taken from the batch must stay sizes of it",
+            )
         apart = difference(found, expected)
         if apart > TOLERANCE:
-            refuse(f"a difference of {apart:.2g}", times, "a branch of forward that depends on numbers is written as the example takes it")
+            refuse(
+                f"a difference of {apart:.2g}",
+                times,
+                "a branch of forward that depends on numbers is written as the example takes it",
+            )
 
 
 def difference(found: Any, expected: Any) -> float:
-    """How far two arrays are apart, in units of the largest number, or of 1 where that is smaller; infinite where one is not finite."""
+    """How far two arrays are apart, in units of the largest number, or of 1 where that is smaller; infinite where one
+    is not finite.
+    """
     finite = np.isfinite(expected)
     if found.shape != expected.shape or not np.array_equal(finite, np.isfinite(found)):
         return math.inf
-    return float(np.abs(found[finite] - expected[finite]).max(initial=0.0) / max(1.0, np.abs(expected[finite]).max(initial=0.0)))
+    return float(
+        np.abs(found[finite] - expected[finite]).max(initial=0.0) / max(1.0, np.abs(expected[finite]).max(initial=0.0))
+    )
 
 
 def _names(inputs: int) -> list[str]:
@@ -787,7 +866,8 @@ def _names(inputs: int) -> list[str]:
 def _write_apart(onnx: Any, whole: Any, place: Path, check: Callable[[Path], None]) -> None:
     """Write a file and one of its weights beside it, ``NAME.….data``, once ``check`` has passed.
 
-    Each version has a file of weights of its own, which is there before the graph that names it. The one before goes afterwards.
+    Each version has a file of weights of its own, which is there before the graph that names it. The one before goes
+    afterwards.
     """
     data, folder = f"{place.name}.{secrets.token_hex(4)}.data", temporary_name(place)
     with writing(place):
@@ -795,7 +875,9 @@ def _write_apart(onnx: Any, whole: Any, place: Path, check: Callable[[Path], Non
         remove_leftovers(place)
         folder.mkdir()
         try:
-            onnx.save_model(whole, str(folder / place.name), save_as_external_data=True, location=data, size_threshold=1024)
+            onnx.save_model(
+                whole, str(folder / place.name), save_as_external_data=True, location=data, size_threshold=1024
+            )
             check(folder / place.name)
             before = _weights_of(onnx, place)
             os.replace(folder / data, place.with_name(data))

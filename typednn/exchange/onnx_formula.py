@@ -1,8 +1,8 @@
 """Operators of an ONNX file as one layer: a `GraphLayer`, or a `GraphMultiInput`, whose formula is what they compute.
 
-The file's weights that they read are the layer's parameters, the statistics of a BatchNormalization its buffers. Between the model's
-layout and the file's the axes change places at both ends. Sizes that a file computes of its input are computed anew for each size of a
-batch; while nothing has a batch yet, `BATCH` stands for it.
+The file's weights that they read are the layer's parameters, the statistics of a BatchNormalization its buffers.
+Between the model's layout and the file's the axes change places at both ends. Sizes that a file computes of its input
+are computed anew for each size of a batch; while nothing has a batch yet, `BATCH` stands for it.
 """
 
 # What stands under a name may be a tensor or an array.
@@ -58,16 +58,21 @@ class Source:
 
 def refuse(place: str, node: Operation, got: str) -> NoReturn:
     """The error for a node that cannot be read, of the file at ``place``."""
-    rule, cure = "each operator is one that is known, of what it can read", "docs/exchange.md lists them; build the model by hand"
+    rule, cure = (
+        "each operator is one that is known, of what it can read",
+        "docs/exchange.md lists them; build the model by hand",
+    )
     raise ArgumentError(explain(f"{place}, node {node.label()!r}", rule, got, cure), "path") from None
 
 
 @final
 @dataclass(slots=True, eq=False)
 class Formula:
-    """Operations from one value of a file, or from all of its inputs, to another, and what they need to know of the rest of it.
+    """Operations from one value of a file, or from all of its inputs, to another, and what they need to know of the
+    rest of it.
 
-    It grows node by node: what each of them computes of a batch of `BATCH` is ``known`` then, and is not computed again.
+    It grows node by node: what each of them computes of a batch of `BATCH` is ``known`` then, and is not computed
+    again.
     """
 
     sources: tuple[Source, ...]
@@ -82,8 +87,10 @@ class Formula:
     file: File | None = None  # whose reader may take so much memory; a model that runs may take what there is
     nodes: list[Operation] = field(default_factory=list[Operation])
     result: str = ""
-    kinds: dict[str, str] = field(default_factory=dict[str, str])  # of the arrays that become fields of the layer, the kind of field
-    behind: dict[int, Operation] = field(default_factory=dict[int, Operation])  # what is computed of sizes, as far as it is read
+    # of the arrays that become fields of the layer, the kind of field
+    kinds: dict[str, str] = field(default_factory=dict[str, str])
+    # what is computed of sizes, as far as it is read
+    behind: dict[int, Operation] = field(default_factory=dict[int, Operation])
     known: dict[str, Any] = field(default_factory=dict[str, Any])
     own: dict[Any, Array] = field(default_factory=dict[Any, Array])
 
@@ -127,7 +134,9 @@ class Formula:
         names = {name for node in (*self.nodes, *self.behind.values()) for name in node.inputs}
         return replace(
             self,
-            constants={name: array for name, array in self.constants.items() if name in names and name not in self.kinds},
+            constants={
+                name: array for name, array in self.constants.items() if name in names and name not in self.kinds
+            },
             learnt=set[str](),
             late={name: node for node in self.behind.values() for name in node.outputs},
             shapes={name: shape for name, shape in self.shapes.items() if name in names},
@@ -156,7 +165,11 @@ class Formula:
         while waiting:
             now = waiting[-1]
             of_shape = now.kind in ("Shape", "Size") and now.inputs[0] not in known and now.inputs[0] in self.shapes
-            missing = [] if of_shape else [name for name in now.inputs if name and name not in known and name not in self.constants]
+            missing = (
+                []
+                if of_shape
+                else [name for name in now.inputs if name and name not in known and name not in self.constants]
+            )
             if missing:
                 waiting += [self.late[name] if name in self.late else self.missing(name, now) for name in missing]
                 continue
@@ -165,19 +178,31 @@ class Formula:
                 sizes = [size // BATCH * batch if size % BATCH == 0 else size for size in self.shapes[now.inputs[0]]]
                 inputs: list[Any] = [np.broadcast_to(np.int8(0), sizes)]
             else:
-                inputs = [(known[name] if name in known else self.constants[name]) if name else None for name in now.inputs]
+                inputs = [
+                    (known[name] if name in known else self.constants[name]) if name else None for name in now.inputs
+                ]
             try:
                 found = evaluate(Call(now, self.opset, dtype, batch, self.fixed, self.own, self.file), inputs)
                 self.measure(found)
             except DataError:  # there is no memory for it
                 raise
-            except (TypednnError, ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError) as error:
+            except (
+                TypednnError,
+                ValueError,
+                TypeError,
+                IndexError,
+                KeyError,
+                AttributeError,
+                ArithmeticError,
+            ) as error:
                 got = str(error).partition("\n")[0][:200]
                 refuse(self.place, now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
             known |= zip(now.outputs, found, strict=False)
 
     def measure(self, found: Iterable[Any]) -> None:
-        """A `DataError` where a result is larger than what the reader may take, when the file is compared with the model."""
+        """A `DataError` where a result is larger than what the reader may take, when the file is compared with the
+        model.
+        """
         if self.file is None:
             return
         for each in found:
@@ -200,9 +225,15 @@ class Formula:
         return tensor(kept)
 
     def result_of(self, wanted: Callable[[int], Order]) -> tuple[tuple[int, ...], Order] | None:
-        """The sizes of a sample of the result here, and the axes here of each axis there; None where it has no batch."""
+        """The sizes of a sample of the result here, and the axes here of each axis there; None where it
+        has no batch.
+        """
         y = self.known[self.result]
-        if not isinstance(y, Tensor) or y.shape.count(BATCH) != 1 or any(size % BATCH == 0 and size != BATCH for size in y.shape):
+        if (
+            not isinstance(y, Tensor)
+            or y.shape.count(BATCH) != 1
+            or any(size % BATCH == 0 and size != BATCH for size in y.shape)
+        ):
             return None
         axis = y.shape.index(BATCH)
         axes = [axis, *(each for each in range(y.ndim) if each != axis)]
@@ -243,11 +274,16 @@ def formula_of(grown: Formula, sizes: Sequence[int], order: Order) -> tuple[Any,
     own, some = inspect.Parameter("self", _POSITIONAL), [inspect.Parameter(name, _POSITIONAL) for name in inputs]
     compute.__signature__ = inspect.Signature([own, *some])  # type: ignore[attr-defined]
     compute.__annotations__ = {
-        **{name: _HINTS[np.dtype(each.dtype or np.float32).kind][AnyTensor, each.axes] for name, each in zip(inputs, sources, strict=True)},
+        **{
+            name: _HINTS[np.dtype(each.dtype or np.float32).kind][AnyTensor, each.axes]
+            for name, each in zip(inputs, sources, strict=True)
+        },
         "return": _HINTS[np.dtype(dtype).kind][AnyTensor, f"batch {' '.join(map(str, sizes))}"],
     }
     several = {} if len(sources) == 1 else {"inputs": tuple(inputs)}
-    made: Any = new_class("OperatorsGrad", (Gradient,), several, lambda body: body.update(__annotations__=gradients, __module__=__name__))
+    made: Any = new_class(
+        "OperatorsGrad", (Gradient,), several, lambda body: body.update(__annotations__=gradients, __module__=__name__)
+    )
     gradient: Any = dataclass(frozen=True)(made)
     one, many = cast("Any", GraphLayer), cast("Any", GraphMultiInput)
     base = many[AnyArray, gradient] if several else one[AnyArray, AnyArray, gradient, str]
@@ -268,7 +304,9 @@ def _fields(names: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "weight"
-        plain = f"weight_{plain}" if plain[0].isdigit() or keyword.iskeyword(plain) or hasattr(GraphLayer, plain) else plain
+        plain = (
+            f"weight_{plain}" if plain[0].isdigit() or keyword.iskeyword(plain) or hasattr(GraphLayer, plain) else plain
+        )
         taken = {*fields.values(), "input", "operators", *(f"x{place}" for place in range(9))}
         place = 2
         unique = plain

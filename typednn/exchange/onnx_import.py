@@ -1,16 +1,18 @@
 """An ONNX file as a model: layers where operators have a counterpart, and formulas of the graph where they have none.
 
-The graph is read as a tree of values, each a layer behind another value. Where two branches of it are added they become a `Residual`,
-where they are joined along the channels a `Concat`; what remains from the input to the output is a chain. Between two values through which
-everything goes, `ROWS` are tried first: a row makes a layer of an operator. Where one of them finds none, the operators between these two
-values become one layer, a formula of `typednn.exchange.onnx_operators`, with the file's arrays as its parameters.
+The graph is read as a tree of values, each a layer behind another value. Where two branches of it are added they become
+a `Residual`, where they are joined along the channels a `Concat`; what remains from the input to the output is a chain.
+Between two values through which everything goes, `ROWS` are tried first: a row makes a layer of an operator. Where one
+of them finds none, the operators between these two values become one layer, a formula of
+`typednn.exchange.onnx_operators`, with the file's arrays as its parameters.
 
-ONNX's images are channels first, the model's channels last: it reads ``batch, height, width, channels``. Weights of windows change their
-layout, a Transpose becomes none, and of what reads a flattened image the features change places. The input of a file of `export_onnx`,
-whose first node is a Transpose to channels first, is channels last already. A formula computes in the file's layout, between two changes.
+ONNX's images are channels first, the model's channels last: it reads ``batch, height, width, channels``. Weights of
+windows change their layout, a Transpose becomes none, and of what reads a flattened image the features change places.
+The input of a file of `export_onnx`, whose first node is a Transpose to channels first, is channels last already. A
+formula computes in the file's layout, between two changes.
 
-A file names no code, and none is run. Weights in other files are read from its own folder only. Before the model is given its results are
-compared with the file's, which ONNX Runtime runs, or ONNX's own reference.
+A file names no code, and none is run. Weights in other files are read from its own folder only. Before the model is
+given its results are compared with the file's, which ONNX Runtime runs, or ONNX's own reference.
 
 Source: the operators of ONNX's standard, github.com/onnx/onnx/blob/main/docs/Operators.md.
 """
@@ -34,7 +36,18 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DataError, StackError, TypednnError, explain, optional
 from typednn.exchange.onnx_export import EXTRA, TOLERANCE, difference, opened_onnx
 from typednn.exchange.onnx_formula import BATCH, Formula, Source, formula_of, refuse
-from typednn.exchange.onnx_operators import FLOATS, HARMLESS, OPERATORS, Call, Operation, blocks, cell_of, constant_of, evaluate, padding
+from typednn.exchange.onnx_operators import (
+    FLOATS,
+    HARMLESS,
+    OPERATORS,
+    Call,
+    Operation,
+    blocks,
+    cell_of,
+    constant_of,
+    evaluate,
+    padding,
+)
 from typednn.files import File, opened, path_of
 from typednn.layer import Input, MultiInput, Sequential
 from typednn.module.module import DTYPES, Module
@@ -46,12 +59,14 @@ Order: TypeAlias = "tuple[int, ...]"
 # Of the input of one of these the channels are axis 1.
 _CHANNELS_FIRST: Final = frozenset(
     {
-        "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization",
+        "AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalMaxPool",
+        "GroupNormalization",
         "InstanceNormalization", "MaxPool", "Resize",
     }
 )  # fmt: skip
 
-NODES: Final = 10_000  # operators: each takes a millisecond or two, and the largest models that are exported have half of that
+# operators: each takes a millisecond or two, and the largest models that are exported have half of that
+NODES: Final = 10_000
 READINGS: Final = 4  # times the memory that the reader may take: more is not read to compute constants
 
 _MOVEMENT: Final = frozenset({"Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})  # behind a formula, parts of it
@@ -63,9 +78,10 @@ class _Value:
     """A value of the graph: what ``layer`` makes of ``before``, or that itself with its axes in another order there.
 
     ``shape`` is a sample's here.
-    ``order``: the axes here of each axis there, so that the file's array is ours, transposed so; -1 is an axis of size 1 that is not
-    here. Of a row, ``features`` are the places here of the numbers there, where they differ. ``formula``: what makes it of ``before``, in
-    the place of a layer; it grows while operators without one follow, and then becomes one. No ``order``: it has no batch.
+    ``order``: the axes here of each axis there, so that the file's array is ours, transposed so; -1 is an axis of size
+    1 that is not here. Of a row, ``features`` are the places here of the numbers there, where they differ. ``formula``:
+    what makes it of ``before``, in the place of a layer; it grows while operators without one follow, and then becomes
+    one. No ``order``: it has no batch.
     """
 
     shape: tuple[int, ...]
@@ -100,11 +116,12 @@ def _plain(rank: int) -> Order:
 def import_onnx(path: str | os.PathLike[str], *, limit: int | None = None) -> Sequential[Any] | MultiInput[Any, Any]:
     """The model in an ONNX file, in training, its parameters filled: it gives the file's numbers to 1e-5, in eval.
 
-    A chain; of a file with several inputs a `MultiInput` that takes them in their order. Images are channels last. ``limit``: the bytes of
-    memory that the file, what is computed of its constants, and each value of the comparison may take; see `typednn.files`.
+    A chain; of a file with several inputs a `MultiInput` that takes them in their order. Images are channels last.
+    ``limit``: the bytes of memory that the file, what is computed of its constants, and each value of the comparison
+    may take; see `typednn.files`.
 
-    An `ArgumentError` names the operator and the node that have no counterpart; a `DataError` tells what is no ONNX file, or leads out of
-    its folder. `MissingExtra` without the package ``onnx``.
+    An `ArgumentError` names the operator and the node that have no counterpart; a `DataError` tells what is no ONNX
+    file, or leads out of its folder. `MissingExtra` without the package ``onnx``.
     """
     place = path_of("import_onnx", path)
     onnx: Any = optional("onnx", "import_onnx", "needs the package onnx", EXTRA)
@@ -124,7 +141,9 @@ def import_onnx(path: str | os.PathLike[str], *, limit: int | None = None) -> Se
 
 
 def _read(onnx: Any, place: Path, limit: int | None) -> tuple[Any, File]:
-    """The file, with the weights that lie in others of its folder; and what is left of the memory that its reader may take."""
+    """The file, with the weights that lie in others of its folder; and what is left of the memory that its reader may
+    take.
+    """
     with opened("import_onnx", place, limit) as file:
         content = bytes(file.exactly(file.stream, file.size))
         whole: Any = None
@@ -138,7 +157,9 @@ def _read(onnx: Any, place: Path, limit: int | None) -> tuple[Any, File]:
         _prune(place, whole.graph)
         helper = onnx.external_data_helper
         elsewhere = [each.external_data for each in helper._get_all_tensors(whole) if helper.uses_external_data(each)]
-        for location in {next((entry.value for entry in entries if entry.key == "location"), "") for entries in elsewhere}:
+        for location in {
+            next((entry.value for entry in entries if entry.key == "location"), "") for entries in elsewhere
+        }:
             _check_location(place, location, limit)
         try:
             onnx.external_data_helper.load_external_data_for_model(whole, str(place.parent))
@@ -166,7 +187,9 @@ def _prune(place: Path, graph: Any) -> None:
 
 
 def _check_location(place: Path, location: str, limit: int | None) -> None:
-    """Raise unless a file of weights is a plain file of the folder, which may take as much memory as the file itself."""
+    """Raise unless a file of weights is a plain file of the folder, which may take as much memory as
+    the file itself.
+    """
     parts = PurePosixPath(location.replace("\\", "/")).parts
     inside = bool(parts) and ".." not in parts and not Path(location).is_absolute() and not {":", "\0"} & {*location}
     target = place.parent / location
@@ -190,17 +213,21 @@ class _Reader:
     operations: list[Operation] = field(default_factory=list[Operation])
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
     learnt: set[str] = field(default_factory=set[str])  # constants that are weights
-    late: dict[str, Operation] = field(default_factory=dict[str, Operation])  # by output: what is computed of sizes, and can't be before
+    # by output: what is computed of sizes, and can't be before
+    late: dict[str, Operation] = field(default_factory=dict[str, Operation])
     values: dict[str, _Value] = field(default_factory=dict[str, _Value])
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])  # there, of a batch of `BATCH`
-    arrays: dict[int, dict[str, Array]] = field(default_factory=dict[int, dict[str, Array]])  # of each layer, its parameters and buffers
+    # there, of a batch of `BATCH`
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    # of each layer, its parameters and buffers
+    arrays: dict[int, dict[str, Array]] = field(default_factory=dict[int, dict[str, Array]])
     names: dict[str, None] = field(default_factory=dict[str, None])
     used: dict[int, None] = field(default_factory=dict[int, None])  # values that became part of a branch
     wanted: set[str] = field(default_factory=set[str])  # what a node reads, or is the output
     read_for_constants: int = 0  # bytes
     start: Any = None  # the value through which all goes to the operators that are read now
     sizing: Formula | None = None  # what was computed of sizes
-    firsts: dict[int, dict[str, tuple[int, bool]]] = field(default_factory=dict[int, dict[str, tuple[int, bool]]])  # `told_of`
+    # `told_of`
+    firsts: dict[int, dict[str, tuple[int, bool]]] = field(default_factory=dict[int, dict[str, tuple[int, bool]]])
     inputs: list[Any] = field(default_factory=list[Any])
     dtype: Any = None
     fixed: int = 0  # samples, where the file has a batch of one size
@@ -211,15 +238,22 @@ class _Reader:
     def model(self) -> Any:
         """The chain from the input to the output; of several inputs one formula."""
         graph, numpy = self.whole.graph, self.onnx.numpy_helper
-        self.opset = max((each.version for each in self.whole.opset_import if each.domain in ("", "ai.onnx")), default=1)
+        self.opset = max(
+            (each.version for each in self.whole.opset_import if each.domain in ("", "ai.onnx")), default=1
+        )
         self.constants = {each.name: numpy.to_array(each) for each in graph.initializer}
         self.learnt = {name for name, array in self.constants.items() if array.ndim and is_floating(array.dtype)}
         self.operations = [self.operation(node) for node in graph.node]
-        self.wanted = {*(each.name for each in graph.output), *(name for node in self.operations for name in node.inputs)}
+        self.wanted = {
+            *(each.name for each in graph.output),
+            *(name for node in self.operations for name in node.inputs),
+        }
         self.inputs = [each for each in graph.input if each.name not in self.constants]
         if not self.inputs or len(graph.output) != 1:
             got = f"{len(self.inputs)} and {len(graph.output)}"
-            raise ArgumentError(explain(str(self.place), "a model has inputs and one output", got, "cut the graph before"), "path")
+            raise ArgumentError(
+                explain(str(self.place), "a model has inputs and one output", got, "cut the graph before"), "path"
+            )
         self.kinds()
         for each in self.inputs:
             self.values[each.name] = self.begin(each)
@@ -241,11 +275,17 @@ class _Reader:
         return self.filled(model)
 
     def is_usual(self, end: _Value, starts: Sequence[_Value]) -> bool:
-        """Whether an output has the layout of the file, or is an image, or has its batch first that was not first there."""
+        """Whether an output has the layout of the file, or is an image, or has its batch first that was not first
+        there.
+        """
         if end.features is not None or -1 in end.order:
             return False
         rank = len(end.order)
-        return end.order == _plain(rank) or bool(end.order[0]) or (end.first and (rank == 4 or any(each.first for each in starts)))
+        return (
+            end.order == _plain(rank)
+            or bool(end.order[0])
+            or (end.first and (rank == 4 or any(each.first for each in starts)))
+        )
 
     def operation(self, node: Any) -> Operation:
         """A node, its attributes read."""
@@ -269,7 +309,13 @@ class _Reader:
         """Find the floats of the model: those of the inputs, else of the weights."""
         floats = {kind for kind in map(self.kind_of, self.inputs) if kind in DTYPES}
         weights = {self.constants[name].dtype for name in self.learnt}
-        self.dtype = floats.pop() if len(floats) == 1 else weights.pop() if len(weights) == 1 and not floats else np.dtype(np.float32)
+        self.dtype = (
+            floats.pop()
+            if len(floats) == 1
+            else weights.pop()
+            if len(weights) == 1 and not floats
+            else np.dtype(np.float32)
+        )
 
     def kind_of(self, source: Any) -> Any:
         """The dtype of an input of the file."""
@@ -294,7 +340,9 @@ class _Reader:
         rank = len(sizes) + 1
         self.file.room(self.samples * math.prod(sizes) * 8)
         order = _first(rank) if not other and self.starts_first(source.name, rank) else _plain(rank)
-        return _Value(tuple(sizes[order.index(axis) - 1] for axis in range(1, rank)), order, dtype=kind if other else None)
+        return _Value(
+            tuple(sizes[order.index(axis) - 1] for axis in range(1, rank)), order, dtype=kind if other else None
+        )
 
     @property
     def samples(self) -> int:
@@ -310,7 +358,9 @@ class _Reader:
         return self.firsts[rank].get(name, (0, rank == 4 and bool(self.whole.producer_name != "typednn")))[1]
 
     def told_of(self, rank: int) -> dict[str, tuple[int, bool]]:
-        """For each name of which a node tells where the channels are, the place of the first such node, and what it tells."""
+        """For each name of which a node tells where the channels are, the place of the first such node, and what it
+        tells.
+        """
         told: dict[str, tuple[int, bool]] = {}
         for place in range(len(self.operations) - 1, -1, -1):
             node = self.operations[place]
@@ -321,7 +371,11 @@ class _Reader:
                 told[name] = place, True
             elif node.kind == "Transpose" and perm is not None and len(perm) == rank:
                 told[name] = place, perm[0] == 0 and tuple(perm) != _first(rank)
-            elif node.kind in ROWS and node.kind not in ("Flatten", "Reshape", "Gemm", "MatMul") and node.outputs[0] in told:
+            elif (
+                node.kind in ROWS
+                and node.kind not in ("Flatten", "Reshape", "Gemm", "MatMul")
+                and node.outputs[0] in told
+            ):
                 told[name] = min(told[node.outputs[0]], told.get(name, told[node.outputs[0]]))
         return told
 
@@ -343,8 +397,16 @@ class _Reader:
                 before, pending = {name: found}, []
         if pending or output not in self.values or not self.values[output].order:
             lost = bool(pending) or output in self.values
-            got = "a constant" if output in self.constants else "a result without an axis for the batch" if lost else "nothing"
-            raise ArgumentError(explain(str(self.place), "the output depends on the input, and has its batch", got), "path")
+            got = (
+                "a constant"
+                if output in self.constants
+                else "a result without an axis for the batch"
+                if lost
+                else "nothing"
+            )
+            raise ArgumentError(
+                explain(str(self.place), "the output depends on the input, and has its batch", got), "path"
+            )
         return self.values[output]
 
     def steps(self) -> list[Operation]:
@@ -354,7 +416,10 @@ class _Reader:
         for node in self.operations:
             self.node = node
             given = [name for name in node.inputs if name]
-            unknown = next((name for name in given if name not in known and name not in self.constants and name not in self.late), None)
+            unknown = next(
+                (name for name in given if name not in known and name not in self.constants and name not in self.late),
+                None,
+            )
             if node.domain or node.kind not in OPERATORS:
                 self.refuse(f"{node.domain}.{node.kind}" if node.domain else node.kind)
             if unknown is not None:
@@ -407,18 +472,24 @@ class _Reader:
         except (StackError, IndexError, ValueError, TypeError, KeyError) as error:
             self.refuse(f"{node.kind}: {str(error).partition(chr(10))[0]}")
 
-    def by_formula(self, starts: Mapping[str, _Value], nodes: Sequence[Operation], name: str, *, plain: bool = False) -> _Value:
+    def by_formula(
+        self, starts: Mapping[str, _Value], nodes: Sequence[Operation], name: str, *, plain: bool = False
+    ) -> _Value:
         """A formula of ``nodes``, or the one before them, which grows by these."""
         read, start = next(iter(starts.items()))
         formula, before = start.formula, start.before
         if formula is None:
-            sources = [Source(each, value.shape, value.order, value.features, value.dtype) for each, value in starts.items()]
+            sources = [
+                Source(each, value.shape, value.order, value.features, value.dtype) for each, value in starts.items()
+            ]
             formula, before = self.formula(sources), start
             formula.begin()
         elif formula.result != read:  # under another name, which an operator gave it that does nothing
             nodes = [Operation("Identity", "", (formula.result,), (read,), {}), *nodes]
         formula.grow(nodes, name)
-        found = formula.result_of(lambda rank: _first(rank) if not plain and self.starts_first(name, rank) else _plain(rank))
+        found = formula.result_of(
+            lambda rank: _first(rank) if not plain and self.starts_first(name, rank) else _plain(rank)
+        )
         return _Value(*(found or ((), ())), before=before, formula=formula)
 
     def formula(self, sources: Sequence[Source]) -> Formula:
@@ -451,7 +522,11 @@ class _Reader:
             self.refuse("more computation of constants than the memory that the reader may take is worth")
         for name, array in zip(node.outputs, found, strict=False):
             self.constants[name] = np.asarray(array)
-            if self.constants[name].ndim and is_floating(self.constants[name].dtype) and self.learnt.intersection(node.inputs):
+            if (
+                self.constants[name].ndim
+                and is_floating(self.constants[name].dtype)
+                and self.learnt.intersection(node.inputs)
+            ):
                 self.learnt.add(name)
         return True
 
@@ -469,7 +544,9 @@ class _Reader:
     # -------------------------------------------------------------- what rows use
 
     def options(self, **defaults: Any) -> Any:
-        """The attributes of the node, each with its default; one that is not known here is refused, unless it says what is so anyway."""
+        """The attributes of the node, each with its default; one that is not known here is refused, unless it says what
+        is so anyway.
+        """
         found = dict(defaults)
         for name, value in self.node.options.items():
             if name in defaults:
@@ -479,7 +556,9 @@ class _Reader:
         return found
 
     def value(self, name: str | None, *, moved: bool = False) -> _Value:
-        """The value of this name, whose batch may have ``moved``; a constant is refused where one is expected, and so are integers."""
+        """The value of this name, whose batch may have ``moved``; a constant is refused where one is expected, and so
+        are integers.
+        """
         found = self.values.get(name or "")
         if found is None or found.dtype:
             self.refuse(f"{self.node.kind} of {'integers' if found else f'the constant {name!r}'}")
@@ -515,7 +594,9 @@ class _Reader:
             self.refuse(f"{self.node.kind} of axes in the order {x.order}")
         return x
 
-    def layer(self, x: _Value, layer: Any, order: Order | None = None, features: Array | None = None, **arrays: Any) -> _Value:
+    def layer(
+        self, x: _Value, layer: Any, order: Order | None = None, features: Array | None = None, **arrays: Any
+    ) -> _Value:
         """What ``layer``, whose parameters are ``arrays``, makes of ``x``."""
         self.arrays[id(layer)] = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
         sizes = layer.trace(Flow.start(x.shape)).sizes()
@@ -523,7 +604,9 @@ class _Reader:
             self.refuse(f"{self.node.kind}, whose sizes are not known")
         shape = tuple(sizes)
         self.file.room(math.prod(shape) * self.samples * np.dtype(self.dtype).itemsize)
-        return _Value(shape, order or (x.order if len(shape) == len(x.shape) else _plain(len(shape) + 1)), layer, x, features)
+        return _Value(
+            shape, order or (x.order if len(shape) == len(x.shape) else _plain(len(shape) + 1)), layer, x, features
+        )
 
     def affine(self, x: _Value, build: Callable[[bool], Any], name: str, weight: Array, bias: Array | None) -> _Value:
         """What a layer that multiplies by a ``weight`` makes of ``x``."""
@@ -580,17 +663,23 @@ class _Reader:
         """The model with the arrays of its layers."""
         state: dict[str, Array] = {}
         for path, module in model.named_modules():
-            state.update((f"{path}.{name}" if path else name, array) for name, array in self.arrays.get(id(module), {}).items())
+            state.update(
+                (f"{path}.{name}" if path else name, array) for name, array in self.arrays.get(id(module), {}).items()
+            )
         model = model.astype(self.dtype).init(np.random.default_rng(0))
         own = model.state_dict()
         try:
             model.load_state_dict({**own, **{name: array.astype(own[name].dtype) for name, array in state.items()}})
         except TypednnError as error:
-            raise ArgumentError(explain(str(self.place), "has weights that fit their operators", str(error)), "path") from None
+            raise ArgumentError(
+                explain(str(self.place), "has weights that fit their operators", str(error)), "path"
+            ) from None
         return model
 
     def compare(self, model: Any) -> None:
-        """Raise unless the model gives the file's numbers, of two batches together, which the file reads one after the other."""
+        """Raise unless the model gives the file's numbers, of two batches together, which the file reads one after the
+        other.
+        """
         end, rng = self.values[self.whole.graph.output[0].name], np.random.default_rng(0)
         given = [self.numbers(self.values[each.name], rng) for each in self.inputs]
         rule = f"the model must give the file's numbers to {TOLERANCE}"
@@ -599,7 +688,9 @@ class _Reader:
             halves: list[Array] = []
             for half in zip(*(np.split(each, 2) for each in given), strict=True):
                 named = zip(self.inputs, half, strict=True)
-                feeds = {each.name: np.ascontiguousarray(x.transpose(self.values[each.name].order)) for each, x in named}
+                feeds = {
+                    each.name: np.ascontiguousarray(x.transpose(self.values[each.name].order)) for each, x in named
+                }
                 halves.append(np.asarray(run(feeds)))
             found = np.concatenate(halves, end.order.index(0))
         except Exception as error:  # of whatever runs it
@@ -610,14 +701,18 @@ class _Reader:
             raise ArgumentError(explain(str(self.place), rule, f"a difference of {apart:.2g}"), "path")
 
     def numbers(self, value: _Value, rng: np.random.Generator) -> Any:
-        """Two batches of what an input may read: tokens that tables have a row for, or else lengths that sequences have."""
+        """Two batches of what an input may read: tokens that tables have a row for, or else lengths that sequences
+        have.
+        """
         shape = (self.samples, *value.shape)
         if value.dtype is None:
             return rng.standard_normal(shape).astype(self.dtype)
         if value.dtype == np.bool_:
             return rng.random(shape) < 0.7
         tables = [
-            len(self.constants[each.inputs[0]]) for each in self.operations if each.kind == "Gather" and each.inputs[0] in self.learnt
+            len(self.constants[each.inputs[0]])
+            for each in self.operations
+            if each.kind == "Gather" and each.inputs[0] in self.learnt
         ]
         lengths = [self.values[each.name].shape[0] for each in self.inputs if self.values[each.name].shape]
         least, most = (0, min(tables)) if tables else (1, min(lengths) + 1)
@@ -663,7 +758,9 @@ def _gemm(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Va
     offset = None
     if bias is not None:
         given = file.constant(bias)
-        offset = options["beta"] * np.broadcast_to(given, array.shape[:1] if given.ndim < 2 else (1, len(array))).reshape(-1)
+        offset = options["beta"] * np.broadcast_to(
+            given, array.shape[:1] if given.ndim < 2 else (1, len(array))
+        ).reshape(-1)
     build: Any = lambda biased: layers.Linear(array.shape[1], array.shape[0], bias=biased)  # noqa: E731
     return file.affine(x, build, weight, options["alpha"] * _columns(x, array), offset)
 
@@ -680,7 +777,11 @@ def _add(file: _Reader, left: str, right: str) -> _Value:
     if left in file.constants or right in file.constants:
         return _bias(file, *((right, left) if left in file.constants else (left, right)))
     first, second = file.value(left), file.value(right)
-    if first.order != second.order or first.shape != second.shape or (first.features is None) != (second.features is None):
+    if (
+        first.order != second.order
+        or first.shape != second.shape
+        or (first.features is None) != (second.features is None)
+    ):
         file.refuse(f"Add of shapes {first.shape} and {second.shape}")
     if first.features is not None and not np.array_equal(first.features, cast("Array", second.features)):
         file.refuse("Add of rows in different orders")
@@ -738,7 +839,9 @@ def _mul(file: _Reader, left: str, right: str) -> _Value:
 def _window(file: _Reader, x: _Value, window: Sequence[int], **more: Any) -> dict[str, Any]:
     """The attributes of windows, and the padding before and after each axis."""
     ones = [1] * len(window)
-    options: dict[str, Any] = file.options(kernel_shape=None, strides=ones, dilations=ones, pads=None, auto_pad="NOTSET", **more)
+    options: dict[str, Any] = file.options(
+        kernel_shape=None, strides=ones, dilations=ones, pads=None, auto_pad="NOTSET", **more
+    )
     auto, strides, dilations = options["auto_pad"], options["strides"], options["dilations"]
     return {**options, "pads": padding(auto, options["pads"], x.shape[:-1], window, strides, dilations)}
 
@@ -764,7 +867,8 @@ def _conv(file: _Reader, name: str, weight: str, bias: str | None = None) -> _Va
     build: Any = None
     if array.ndim == 3:
         (ends,) = _even(file, pads)
-        build = lambda biased: layers.Conv1d(channels, out, array.shape[2], strides[0], ends, dilations[0], groups, biased)  # noqa: E731
+        one = (array.shape[2], strides[0], ends, dilations[0])
+        build = lambda biased: layers.Conv1d(channels, out, *one, groups, biased)  # noqa: E731
     elif array.ndim == 4:
         if any(before != after for before, after in pads):
             (top, bottom), (left, right) = pads
@@ -784,10 +888,13 @@ def _conv_transpose(file: _Reader, name: str, weight: str, bias: str | None = No
     options = _window(file, x, array.shape[2:], group=1, output_padding=[0, 0])
     if options["auto_pad"] in ("SAME_UPPER", "SAME_LOWER"):
         file.refuse(f"ConvTranspose with auto_pad={options['auto_pad']!r}")
-    sizes: Any = list(map(_short, (array.shape[2:], options["strides"], _even(file, options["pads"]), options["output_padding"])))
+    sizes: Any = list(
+        map(_short, (array.shape[2:], options["strides"], _even(file, options["pads"]), options["output_padding"]))
+    )
     groups, kind, dilation = options["group"], cast("Any", layers.ConvTranspose2d), _short(options["dilations"])
     offset = None if bias is None else file.constant(bias)
-    build: Any = lambda biased: kind(array.shape[0], array.shape[1] * groups, *sizes, groups, biased, dilation)  # noqa: E731
+    channels, out = array.shape[0], array.shape[1] * groups
+    build: Any = lambda biased: kind(channels, out, *sizes, groups, biased, dilation)  # noqa: E731
     return file.affine(x, build, weight, np.moveaxis(array, 1, -1), offset)
 
 
@@ -873,15 +980,24 @@ def _hard_sigmoid(file: _Reader, name: str) -> _Value:
     return file.layer(file.value(name), layers.Hardsigmoid(), features=file.value(name).features)
 
 
-def _pad(file: _Reader, name: str, pads: str | None = None, value: str | None = None, axes: str | None = None) -> _Value:
+def _pad(
+    file: _Reader, name: str, pads: str | None = None, value: str | None = None, axes: str | None = None
+) -> _Value:
     x, options = file.value(name), file.options(mode="constant", pads=None, value=0.0)
     widths = options["pads"] if pads is None else file.integers(pads)
     number = options["value"] if value is None else float(file.constant(value).reshape(-1)[0])
     rank = len(x.order)
     chosen = [axis % rank for axis in (range(rank) if axes is None else file.integers(axes))]
-    before, after = ({x.order[axis]: width for axis, width in zip(chosen, side, strict=True)} for side in np.split(np.array(widths), 2))
+    before, after = (
+        {x.order[axis]: width for axis, width in zip(chosen, side, strict=True)}
+        for side in np.split(np.array(widths), 2)
+    )
     around: Any = [int(side.get(axis, 0)) for axis in (2, 1) for side in (before, after)]
-    if rank != 4 or options["mode"] not in ("constant", "edge") or any(side.get(axis) for side in (before, after) for axis in (0, 3)):
+    if (
+        rank != 4
+        or options["mode"] not in ("constant", "edge")
+        or any(side.get(axis) for side in (before, after) for axis in (0, 3))
+    ):
         file.refuse(f"Pad of {rank} axes by {widths} in mode {options['mode']!r}")
     mode: Any = "replicate" if options["mode"] == "edge" else "constant"
     return file.layer(x, layers.Pad2d(tuple(around), mode, 0.0 if mode == "replicate" else number))
@@ -901,7 +1017,14 @@ def _cast(file: _Reader, name: str) -> _Value:
 def _gather(file: _Reader, weight: str, tokens: str) -> _Value:
     """The rows of a matrix that the tokens of the input name are an Embedding."""
     x, array = file.values.get(tokens), file.constant(weight)
-    if x is None or x.before is not None or not x.dtype or len(x.shape) != 1 or array.ndim != 2 or file.options(axis=0)["axis"]:
+    if (
+        x is None
+        or x.before is not None
+        or not x.dtype
+        or len(x.shape) != 1
+        or array.ndim != 2
+        or file.options(axis=0)["axis"]
+    ):
         file.refuse("Gather of what are not tokens")
     assert x is not None
     made: Any = layers.Embedding(*array.shape)
@@ -917,10 +1040,14 @@ def _recurrent(kind: Any) -> Row:
         cell = cell_of(call, 1)
         if x.order != (1, 0, 2) or call.option("direction", "forward") != "forward" or lengths is not None or not zeros:
             file.refuse(f"{file.node.kind} backwards, with lengths or with a state")
-        weights = [blocks(file.node.kind, file.constant(each)[0], np.split, np.concatenate) for each in (weight, recurrence)]
+        weights = [
+            blocks(file.node.kind, file.constant(each)[0], np.split, np.concatenate) for each in (weight, recurrence)
+        ]
         biases: dict[str, Array] = {}
         if bias is not None:
-            halves = [blocks(file.node.kind, each, np.split, np.concatenate) for each in np.split(file.constant(bias)[0], 2)]
+            halves = [
+                blocks(file.node.kind, each, np.split, np.concatenate) for each in np.split(file.constant(bias)[0], 2)
+            ]
             biases = {"bias_ih": halves[0], "bias_hh": halves[1]}
         options: dict[str, Any] = {"nonlinearity": cell} if kind is layers.RNN else {}
         made = kind(weights[0].shape[1], weights[1].shape[1], bias=bias is not None, **options)
@@ -979,10 +1106,19 @@ def _reshape(file: _Reader, name: str, sizes: str) -> _Value:
 def _squeeze(file: _Reader, name: str, given: str | None = None) -> _Value:
     x, options = file.value(name, moved=True), file.options(axes=None)
     axes = options["axes"] if given is None else file.integers(given)
-    gone = [axis for axis, size in enumerate(x.there) if size == 1] if axes is None else [axis % len(x.order) for axis in axes]
+    gone = (
+        [axis for axis, size in enumerate(x.there) if size == 1]
+        if axes is None
+        else [axis % len(x.order) for axis in axes]
+    )
     if x.features is None and all(x.order[axis] < 0 for axis in gone):
         return _Value(x.shape, tuple(each for axis, each in enumerate(x.order) if axis not in gone), None, x)
-    if x.order[0] or -1 in x.order or len(x.shape) - len(gone) != 1 or any(axis == 0 or x.there[axis] != 1 for axis in gone):
+    if (
+        x.order[0]
+        or -1 in x.order
+        or len(x.shape) - len(gone) != 1
+        or any(axis == 0 or x.there[axis] != 1 for axis in gone)
+    ):
         file.refuse(f"Squeeze of axes {axes}")
     return _as_row(file, x)
 
@@ -992,10 +1128,18 @@ def _resize(file: _Reader, name: str, *given: str | None) -> _Value:
     old = file.opset < 11 or file.node.kind == "Upsample"
     how, rounding = ("asymmetric", "floor") if old else ("half_pixel", "round_prefer_floor")
     ignored = {"cubic_coeff_a": -0.75, "extrapolation_value": 0.0}
-    options = file.options(mode="nearest", coordinate_transformation_mode=how, nearest_mode=rounding, scales=None, **ignored)
+    options = file.options(
+        mode="nearest", coordinate_transformation_mode=how, nearest_mode=rounding, scales=None, **ignored
+    )
     mode, at = options["mode"], options["coordinate_transformation_mode"]
     scales = np.array(options["scales"]) if options["scales"] else file.constant(given[0 if old else 1])
-    whole = len(x.order) == 4 and is_floating(scales.dtype) and scales.shape == (4,) and (scales[:2] == 1).all() and (scales % 1 == 0).all()
+    whole = (
+        len(x.order) == 4
+        and is_floating(scales.dtype)
+        and scales.shape == (4,)
+        and (scales[:2] == 1).all()
+        and (scales % 1 == 0).all()
+    )
     bilinear = mode == "linear" and at in ("half_pixel", "pytorch_half_pixel", "align_corners")
     if not whole or len(given) > 2 or not (bilinear or (mode, at, options["nearest_mode"]) == nearest):
         file.refuse(f"Resize in mode {mode!r}, {at}, by {scales.tolist()}")

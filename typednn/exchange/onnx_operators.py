@@ -1,10 +1,13 @@
-"""What each operator of ONNX computes, as a function of tensors of `typednn.graph`, or of NumPy's arrays where all inputs are constants.
+"""What each operator of ONNX computes, as a function of tensors of `typednn.graph`, or of NumPy's arrays where all
+inputs are constants.
 
-`OPERATORS` has a row for each operator that `import_onnx` knows. A row gets a `Call`, which has the node's attributes, and the inputs in
-the operator's order, None for one that is left out. It gives the result, or a tuple of results. Axes are those of the file, so images
-are channels first here. All floats of a file have one dtype in the model, so that a Cast between two kinds of floats does nothing.
+`OPERATORS` has a row for each operator that `import_onnx` knows. A row gets a `Call`, which has the node's attributes,
+and the inputs in the operator's order, None for one that is left out. It gives the result, or a tuple of results. Axes
+are those of the file, so images are channels first here. All floats of a file have one dtype in the model, so that a
+Cast between two kinds of floats does nothing.
 
-A formula is recorded for a batch whose size is known, so that what a file computes of the sizes of its inputs are constants here.
+A formula is recorded for a batch whose size is known, so that what a file computes of the sizes of its inputs are
+constants here.
 
 Source: the operators of ONNX's standard, opsets 7 to 22, github.com/onnx/onnx/blob/main/docs/Operators.md.
 """
@@ -37,8 +40,10 @@ STEPS: Final = 1 << 36  # multiplications of constants by each other: some secon
 
 # What an attribute may say without changing anything here.
 HARMLESS: Final = frozenset({
-    ("storage_order", 0), ("ceil_mode", 0), ("auto_pad", "NOTSET"), ("training_mode", 0), ("spatial", 1), ("is_test", 1), ("allowzero", 0),
-    ("consumed_inputs", 0), ("noop_with_empty_axes", 0), ("stash_type", 1), ("select_last_index", 0), ("fmod", 0), ("antialias", 0),
+    ("storage_order", 0), ("ceil_mode", 0), ("auto_pad", "NOTSET"), ("training_mode", 0), ("spatial", 1), ("is_test",
+        1), ("allowzero", 0),
+    ("consumed_inputs", 0), ("noop_with_empty_axes", 0), ("stash_type", 1), ("select_last_index", 0), ("fmod", 0),
+    ("antialias", 0),
     ("keep_aspect_ratio_policy", "stretch"), ("exclude_outside", 0), ("saturate", 1),
 })  # fmt: skip
 
@@ -70,7 +75,8 @@ class Call:
     dtype: Any  # of the model's floats
     batch: int = 0  # samples, of the batch for which a formula is recorded
     fixed: int = 0  # samples, where the file has a batch of one size; constants of it mean the batch's
-    own: dict[Any, Array] = field(default_factory=dict[Any, Array])  # constants that were computed: the same array each time
+    # constants that were computed: the same array each time
+    own: dict[Any, Array] = field(default_factory=dict[Any, Array])
     file: File | None = None  # whose reader may take so much memory
     read: set[str] = field(default_factory=set[str])
 
@@ -94,7 +100,9 @@ class Call:
     def constant(self, value: Any, what: str) -> Array:
         """An input that must be known before the model runs."""
         if isinstance(value, Tensor) or value is None:
-            self.refuse(f"{self.operation.kind} whose {what} is {'missing' if value is None else 'computed from the input'}")
+            self.refuse(
+                f"{self.operation.kind} whose {what} is {'missing' if value is None else 'computed from the input'}"
+            )
         return np.asarray(value)
 
     def integers(self, value: Any, what: str) -> list[int]:
@@ -134,7 +142,9 @@ class Call:
         return self.tensor(value)
 
     def bounded(self, shape: Sequence[int]) -> Shape:
-        """The shape of an array that is made of constants; a `DataError` where that takes more memory than the reader may."""
+        """The shape of an array that is made of constants; a `DataError` where that takes more memory than the reader
+        may.
+        """
         if min(shape, default=0) < 0:
             self.refuse(f"{self.operation.kind} to the shape {tuple(shape)[:8]}")
         if self.file is not None:
@@ -270,7 +280,8 @@ def _cast_to(call: Call, x: Any, dtype: Any) -> Any:
 
 
 _DTYPES: Final[Mapping[int, Any]] = {  # TensorProto's numbers
-    1: np.float32, 2: np.uint8, 3: np.int8, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16, 11: np.float64,
+    1: np.float32, 2: np.uint8, 3: np.int8, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16,
+    11: np.float64,
 }  # fmt: skip
 
 
@@ -336,7 +347,11 @@ def _transpose(call: Call, x: Any) -> Any:
 
 def _squeeze(call: Call, x: Any, axes: Any = None) -> Any:
     chosen = call.given("axes", axes)
-    gone = [axis for axis, size in enumerate(x.shape) if size == 1] if chosen is None else [_axis(axis, x.ndim) for axis in chosen]
+    gone = (
+        [axis for axis, size in enumerate(x.shape) if size == 1]
+        if chosen is None
+        else [_axis(axis, x.ndim) for axis in chosen]
+    )
     if any(x.shape[axis] != 1 for axis in gone):
         call.refuse(f"Squeeze of axes {gone}, whose sizes are {[x.shape[axis] for axis in gone]}")
     return x.reshape(tuple(size for axis, size in enumerate(x.shape) if axis not in gone))
@@ -352,7 +367,10 @@ def _unsqueeze(call: Call, x: Any, axes: Any = None) -> Any:
 
 def _expand(call: Call, x: Any, sizes: Any) -> Any:
     wanted = call.integers(sizes, "shape")
-    wanted = [call.batch if call.fixed > 1 and place == 0 and size == call.fixed else size for place, size in enumerate(wanted)]
+    wanted = [
+        call.batch if call.fixed > 1 and place == 0 and size == call.fixed else size
+        for place, size in enumerate(wanted)
+    ]
     shape = np.broadcast_shapes(tuple(x.shape), tuple(wanted))
     if not computed(x):
         return np.broadcast_to(x, call.bounded(shape))
@@ -437,7 +455,9 @@ def _tile(call: Call, x: Any, repeats: Any) -> Any:
 def _pad(call: Call, x: Any, pads: Any = None, value: Any = None, axes: Any = None) -> Any:
     x, widths = call.tensor(x), call.given("pads", pads)
     mode, rank = call.option("mode", "constant"), x.ndim
-    number = float(call.option("value", 0.0) if value is None else call.constant(value, "constant_value").reshape(-1)[0])
+    number = float(
+        call.option("value", 0.0) if value is None else call.constant(value, "constant_value").reshape(-1)[0]
+    )
     chosen = list(range(rank)) if axes is None else [_axis(axis, rank) for axis in call.integers(axes, "axes")]
     pairs = [(0, 0)] * rank
     for place, axis in enumerate(chosen):
@@ -520,7 +540,11 @@ def _arg(of_tensors: Callable[..., Any]) -> Row:
 def _matmul(call: Call, x: Any, y: Any) -> Any:
     if not computed(x, y):
         if x.ndim and y.ndim:
-            shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), *x.shape[-2:-1], *(y.shape[-1:] if y.ndim > 1 else ()))
+            shape = (
+                *np.broadcast_shapes(x.shape[:-2], y.shape[:-2]),
+                *x.shape[-2:-1],
+                *(y.shape[-1:] if y.ndim > 1 else ()),
+            )
             if math.prod(call.bounded(shape)) * x.shape[-1] > STEPS:
                 call.refuse(f"MatMul of constants of the shapes {x.shape} and {y.shape}")
         return np.matmul(x, y)
@@ -528,7 +552,10 @@ def _matmul(call: Call, x: Any, y: Any) -> Any:
 
 
 def _gemm(call: Call, x: Any, y: Any, z: Any = None) -> Any:
-    a, b = (call.tensor(each).T if call.option(name, 0) else call.tensor(each) for each, name in ((x, "transA"), (y, "transB")))
+    a, b = (
+        call.tensor(each).T if call.option(name, 0) else call.tensor(each)
+        for each, name in ((x, "transA"), (y, "transB"))
+    )
     alpha, beta = call.option("alpha", 1.0), call.option("beta", 1.0)
     product = graph.matmul(a, b)
     product = product if alpha == 1.0 else product * alpha
@@ -543,7 +570,8 @@ def _softmax(function: Callable[..., Any]) -> Row:
         axis = _axis(call.option("axis", -1 if call.opset >= 13 else 1), x.ndim)
         if call.opset >= 13 or axis == x.ndim - 1:
             return function(x, axis)
-        return function(x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))), 1).reshape(x.shape)  # all axes from there on
+        # all axes from there on
+        return function(x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))), 1).reshape(x.shape)
 
     return row
 
@@ -609,7 +637,12 @@ def _first(x: AnyTensor) -> AnyTensor:
 
 
 def padding(
-    auto: str, pads: Sequence[int] | None, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+    auto: str,
+    pads: Sequence[int] | None,
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
 ) -> list[tuple[int, int]]:
     """The places before and after each axis: those of ``pads``, or what ``auto_pad`` asks for."""
     axes = len(window)
@@ -626,7 +659,9 @@ def padding(
     return pairs
 
 
-def _sliding(call: Call, sizes: Sequence[int], window: Sequence[int]) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+def _sliding(
+    call: Call, sizes: Sequence[int], window: Sequence[int]
+) -> tuple[list[int], list[int], list[tuple[int, int]]]:
     """Strides, dilations, and padding."""
     ones = [1] * len(window)
     strides, dilations = call.option("strides", ones), call.option("dilations", ones)
@@ -654,20 +689,30 @@ def _conv_transpose(call: Call, x: Any, weight: Any, bias: Any = None) -> Any:
     if axes not in (1, 2) or filters.ndim != x.ndim:
         call.refuse(f"ConvTranspose of {axes} axes")
     ones = [1] * axes
-    strides, dilations, more = call.option("strides", ones), call.option("dilations", ones), call.option("output_padding", [0] * axes)
+    strides, dilations, more = (
+        call.option("strides", ones),
+        call.option("dilations", ones),
+        call.option("output_padding", [0] * axes),
+    )
     auto, pads, shape = call.option("auto_pad", "NOTSET"), call.option("pads"), call.option("output_shape")
     window = call.option("kernel_shape", list(filters.shape[2:]))
     if auto in ("SAME_UPPER", "SAME_LOWER") or shape:
         wanted = shape or [size * stride for size, stride in zip(x.shape[2:], strides, strict=True)]
         each = zip(x.shape[2:], strides, window, dilations, more, wanted, strict=True)
-        whole = [stride * (size - 1) + extra + dilation * (k - 1) + 1 - out for size, stride, k, dilation, extra, out in each]
-        pairs = [(each // 2, each - each // 2) if auto == "SAME_UPPER" else (each - each // 2, each // 2) for each in whole]
+        whole = [
+            stride * (size - 1) + extra + dilation * (k - 1) + 1 - out for size, stride, k, dilation, extra, out in each
+        ]
+        pairs = [
+            (each // 2, each - each // 2) if auto == "SAME_UPPER" else (each - each // 2, each // 2) for each in whole
+        ]
     else:
         pairs = padding(auto, pads, x.shape[2:], window, strides, dilations)
     function: Any = graph.conv_transpose1d if axes == 1 else graph.conv_transpose2d
     biases = None if bias is None else call.tensor(bias)
     y = function(_last(x), _last(filters), biases, strides, [0] * axes, more, call.option("group", 1), dilations)
-    return _first(y[(slice(None), *(slice(before, y.shape[1 + axis] - after) for axis, (before, after) in enumerate(pairs)))])
+    return _first(
+        y[(slice(None), *(slice(before, y.shape[1 + axis] - after) for axis, (before, after) in enumerate(pairs)))]
+    )
 
 
 def _pooled(call: Call, x: AnyTensor) -> tuple[list[int], list[int], list[int], list[tuple[int, int]], list[int]]:
@@ -693,7 +738,9 @@ def _max_pool(call: Call, x: Any) -> Any:
     x = call.tensor(x)
     window, strides, dilations, pairs, beyond = _pooled(call, x)
     extents = [dilation * (k - 1) + 1 for k, dilation in zip(window, dilations, strict=True)]
-    if not any(beyond) and all(before == after <= extent // 2 for (before, after), extent in zip(pairs, extents, strict=True)):
+    if not any(beyond) and all(
+        before == after <= extent // 2 for (before, after), extent in zip(pairs, extents, strict=True)
+    ):
         return _first(graph.max_pool(_last(x), window, strides, [before for before, _ in pairs], dilations))
     widths = [(0, 0), *((before, after + more) for (before, after), more in zip(pairs, beyond, strict=True)), (0, 0)]
     return _first(graph.max_pool(graph.pad_with(_last(x), widths, -math.inf), window, strides, 0, dilations))
@@ -707,7 +754,9 @@ def _average_pool(call: Call, x: Any) -> Any:
     if not any(beyond) and all(before == after <= k // 2 for (before, after), k in zip(pairs, window, strict=True)):
         return _first(graph.avg_pool(_last(x), window, strides, [before for before, _ in pairs], counted))
     counts = np.ones((1,) * (len(window) + 2))
-    for axis, (size, k, stride, (before, after), more) in enumerate(zip(x.shape[2:], window, strides, pairs, beyond, strict=True)):
+    for axis, (size, k, stride, (before, after), more) in enumerate(
+        zip(x.shape[2:], window, strides, pairs, beyond, strict=True)
+    ):
         real = np.zeros(call.bounded([before + size + after + more]))
         real[: before + size + after] = counted
         real[before : before + size] = 1
@@ -737,7 +786,10 @@ def _resize(call: Call, x: Any, *given: Any) -> Any:
     scales, sizes = inputs.get("scales"), inputs.get("sizes")
     mode = call.option("mode", "nearest")
     where = call.option("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
-    rounding, cubic = call.option("nearest_mode", "floor" if old else "round_prefer_floor"), call.option("cubic_coeff_a", -0.75)
+    rounding, cubic = (
+        call.option("nearest_mode", "floor" if old else "round_prefer_floor"),
+        call.option("cubic_coeff_a", -0.75),
+    )
     chosen = call.option("axes", list(range(x.ndim)))
     call.option("extrapolation_value")  # of a mode that is refused
     if sizes is not None and (scales is None or not np.size(scales)):
@@ -826,10 +878,14 @@ class _Recurrent(Whole):
     def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
         *inputs, (_, kept) = arrays
         x, weight_ih, weight_hh, _, _, *lengths = inputs
-        return [*recurrent.backward(next_grad, x, weight_ih, weight_hh, kept, lengths[0] if lengths else None, self.cell), None]
+        return [
+            *recurrent.backward(next_grad, x, weight_ih, weight_hh, kept, lengths[0] if lengths else None, self.cell),
+            None,
+        ]
 
 
-# Blocks of the parameters in our order, by their places in ONNX's: i, o, f, g become i, f, g, o; u, r, n become r, u, n.
+# Blocks of the parameters in our order, by their places in ONNX's: i, o, f, g become i, f, g, o; u, r, n become r, u,
+# n.
 _BLOCKS: Final[Mapping[str, tuple[int, ...]]] = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 
 
@@ -854,7 +910,9 @@ def blocks(kind: str, array: Any, split: Callable[..., Any], join: Callable[...,
     return parts[0] if len(parts) == 1 else join([parts[place] for place in _BLOCKS[kind]])
 
 
-def _recurrent(call: Call, x: Any, weight: Any, recurrence: Any, bias: Any = None, lengths: Any = None, *states: Any) -> Any:
+def _recurrent(
+    call: Call, x: Any, weight: Any, recurrence: Any, bias: Any = None, lengths: Any = None, *states: Any
+) -> Any:
     kind, x = call.operation.kind, call.tensor(x)
     for state in states:
         if state is not None and (computed(state) or np.asarray(state).any()):
@@ -873,7 +931,9 @@ def _recurrent(call: Call, x: Any, weight: Any, recurrence: Any, bias: Any = Non
         if bias is None:
             biases = [graph.zeros((ours[0].shape[0],), x.dtype)] * 2
         else:
-            biases = [blocks(kind, each, graph.split, graph.concatenate) for each in graph.split(call.tensor(bias)[place], 2)]
+            biases = [
+                blocks(kind, each, graph.split, graph.concatenate) for each in graph.split(call.tensor(bias)[place], 2)
+            ]
         steps = graph.flip(batch_first, 1) if turned else batch_first
         y = _Recurrent(cell).of(steps, *ours, *biases, *([] if lengths is None else [call.tensor(lengths)]))
         sequences.append(graph.flip(y, 1) if turned else y)

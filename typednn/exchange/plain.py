@@ -1,8 +1,10 @@
-"""Parameters and buffers without a format of their own: as JSON, and as their raw numbers. Both are read into a model that is handed in.
+"""Parameters and buffers without a format of their own: as JSON, and as their raw numbers. Both are read into a model
+that is handed in.
 
-JSON    a table for each module: "param.NAME" and "buffer.NAME" are its arrays, as lists of rows, "layer.NAME" the modules in it
-        {"layer.fc1": {"param.weight": [[0.5, -0.25]], "param.bias": [0.0]}}
-bin     the numbers of ``state_dict()``, array after array in its order, row by row, little-endian, each in its own dtype; nothing else
+JSON    a table for each module: "param.NAME" and "buffer.NAME" are its arrays, as lists of rows, "layer.NAME" the
+        modules in it {"layer.fc1": {"param.weight": [[0.5, -0.25]], "param.bias": [0.0]}}
+bin     the numbers of ``state_dict()``, array after array in its order, row by row, little-endian, each in its own
+        dtype; nothing else
 
 What is written, read and written again is the same file, byte by byte: JSON has as many digits as a number needs.
 """
@@ -49,7 +51,8 @@ class _Field:
 def export_json(model: Module, path: str | os.PathLike[str]) -> Path:
     """Write the arrays of ``model`` as JSON; the path of the file.
 
-    `NotInitialised` before ``init``; an `ArgumentError` for NaN and infinity, which JSON has not; a `DataError` where it cannot be written.
+    `NotInitialised` before ``init``; an `ArgumentError` for NaN and infinity, which JSON has not; a `DataError` where
+    it cannot be written.
     """
     place = path_of("export_json", path)
     check_model("export_json", model)
@@ -58,7 +61,9 @@ def export_json(model: Module, path: str | os.PathLike[str]) -> Path:
         array = np.asarray(to_numpy(state[name]))
         if is_floating(array.dtype) and not np.isfinite(array).all():
             got = f"NaN or infinity in {name!r}"
-            raise ArgumentError(explain("export_json", "JSON has finite numbers only", got, "export_bin writes any"), "model")
+            raise ArgumentError(
+                explain("export_json", "JSON has finite numbers only", got, "export_bin writes any"), "model"
+            )
         table = whole
         for key in field.keys[:-1]:
             table = table.setdefault(key, {})
@@ -70,8 +75,8 @@ def export_json(model: Module, path: str | os.PathLike[str]) -> Path:
 def load_json(path: str | os.PathLike[str], model: M) -> M:
     """Fill ``model`` with the arrays of a file that `export_json` wrote, and return it.
 
-    A `DataError` where the file is no such JSON, a `StateDictError` that lists keys that are unknown, missing, or of another shape. After
-    an error ``model`` is as it was.
+    A `DataError` where the file is no such JSON, a `StateDictError` that lists keys that are unknown, missing, or of
+    another shape. After an error ``model`` is as it was.
     """
     check_model("load_json", model)
     with opened("load_json", path) as file:
@@ -98,13 +103,17 @@ def load_json(path: str | os.PathLike[str], model: M) -> M:
             problems.append(f"{field.where!r} must be {array}")
         arrays[name] = array
     if problems:
-        raise StateDictError(explain(where, f"must hold the arrays of {model.label()}", listed(problems, "; ", 3), _CURE))
+        raise StateDictError(
+            explain(where, f"must hold the arrays of {model.label()}", listed(problems, "; ", 3), _CURE)
+        )
     model.load_state_dict(arrays)
     return model
 
 
 def export_bin(model: Module, path: str | os.PathLike[str]) -> Path:
-    """Write the numbers of ``model``; the path of the file. `NotInitialised` before ``init``, a `DataError` where it cannot be written."""
+    """Write the numbers of ``model``; the path of the file. `NotInitialised` before ``init``, a `DataError` where it
+    cannot be written.
+    """
     place = path_of("export_bin", path)
     check_model("export_bin", model)
     state = model.state_dict()
@@ -117,7 +126,8 @@ def export_bin(model: Module, path: str | os.PathLike[str]) -> Path:
 def load_bin(path: str | os.PathLike[str], model: M) -> M:
     """Fill ``model`` with the numbers of a file that `export_bin` wrote, and return it.
 
-    A `DataError` where bytes are left over, or missing; then ``model`` is as it was. The file does not say whose numbers it has.
+    A `DataError` where bytes are left over, or missing; then ``model`` is as it was. The file does not say whose
+    numbers it has.
     """
     check_model("load_bin", model)
     fields = _fields(model)
@@ -135,7 +145,9 @@ def load_bin(path: str | os.PathLike[str], model: M) -> M:
         arrays: dict[str, Any] = {}
         for name, field in fields.items():
             numbers = file.exactly(file.stream, field.dtype.itemsize * math.prod(field.shape))
-            arrays[name] = np.frombuffer(numbers, field.dtype.newbyteorder("<")).astype(field.dtype).reshape(field.shape)
+            arrays[name] = (
+                np.frombuffer(numbers, field.dtype.newbyteorder("<")).astype(field.dtype).reshape(field.shape)
+            )
     model.load_state_dict(arrays)
     return model
 
@@ -154,7 +166,9 @@ def _fields(model: Module) -> dict[str, _Field]:
             learnt = state
         for name, array in state.items():
             host, whole = np.asarray(to_numpy(array)), f"{path}.{name}" if path else name
-            fields[whole] = _Field(_keys(whole, _KINDS["parameter" if name in learnt else "buffer"]), host.shape, host.dtype)
+            fields[whole] = _Field(
+                _keys(whole, _KINDS["parameter" if name in learnt else "buffer"]), host.shape, host.dtype
+            )
     return fields
 
 
@@ -208,10 +222,15 @@ def _numbers(value: Any, field: _Field) -> Any:
         array = np.array(value)
     except (ValueError, OverflowError):  # rows of unequal length
         return rule
-    fits = array.dtype.kind == "b" if field.dtype == np.bool_ else array.dtype.kind in ("iuf" if is_floating(field.dtype) else "iu")
+    fits = (
+        array.dtype.kind == "b"
+        if field.dtype == np.bool_
+        else array.dtype.kind in ("iuf" if is_floating(field.dtype) else "iu")
+    )
     if array.shape != field.shape or (array.size and not fits):
         return rule
-    if field.dtype != np.bool_ and bool in map(type, np.array(value, object).ravel()):  # NumPy reads true beside numbers as 1
+    # NumPy reads true beside numbers as 1
+    if field.dtype != np.bool_ and bool in map(type, np.array(value, object).ravel()):
         return rule
     with np.errstate(over="ignore"):
         cast_to: Any = array.astype(field.dtype)

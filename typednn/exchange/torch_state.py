@@ -1,23 +1,25 @@
 """State dictionaries of PyTorch: the same arrays under PyTorch's names and in its layouts, both ways.
 
-========================  =====================================  =====================================================================
+========================  =====================================  =======================================================
 layer                     here                                   in PyTorch
-========================  =====================================  =====================================================================
+========================  =====================================  =======================================================
 Conv2d, ConvTranspose2d   weight, channels last                  weight, the channels before height and width
 Conv1d                    weight, channels last                  weight, the channels before time
 RNN, GRU, LSTM            weight_ih, weight_hh, bias_ih, …       weight_ih_l0, weight_hh_l0, bias_ih_l0, …
 MultiHeadAttention        out_proj_weight, out_proj_bias         out_proj.weight, out_proj.bias
 PReLU                     slope                                  weight
 Dropout, and attention's  seed                                   nothing: PyTorch draws from another generator
-behind a Flatten          of an image: height, width, channels   channels, height, width: columns of a Linear, and the features of a
+behind a Flatten    of an image: height, width, channels
+channels, height, width: columns of a Linear, and the features of a
                                                                  normalisation, change places
-========================  =====================================  =====================================================================
+========================  =====================================  =======================================================
 
-All else has PyTorch's names and layouts. What is flattened is found by tracing the model (`typednn.exchange.tracing`). A sequence that is
-flattened has its channels first in PyTorch where it comes from a Conv1d, and features last elsewhere.
+All else has PyTorch's names and layouts. What is flattened is found by tracing the model (`typednn.exchange.tracing`).
+A sequence that is flattened has its channels first in PyTorch where it comes from a Conv1d, and features last
+elsewhere.
 
-Files are safetensors, or ``.pt``, ``.pth`` and ``.bin`` of ``torch.save``, which are read by ``torch.load(weights_only=True)`` alone: it
-builds arrays and runs nothing.
+Files are safetensors, or ``.pt``, ``.pth`` and ``.bin`` of ``torch.save``, which are read by
+``torch.load(weights_only=True)`` alone: it builds arrays and runs nothing.
 """
 
 from __future__ import annotations
@@ -90,14 +92,18 @@ class _Entry:
         array = np.moveaxis(array, 1, -1) if self.window else array
         if self.order is not None:
             array = array[..., np.argsort(self.order)]
-        return np.asarray(array, dtype if is_floating(array.dtype) and is_floating(np.dtype(dtype)) else array.dtype, order="C")
+        return np.asarray(
+            array, dtype if is_floating(array.dtype) and is_floating(np.dtype(dtype)) else array.dtype, order="C"
+        )
 
 
 def export_torch(model: Module, path: str | os.PathLike[str], inputs: Any = None) -> Path:
-    """Write the parameters and buffers of ``model`` as PyTorch's counterpart of it names and lays them out; the path of the file.
+    """Write the parameters and buffers of ``model`` as PyTorch's counterpart of it names and lays them out; the path of
+    the file.
 
-    A file ``*.pt`` or ``*.pth`` is written by ``torch.save``, any other as safetensors. ``inputs``: an example batch, which a model needs
-    that flattens and declares no input. An `ArgumentError` names a layer whose features have no order of PyTorch's.
+    A file ``*.pt`` or ``*.pth`` is written by ``torch.save``, any other as safetensors. ``inputs``: an example batch,
+    which a model needs that flattens and declares no input. An `ArgumentError` names a layer whose features have no
+    order of PyTorch's.
     """
     place = path_of("export_torch", path)
     check_model("export_torch", model)
@@ -119,8 +125,8 @@ def export_torch(model: Module, path: str | os.PathLike[str], inputs: Any = None
 def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
     """Fill ``model`` with a state dictionary of PyTorch's counterpart of it, and return it.
 
-    Floats of another precision become the model's. All names and shapes are compared before anything is changed; a `StateDictError` lists
-    what does not fit, a `DataError` tells what is no such file. ``inputs`` as in `export_torch`.
+    Floats of another precision become the model's. All names and shapes are compared before anything is changed; a
+    `StateDictError` lists what does not fit, a `DataError` tells what is no such file. ``inputs`` as in `export_torch`.
     """
     check_model("load_torch", model)
     place = path_of("load_torch", path)
@@ -136,15 +142,22 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
         elif name is not None and isinstance(found[name].dtype, str):
             problems.append(f"{name!r} is {found[name].dtype}, which NumPy has not; convert it")
     if problems:
-        rule, cure = f"must hold the state dictionary of {model.label()} in PyTorch", "names are those of model.state_dict()"
+        rule, cure = (
+            f"must hold the state dictionary of {model.label()} in PyTorch",
+            "names are those of model.state_dict()",
+        )
         raise StateDictError(explain(str(place), rule, listed(problems, "; ", 3), cure))
-    state: dict[str, Any] = {own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None}
+    state: dict[str, Any] = {
+        own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None
+    }
     model.load_state_dict(state | _kept(model, entries))
     return model
 
 
 def _dtype(model: Module, name: str) -> Any:
-    return next(field.dtype(module) for path, module, field, _ in model.named_fields("parameter", "buffer") if path == name)
+    return next(
+        field.dtype(module) for path, module, field, _ in model.named_fields("parameter", "buffer") if path == name
+    )
 
 
 def _kept(model: Module, entries: Mapping[str, _Entry]) -> dict[str, Any]:
@@ -153,7 +166,11 @@ def _kept(model: Module, entries: Mapping[str, _Entry]) -> dict[str, Any]:
     for path, module, field, cell in model.named_fields("parameter", "buffer"):
         if path not in entries:
             rule = module.__typednn_storage__.initialisers[field.name]
-            fresh = rule(np.random.default_rng(0), field.shape(module), module.fans()) if cell.array is None else to_numpy(cell.array)
+            fresh = (
+                rule(np.random.default_rng(0), field.shape(module), module.fans())
+                if cell.array is None
+                else to_numpy(cell.array)
+            )
             kept[path] = np.asarray(fresh).astype(field.dtype(module))
     return kept
 
@@ -170,7 +187,9 @@ def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
         names = [_name(holders, name) for name in shared.get(path, (path,))]
         if names[0] is not None:
             entries[path] = _Entry(
-                [name for name in names if name], field.shape(module), field.name == "weight" and isinstance(module, WINDOWS)
+                [name for name in names if name],
+                field.shape(module),
+                field.name == "weight" and isinstance(module, WINDOWS),
             )
     if any(type(layer) in (layers.Flatten, layers.Reshape) for layer in holders.values()):
         if any(cell.array is None for *_, cell in model.named_fields("parameter", "buffer")):
@@ -196,7 +215,9 @@ def _filled(model: M) -> M:
 @final
 @dataclass(slots=True)
 class _Features:
-    """How the numbers of a sample lie in PyTorch: channels before the other axes, or of a row the place here of each number there."""
+    """How the numbers of a sample lie in PyTorch: channels before the other axes, or of a row the place here of each
+    number there.
+    """
 
     first: bool = False
     order: Array | None = None
@@ -204,7 +225,9 @@ class _Features:
 
 
 def _orders(where: str, model: Module, inputs: Any) -> dict[str, Array]:
-    """Of each array whose last axis are features in another order than PyTorch's, the place here of each feature there."""
+    """Of each array whose last axis are features in another order than PyTorch's, the place here of
+    each feature there.
+    """
     found = trace(model, example(where, model, inputs), is_leaf)
     known: dict[int, _Features] = {id(value): _Features(first=value.ndim == 4, given=True) for value in found.inputs}
     orders: dict[str, Array] = {}
@@ -222,11 +245,15 @@ def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Arr
     flattens = isinstance(layer, layers.Flatten) or (isinstance(layer, layers.Reshape) and len(layer.shape) == 1)
     if flattens and node.output.ndim == 2 and x_value.ndim > 2:
         sizes = x_value.shape[1:]
-        return _Features(order=np.moveaxis(np.arange(math.prod(sizes)).reshape(sizes), -1, 0).ravel() if x.first else None)
+        return _Features(
+            order=np.moveaxis(np.arange(math.prod(sizes)).reshape(sizes), -1, 0).ravel() if x.first else None
+        )
     if x.order is None and all(each.order is None for each in given):
         if isinstance(layer, layers.Reshape) and node.output.ndim == 4 and not x.given:
             _refuse(where, node, "a row that becomes an image has its channels first in PyTorch")
-        keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (isinstance(layer, Elementwise) and not _normalises(node.what))
+        keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (
+            isinstance(layer, Elementwise) and not _normalises(node.what)
+        )
         return _Features(first=node.output.ndim == 4 or isinstance(layer, layers.Conv1d) or (keeps and x.first))
     if isinstance(layer, layers.Linear | layers.SequenceLinear):
         _note(where, node, orders, "weight", x.order)
@@ -238,7 +265,11 @@ def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Arr
     same = all(each.order is not None and x.order is not None and np.array_equal(each.order, x.order) for each in given)
     if same and (isinstance(layer, Elementwise) or (isinstance(layer, str) and node.output.shape == x_value.shape)):
         return x
-    _refuse(where, node, "what reads the features of a flattened image is a Linear, a normalisation, or works number by number")
+    _refuse(
+        where,
+        node,
+        "what reads the features of a flattened image is a Linear, a normalisation, or works number by number",
+    )
 
 
 def _normalises(layer: object) -> bool:
@@ -253,7 +284,9 @@ def _note(where: str, node: Node, orders: dict[str, Array], name: str, order: An
 
 def _refuse(where: str, node: Node, rule: str) -> NoReturn:
     what = node.what.label() if isinstance(node.what, Module) else f"numpy.{node.what}"
-    raise ArgumentError(explain(f'{where}, layer "{node.path}"', rule, what, "convert it by hand: docs/exchange.md"), "model")
+    raise ArgumentError(
+        explain(f'{where}, layer "{node.path}"', rule, what, "convert it by hand: docs/exchange.md"), "model"
+    )
 
 
 # ------------------------------------------------------------------ files
@@ -275,7 +308,9 @@ def _pickled(place: Path) -> tuple[Mapping[str, TensorHeader], Callable[[str], A
         except Exception as error:  # of pickle, zip files and of PyTorch itself, for whatever a file may hold
             got = str(error).strip().partition("\n")[0][:120] or type(error).__name__
             cure = "save the weights alone: torch.save(model.state_dict(), path)"
-            raise DataError(explain(str(place), "must be a state dictionary that torch.load(weights_only=True) reads", got, cure)) from None
+            raise DataError(
+                explain(str(place), "must be a state dictionary that torch.load(weights_only=True) reads", got, cure)
+            ) from None
         rule, cure = "must be a dictionary of tensors by name", "save model.state_dict(), and nothing around it"
         if not isinstance(table, dict):
             raise DataError(explain(str(place), rule, type(table).__name__, cure))
@@ -290,14 +325,17 @@ def _pickled(place: Path) -> tuple[Mapping[str, TensorHeader], Callable[[str], A
                 strided = value.float() if value.dtype == torch.bfloat16 and value.layout == torch.strided else value
                 arrays[name] = strided.detach().resolve_conj().resolve_neg().numpy()
                 headers[name] = TensorHeader(arrays[name].shape, arrays[name].dtype)
-            except (TypeError, RuntimeError):  # numbers that NumPy has not, tensors without numbers, quantised or sparse ones
+            except (TypeError, RuntimeError):
+                # numbers that NumPy has not, tensors without numbers, quantised or sparse ones
                 kind = "meta" if value.is_meta else str(value.layout)
                 headers[name] = TensorHeader(shape, f"{value.dtype}, {kind}".removesuffix(", torch.strided"))
     return headers, arrays.__getitem__
 
 
 def _refuse_packed(place: Path, stream: Any, size: int) -> None:
-    """A `DataError` for a zip file with entries that unpack to more than the file: ``torch.save`` stores them as they are."""
+    """A `DataError` for a zip file with entries that unpack to more than the file: ``torch.save`` stores them as they
+    are.
+    """
     try:
         with zipfile.ZipFile(stream) as archive:
             entries = archive.infolist()
@@ -310,4 +348,6 @@ def _refuse_packed(place: Path, stream: Any, size: int) -> None:
 
 
 def _torch(where: str) -> Any:
-    return optional("torch", where, f"{', '.join(PICKLED)} needs the package torch", "pip install torch, or use safetensors")
+    return optional(
+        "torch", where, f"{', '.join(PICKLED)} needs the package torch", "pip install torch, or use safetensors"
+    )

@@ -1,9 +1,10 @@
 """A model's forward as a list of nodes: which layers it called on what, and the arithmetic between them.
 
-`trace` runs the forward of a copy of the model, in eval, on stand-ins for arrays: each has the numbers of an example, so that shapes and
-Python's branches are those of a real call, and notes what is computed with it. Layers that the caller knows become one node; others are
-looked into, so that a class that calls layers and does arithmetic of NumPy in between is traced like a chain. What is neither in
-`UFUNCS` nor made of `OTHERS` cannot be traced: an `ArgumentError` names it and the layer that calls it.
+`trace` runs the forward of a copy of the model, in eval, on stand-ins for arrays: each has the numbers of an example,
+so that shapes and Python's branches are those of a real call, and notes what is computed with it. Layers that the
+caller knows become one node; others are looked into, so that a class that calls layers and does arithmetic of NumPy in
+between is traced like a chain. What is neither in `UFUNCS` nor made of `OTHERS` cannot be traced: an `ArgumentError`
+names it and the layer that calls it.
 
 The trace is that of one example: a branch that depends on numbers is taken as the example takes it.
 """
@@ -41,12 +42,19 @@ POINTWISE: Final[dict[str, Unary | Binary]] = {
     each.numpy.__name__: each for each in (*Unary, *Binary) if each.row.onnx and isinstance(each.numpy, np.ufunc)
 }
 # Functions of NumPy that work number by number, and products of matrices.
-UFUNCS: Final = frozenset({*POINTWISE, "isnan", "less_equal", "logical_not", "matmul", "minimum", "not_equal", "square"})
+UFUNCS: Final = frozenset(
+    {*POINTWISE, "isnan", "less_equal", "logical_not", "matmul", "minimum", "not_equal", "square"}
+)
 # What else a node may be; other functions and methods are made of these.
 OTHERS: Final = frozenset(
     {"astype", "broadcast_to", "concatenate", "getitem", "max", "mean", "min", "reshape", "sum", "transpose", "where"}
 )
-_ALIASES: Final = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor", "invert": "logical_not"}
+_ALIASES: Final = {
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "bitwise_xor": "logical_xor",
+    "invert": "logical_not",
+}
 
 
 @final
@@ -72,7 +80,8 @@ class Trace:
     inputs: list[Traced] = field(default_factory=list["Traced"])
     nodes: list[Node] = field(default_factory=list[Node])
     output: Any = None
-    stack: list[tuple[str, Module]] = field(default_factory=list[tuple[str, Module]])  # the layers that are being called
+    # the layers that are being called
+    stack: list[tuple[str, Module]] = field(default_factory=list[tuple[str, Module]])
 
     @property
     def where(self) -> str:
@@ -83,7 +92,9 @@ class Trace:
     def refuse(self, what: str) -> NoReturn:
         """The error for what cannot be traced."""
         cure = "call layers, or operations that docs/exchange.md lists"
-        raise ArgumentError(explain(self.where, "must be made of layers and operations that can be traced", what, cure), "model")
+        raise ArgumentError(
+            explain(self.where, "must be made of layers and operations that can be traced", what, cure), "model"
+        )
 
     def note(self, what: Module | str, inputs: Sequence[Any], value: Any, **options: Any) -> Traced:
         """A new node, and what comes out of it."""
@@ -155,7 +166,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         name = _ALIASES.get(ufunc.__name__, ufunc.__name__)
         if method != "__call__" or options or name not in UFUNCS or (name != ufunc.__name__ and self.dtype != np.bool_):
             self.trace.refuse(
-                f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}" + (" with options" if options else "")
+                f"numpy.{ufunc.__name__}{'' if method == '__call__' else '.' + method}"
+                + (" with options" if options else "")
             )
         if any(not isinstance(each, Traced | np.ndarray | np.generic | int | float) for each in inputs):
             self.trace.refuse(f"numpy.{name} of {', '.join(type(each).__name__ for each in inputs)}")
@@ -215,7 +227,10 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __getitem__(self, index: Any) -> Traced:
         parts: tuple[Any, ...] = index if index.__class__ is tuple else (index,)
-        if any(isinstance(part, bool) or not isinstance(part, int | np.integer | slice | EllipsisType | None) for part in parts):
+        if any(
+            isinstance(part, bool) or not isinstance(part, int | np.integer | slice | EllipsisType | None)
+            for part in parts
+        ):
             self.trace.refuse("an index that is an array or a list")
         if Ellipsis in parts:
             place = parts.index(Ellipsis)
@@ -245,7 +260,11 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self.trace.note(name, [self], value, **options)
 
     def _reduced(self, name: str, axis: Any, keepdims: bool, dtype: Any = None) -> Traced:
-        axes = tuple(range(self.ndim)) if axis is None else tuple(each % self.ndim for each in np.atleast_1d(axis).tolist())
+        axes = (
+            tuple(range(self.ndim))
+            if axis is None
+            else tuple(each % self.ndim for each in np.atleast_1d(axis).tolist())
+        )
         if 0 in axes:
             self.trace.refuse(f"numpy.{name} over the batch")
         if dtype is not None and np.dtype(dtype) != self.dtype:
@@ -341,7 +360,9 @@ def _slices(cuts: Sequence[tuple[int, int, int, int]], rank: int) -> list[slice]
 
 
 def trace(model: Module, inputs: Sequence[Any], known: Callable[[Module], bool]) -> Trace:
-    """The nodes of ``model.forward(*inputs)`` in eval; layers that are ``known`` are one node each. ``model`` is left as it is."""
+    """The nodes of ``model.forward(*inputs)`` in eval; layers that are ``known`` are one node each. ``model`` is left
+    as it is.
+    """
     found = Trace()
     other: Any = copy.copy(model)  # on the same arrays
     for path, layer in other.named_modules():
@@ -359,7 +380,9 @@ def trace(model: Module, inputs: Sequence[Any], known: Callable[[Module], bool])
     try:
         found.output = other.forward(*given)
     except LocatedError as error:
-        raise ArgumentError(explain(f"{model.label()}.forward", "must take the example", str(error)), "inputs") from None
+        raise ArgumentError(
+            explain(f"{model.label()}.forward", "must take the example", str(error)), "inputs"
+        ) from None
     found.inputs = [each for each in given if isinstance(each, Traced)]
     if not isinstance(found.output, Traced):
         found.stack.append(("", model))
@@ -394,14 +417,17 @@ def _called(found: Trace, path: str, layer: Any, known: Callable[[Module], bool]
 
 
 def example(where: str, model: Module, inputs: Any = None) -> tuple[Any, ...]:
-    """A batch to trace ``model`` with: ``inputs``, one array or several, else `SAMPLES` of the input that the model declares.
+    """A batch to trace ``model`` with: ``inputs``, one array or several, else `SAMPLES` of the input that the model
+    declares.
 
     That is its `Input`, or the annotation of its forward, where that has numbers alone: ``"batch 28 28 1"``.
     """
     if inputs is not None:
         given = tuple(cast("Sequence[Any]", inputs)) if isinstance(inputs, list | tuple) else (inputs,)
         if not given or not is_array(given[0]) or len(given[0]) < 1:
-            raise ArgumentError(explain(where, "inputs are a batch of samples, an array or several", type(inputs).__name__), "inputs")
+            raise ArgumentError(
+                explain(where, "inputs are a batch of samples, an array or several", type(inputs).__name__), "inputs"
+            )
         return tuple(to_numpy(each) if is_array(each) else each for each in given)
     rng = np.random.default_rng(0)
     sample: Any = getattr(model, "sample", None)
@@ -411,7 +437,9 @@ def example(where: str, model: Module, inputs: Any = None) -> tuple[Any, ...]:
         sizes = (math.prod(sample.sizes),) if isinstance(model, Stack) else sample.sizes
         return (rng.standard_normal((SAMPLES, *sizes)).astype(model.dtype),)
     contract: Any = contract_of(type(model), "forward")
-    texts: list[str] = contract.hints[0].dim_str.split()[1:] if contract is not None and len(contract.hints) == 1 else []
+    texts: list[str] = (
+        contract.hints[0].dim_str.split()[1:] if contract is not None and len(contract.hints) == 1 else []
+    )
     if texts and all(text.isdecimal() for text in texts):
         return (rng.standard_normal((SAMPLES, *map(int, texts))).astype(model.dtype),)
     rule, cure = "needs the shape of a sample", "begin the model with Input(...), or pass inputs=, an example batch"
@@ -419,5 +447,7 @@ def example(where: str, model: Module, inputs: Any = None) -> tuple[Any, ...]:
 
 
 def _tokens(model: Module) -> int:
-    sizes = [int(vars(layer)["num_embeddings"]) for _, layer in model.named_modules() if "num_embeddings" in vars(layer)]
+    sizes = [
+        int(vars(layer)["num_embeddings"]) for _, layer in model.named_modules() if "num_embeddings" in vars(layer)
+    ]
     return min(sizes, default=2)

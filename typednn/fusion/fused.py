@@ -33,7 +33,9 @@ class Fused:
         self.inference: tuple[Segment, ...] = tuple(for_inference(self.segments))  # in eval
         self.fuses: bool = len(self.inference) < len(parts)  # else no neighbours are one op
         # The last fused segment: layers after it may give the caller its y, or a part of it.
-        self.last: int = max((place for place, segment in enumerate(self.segments) if isinstance(segment, OneOp)), default=-1)
+        self.last: int = max(
+            (place for place, segment in enumerate(self.segments) if isinstance(segment, OneOp)), default=-1
+        )
 
     def is_of(self, parts: Sequence[Module]) -> bool:
         """Whether it computes these parts as they are."""
@@ -84,7 +86,9 @@ class Fused:
 
 
 class Needed(list[Any]):
-    """What the backward of one forward needs of each segment. The chain holds it until its next forward; gradients don't."""
+    """What the backward of one forward needs of each segment. The chain holds it until its next forward; gradients
+    don't.
+    """
 
     def __init__(self, program: Fused, kept: Iterable[Any] = ()) -> None:
         super().__init__(kept)
@@ -96,7 +100,8 @@ class Needed(list[Any]):
 
 
 class Between:
-    """The derivatives by the inputs of fused layers in one backward: computed part by part, all at once, when one is first read.
+    """The derivatives by the inputs of fused layers in one backward: computed part by part, all at once, when one is
+    first read.
 
     And that by the chain's input.
     """
@@ -122,7 +127,9 @@ class Between:
                 raise forward_is_gone(part)
             inputs: dict[Module, Any] = {}
             derivative: Any = None
-            for segment, kept, next_grad in zip(reversed(self.segments), reversed(needed), self.next_grads, strict=True):
+            for segment, kept, next_grad in zip(
+                reversed(self.segments), reversed(needed), self.next_grads, strict=True
+            ):
                 if kept is not None:
                     own = segment.inputs(derivative if next_grad is None else next_grad, kept, self.moment)
                     inputs.update(zip(segment.parts, own, strict=True))

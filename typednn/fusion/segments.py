@@ -44,7 +44,11 @@ from typednn.module.module import Module
 from typednn.module.running_statistics import inferred, infers, normalised
 from typednn.module.state import Cell
 
-_ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activation("sigmoid"), Tanh: Activation("tanh")}
+_ACTIVATIONS: dict[type, Activation] = {
+    ReLU: Activation("relu"),
+    Sigmoid: Activation("sigmoid"),
+    Tanh: Activation("tanh"),
+}
 
 
 # What these layers compute by, besides their parameters.
@@ -62,7 +66,9 @@ class Settings:
     """The settings of some layers, such as strides and slopes, as they are when this is made."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
-        self._of: list[tuple[Callable[[Any], Any], Any]] = [(_SETTINGS[type(part)], part) for part in parts if type(part) in _SETTINGS]
+        self._of: list[tuple[Callable[[Any], Any], Any]] = [
+            (_SETTINGS[type(part)], part) for part in parts if type(part) in _SETTINGS
+        ]
         self._then: list[Any] = [read(part) for read, part in self._of]
 
     def unchanged(self) -> bool:
@@ -86,9 +92,11 @@ class Segment:
         return run(self.parts, x), None
 
     def run_back(self, next_grad: Any, kept: Any, later: bool, between: Any) -> tuple[tuple[Any, ...], Any]:
-        """The parts' gradients, and the derivative by the input: an array, or a function that computes it if it is wanted ``later``.
+        """The parts' gradients, and the derivative by the input: an array, or a function that computes it if it is
+        wanted ``later``.
 
-        ``between`` is a `typednn.fusion.fused.Between`, which computes the derivatives by the inputs of parts that are one op.
+        ``between`` is a `typednn.fusion.fused.Between`, which computes the derivatives by the inputs of parts that are
+        one op.
         """
         gradients: list[Any] = []
         for part in reversed(self.parts):
@@ -97,7 +105,9 @@ class Segment:
         return tuple(reversed(gradients)), (lambda: first.input) if later else first.input
 
     def inputs(self, next_grad: Any, kept: Any, moment: int) -> list[Any]:
-        """The derivatives by the parts' inputs, from what `run` kept; `StateError` if an array has changed since ``moment``."""
+        """The derivatives by the parts' inputs, from what `run` kept; `StateError` if an array has changed since
+        ``moment``.
+        """
         parts = [copy(part).train() for part in self.parts]
         run(parts, kept[0])
         return [gradient.input for gradient in Segment(*parts).run_back(next_grad, None, False, None)[0]]
@@ -151,7 +161,9 @@ class OneOp(Segment, ABC):
         dx, dweight, dbias = self.derivatives(next_grad, kept, not later)
         own = self.own(None if self.layer.weight is None else dweight, None if self.layer.bias is None else dbias)
         read = between.input_of
-        gradients = [deferred(kind, partial(read, part), own if rest is None else rest) for part, kind, rest in self.gradients]
+        gradients = [
+            deferred(kind, partial(read, part), own if rest is None else rest) for part, kind, rest in self.gradients
+        ]
         if not later:
             return tuple(gradients), dx
         moment = between.moment
@@ -167,7 +179,9 @@ class OneOp(Segment, ABC):
         return super().inputs(next_grad, kept, moment)
 
     def refuse_changes(self, kept: Any, moment: int) -> None:
-        """`StateError` where the parameters have changed after ``moment``, or what they or x hold now gives another y than forward's."""
+        """`StateError` where the parameters have changed after ``moment``, or what they or x hold now gives another y
+        than forward's.
+        """
         if any(field.cell(self.layer).changed > moment for _, field in self.layer.held_parameters()):
             raise _unreadable(self.layer, "changed weights")
         if not self.settings.unchanged():
@@ -178,7 +192,9 @@ class OneOp(Segment, ABC):
 
 
 def apart(kept: Any, output: Any) -> Any:
-    """What a fused segment kept, with a copy of y where a chain's ``output`` is y or a view of it: the caller may write into that."""
+    """What a fused segment kept, with a copy of y where a chain's ``output`` is y or a view of it: the caller may write
+    into that.
+    """
     if kept is None or kept[1] is None or not namespace(output).may_share_memory(output, kept[1]):
         return kept
     x, y, winners = kept
@@ -186,7 +202,9 @@ def apart(kept: Any, output: Any) -> Any:
 
 
 def _alike(x: Any, weight: Any) -> bool:
-    """Whether ``x`` has the dtype and the device of a layer's weights; where not, the layer's own checks say what is wrong."""
+    """Whether ``x`` has the dtype and the device of a layer's weights; where not, the layer's own checks say what is
+    wrong.
+    """
     return x.__class__ is weight.__class__ and x.dtype == weight.dtype
 
 
@@ -195,16 +213,22 @@ def _unreadable(part: Any, got: str) -> StateError:
 
 
 def forward_is_gone(part: Any) -> StateError:
-    """The error of reading a derivative by the input of ``part`` when the chain has dropped what it is computed from."""
+    """The error of reading a derivative by the input of ``part`` when the chain has dropped what it is
+    computed from.
+    """
     return _unreadable(part, "arrays that another forward, free_cache() or eval() dropped")
 
 
 class ConvActPool(OneOp):
-    """A convolution with a `Pad2d` of zeros before it, an activation, and pooling after it: those of them that are there."""
+    """A convolution with a `Pad2d` of zeros before it, an activation, and pooling after it: those of them that are
+    there.
+    """
 
     def __init__(self, pad: Pad2d[Any] | None, conv: Conv2d[Any], active: Any, pool: MaxPool2d[Any] | None) -> None:
         super().__init__(conv, active, [pad], [pool])
-        self.window: Window = Window(conv.stride, conv.dilation, _padding(pad, conv), None if pool is None else _pooling(pool))
+        self.window: Window = Window(
+            conv.stride, conv.dilation, _padding(pad, conv), None if pool is None else _pooling(pool)
+        )
 
     def forward(self, x: Any, weight: Any, keeps: bool) -> tuple[Any, Any]:
         return conv2d.forward(x, weight, self.layer.bias, self.window, self.activation, keeps)
@@ -212,7 +236,15 @@ class ConvActPool(OneOp):
     def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         x, y, winners = kept
         return conv2d.backward(
-            next_grad, x, self.layer.weight, self.window, self.activation, y, winners, wants_input, self.layer.bias is not None
+            next_grad,
+            x,
+            self.layer.weight,
+            self.window,
+            self.activation,
+            y,
+            winners,
+            wants_input,
+            self.layer.bias is not None,
         )
 
 
@@ -250,7 +282,11 @@ class BatchNormAct(OneOp):
 
     def infer(self, x: Any) -> Any:
         layer = self.layer
-        return inferred(layer, x, self.activation) if infers(layer) and _alike(x, layer.running_mean) else Segment.infer(self, x)
+        return (
+            inferred(layer, x, self.activation)
+            if infers(layer) and _alike(x, layer.running_mean)
+            else Segment.infer(self, x)
+        )
 
     def run(self, x: Any) -> tuple[Any, Any]:
         layer = self.layer
@@ -275,7 +311,9 @@ class Flattened(Segment):
 
 
 class Chained(Segment):
-    """Convolutions, then affine maps, with and without activations: in eval one kernel for a few samples, where nothing has to be kept."""
+    """Convolutions, then affine maps, with and without activations: in eval one kernel for a few samples, where nothing
+    has to be kept.
+    """
 
     def __init__(self, members: Sequence[Segment]) -> None:
         super().__init__(*(part for member in members for part in member.parts))
@@ -300,8 +338,12 @@ class Chained(Segment):
     def _known(self) -> tuple[Layout, list[tuple[dict[str, Cell], str]]]:
         """The layout, and the parameters' places, which the first call finds filled."""
         found = [each for each in map(_map, self.members) if each is not None]
-        maps = tuple(Map(layer.weight.shape, layer.bias is not None, activation, window) for layer, activation, window in found)
-        return Layout(maps), [(layer.__typednn_storage__.cells, name) for layer, *_ in found for name, _ in layer.held_parameters()]
+        maps = tuple(
+            Map(layer.weight.shape, layer.bias is not None, activation, window) for layer, activation, window in found
+        )
+        return Layout(maps), [
+            (layer.__typednn_storage__.cells, name) for layer, *_ in found for name, _ in layer.held_parameters()
+        ]
 
 
 def segments(parts: Sequence[Module]) -> Iterator[Segment]:
@@ -326,7 +368,9 @@ def for_inference(computed: Sequence[Segment]) -> Iterator[Segment]:
 
 
 def _chained(computed: Sequence[Segment]) -> list[Segment]:
-    """The first segment, and those after it that can be computed by the same kernel; a `Flatten` between convolutions and affine maps."""
+    """The first segment, and those after it that can be computed by the same kernel; a `Flatten` between convolutions
+    and affine maps.
+    """
     members: list[Segment] = []
     windows: list[Any] = []  # of the maps so far
     for place, segment in enumerate(computed):
@@ -353,7 +397,9 @@ def _is_affine(following: Sequence[Segment]) -> bool:
 
 
 def _map(segment: Segment) -> tuple[Any, Activation, Window | None] | None:
-    """The affine map or the convolution that ``segment`` is, what follows it, and its window; None if it is neither, or in groups."""
+    """The affine map or the convolution that ``segment`` is, what follows it, and its window; None if it is neither, or
+    in groups.
+    """
     layer = segment.layer
     match segment:
         case Segment() if type(layer) is Conv2d and layer.groups > 1:
@@ -389,7 +435,9 @@ def _segment_at(parts: Sequence[Module], place: int) -> Segment:
 
 def activation_of(part: object) -> Activation | None:
     """What ``part`` computes, where that is an activation whose backward needs its output alone."""
-    activation = Activation("leaky_relu", part.negative_slope) if type(part) is LeakyReLU else _ACTIVATIONS.get(type(part))
+    activation = (
+        Activation("leaky_relu", part.negative_slope) if type(part) is LeakyReLU else _ACTIVATIONS.get(type(part))
+    )
     return activation if activation is not None and activation.monotone else None
 
 

@@ -11,9 +11,9 @@
     realize(y, dw)                           # now
     print(y.item(), dw.numpy())
 
-Functions have NumPy's names and signatures, so that a formula of arrays is one of tensors, with this package in the place of NumPy; what
-NumPy doesn't have is named as in PyTorch. ``from typednn.graph import *`` would hide Python's ``abs``, ``all``, ``any``, ``max``, ``min``,
-``round`` and ``sum``.
+Functions have NumPy's names and signatures, so that a formula of arrays is one of tensors, with this package in the
+place of NumPy; what NumPy doesn't have is named as in PyTorch. ``from typednn.graph import *`` would hide Python's
+``abs``, ``all``, ``any``, ``max``, ``min``, ``round`` and ``sum``.
 """
 
 from typednn.debugging import Debug, debug

@@ -2,10 +2,11 @@
 
 y = softmax(q kᵀ·scale + mask) v, in each head       scale = 1/√features
 
-q (batch, time, heads, features)   k, v (batch, memory, heads, features)   y as q: heads beside features, as in `typednn.kernels`.
-A query that may attend to nothing gets zeros. It is one node, the op `typednn.kernels.attention`, which holds no scores, unless
-`typednn.graph.whole.decomposed` asks for the twelve kinds, or ``scale``, ``dropout``, or other features of v do.
-Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
+q (batch, time, heads, features)    k, v (batch, memory, heads, features)
+y as q: heads beside features, as in `typednn.kernels`.
+A query that may attend to nothing gets zeros. It is one node, the op `typednn.kernels.attention`, which holds no
+scores, unless `typednn.graph.whole.decomposed` asks for the twelve kinds, or ``scale``, ``dropout``, or other features
+of v do. Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
 """
 
 from __future__ import annotations
@@ -27,7 +28,19 @@ from typednn.graph.movement import arange, stack
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.products import matmul
 from typednn.graph.softmax import unrecorded
-from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, cast_to, constant, permute, reduce, reshape, tensor, unary
+from typednn.graph.tensor import (
+    AnyTensor,
+    Tensor,
+    binary,
+    broadcast_to,
+    cast_to,
+    constant,
+    permute,
+    reduce,
+    reshape,
+    tensor,
+    unary,
+)
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import attention as op
 
@@ -44,9 +57,14 @@ def attention(
 ) -> AnyTensor:
     """Scaled dot-product attention. ``mask`` (batch, memory) or (batch, time, memory): true where a query may attend.
 
-    ``causal``: query i attends to keys up to i alone. ``dropout``: a probability and random numbers, as `typednn.graph.dropout` takes them.
+    ``causal``: query i attends to keys up to i alone. ``dropout``: a probability and random numbers, as
+    `typednn.graph.dropout` takes them.
     """
-    if (q.ndim, k.ndim, v.ndim) != (4, 4, 4) or k.shape[:3] != v.shape[:3] or (q.shape[0], *q.shape[2:]) != (k.shape[0], *k.shape[2:]):
+    if (
+        (q.ndim, k.ndim, v.ndim) != (4, 4, 4)
+        or k.shape[:3] != v.shape[:3]
+        or (q.shape[0], *q.shape[2:]) != (k.shape[0], *k.shape[2:])
+    ):
         got = f"q {q.shape}, k {k.shape}, v {v.shape}: {GRAPH.expression(q.id)}"
         rule = "q is (batch, time, heads, features), k and v (batch, memory, heads, features)"
         raise ShapeError(explain("attention", rule, got, "split the features into heads, by split_heads"))
@@ -66,7 +84,9 @@ def attention(
         totals = powers.sum(axis=3, keepdims=True)
     else:
         allowed = broadcast_to(allowed, scores.shape)
-        scores = binary(Binary.MASKED, allowed, scores) + binary(Binary.MASKED, ~allowed, constant(-math.inf, scores.dtype))
+        scores = binary(Binary.MASKED, allowed, scores) + binary(
+            Binary.MASKED, ~allowed, constant(-math.inf, scores.dtype)
+        )
         top = _largest(scores)
         powers = unary(Unary.EXP, scores - binary(Binary.MASKED, top > -math.inf, top))
         totals = powers.sum(axis=3, keepdims=True)
@@ -100,7 +120,9 @@ def split_heads(x: Tensor[Any, Any], heads: int) -> AnyTensor:
 def join_heads(x: Tensor[Any, Any]) -> AnyTensor:
     """(batch, time, heads·features) of x (batch, time, heads, features)."""
     if x.ndim != 4:
-        raise ShapeError(explain("join_heads", "x is (batch, time, heads, features)", f"{x.shape}: {GRAPH.expression(x.id)}"))
+        raise ShapeError(
+            explain("join_heads", "x is (batch, time, heads, features)", f"{x.shape}: {GRAPH.expression(x.id)}")
+        )
     return reshape(x, (*x.shape[:2], x.shape[2] * x.shape[3]))
 
 
@@ -129,8 +151,8 @@ def rope(x: Tensor[Any, Any], base: float = 10000.0, first: int = 0) -> AnyTenso
 
     y_2i = x_2i·cos a - x_2i+1·sin a       y_2i+1 = x_2i·sin a + x_2i+1·cos a       a = (first + t)·base^(-2i/features)
 
-    The product of a query and a key turned so depends on their distance alone. The layer is ``MultiHeadAttention(rotary=True)``.
-    Source: Su et al., "RoFormer", 2021.
+    The product of a query and a key turned so depends on their distance alone. The layer is
+    ``MultiHeadAttention(rotary=True)``. Source: Su et al., "RoFormer", 2021.
     """
     if checked("rope", x, floats=True).ndim != 4 or x.shape[3] % 2:
         rule = "x is (batch, time, heads, features), an even number of features"
@@ -146,7 +168,9 @@ def rope(x: Tensor[Any, Any], base: float = 10000.0, first: int = 0) -> AnyTenso
 
 @lru_cache
 def _turns(first: int, time: int, features: int, base: float) -> tuple[Any, Any]:
-    """cos and sin of each place's angles, (time, 1, pairs); the same arrays each time, so that a formula that has them is recorded once."""
+    """cos and sin of each place's angles, (time, 1, pairs); the same arrays each time, so that a formula that has them
+    is recorded once.
+    """
     angles = np.arange(first, first + time)[:, None, None] * base ** (np.arange(features // 2) * (-2.0 / features))
     cos, sin = np.cos(angles), np.sin(angles)
     cos.flags.writeable = sin.flags.writeable = False

@@ -1,15 +1,17 @@
-"""CUDA C for a `typednn.graph.grouping.Description`: one kernel of the GPU's engine (`typednn.engines.cuda`), compiled by CuPy when needed.
+"""CUDA C for a `typednn.graph.grouping.Description`: one kernel of the GPU's engine (`typednn.engines.cuda`), compiled
+by CuPy when needed.
 
-=========  =====================================================================================================================
+=========  =============================================================================================================
 kind       who computes what
-=========  =====================================================================================================================
+=========  =============================================================================================================
 flat       a thread each number
-rows       a block of threads each row: a thread takes every THREADS-th column, a tree in shared memory joins what threads reduced
+rows       a block of threads each row: a thread takes every THREADS-th column, a tree in shared memory joins what
+           threads reduced
 columns    a thread each result, one row after the other
-=========  =====================================================================================================================
+=========  =============================================================================================================
 
-No atomics: results have the same bits every time. Sums are in the kernel's dtype. A value that several results need is computed once in a
-loop over columns, and again in the next loop.
+No atomics: results have the same bits every time. Sums are in the kernel's dtype. A value that several results need is
+computed once in a loop over columns, and again in the next loop.
 """
 
 from __future__ import annotations
@@ -111,7 +113,9 @@ def _rows(how: Description) -> list[str]:
         kind = _TYPES[dtype]
         inner = [*_values(how, [of], done), f"r{number} = {Reduce(operation).row.cuda.format(f'r{number}', f'v{of}')};"]
         lines += [f"{kind} r{number} = {_start(operation)};", loop, *(_INDENT + line for line in inner), "}"]
-        joined = Reduce(operation).row.cuda.format(f"shared{number}[threadIdx.x]", f"shared{number}[threadIdx.x + half]")
+        joined = Reduce(operation).row.cuda.format(
+            f"shared{number}[threadIdx.x]", f"shared{number}[threadIdx.x + half]"
+        )
         lines += [
             f"__shared__ {kind} shared{number}[THREADS];",
             f"shared{number}[threadIdx.x] = r{number};",
@@ -152,7 +156,9 @@ def _axes(index: str, axes: Sequence[int]) -> list[str]:
 
 
 def _needed(how: Description, wanted: Iterable[int], done: set[int]) -> list[int]:
-    """Nodes that ``wanted`` are computed from, and these, operands first; without those that are ``done``, and what only those need."""
+    """Nodes that ``wanted`` are computed from, and these, operands first; without those that are ``done``, and what
+    only those need.
+    """
     found: set[int] = set()
     waiting = list(wanted)
     while waiting:

@@ -9,8 +9,9 @@
 
     y = Cube()(x)
 
-`backward` builds nodes, so that a gradient has a gradient of its own. Where it calls a `Function` without a ``backward``, that ends there,
-with an error that says so. ``result`` gives shape and dtype before anything is computed; as a rule they are the first input's.
+`backward` builds nodes, so that a gradient has a gradient of its own. Where it calls a `Function` without a
+``backward``, that ends there, with an error that says so. ``result`` gives shape and dtype before anything is computed;
+as a rule they are the first input's.
 """
 
 # What was given may be anything until it is an array, or a tensor.
@@ -32,7 +33,9 @@ from typednn.graph.tensor import AnyTensor, Tensor, code_of
 
 
 class Function:
-    """Base of operations that are computed whole. Equal functions of equal inputs give equal results, so they may be computed once."""
+    """Base of operations that are computed whole. Equal functions of equal inputs give equal results, so they may be
+    computed once.
+    """
 
     @property
     def name(self) -> str:
@@ -51,7 +54,9 @@ class Function:
     def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
         """The derivatives by each input; None for one that has none. Of a single input also alone."""
         rule = "has a derivative only if it defines backward"
-        raise ArgumentError(explain(self.name, rule, "none", f"define {self.name}.backward, or compose it of other operations"))
+        raise ArgumentError(
+            explain(self.name, rule, "none", f"define {self.name}.backward, or compose it of other operations")
+        )
 
     def derivatives(self, next_grad: AnyTensor, wanted: tuple[bool, ...], *inputs: AnyTensor) -> Any:
         """What `backward` gives. Derive where a derivative that is not ``wanted`` saves work."""
@@ -70,7 +75,9 @@ class Function:
             raise ArgumentError(explain(self.name, rule, "__eq__ without __hash__", "write @dataclass(frozen=True)"))
         shape, dtype = self.result(*inputs)
         extra = Called(self, tuple([each.id for each in inputs]))
-        return Tensor(GRAPH.push(Kind.CUSTOM, 0, code_of(f"{self.name}.result", dtype), tuple(shape), NONE, NONE, extra))
+        return Tensor(
+            GRAPH.push(Kind.CUSTOM, 0, code_of(f"{self.name}.result", dtype), tuple(shape), NONE, NONE, extra)
+        )
 
 
 class Called(NamedTuple):
@@ -94,7 +101,9 @@ def computed(function: Function, shape: Shape, dtype: np.dtype[Any], arrays: Seq
         array = np.asarray(array)
     if not is_array(array) or array.shape != shape or array.dtype != dtype:
         rule = f"gives {dtype} of shape {shape}, as result says"
-        raise ShapeError(explain(f"{function.name}.forward", rule, described(array), f"let {function.name}.result say what it gives"))
+        raise ShapeError(
+            explain(f"{function.name}.forward", rule, described(array), f"let {function.name}.result say what it gives")
+        )
     return array
 
 
@@ -106,7 +115,9 @@ def derivatives_of(
     several: Any = given if isinstance(given, tuple | list) else (given,)
     derivatives: tuple[AnyTensor | None, ...] = tuple(several)
     shapes = [None if each is None else each.shape for each in derivatives]
-    if len(derivatives) != len(inputs) or any(shape not in (None, each.shape) for shape, each in zip(shapes, inputs, strict=True)):
+    if len(derivatives) != len(inputs) or any(
+        shape not in (None, each.shape) for shape, each in zip(shapes, inputs, strict=True)
+    ):
         rule = f"gives a derivative for each input, of shapes {', '.join(str(each.shape) for each in inputs)}"
         raise ArgumentError(explain(f"{called.name}.backward", rule, ", ".join(map(str, shapes))))
     return derivatives

@@ -2,7 +2,8 @@
 
 Those of functions of one and of two numbers are in their rows, in `typednn.graph.operations`.
 
-A function gets the node, its operation, what the kind has besides, the derivative by the node, its inputs, and which of them are wanted.
+A function gets the node, its operation, what the kind has besides, the derivative by the node, its inputs, and which of
+them are wanted.
 """
 
 # Lambdas take tensors.
@@ -31,7 +32,9 @@ from typednn.graph.tensor import (
     to_device,
 )
 
-Derivative: TypeAlias = Callable[[AnyTensor, int, Any, AnyTensor, tuple[AnyTensor, ...], tuple[bool, ...]], Sequence[AnyTensor | None]]
+Derivative: TypeAlias = Callable[
+    [AnyTensor, int, Any, AnyTensor, tuple[AnyTensor, ...], tuple[bool, ...]], Sequence[AnyTensor | None]
+]
 
 
 def _of_unary(
@@ -46,7 +49,10 @@ def _of_binary(
 ) -> Sequence[AnyTensor | None]:
     x, z = inputs
     row = Binary(operation).row
-    return [rule(g, x, z, y) if want and rule is not None else None for rule, want in zip((row.by_x, row.by_z), wanted, strict=True)]
+    return [
+        rule(g, x, z, y) if want and rule is not None else None
+        for rule, want in zip((row.by_x, row.by_z), wanted, strict=True)
+    ]
 
 
 def _kept(x: AnyTensor, axes: tuple[int, ...], reduced: AnyTensor) -> AnyTensor:
@@ -56,7 +62,9 @@ def _kept(x: AnyTensor, axes: tuple[int, ...], reduced: AnyTensor) -> AnyTensor:
 
 
 def _by_factors(x: AnyTensor, axes: tuple[int, ...], g: AnyTensor) -> AnyTensor:
-    """By each factor of a product, in halves that are multiplied: right at zeros, too, and so are the derivatives of it."""
+    """By each factor of a product, in halves that are multiplied: right at zeros, too, and so are the derivatives of
+    it.
+    """
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     order = (*kept, *axes)
     turned = permute(x, order)
@@ -116,7 +124,9 @@ DERIVATIVES: Final[dict[Kind, Derivative]] = {
     Kind.EXPAND: _of_expand,
     Kind.PERMUTE: lambda y, operation, order, g, inputs, wanted: (permute(g, _inverse(order)),),
     Kind.RESHAPE: lambda y, operation, extra, g, inputs, wanted: (reshape(g, inputs[0].shape),),
-    Kind.PAD: lambda y, operation, widths, g, inputs, wanted: (pad(g, [(-before, -after) for before, after in widths]),),
+    Kind.PAD: lambda y, operation, widths, g, inputs, wanted: (
+        pad(g, [(-before, -after) for before, after in widths]),
+    ),
     Kind.REDUCE: _of_reduce,
     Kind.CAST: _of_cast,
     Kind.UNARY: _of_unary,

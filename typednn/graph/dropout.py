@@ -22,8 +22,8 @@ from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, tensor
 def dropout(x: Tensor[Any, Any], p: float, random: AnyTensor | np.random.Generator, training: bool = True) -> AnyTensor:
     """``x``, dropped with probability ``p``; ``x`` itself unless ``training``.
 
-    ``random``: numbers u, or a mask of booleans that is true where numbers stay, of x's shape or one that broadcasts to it, so that whole
-    channels may go; or a generator.
+    ``random``: numbers u, or a mask of booleans that is true where numbers stay, of x's shape or one that broadcasts to
+    it, so that whole channels may go; or a generator.
     """
     number("dropout", "p", p, least=0.0, most=1.0)
     if not training or p == 0.0:

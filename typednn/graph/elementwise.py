@@ -1,19 +1,22 @@
-"""Functions of each number, with NumPy's names, or PyTorch's where NumPy has none. They make UNARY, BINARY and CAST nodes, nothing else.
+"""Functions of each number, with NumPy's names, or PyTorch's where NumPy has none. They make UNARY, BINARY and CAST
+nodes, nothing else.
 
     y = gelu(x)
     z = where(isnan(y), 0.0, maximum(y, -1.0))
 
-The shape of the result is that of the input; two inputs broadcast. Dtypes stay as they are, truths are booleans. Infinities, NaN and the
-sign of zero are NumPy's, except where a function says otherwise. What overflows on the way to a result that doesn't is written otherwise.
+The shape of the result is that of the input; two inputs broadcast. Dtypes stay as they are, truths are booleans.
+Infinities, NaN and the sign of zero are NumPy's, except where a function says otherwise. What overflows on the way to a
+result that doesn't is written otherwise.
 
-Derivatives are those of the formulas, which have one at every number where the function has one. Where it has none, ``abs`` has 0,
-``maximum``, ``minimum`` and ``clip`` share it, and the activations have the one that PyTorch has: 0 for ``relu`` at 0.
+Derivatives are those of the formulas, which have one at every number where the function has one. Where it has none,
+``abs`` has 0, ``maximum``, ``minimum`` and ``clip`` share it, and the activations have the one that PyTorch has: 0 for
+``relu`` at 0.
 
 Wrong dtypes are a `DTypeError`, sizes that don't broadcast a `ShapeError`, what is no tensor an `ArgumentError`.
 
-Sources of the activations: `typednn.kernels.linear_units`; Klambauer et al., "Self-Normalizing Neural Networks", 2017; Barron,
-"Continuously Differentiable Exponential Linear Units", 2017; Misra, "Mish", 2019; Bergstra et al., "Quadratic Polynomials Learn Better
-Image Features", 2009 (softsign).
+Sources of the activations: `typednn.kernels.linear_units`; Klambauer et al., "Self-Normalizing Neural Networks", 2017;
+Barron, "Continuously Differentiable Exponential Linear Units", 2017; Misra, "Mish", 2019; Bergstra et al., "Quadratic
+Polynomials Learn Better Image Features", 2009 (softsign).
 """
 
 from __future__ import annotations
@@ -54,7 +57,9 @@ def checked(where: str, x: Tensor[R, D], *, floats: bool = False) -> Tensor[R, D
         got = type(cast("object", x)).__name__
         raise ArgumentError(explain(where, "takes a tensor", got, "make it one, as in tensor(array)"))
     if floats and not is_floating(x.dtype):
-        raise DTypeError(explain(where, "takes floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it to a float dtype"))
+        raise DTypeError(
+            explain(where, "takes floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it to a float dtype")
+        )
     return x
 
 
@@ -84,7 +89,9 @@ def _masked(mask: AnyTensor, x: AnyTensor) -> AnyTensor:
 
 def stop_gradient(x: Tensor[R, D]) -> Tensor[R, D]:
     """``x``, of which no tape knows where it came from: its derivative ends here. JAX's ``stop_gradient``."""
-    made: Tensor[R, D] = Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("stop_gradient", x).id) >> 16 & 0xFF, x.shape, x.id))
+    made: Tensor[R, D] = Tensor(
+        GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("stop_gradient", x).id) >> 16 & 0xFF, x.shape, x.id)
+    )
     if GRAPH.recorded is not None:
         GRAPH.recorded.discard(made.id)
     return made
@@ -169,7 +176,9 @@ def erf(x: Tensor[R, D]) -> Tensor[R, D]:
 
 
 def floor(x: Tensor[R, D]) -> Tensor[R, D]:
-    """The largest whole number that is not above x; integers are their own. Its derivative is 0, as of all that round."""
+    """The largest whole number that is not above x; integers are their own. Its derivative is 0, as of
+    all that round.
+    """
     return unary(Unary.FLOOR, x) if is_floating(checked("floor", x).dtype) else x
 
 
@@ -201,7 +210,9 @@ def divide(x: Operand, y: Operand) -> AnyTensor:
 
 
 def floor_divide(x: Operand, y: Operand) -> AnyTensor:
-    """The largest whole number that is not above x / y, in the dtype of both; of integers 0 where y is 0. Its derivative is 0."""
+    """The largest whole number that is not above x / y, in the dtype of both; of integers 0 where y is 0. Its
+    derivative is 0.
+    """
     a, b = _pair("floor_divide", x, y)
     if not is_floating(a.dtype):
         return binary(Binary.DIVIDE, a, b)
@@ -213,7 +224,8 @@ def floor_divide(x: Operand, y: Operand) -> AnyTensor:
     exact = (a - binary(Binary.MODULO, a, _masked(~infinite, b))) / b
     quotient = where(infinite & isfinite(a), _masked(a != 0.0, below), round(exact))
     ratio = a / b
-    return stop_gradient(where(b != 0.0, where(quotient != 0.0, quotient, ratio * 0.0), ratio))  # 0 has the sign of the ratio
+    # 0 has the sign of the ratio
+    return stop_gradient(where(b != 0.0, where(quotient != 0.0, quotient, ratio * 0.0), ratio))
 
 
 Registered.floor_divide = floor_divide
@@ -238,7 +250,9 @@ def maximum(x: Operand, y: Operand) -> AnyTensor:
 
 
 def minimum(x: Operand, y: Operand) -> AnyTensor:
-    """The smaller of two numbers, NaN if one is: the opposite of the larger of their opposites. Equal ones share the derivative."""
+    """The smaller of two numbers, NaN if one is: the opposite of the larger of their opposites. Equal ones share the
+    derivative.
+    """
     a, b = _pair("minimum", x, y)
     if a.dtype.kind == "b":
         return a & b
@@ -341,15 +355,21 @@ def isnan(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
 
 def isinf(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
     """Whether it is ∞ or -∞."""
-    return abs(x) == _like(x, math.inf) if is_floating(checked("isinf", x).dtype) else constant(False, np.bool_, x.shape)
+    return (
+        abs(x) == _like(x, math.inf) if is_floating(checked("isinf", x).dtype) else constant(False, np.bool_, x.shape)
+    )
 
 
 def isfinite(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
     """Whether it is neither infinite nor NaN."""
-    return abs(x) < _like(x, math.inf) if is_floating(checked("isfinite", x).dtype) else constant(True, np.bool_, x.shape)
+    return (
+        abs(x) < _like(x, math.inf) if is_floating(checked("isfinite", x).dtype) else constant(True, np.bool_, x.shape)
+    )
 
 
-def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[Any, np.bool_]:
+def isclose(
+    x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor[Any, np.bool_]:
     """Whether |x - y| ≤ atol + rtol·|y|, or both are the same infinity, or both NaN where ``equal_nan``."""
     a, b = _pair("isclose", x, y)
     checked("isclose", a, floats=True)
@@ -362,7 +382,9 @@ def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 
 def where(condition: AnyTensor, x: Operand, y: Operand) -> AnyTensor:
-    """``x`` where the condition, a tensor of booleans, is true, else ``y``. The derivative by what isn't chosen is 0."""
+    """``x`` where the condition, a tensor of booleans, is true, else ``y``. The derivative by what
+    isn't chosen is 0.
+    """
     checked("where", condition)
     if isinstance(x, int | float) and isinstance(y, int | float):
         cure = "write full((), 1.0) or cast the condition"
@@ -494,7 +516,9 @@ def sign(x: Tensor[R, D]) -> Tensor[R, D]:
 
 
 def _parts(x: AnyTensor) -> tuple[AnyTensor, AnyTensor, AnyTensor, AnyTensor]:
-    """Where x < 0 and where not; max(x, 0); -|x|. At 0 the slopes of the last two are 1 and -1, so that a smooth sum of them stays so."""
+    """Where x < 0 and where not; max(x, 0); -|x|. At 0 the slopes of the last two are 1 and -1, so that a smooth sum of
+    them stays so.
+    """
     below = x < _like(x, 0)
     rest = ~below
     positive = _masked(rest, x)
@@ -564,7 +588,8 @@ def mish(x: Tensor[R, D]) -> Tensor[R, D]:
 def gelu(x: Tensor[R, D], approximate: str = "none") -> Tensor[R, D]:
     """x·Φ(x), Φ the normal distribution's; with ``"tanh"`` x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2. 0 at -∞.
 
-    Far below 0, where 1 + erf cancels, the error is 1e-16 of x, not of the result; the tanh form, as a sigmoid, keeps all digits.
+    Far below 0, where 1 + erf cancels, the error is 1e-16 of x, not of the result; the tanh form, as a sigmoid, keeps
+    all digits.
     """
     near = _near(checked("gelu", x, floats=True))
     if approximate == "none":

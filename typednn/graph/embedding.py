@@ -2,9 +2,9 @@
 
 embed(weight, tokens)[…] = weight[tokens[…]]
 
-`embed` of floats is one node, the op `typednn.kernels.embedding`, unless `typednn.graph.whole.decomposed` asks for the twelve kinds: then
-it is the product of `typednn.graph.one_hot` and the matrix. An integer that is none of the rows is refused where it is known, which on a
-device would make each step wait.
+`embed` of floats is one node, the op `typednn.kernels.embedding`, unless `typednn.graph.whole.decomposed` asks for the
+twelve kinds: then it is the product of `typednn.graph.one_hot` and the matrix. An integer that is none of the rows is
+refused where it is known, which on a device would make each step wait.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def at_label(labels: AnyTensor, classes: int) -> AnyTensor:
 def embed(weight: AnyTensor, tokens: AnyTensor) -> AnyTensor:
     """A row of ``weight`` (vocab, features) for each of ``tokens`` (…): (…, features)."""
     if weight.ndim != 2:
-        raise ShapeError(explain("embed", "weight is (vocab, features)", f"{weight.shape}: {GRAPH.expression(weight.id)}"))
+        raise ShapeError(
+            explain("embed", "weight is (vocab, features)", f"{weight.shape}: {GRAPH.expression(weight.id)}")
+        )
     vocab, features = weight.shape
     check_integers("embed", tokens)
     refuse_outside("embed", GRAPH.arrays.get(tokens.id), vocab)
@@ -54,7 +56,11 @@ def check_integers(where: str, labels: AnyTensor) -> None:
 
 def refuse_outside(where: str, labels: Any, classes: int, but: int | None = None) -> None:
     """Refuse an array on the host with a label that is neither a class nor ``but``."""
-    if isinstance(labels, np.ndarray) and not within(labels, 0, classes - 1) and (got := first_outside(labels, 0, classes - 1, but)):
+    if (
+        isinstance(labels, np.ndarray)
+        and not within(labels, 0, classes - 1)
+        and (got := first_outside(labels, 0, classes - 1, but))
+    ):
         raise ArgumentError(explain(where, f"integers are 0 to {classes - 1}", got))
 
 

@@ -2,9 +2,9 @@
 
 erfinv x = Φ⁻¹((1 + x)/2)/√2        d erfinv/dx = √π/2·exp(erfinv² x)
 
-∞ at 1, -∞ at -1, NaN beyond. Three quotients of polynomials of degree 7, in float64: relative errors of about 1e-16, also near ±1.
-Nothing is kept for the derivative, which computes the function again.
-Source: Wichura, "The Percentage Points of the Normal Distribution" (AS 241, PPND16), 1988.
+∞ at 1, -∞ at -1, NaN beyond. Three quotients of polynomials of degree 7, in float64: relative errors of about 1e-16,
+also near ±1. Nothing is kept for the derivative, which computes the function again. Source: Wichura, "The Percentage
+Points of the Normal Distribution" (AS 241, PPND16), 1988.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Graph: all nodes of this process, what is known of each beside the slab, and how long they live.
 
-A node lives while a `Tensor`, another node or a tape refers to it. Nothing is computed when a node is made. `realize` computes; what it
-was asked for becomes a leaf and lets its inputs go, unless a tape lives: then it keeps its inputs until the last tape is closed.
+A node lives while a `Tensor`, another node or a tape refers to it. Nothing is computed when a node is made. `realize`
+computes; what it was asked for becomes a leaf and lets its inputs go, unless a tape lives: then it keeps its inputs
+until the last tape is closed.
 
 There is one graph, `GRAPH`: a tensor is only a number, and means a node of it. Threads may use it at once.
 """
@@ -27,7 +28,9 @@ _BITS = {"b": "<?7x", "i": "<q", "u": "<Q", "f": "<d"}
 
 
 class Node(NamedTuple):
-    """All that is known of a node. ``operation`` is a `Unary`, `Binary` or `Reduce` as a number; ``extra`` is what its kind has besides."""
+    """All that is known of a node. ``operation`` is a `Unary`, `Binary` or `Reduce` as a number; ``extra`` is what its
+    kind has besides.
+    """
 
     kind: Kind
     operation: int
@@ -55,7 +58,9 @@ def number_of(low: int, high: int, dtype: np.dtype[Any]) -> Any:
 
 @final
 class Graph:
-    """The slab, and beside it by node: shapes, what kinds have besides their inputs, names, and the arrays of leaves and realized nodes."""
+    """The slab, and beside it by node: shapes, what kinds have besides their inputs, names, and the arrays of leaves
+    and realized nodes.
+    """
 
     def __init__(self) -> None:
         self.slab: Slab = Slab()
@@ -65,13 +70,18 @@ class Graph:
         self.names: dict[int, str] = {}
         self.recorded: set[int] | None = None  # the nodes made while a tape lives
         self.tapes: int = 0
-        # Nodes that tensors no longer refer to, NONE for a tape: a finaliser may run anywhere, so it only notes what goes.
+        # Nodes that tensors no longer refer to, NONE for a tape: a finaliser may run anywhere, so it only notes what
+        # goes.
         self.dropped: deque[int] = deque()
         self.checks: bool = False  # whether every new node is checked: see `typednn.graph.debugging.Debug`
         self.lock: Lock = Lock()
 
-    def push(self, kind: Kind, operation: int, dtype: int, shape: Shape, x: int = NONE, y: int = NONE, extra: Any = None) -> int:
-        """The number of a new node with one reference. ``x`` and ``y`` are its inputs; those of a CUSTOM node are in ``extra``."""
+    def push(
+        self, kind: Kind, operation: int, dtype: int, shape: Shape, x: int = NONE, y: int = NONE, extra: Any = None
+    ) -> int:
+        """The number of a new node with one reference. ``x`` and ``y`` are its inputs; those of a CUSTOM node are in
+        ``extra``.
+        """
         slab = self.slab
         with self.lock():
             if self.dropped:
@@ -279,7 +289,11 @@ def _expected(node: Node, shapes: Sequence[Shape]) -> Shape | None:
         return node.shape
     x = shapes[0]
     if node.kind == Kind.EXPAND:
-        return tuple(new if old == 1 else old for old, new in zip(x, node.shape, strict=False)) if len(x) == len(node.shape) else None
+        return (
+            tuple(new if old == 1 else old for old, new in zip(x, node.shape, strict=False))
+            if len(x) == len(node.shape)
+            else None
+        )
     if node.kind == Kind.PERMUTE:
         order: Shape = node.extra
         return tuple(x[axis] for axis in order) if sorted(order) == list(range(len(x))) else None
@@ -294,7 +308,9 @@ def _expected(node: Node, shapes: Sequence[Shape]) -> Shape | None:
 
 def refuse_released(what: str) -> StateError:
     """The error for a tensor or tape that is used after its end."""
-    return StateError(explain(what, "can be used until it is released", "a use after that", "keep it, or make it again"))
+    return StateError(
+        explain(what, "can be used until it is released", "a use after that", "keep it, or make it again")
+    )
 
 
 def product(sizes: Sequence[int]) -> int:

@@ -1,20 +1,21 @@
 """Grouping: which instructions of a program become one kernel, and what that kernel computes.
 
-Values that are *stored* are arrays: leaves, results, what a product or a custom function reads and gives, and reductions that more than one
-kernel needs. Everything between them is computed where it is read. So a kernel is a list of stored values over one space of axes:
+Values that are *stored* are arrays: leaves, results, what a product or a custom function reads and gives, and
+reductions that more than one kernel needs. Everything between them is computed where it is read. So a kernel is a list
+of stored values over one space of axes:
 
-=========  =============================================  ======================================================================
+=========  =============================================  ==============================================================
 kind       space                                          what is stored
-=========  =============================================  ======================================================================
+=========  =============================================  ==============================================================
 flat       axes of the result                             each number from the numbers at its place
-rows       rows, then one axis of columns                 results of all axes, or of rows; reductions over the columns in between
+rows    rows, then one axis of columns    results of all axes, or of rows; reductions over the columns in between
 columns    leading axes, the axis that is reduced, last   reductions over leading or middle axes
-=========  =============================================  ======================================================================
+=========  =============================================  ==============================================================
 
-EXPAND, PERMUTE, PAD, and RESHAPE where it only adds or takes axes of size 1, are index arithmetic. Another RESHAPE is a view of a stored
-array. Axes of size 1 go, and neighbours that every array has side by side are one. What is left names no sizes and no constants: they are
-arguments of the kernel, so that other sizes and learning rates compile nothing. A kernel has `MOST_WORK` at most: of a larger one, the
-largest part is stored first.
+EXPAND, PERMUTE, PAD, and RESHAPE where it only adds or takes axes of size 1, are index arithmetic. Another RESHAPE is a
+view of a stored array. Axes of size 1 go, and neighbours that every array has side by side are one. What is left names
+no sizes and no constants: they are arguments of the kernel, so that other sizes and learning rates compile nothing. A
+kernel has `MOST_WORK` at most: of a larger one, the largest part is stored first.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 from typednn.graph.program import PRODUCT, Instruction, Program
 
 Node: TypeAlias = tuple[Any, ...]
-Coordinate: TypeAlias = tuple[int, int, int]  # an axis of the space or NO_AXIS, what is added to it, and a bound if it may lie outside
+# an axis of the space or NO_AXIS, what is added to it, and a bound if it may lie outside
+Coordinate: TypeAlias = tuple[int, int, int]
 Coordinates: TypeAlias = tuple[Coordinate, ...]
 Make: TypeAlias = Callable[[list[int]], int]  # a node's number, from those of its operands
 
@@ -40,8 +42,10 @@ UNBOUNDED: Final = -1
 _HERE: Final[Coordinate] = (NO_AXIS, 0, UNBOUNDED)
 _MOST_OUTPUTS: Final = 8
 _MOST_INPUTS: Final = 24
-_MOST_PLACES: Final = 2048  # values that the search for rows visits at most; what needs more is cut into several kernels anyway
-MOST_WORK: Final = 256  # of one kernel, as `work` counts it: the compiler takes seconds for that, and minutes for ten times as much
+# values that the search for rows visits at most; what needs more is cut into several kernels anyway
+_MOST_PLACES: Final = 2048
+# of one kernel, as `work` counts it: the compiler takes seconds for that, and minutes for ten times as much
+MOST_WORK: Final = 256
 LONG: Final = 1 << 16  # columns from which a row is reduced by several threads, where there are few rows
 _FEW_ROWS: Final = 8
 
@@ -55,12 +59,13 @@ _COST: Final = 4
 class Description(NamedTuple):
     """What a kernel computes, without sizes and constants. Equal descriptions are one kernel.
 
-    ``arrays``: of each input its dtype and the names of its sizes. ``scalars``: the dtypes of the numbers, the extents of the space first.
-    ``nodes``, operands first: ``("read", input, coordinates)``, ``("number", dtype, scalar)``, ``("true",)`` and ``("false",)``,
-    ``("inside", tests, of)`` which is 0 where a coordinate is outside, ``("unary", operation, dtype, of)``,
-    ``("binary", operation, dtype, of, and)``, ``("power", exponent, dtype, of)``, ``("cast", dtype, of)`` and
-    ``("reduce", operation, dtype, of)``. In coordinates and tests, numbers other than axes are places of scalars.
-    ``outputs``: nodes, with their dtypes and the names of their sizes. ``is_long``: few rows of many columns.
+    ``arrays``: of each input its dtype and the names of its sizes. ``scalars``: the dtypes of the numbers, the extents
+    of the space first. ``nodes``, operands first: ``("read", input, coordinates)``, ``("number", dtype, scalar)``,
+    ``("true",)`` and ``("false",)``, ``("inside", tests, of)`` which is 0 where a coordinate is outside, ``("unary",
+    operation, dtype, of)``, ``("binary", operation, dtype, of, and)``, ``("power", exponent, dtype, of)``, ``("cast",
+    dtype, of)`` and ``("reduce", operation, dtype, of)``. In coordinates and tests, numbers other than axes are places
+    of scalars. ``outputs``: nodes, with their dtypes and the names of their sizes. ``is_long``: few rows of many
+    columns.
     """
 
     kind: str
@@ -73,7 +78,9 @@ class Description(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Instructions that one kernel computes: it reads and gives stored values, in the shapes that the kernel sees them in."""
+    """Instructions that one kernel computes: it reads and gives stored values, in the shapes that the kernel sees them
+    in.
+    """
 
     description: Description
     inputs: tuple[tuple[int, Shape], ...]
@@ -91,7 +98,9 @@ Step: TypeAlias = Group | Alone
 
 
 class _ApartError(Exception):
-    """These values can't be computed by one kernel. ``stored``: what has to be stored first; ``alone``: what no kernel can compute."""
+    """These values can't be computed by one kernel. ``stored``: what has to be stored first; ``alone``: what no kernel
+    can compute.
+    """
 
     def __init__(self, *stored: int, alone: Iterable[int] = ()) -> None:
         super().__init__()
@@ -103,7 +112,9 @@ class _TooMuchError(_ApartError):
 
 
 def grouped(program: Program) -> list[Step]:
-    """The steps that compute ``program``, in their order. Reductions over separated axes must have been split: see `split_reductions`."""
+    """The steps that compute ``program``, in their order. Reductions over separated axes must have been split: see
+    `split_reductions`.
+    """
     stored, alone = _cut(program, _stored_anyway(program)), frozenset[int]()
     while True:
         try:
@@ -141,7 +152,10 @@ def split_reductions(program: Program) -> Program:
 def compilable(each: Instruction, inputs: Sequence[Instruction]) -> bool:
     """Whether a kernel can compute ``each``. Integers are only read, compared and cast to floats."""
     dtype, given = DTYPES[each.dtype], [DTYPES[other.dtype] for other in inputs]
-    if not all(other.kind == "b" or ((is_floating(other) or other.kind == "i") and other.itemsize >= 4) for other in (dtype, *given)):
+    if not all(
+        other.kind == "b" or ((is_floating(other) or other.kind == "i") and other.itemsize >= 4)
+        for other in (dtype, *given)
+    ):
         return False
     if each.kind in (Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD):
         return True
@@ -181,7 +195,8 @@ def _stored_anyway(program: Program) -> frozenset[int]:
 
 
 def _cut(program: Program, stored: frozenset[int]) -> frozenset[int]:
-    """``stored``, and so many more values that none is computed from others by more than `MOST_WORK`, each counted once.
+    """``stored``, and so many more values that none is computed from others by more than `MOST_WORK`, each counted
+    once.
 
     A value that is read at several places is computed at each: what that makes too much, `_Lowered` finds.
     """
@@ -225,7 +240,9 @@ def _with_views(program: Program, stored: frozenset[int]) -> frozenset[int]:
 
 
 def _is_read(program: Program, stored: frozenset[int], place: int) -> bool:
-    """Whether kernels read ``place`` from memory: not constants, and not views, which are index arithmetic on what they are of."""
+    """Whether kernels read ``place`` from memory: not constants, and not views, which are index arithmetic on what they
+    are of.
+    """
     each = program.instructions[place]
     if place not in stored or each.kind == Kind.LEAF:
         return place in stored
@@ -254,7 +271,9 @@ def _kept_and_reduced(each: Instruction, given: Instruction) -> tuple[list[int],
 
 
 class _Draft:
-    """Stored values that may become one kernel: ``space`` of the sizes of axes, ``rows`` of them (or leading axes, of columns)."""
+    """Stored values that may become one kernel: ``space`` of the sizes of axes, ``rows`` of them (or leading axes, of
+    columns).
+    """
 
     def __init__(self, kind: str, space: Shape, rows: int, reduced: int, roots: list[int]) -> None:
         self.kind, self.space, self.rows, self.reduced, self.roots = kind, space, rows, reduced, roots
@@ -271,7 +290,9 @@ class _Grouping:
         self.roots = [
             place
             for place in sorted(stored)
-            if place not in alone and program.instructions[place].kind not in (Kind.LEAF, Kind.CONST, *_VIEWS) and _is_root(program, place)
+            if place not in alone
+            and program.instructions[place].kind not in (Kind.LEAF, Kind.CONST, *_VIEWS)
+            and _is_root(program, place)
         ]
         self.bits = _ancestors(program)
 
@@ -377,7 +398,9 @@ class _Grouping:
         return True
 
     def _need_each_other(self, roots: list[int]) -> bool:
-        """Whether one is computed from another. A sum over rows is known after the last row, so a kernel that reads it comes later."""
+        """Whether one is computed from another. A sum over rows is known after the last row, so a kernel that reads it
+        comes later.
+        """
         return any(self.bits[root] >> other & 1 for root in roots for other in roots)
 
     def _lies_between(self, roots: list[int]) -> bool:
@@ -449,7 +472,9 @@ def _through(each: Instruction, given: Instruction, at: Coordinates) -> tuple[Co
 
 
 class _Rows:
-    """Whether a stored value is computed by rows: the number of ``rows``, and the sizes of ``columns``; None where nothing is reduced."""
+    """Whether a stored value is computed by rows: the number of ``rows``, and the sizes of ``columns``; None where
+    nothing is reduced.
+    """
 
     def __init__(self, program: Program, stored: frozenset[int], root: int) -> None:
         self.program, self.stored, self.root = program, stored, root
@@ -519,12 +544,14 @@ class _Lowered:
         self.program, self.stored, self.draft = program, stored, draft
         self.nodes: list[Node] = []
         self.inputs: dict[int, int] = {}
-        self.reads: list[tuple[int, list[tuple[Coordinate, int]]]] = []  # with each coordinate the size of the axis that it reads
+        # with each coordinate the size of the axis that it reads
+        self.reads: list[tuple[int, list[tuple[Coordinate, int]]]] = []
         self.visited: set[int] = set()
         self._made: Group | None = None
         self._known: dict[Any, int] = {}
         self._work = 0
-        self._largest = 0, NO_AXIS  # of the values that are complete and not stored, the work of the largest one, and its place
+        # of the values that are complete and not stored, the work of the largest one, and its place
+        self._largest = 0, NO_AXIS
         self.outputs = [self._node(root, self._at(root), root) for root in draft.roots]
         if len(self.inputs) > _MOST_INPUTS and len(draft.roots) > 1:
             raise _ApartError
@@ -549,7 +576,9 @@ class _Lowered:
         return number
 
     def _node(self, place: int, at: Coordinates, root: int) -> int:
-        """The node for the value of ``place`` at these coordinates. Depth first, without recursion: chains may be long."""
+        """The node for the value of ``place`` at these coordinates. Depth first, without recursion:
+        chains may be long.
+        """
         waiting: list[tuple[int, Coordinates, int]] = [(place, at, NO_AXIS)]
         known = self._known
         while waiting:
@@ -635,10 +664,17 @@ class _Lowered:
         kind, rank = draft.kind, len(draft.space)
         parts = [0] * rank
         for axis in range(rank):
-            parts[axis] = 0 if kind == "flat" else int(axis >= draft.rows) + int(kind == "columns" and axis >= draft.rows + draft.reduced)
+            parts[axis] = (
+                0
+                if kind == "flat"
+                else int(axis >= draft.rows) + int(kind == "columns" and axis >= draft.rows + draft.reduced)
+            )
         axes = self._collapsed(parts)
-        last = [part for part in dict.fromkeys(parts) if sum(parts[group[0]] == part for group in axes) > 1 and part > 0]
-        if last:  # columns, the axes that are reduced, or those after them are not one axis: what is reduced has to be stored
+        last = [
+            part for part in dict.fromkeys(parts) if sum(parts[group[0]] == part for group in axes) > 1 and part > 0
+        ]
+        # columns, the axes that are reduced, or those after them are not one axis: what is reduced has to be stored
+        if last:
             reduced = [place for place in self.visited if self.program.instructions[place].kind == Kind.REDUCE]
             given = [self.program.instructions[place].inputs[0] for place in reduced]
             raise _ApartError(*given) if not self.stored.issuperset(given) else _ApartError(alone=reduced)
@@ -683,18 +719,24 @@ class _Lowered:
         inputs, arrays = self._inputs(first_of, new_axis, extents)
         outputs = self._outputs(axes, parts, added, extents)
         is_long = kind == "rows" and _is_long(draft)
-        description = Description(kind, len(extents), arrays, tuple(dtype for dtype, _ in scalars), nodes, tuple(outputs[1]), is_long)
+        description = Description(
+            kind, len(extents), arrays, tuple(dtype for dtype, _ in scalars), nodes, tuple(outputs[1]), is_long
+        )
         return Group(description, tuple(inputs), tuple(value for _, value in scalars), tuple(outputs[0]))
 
     def _collapsed(self, parts: list[int]) -> list[list[int]]:
-        """Axes of the space, those together that are one: they are of one part, and each array has them side by side."""
+        """Axes of the space, those together that are one: they are of one part, and each array has them
+        side by side.
+        """
         apart = {axis for axis in range(1, len(parts)) if parts[axis] != parts[axis - 1]}
         for node in self.nodes:
             if node[0] == "inside":
                 apart |= {axis for axis, _, _ in node[1]} | {axis + 1 for axis, _, _ in node[1]}
         for _, read in self.reads:
             pure = [
-                axis if offset == 0 and bound == UNBOUNDED and axis != NO_AXIS and size == self.draft.space[axis] else NO_AXIS
+                axis
+                if offset == 0 and bound == UNBOUNDED and axis != NO_AXIS and size == self.draft.space[axis]
+                else NO_AXIS
                 for (axis, offset, bound), size in read
             ]
             named = [axis for (axis, _, _), _ in read]
@@ -744,12 +786,16 @@ class _Lowered:
         shapes: list[tuple[int, Shape]] = []
         told: list[tuple[int, str, tuple[str, ...]]] = []
         # Results of all axes before those of rows, as the kernel's Funcs are.
-        results = sorted(zip(self.draft.roots, self.outputs, strict=True), key=lambda pair: -len(_squeezed(self._shape(pair[0]))))
+        results = sorted(
+            zip(self.draft.roots, self.outputs, strict=True), key=lambda pair: -len(_squeezed(self._shape(pair[0])))
+        )
         for root, node in results:
             named = {axis for axis, _, _ in self._at(root)}
             own = [*range(added), *[number + added for number, group in enumerate(axes) if group[0] in named]]
             shapes.append((root, tuple(extents[axis] for axis in own)))
-            told.append((node, DTYPES[self.program.instructions[root].dtype].name, tuple(f"axis{axis}" for axis in own)))
+            told.append(
+                (node, DTYPES[self.program.instructions[root].dtype].name, tuple(f"axis{axis}" for axis in own))
+            )
         return shapes, told
 
 
@@ -796,7 +842,9 @@ def _ordered(program: Program, groups: Iterable[_Lowered], stored: frozenset[int
 
 
 def work(node: Node) -> int:
-    """What a node costs the compiler, in additions. A number that may lie outside an array is read alone, not with its neighbours."""
+    """What a node costs the compiler, in additions. A number that may lie outside an array is read alone, not with its
+    neighbours.
+    """
     if node[0] == "read":
         return 12 if any(bound != UNBOUNDED for _, _, bound in node[2]) else 1
     return _COST if node[0] == "unary" and node[1] in COSTLY else 1
@@ -818,7 +866,9 @@ def described(group: Group) -> str:
     for number, node in enumerate(how.nodes):
         word = names[node[0]](node[1]).title if node[0] in names else " ".join(map(str, node[:2]))
         lines.append(f"  ${number} = {word} {' '.join(map(str, node[2:]))}")
-    results = [f"${node} {dtype} {shape}" for (node, dtype, _), (_, shape) in zip(how.outputs, group.outputs, strict=True)]
+    results = [
+        f"${node} {dtype} {shape}" for (node, dtype, _), (_, shape) in zip(how.outputs, group.outputs, strict=True)
+    ]
     return "\n".join([*lines, f"  results {' '.join(results)}"])
 
 

@@ -3,10 +3,12 @@
     y = interpolate(images, size=(64, 64), mode="linear")        # (batch, height, width, channels)
 
 nearest    y_i = x_j           j = floor(i·step)
-linear     y_i = (1 - t)·x_j + t·x_(j+1)    j + t = max((i + 1/2)·step - 1/2, 0), or i·(size - 1)/(new - 1) with ``align_corners``
+linear    y_i = (1 - t)·x_j + t·x_(j+1)
+j + t = max((i + 1/2)·step - 1/2, 0), or i·(size - 1)/(new - 1) with ``align_corners``
 
-The step is size/new, or 1/scale_factor where that is given. Each axis by itself, so ``linear`` of two axes is bilinear, of three
-trilinear. One `take` for each axis, or two; nothing is kept but the indices. The derivative adds up what each number gave.
+The step is size/new, or 1/scale_factor where that is given. Each axis by itself, so ``linear`` of two axes is bilinear,
+of three trilinear. One `take` for each axis, or two; nothing is kept but the indices. The derivative adds up what each
+number gave.
 """
 
 from __future__ import annotations
@@ -32,9 +34,11 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool = False,
 ) -> AnyTensor:
-    """``x`` (batch, …, channels) with its inner axes in another ``size``, or ``scale_factor`` times as long, rounded down.
+    """``x`` (batch, …, channels) with its inner axes in another ``size``, or ``scale_factor`` times as long, rounded
+    down.
 
-    ``mode`` is ``"nearest"`` or ``"linear"``; ``align_corners``, of linear, maps the first and last places onto each other.
+    ``mode`` is ``"nearest"`` or ``"linear"``; ``align_corners``, of linear, maps the first and last places onto each
+    other.
     """
     if checked("interpolate", x, floats=True).ndim < 3:
         raise ShapeError(explain("interpolate", "x is (batch, …, channels)", f"{x.shape}: {GRAPH.expression(x.id)}"))
@@ -52,7 +56,10 @@ def interpolate(
         steps = list[tuple[int, float]](zip(old, new, strict=False))
     else:
         factors = _factors(scale_factor, len(old))
-        new, steps = tuple(int(before * factor) for before, factor in zip(old, factors, strict=False)), [(1, factor) for factor in factors]
+        new, steps = (
+            tuple(int(before * factor) for before, factor in zip(old, factors, strict=False)),
+            [(1, factor) for factor in factors],
+        )
     if len(new) != len(old) or min(new) < 1 or min(old) < 1:
         got = f"{new} of {old}: {GRAPH.expression(x.id)}"
         raise ShapeError(explain("interpolate", f"has a new size from 1 on for each of {len(old)} inner axes", got))
@@ -69,8 +76,12 @@ def _factors(given: Any, axes: int) -> list[float]:
     return [float(each) for each in several]
 
 
-def _along(x: AnyTensor, axis: int, old: int, new: int, step: tuple[int, float], mode: str, align_corners: bool) -> AnyTensor:
-    """``step`` is (over, by), of which the quotient is the step: a place times a step that is rounded could fall below the next number."""
+def _along(
+    x: AnyTensor, axis: int, old: int, new: int, step: tuple[int, float], mode: str, align_corners: bool
+) -> AnyTensor:
+    """``step`` is (over, by), of which the quotient is the step: a place times a step that is rounded could fall below
+    the next number.
+    """
     if old == new and step[0] == step[1]:
         return x
     if mode == "nearest":

@@ -1,8 +1,9 @@
 """The reference: each instruction by one function of NumPy, or of the arrays' own module.
 
-It takes any dtype and any shape, and every engine agrees with it. Integers divide towards minus infinity, as NumPy's ``//`` does; to a
-negative power they are what is left of the fraction: 1 and -1 stay units, others give 0. Not defined, and left to NumPy: integer division
-by zero, shifts by as many places as there are or more, and the cast of NaN or of numbers out of range to integers.
+It takes any dtype and any shape, and every engine agrees with it. Integers divide towards minus infinity, as NumPy's
+``//`` does; to a negative power they are what is left of the fraction: 1 and -1 stay units, others give 0. Not defined,
+and left to NumPy: integer division by zero, shifts by as many places as there are or more, and the cast of NaN or of
+numbers out of range to integers.
 """
 
 # Lambdas take arrays.
@@ -37,16 +38,24 @@ VALUES: Final = {kind: {int(each): each.row.value for each in operations} for ki
 
 def padded(xp: Any, x: Any, widths: Sequence[tuple[int, int]], shape: Sequence[int]) -> Any:
     """``x`` with zeros around it, or cut off where a width is negative."""
-    cut = x[tuple(slice(max(-before, 0), size - max(-after, 0)) for (before, after), size in zip(widths, x.shape, strict=True))]
+    cut = x[
+        tuple(
+            slice(max(-before, 0), size - max(-after, 0)) for (before, after), size in zip(widths, x.shape, strict=True)
+        )
+    ]
     if cut.shape == tuple(shape):
         return cut
     y = xp.zeros(shape, x.dtype)
-    y[tuple(slice(max(before, 0), max(before, 0) + size) for (before, _), size in zip(widths, cut.shape, strict=True))] = cut
+    y[
+        tuple(slice(max(before, 0), max(before, 0) + size) for (before, _), size in zip(widths, cut.shape, strict=True))
+    ] = cut
     return y
 
 
 def contracted(xp: Any, x: Any, y: Any, how: Contraction, multiply: Multiply | None = None) -> Any:
-    """The sum over some axes of all products of ``x`` and ``y``, whose axes of size 1 repeat: products of matrices, by ``multiply``."""
+    """The sum over some axes of all products of ``x`` and ``y``, whose axes of size 1 repeat: products of matrices, by
+    ``multiply``.
+    """
     kept = [axis for axis in range(len(how.shape)) if axis not in how.axes]
     first = [axis for axis in kept if y.shape[axis] == 1]
     second = [axis for axis in kept if x.shape[axis] == 1 and y.shape[axis] != 1]
@@ -63,7 +72,9 @@ def contracted(xp: Any, x: Any, y: Any, how: Contraction, multiply: Multiply | N
 
 
 def windowed(xp: Any, x: Any, y: Any, how: Windowed, shape: Sequence[int], multiply: Multiply | None = None) -> Any:
-    """`contracted` of inputs that may be windows, a block of them at a time; of ``shape``, which may be what windows are added to."""
+    """`contracted` of inputs that may be windows, a block of them at a time; of ``shape``, which may be what windows
+    are added to.
+    """
     sizes, axes = how.contraction
     kept = [axis for axis in range(len(sizes)) if axis not in axes]
     inputs = [
@@ -74,7 +85,10 @@ def windowed(xp: Any, x: Any, y: Any, how: Windowed, shape: Sequence[int], multi
     out = total if how.into is None else seen(xp, total, how.into, sizes, kept)
     again = _repeated(how, kept)
     for block in _blocks(how, kept):
-        parts = [each[tuple(cut if size > 1 else slice(None) for cut, size in zip(block, each.shape, strict=True))] for each in inputs]
+        parts = [
+            each[tuple(cut if size > 1 else slice(None) for cut, size in zip(block, each.shape, strict=True))]
+            for each in inputs
+        ]
         own = tuple(len(range(size)[cut]) for cut, size in zip(block, sizes, strict=True))
         found = contracted(xp, parts[0], parts[1], Contraction(own, axes), multiply)
         target = out[tuple(block[axis] for axis in kept)]
@@ -96,20 +110,26 @@ def surrounded(xp: Any, array: Any, view: View) -> Any:
 
 
 def seen(xp: Any, array: Any, view: View, sizes: Sequence[int], axes: Sequence[int]) -> Any:
-    """``array``, its zeros around it, along these axes of the view. The same memory, of which a number may have several places."""
+    """``array``, its zeros around it, along these axes of the view. The same memory, of which a number may have several
+    places.
+    """
     steps = [sum(step * stride for step, stride in zip(view.steps[axis], array.strides, strict=True)) for axis in axes]
     first = array[tuple(slice(start, None) for start in view.starts)]
     return xp.lib.stride_tricks.as_strided(first, [sizes[axis] for axis in axes], steps)
 
 
 def _repeated(how: Windowed, kept: Sequence[int]) -> set[int]:
-    """Axes of the result, the fewest numbers first, along which it is added a place at a time, as else two numbers were one."""
+    """Axes of the result, the fewest numbers first, along which it is added a place at a time, as else two numbers were
+    one.
+    """
     view, sizes = how.into, how.contraction.shape
     if view is None:
         return set()
     ends = [1 + sum(view.steps[axis][place] * (sizes[axis] - 1) for axis in kept) for place in range(len(view.starts))]
     strides = [math.prod(ends[place + 1 :]) for place in range(len(ends))]
-    found = {place: sum(map(operator.mul, view.steps[axis], strides)) for place, axis in enumerate(kept) if sizes[axis] > 1}
+    found = {
+        place: sum(map(operator.mul, view.steps[axis], strides)) for place, axis in enumerate(kept) if sizes[axis] > 1
+    }
     alone: list[int] = []
     for place in sorted(found, key=lambda place: -sizes[kept[place]]):
         reach, apart = 0, True
@@ -168,7 +188,9 @@ def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
 
 
 def interpret(program: Program, arrays: Sequence[Any], look: Look | None = None) -> list[Any]:
-    """The results of ``program`` for the arrays of its leaves. ``look`` sees each instruction, its inputs and what it gives."""
+    """The results of ``program`` for the arrays of its leaves. ``look`` sees each instruction, its inputs and what it
+    gives.
+    """
     values: list[Any] = []
     last = _last_uses(program)
     xp: Any = namespace(arrays[0]) if arrays else np

@@ -1,8 +1,8 @@
 """Kernels: the Halide pipeline of a `typednn.graph.grouping.Description`.
 
-Arithmetic is strict: in the order of the program, with NaN and infinities as NumPy has them. Reductions have several running numbers in
-each lane; what is added over many blocks is added in double precision. Pieces of rows are of fixed sizes, so that results don't depend on
-the number of threads.
+Arithmetic is strict: in the order of the program, with NaN and infinities as NumPy has them. Reductions have several
+running numbers in each lane; what is added over many blocks is added in double precision. Pieces of rows are of fixed
+sizes, so that results don't depend on the number of threads.
 """
 
 # Halide has no types.
@@ -59,7 +59,13 @@ def _function(kind: str, operation: Any) -> Any:
 @cache
 def _written(hl: Any, kind: str, operation: Any, dtype: str) -> tuple[int, list[int]]:
     """How many operations a function of one or two numbers is, and how often each number stands in it."""
-    types = {"float32": hl.Float(32), "float64": hl.Float(64), "bool": hl.Bool(), "int32": hl.Int(32), "int64": hl.Int(64)}
+    types = {
+        "float32": hl.Float(32),
+        "float64": hl.Float(64),
+        "bool": hl.Bool(),
+        "int32": hl.Int(32),
+        "int64": hl.Int(64),
+    }
     names = ["operand_one", "operand_two"][: 2 if kind == "binary" else 1]
     text = str(_function(kind, operation)(hl, *[hl.cast(types[dtype], hl.Param(types[dtype], name)) for name in names]))
     return text.count("(") + 1, [text.count(name) for name in names]
@@ -98,7 +104,13 @@ class _Builder:
         """Of each node, whether it changes along ``axis``; a reduction doesn't, along the one that it reduces."""
         found: list[bool] = []
         for node, given in zip(self.how.nodes, self.operands, strict=True):
-            own = [each[0] for each in node[2]] if node[0] == "read" else [each[0] for each in node[1]] if node[0] == "inside" else []
+            own = (
+                [each[0] for each in node[2]]
+                if node[0] == "read"
+                else [each[0] for each in node[1]]
+                if node[0] == "inside"
+                else []
+            )
             found.append(node[0] != "reduce" and (axis in own or any(found[each] for each in given)))
         return found
 
@@ -136,9 +148,11 @@ class _Builder:
         return found
 
     def _sizes(self) -> tuple[list[int], set[int]]:
-        """Of each node the operations of its expression, what it shares counted each time; and where expressions end that are too large.
+        """Of each node the operations of its expression, what it shares counted each time; and where expressions end
+        that are too large.
 
-        Halide walks an expression as a tree: what an operation writes down five times is walked five times, and so on below it.
+        Halide walks an expression as a tree: what an operation writes down five times is walked five times, and so on
+        below it.
         """
         found: list[int] = []
         trees: list[int] = []
@@ -151,7 +165,9 @@ class _Builder:
                 # A longer one would begin anew here.
                 ends |= {each for each in given if found[each] > 1}
                 size = self._weight(number) + sum(min(found[each], 1) for each in given)
-                tree = own + sum(times * (trees[each] if found[each] <= 1 else 1) for times, each in zip(uses, given, strict=True))
+                tree = own + sum(
+                    times * (trees[each] if found[each] <= 1 else 1) for times, each in zip(uses, given, strict=True)
+                )
             found.append(size)
             trees.append(tree)
         return found, ends
@@ -216,11 +232,21 @@ class _Builder:
 
     def _alike(self, operation: int, x: Any) -> Any:
         """A number compared with itself, which Halide would take for the same even if it is NaN."""
-        return nan.is_nan(self.hl, x) if operation == Binary.NOT_EQUAL else nan.bits(self.hl, x) <= nan.infinity(self.hl, x)
+        return (
+            nan.is_nan(self.hl, x)
+            if operation == Binary.NOT_EQUAL
+            else nan.bits(self.hl, x) <= nan.infinity(self.hl, x)
+        )
 
     def _type(self, dtype: str) -> Any:
         hl = self.hl
-        return {"float32": hl.Float(32), "float64": hl.Float(64), "bool": hl.Bool(), "int32": hl.Int(32), "int64": hl.Int(64)}[dtype]
+        return {
+            "float32": hl.Float(32),
+            "float64": hl.Float(64),
+            "bool": hl.Bool(),
+            "int32": hl.Int(32),
+            "int64": hl.Int(64),
+        }[dtype]
 
     def _place(self, coordinate: tuple[int, int, int], where: Sequence[Any]) -> Any:
         axis, offset, _ = coordinate
@@ -237,7 +263,9 @@ class _Builder:
         places: list[Any] = []
         for coordinate in node[2]:
             at = self._place(coordinate, where)
-            places.append(at if coordinate[2] == UNBOUNDED else hl.likely(hl.clamp(at, 0, self.scalars[coordinate[2]] - 1)))
+            places.append(
+                at if coordinate[2] == UNBOUNDED else hl.likely(hl.clamp(at, 0, self.scalars[coordinate[2]] - 1))
+            )
         return array[tuple(reversed(places))]
 
     def strict(self, value: Any) -> Any:
@@ -249,7 +277,9 @@ class _Builder:
     def reduced(
         self, name: str, operation: int, value: Callable[[Any], Any], start: Any, count: Any, at: tuple[Any, ...]
     ) -> tuple[Any, list[Any]]:
-        """The reduction of value(k) for ``count`` numbers k from ``start`` on, and the Funcs that it is made of. ``at``: its other Vars."""
+        """The reduction of value(k) for ``count`` numbers k from ``start`` on, and the Funcs that it is made of.
+        ``at``: its other Vars.
+        """
         hl, lanes = self.hl, self.lanes
         wide, lane, count = 4 * lanes, hl.Var("lane"), hl.cast(hl.Int(32), count)
         real = type_of(value(hl.i32(0)))
@@ -260,7 +290,9 @@ class _Builder:
         running[(lane, *at)] = self.strict(combine(running[(lane, *at)], value(start + lane + vectors.x * wide)))
         done = count / wide * wide
         more = hl.RDom([(0, lanes), (0, (count - done) / lanes)])
-        running[(more.x, *at)] = self.strict(combine(running[(more.x, *at)], value(start + done + more.x + more.y * lanes)))
+        running[(more.x, *at)] = self.strict(
+            combine(running[(more.x, *at)], value(start + done + more.x + more.y * lanes))
+        )
         stages = [running]
         running.bound(lane, 0, wide).vectorize(lane, lanes).unroll(lane)
         running.update(0).reorder(lane, vectors.x).vectorize(lane, lanes).unroll(lane)
@@ -307,7 +339,9 @@ class _Builder:
                 stage.compute_at(result, rows[-1]).store_in(hl.MemoryType.Stack)
             return result
         piece = hl.Var("piece")
-        partial_result, stages = self.reduced(f"{name}_piece", node[1], lambda k: value(piece * _BLOCK + k), 0, _BLOCK, (piece, *at))
+        partial_result, stages = self.reduced(
+            f"{name}_piece", node[1], lambda k: value(piece * _BLOCK + k), 0, _BLOCK, (piece, *at)
+        )
         for stage in stages:
             stage.compute_at(partial_result, piece).store_in(hl.MemoryType.Stack)
         pieces = count / _BLOCK
@@ -366,7 +400,8 @@ class _Builder:
         total = reduce(lambda x, y: x * y, self.extents)
         last, piece, vector = axes[-1], hl.Var("piece"), hl.Var("vector")
         # Where a vector fits, the last one overlaps the one before.
-        # Several vectors at once hide the time that each operation takes; numbers read one at a time are many instructions as it is.
+        # Several vectors at once hide the time that each operation takes; numbers read one at a time are many
+        # instructions as it is.
         apart = sum(node[0] == "read" and work(node) > 1 for node in self.how.nodes)
         wide = self.lanes if apart > _FEW_APART else 4 * self.lanes
         several = func.specialize((total >= PARALLEL_FROM_EXP) & (self.extents[-1] >= wide))
@@ -432,7 +467,9 @@ class _Builder:
 
         running[at] = together([_start(hl, node[1], self._type(node[2])) for node in members])
         by_row, values = self._along(how.rank - 2), [self.at(node[3], (*leading, place, last), 1) for node in members]
-        values = [value if by_row[node[3]] else self._each(value, row.x) for node, value in zip(members, values, strict=True)]
+        values = [
+            value if by_row[node[3]] else self._each(value, row.x) for node, value in zip(members, values, strict=True)
+        ]
         running[at] = together(
             [
                 self.strict(Reduce(node[1]).row.halide(hl, of(running, at, number), value))
@@ -450,7 +487,11 @@ class _Builder:
             func.compute_at(running, row.x).vectorize(last, self.lanes, guard)
         results: list[Any] = []
         for number, node in enumerate(members):
-            total, result, every = hl.Func(f"total{number}"), hl.Func(f"result{number}"), hl.RDom([(0, (count + _ROWS - 1) / _ROWS)])
+            total, result, every = (
+                hl.Func(f"total{number}"),
+                hl.Func(f"result{number}"),
+                hl.RDom([(0, (count + _ROWS - 1) / _ROWS)]),
+            )
             kind = hl.Float(64) if Reduce(node[1]).row.is_total else self._type(node[2])
             outwards = (last, *reversed(leading))
             total[outwards] = hl.cast(kind, _start(hl, node[1], self._type(node[2])))

@@ -13,9 +13,9 @@ nll                    -weight[t]·p[t]; p are logarithms, t a class
 softmax_cross_entropy  -weight[t]·log_softmax(p)[t], t a class; or -Σ_c weight[c]·t[c]·log_softmax(p)[c], t shares
 =====================  ==========================================================================================
 
-``reduction``: "none" gives all losses, "sum" their sum, "mean" that over their number; of classes, over the labels that count, or their
-weights. A label that is ``ignore_index`` has loss 0 and does not count. Where none counts the mean is 0, and so is its gradient.
-Source: as the losses of `typednn.losses`, and PyTorch's of the same names.
+``reduction``: "none" gives all losses, "sum" their sum, "mean" that over their number; of classes, over the labels that
+count, or their weights. A label that is ``ignore_index`` has loss 0 and does not count. Where none counts the mean is
+0, and so is its gradient. Source: as the losses of `typednn.losses`, and PyTorch's of the same names.
 """
 
 from __future__ import annotations
@@ -72,9 +72,14 @@ def _huber(prediction: AnyTensor, target: AnyTensor, delta: float) -> AnyTensor:
 
 
 def bce_with_logits(
-    prediction: Tensor[Any, Any], target: Any, pos_weight: AnyTensor | float | None = None, reduction: Reduction = "mean"
+    prediction: Tensor[Any, Any],
+    target: Any,
+    pos_weight: AnyTensor | float | None = None,
+    reduction: Reduction = "mean",
 ) -> AnyTensor:
-    """Binary cross entropy of scores of any size; ``pos_weight``, one number or one for each class, is what a yes counts."""
+    """Binary cross entropy of scores of any size; ``pos_weight``, one number or one for each class, is what a yes
+    counts.
+    """
     target = _target("bce_with_logits", prediction, target)
     # -log σ(p) = log(1 + exp(-|p|)) + max(-p, 0), and -log(1 - σ(p)) is p more.
     yes = unary(Unary.LOG, unary(Unary.EXP, -abs(prediction)) + 1.0) + binary(Binary.MAXIMUM, -prediction, 0.0)
@@ -83,7 +88,9 @@ def bce_with_logits(
     return _reduced("bce_with_logits", losses, reduction)
 
 
-def kl_div(prediction: Tensor[Any, Any], target: Any, log_target: bool = False, reduction: Reduction = "mean") -> AnyTensor:
+def kl_div(
+    prediction: Tensor[Any, Any], target: Any, log_target: bool = False, reduction: Reduction = "mean"
+) -> AnyTensor:
     """The divergence of shares ``target``, or of their logarithms, from those whose logarithms are ``prediction``.
 
     "mean" is over all numbers, as PyTorch's: the divergence itself is the sum over those of a sample.
@@ -97,7 +104,8 @@ def kl_div(prediction: Tensor[Any, Any], target: Any, log_target: bool = False, 
 
 
 def cosine_similarity(x: Tensor[Any, Any], y: Any, axis: int = -1, eps: float = 1e-8) -> AnyTensor:
-    """The cosine of the angle between vectors along ``axis``; lengths below ``eps`` count as ``eps``. As a loss, take 1 less this.
+    """The cosine of the angle between vectors along ``axis``; lengths below ``eps`` count as ``eps``. As a loss, take 1
+    less this.
 
     x and y have one shape.
     """
@@ -139,19 +147,25 @@ def softmax_cross_entropy(
     choice(where, "reduction", reduction, REDUCTIONS)
     target = as_tensor(target, prediction)
     if is_floating(target.dtype):
-        return _of_shares(where, log_softmax(prediction), _target(where, prediction, target), weight, label_smoothing, reduction)
+        return _of_shares(
+            where, log_softmax(prediction), _target(where, prediction, target), weight, label_smoothing, reduction
+        )
     target = _labels(where, prediction, target, weight, ignore_index)
     if not takes_whole(prediction) or weight is not None or reduction == "none":
         return _of_labels(where, log_softmax(prediction), target, weight, ignore_index, label_smoothing, reduction)
     rows = reshape(prediction, (target.size, prediction.shape[-1]))
-    return SoftmaxCrossEntropy(label_smoothing, ignore_index, reduction == "mean").of(rows, reshape(target, (target.size,)))
+    return SoftmaxCrossEntropy(label_smoothing, ignore_index, reduction == "mean").of(
+        rows, reshape(target, (target.size,))
+    )
 
 
 def _target(where: str, prediction: AnyTensor, target: Any) -> AnyTensor:
     """``target`` as a tensor of the prediction's shape: a loss does not broadcast."""
     found = as_tensor(target, prediction)
     if found.shape != prediction.shape:
-        got = f"{prediction.shape} and {found.shape}: {GRAPH.expression(prediction.id)} and {GRAPH.expression(found.id)}"
+        got = (
+            f"{prediction.shape} and {found.shape}: {GRAPH.expression(prediction.id)} and {GRAPH.expression(found.id)}"
+        )
         raise ShapeError(explain(where, "prediction and target have one shape", got, "reshape one of them"))
     return found
 
@@ -160,8 +174,14 @@ def _labels(where: str, prediction: AnyTensor, target: Any, weight: AnyTensor | 
     """``target`` as a tensor of classes, checked as far as they are known."""
     found = as_tensor(target, prediction)
     check_integers(where, found)
-    if not prediction.ndim or found.shape != prediction.shape[:-1] or (weight is not None and weight.shape != prediction.shape[-1:]):
-        got = f"{prediction.shape} and {found.shape}: {GRAPH.expression(prediction.id)} and {GRAPH.expression(found.id)}"
+    if (
+        not prediction.ndim
+        or found.shape != prediction.shape[:-1]
+        or (weight is not None and weight.shape != prediction.shape[-1:])
+    ):
+        got = (
+            f"{prediction.shape} and {found.shape}: {GRAPH.expression(prediction.id)} and {GRAPH.expression(found.id)}"
+        )
         raise ShapeError(explain(where, "prediction is (…, classes), target (…), weight (classes)", got))
     refuse_outside(where, GRAPH.arrays.get(found.id), prediction.shape[-1], ignore_index)
     return found
@@ -182,7 +202,9 @@ def _of_labels(
     if smoothing:
         losses = losses * (1.0 - smoothing) - weighted.sum(-1) * (smoothing / classes)
     whole = np.iinfo(target.dtype)
-    counts = target != ignore_index if whole.min <= ignore_index <= whole.max else constant(True, np.bool_, target.shape)
+    counts = (
+        target != ignore_index if whole.min <= ignore_index <= whole.max else constant(True, np.bool_, target.shape)
+    )
     losses = binary(Binary.MASKED, counts, losses)
     if choice(where, "reduction", reduction, REDUCTIONS) != "mean":
         return _reduced(where, losses, reduction)
@@ -192,7 +214,12 @@ def _of_labels(
 
 
 def _of_shares(
-    where: str, logarithms: AnyTensor, target: AnyTensor, weight: AnyTensor | None, smoothing: float, reduction: Reduction
+    where: str,
+    logarithms: AnyTensor,
+    target: AnyTensor,
+    weight: AnyTensor | None,
+    smoothing: float,
+    reduction: Reduction,
 ) -> AnyTensor:
     shares = target * (1.0 - smoothing) + smoothing / target.shape[-1] if smoothing else target
     shares = shares if weight is None else shares * weight
@@ -208,7 +235,9 @@ def _reduced(where: str, losses: AnyTensor, reduction: Reduction) -> AnyTensor:
 @final
 @dataclass(frozen=True)
 class SoftmaxCrossEntropy(Whole):
-    """The op `typednn.kernels.softmax_cross_entropy`, summed, or over the labels that count: scores (rows, classes), classes (rows)."""
+    """The op `typednn.kernels.softmax_cross_entropy`, summed, or over the labels that count: scores (rows, classes),
+    classes (rows).
+    """
 
     smoothing: float
     ignore_index: int
@@ -226,7 +255,9 @@ class SoftmaxCrossEntropy(Whole):
         scores, labels = arrays[0], self._labels(*arrays)
         scale = next_grad * self._counted(scores, labels)[1]
         on_host = isinstance(scores, np.ndarray)
-        return op.backward(scores, labels, float(scale) if on_host else scale, None, self.smoothing, self.ignore_index), None
+        return op.backward(
+            scores, labels, float(scale) if on_host else scale, None, self.smoothing, self.ignore_index
+        ), None
 
     def _labels(self, scores: Any, labels: Any) -> Any:
         refuse_outside("softmax_cross_entropy", labels, scores.shape[1], self.ignore_index)

@@ -1,12 +1,14 @@
-"""Movement of numbers, made of RESHAPE, PERMUTE, EXPAND and PAD: slices, joining, repeating, turning; and choice by tensors of integers.
+"""Movement of numbers, made of RESHAPE, PERMUTE, EXPAND and PAD: slices, joining, repeating, turning; and choice by
+tensors of integers.
 
-Indices in brackets are NumPy's basic ones: integers, slices, ``None``, ``...``. A slice with a step is a cut, a reshape and another cut.
-Names are NumPy's; those of PyTorch stand where NumPy has none: ``gather``, ``scatter_add``, ``one_hot``, ``squeeze`` and ``unsqueeze``.
+Indices in brackets are NumPy's basic ones: integers, slices, ``None``, ``...``. A slice with a step is a cut, a reshape
+and another cut. Names are NumPy's; those of PyTorch stand where NumPy has none: ``gather``, ``scatter_add``,
+``one_hot``, ``squeeze`` and ``unsqueeze``.
 
 Nothing is lost on the way: infinities, NaN and the sign of zero arrive as they were, and every dtype moves.
 
-``take``, ``gather`` and ``scatter_add`` are `Function`s: whole nodes, whose derivatives are each other. As sums over a comparison with
-all places they would cost as many operations as there are places, for each number.
+``take``, ``gather`` and ``scatter_add`` are `Function`s: whole nodes, whose derivatives are each other. As sums over a
+comparison with all places they would cost as many operations as there are places, for each number.
 """
 
 # An index may be anything.
@@ -65,7 +67,9 @@ def axis_of(where: str, axis: int, x: AnyTensor, more: int = 0) -> int:
     ndim = checked(where, x).ndim + more
     if not isinstance(axis, Integral) or not -ndim <= axis < ndim:
         got = f"{axis!r} of {GRAPH.expression(x.id)}"
-        raise ArgumentError(explain(where, f"axis is from {-ndim} to {ndim - 1}" if ndim else "has an axis", got), "axis")
+        raise ArgumentError(
+            explain(where, f"axis is from {-ndim} to {ndim - 1}" if ndim else "has an axis", got), "axis"
+        )
     return int(axis) % ndim
 
 
@@ -100,7 +104,9 @@ def sliced(x: AnyTensor, index: Any) -> AnyTensor:
         raise ArgumentError(explain("Tensor[...]", "has one ellipsis", repr(index)), "index")
     named = sum(each is not None and each is not Ellipsis for each in given)
     if named > x.ndim:
-        raise ShapeError(explain("Tensor[...]", f"has at most {x.ndim} indices", f"{index} of {GRAPH.expression(x.id)}"))
+        raise ShapeError(
+            explain("Tensor[...]", f"has at most {x.ndim} indices", f"{index} of {GRAPH.expression(x.id)}")
+        )
     rest = [slice(None)] * (x.ndim - named)
     place = next((place for place, each in enumerate(given) if each is Ellipsis), None)
     full = [*given, *rest] if place is None else [*given[:place], *rest, *given[place + 1 :]]
@@ -121,7 +127,9 @@ def sliced(x: AnyTensor, index: Any) -> AnyTensor:
         elif isinstance(each, Integral) and not isinstance(each, bool):
             if not -size <= each < size:
                 got = f"{each} on axis {axis} of {GRAPH.expression(x.id)}"
-                raise ShapeError(explain("Tensor[...]", f"an index is from {-size} to {size - 1}" if size else "has an index", got))
+                raise ShapeError(
+                    explain("Tensor[...]", f"an index is from {-size} to {size - 1}" if size else "has an index", got)
+                )
             before = int(each) % size
             widths[axis] = (-before, before + 1 - size)
         else:
@@ -185,7 +193,9 @@ def split(x: Tensor[R, D], sections: int | Sequence[int], axis: int = 0) -> list
         sections = _count("split", "sections", sections, 1)
         if size % sections:
             got = f"{sections} of {GRAPH.expression(x.id)} along axis {axis}"
-            raise ShapeError(explain("split", f"sections are equal: a divisor of {size}", got, "name the places to cut at"))
+            raise ShapeError(
+                explain("split", f"sections are equal: a divisor of {size}", got, "name the places to cut at")
+            )
         sections = range(size // sections, size, max(size // sections, 1)) if size else [0] * (sections - 1)
     edges = [0, *(_indices(slice(each), size)[1] for each in sections), size]
     before = (slice(None),) * place
@@ -193,7 +203,9 @@ def split(x: Tensor[R, D], sections: int | Sequence[int], axis: int = 0) -> list
 
 
 def set_item(x: Tensor[R, D], index: Any, values: Operand) -> Tensor[R, D]:
-    """``x`` with ``values``, broadcast, in the place of x[index]; x itself stays as it is. Slices are NumPy's, as in brackets."""
+    """``x`` with ``values``, broadcast, in the place of x[index]; x itself stays as it is. Slices are NumPy's, as in
+    brackets.
+    """
     shape = sliced(checked("set_item", x), index).shape
     new = reshape(broadcast_to(as_tensor(values, x), shape), (-1,))
     if not new.size:
@@ -249,7 +261,9 @@ def stack(tensors: Sequence[Tensor[Any, D]], axis: int = 0) -> Tensor[Any, D]:
 def transpose(x: Tensor[R, D], axes: Sequence[int] | None = None) -> Tensor[R, D]:
     """Its axes in this order, in reverse order where none is given."""
     ndim = checked("transpose", x).ndim
-    return permute(x, tuple(range(ndim))[::-1] if axes is None else tuple(axis_of("transpose", each, x) for each in axes))
+    return permute(
+        x, tuple(range(ndim))[::-1] if axes is None else tuple(axis_of("transpose", each, x) for each in axes)
+    )
 
 
 def swapaxes(x: Tensor[R, D], axis1: int, axis2: int) -> Tensor[R, D]:
@@ -280,7 +294,9 @@ def rollaxis(x: Tensor[R, D], axis: int, start: int = 0) -> Tensor[R, D]:
 def squeeze(x: Tensor[Any, D], axis: Axes = None) -> Tensor[Any, D]:
     """Without these axes, which have size 1; without all such axes where none is named."""
     checked("squeeze", x)
-    axes = tuple(place for place, size in enumerate(x.shape) if size == 1) if axis is None else axes_of("squeeze", axis, x)
+    axes = (
+        tuple(place for place, size in enumerate(x.shape) if size == 1) if axis is None else axes_of("squeeze", axis, x)
+    )
     if any(x.shape[each] != 1 for each in axes):
         got = f"axis {axis} of {GRAPH.expression(x.id)}"
         raise ShapeError(explain("squeeze", "an axis that goes has size 1", got))
@@ -317,8 +333,8 @@ _DIGITS: Final = 3
 def flip(x: Tensor[R, D], axis: Axes = None) -> Tensor[R, D]:
     """``x`` with some axes in reverse order, all where none is named. 4/3 nodes for each binary digit of a size.
 
-    In base 2 the reverse of place i is the place of the opposite digits, up to a cut. An axis of size 2 is turned by a repetition and a
-    cut: a b becomes a b a b, and b a its middle. Three digits are turned at once.
+    In base 2 the reverse of place i is the place of the opposite digits, up to a cut. An axis of size 2 is turned by a
+    repetition and a cut: a b becomes a b a b, and b a its middle. Three digits are turned at once.
     """
     found: AnyTensor = checked("flip", x)
     for place in axes_of("flip", axis, x):
@@ -343,7 +359,9 @@ def _flipped(x: AnyTensor, axis: int) -> AnyTensor:
 
 
 def roll(x: Tensor[R, D], shift: int, axis: int | None = None) -> Tensor[R, D]:
-    """Each number ``shift`` places further along an axis; what leaves at the end enters at the start. All as one axis without ``axis``."""
+    """Each number ``shift`` places further along an axis; what leaves at the end enters at the start. All as one axis
+    without ``axis``.
+    """
     checked("roll", x)
     if not isinstance(shift, Integral):
         raise ArgumentError(explain("roll", "shift is an integer", repr(shift)), "shift")
@@ -367,9 +385,13 @@ def repeat(x: Tensor[Any, D], repeats: int, axis: int | None = None) -> Tensor[A
 
 
 def tile(x: Tensor[Any, D], repeats: int | Sequence[int]) -> Tensor[Any, D]:
-    """``x`` so many times along each axis, whole beside whole: NumPy's ``tile``, PyTorch's ``repeat``. Further axes come first."""
+    """``x`` so many times along each axis, whole beside whole: NumPy's ``tile``, PyTorch's ``repeat``. Further axes
+    come first.
+    """
     checked("tile", x)
-    given = tuple(_count("tile", "repeats", each) for each in (repeats if isinstance(repeats, Sequence) else (repeats,)))
+    given = tuple(
+        _count("tile", "repeats", each) for each in (repeats if isinstance(repeats, Sequence) else (repeats,))
+    )
     times = (1,) * (x.ndim - len(given)) + given
     shape = (1,) * (len(times) - x.ndim) + x.shape
     pairs = list(zip(times, shape, strict=True))
@@ -385,13 +407,20 @@ def tile(x: Tensor[Any, D], repeats: int | Sequence[int]) -> Tensor[Any, D]:
 def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = np.int64) -> Tensor[Rank1, Any]:
     """The numbers from ``start`` to before ``stop``, or from 0 to before ``start``, a leaf."""
     first, last = (0, start) if stop is None else (start, stop)
-    if not all(isinstance(each, int) or (isinstance(each, float) and math.isfinite(each)) for each in (first, last, step)) or step == 0:
+    if (
+        not all(
+            isinstance(each, int) or (isinstance(each, float) and math.isfinite(each)) for each in (first, last, step)
+        )
+        or step == 0
+    ):
         got = f"{first}, {last}, {step}"
         raise ArgumentError(explain("arange", "takes finite numbers, and a step that is not 0", got))
     return _counted("arange", first, last, step, DTYPES[code_of("arange", dtype)])
 
 
-def _counted(where: str, first: float, last: float, step: float = 1, dtype: np.dtype[Any] = _INT64) -> Tensor[Rank1, Any]:
+def _counted(
+    where: str, first: float, last: float, step: float = 1, dtype: np.dtype[Any] = _INT64
+) -> Tensor[Rank1, Any]:
     """`arange` for ``where``, which is refused where memory has no place for it."""
     try:
         refuse_beyond_memory(where, (max(0, int(-((first - last) // step))),), _INT64, "cpu", None)
@@ -402,7 +431,9 @@ def _counted(where: str, first: float, last: float, step: float = 1, dtype: np.d
 
 @lru_cache(maxsize=256)
 def _numbers(first: float, last: float, step: float, dtype: np.dtype[Any]) -> np.ndarray[tuple[int], np.dtype[Any]]:
-    """The same array at each call, which cannot be written to: a formula that was recorded with it holds for every call."""
+    """The same array at each call, which cannot be written to: a formula that was recorded with it holds for every
+    call.
+    """
     found = np.arange(first, last, step).astype(dtype)
     found.flags.writeable = False
     return found
@@ -456,12 +487,16 @@ def diagonal(x: Tensor[Any, D], offset: int = 0, axis1: int = 0, axis2: int = 1)
     down, right = max(-offset, 0), max(offset, 0)
     square = pad(x, [*[(0, 0)] * len(others), (-down, down + length - rows), (-right, right + length - columns)])
     # In rows that are one longer than they were, the diagonal is the first column.
-    longer = reshape(_padded(reshape(square, (*others, length * length)), len(others), 0, length), (*others, length, length + 1))
+    longer = reshape(
+        _padded(reshape(square, (*others, length * length)), len(others), 0, length), (*others, length, length + 1)
+    )
     return reshape(_cut(longer, len(others) + 1, 0, length), (*others, length))
 
 
 def one_hot(indices: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTensor:
-    """1 at the place that the integer names, along a last axis of size ``classes``, else 0; 0 everywhere for an integer out of range."""
+    """1 at the place that the integer names, along a last axis of size ``classes``, else 0; 0 everywhere for an integer
+    out of range.
+    """
     count = _count("one_hot", "classes", classes)
     places = _counted("one_hot", 0, count, dtype=_integers("one_hot", indices).dtype)
     return cast_to(binary(Binary.EQUAL, unsqueeze(indices, -1), places), dtype)
@@ -474,7 +509,9 @@ def _in_range(where: str, index: Any, size: int) -> Any:
     """An array of indices, which NumPy counts from the end below 0, if all are within ``size``."""
     if index.size and not (-size <= int(index.min()) and int(index.max()) < size):
         got = f"{int(index.min())} to {int(index.max())}"
-        raise ArgumentError(explain(where, f"indices are from {-size} to {size - 1}" if size else "an axis has indices", got), "indices")
+        raise ArgumentError(
+            explain(where, f"indices are from {-size} to {size - 1}" if size else "an axis has indices", got), "indices"
+        )
     return index
 
 
@@ -539,7 +576,9 @@ class _Gather(Function):
 
 @dataclass(frozen=True)
 class _Scatter(Function):
-    """The transpose of `_Gather`: in each line along an axis, at each of ``size`` places the sum of the values that name it."""
+    """The transpose of `_Gather`: in each line along an axis, at each of ``size`` places the sum of the values that
+    name it.
+    """
 
     axis: int
     size: int
@@ -552,7 +591,10 @@ class _Scatter(Function):
         values, indices = arrays
         xp, shape = namespace(values), values.shape
         total = xp.zeros((*shape[: self.axis], self.size, *shape[self.axis + 1 :]), values.dtype)
-        at = [xp.arange(size).reshape([-1 if each == place else 1 for each in range(len(shape))]) for place, size in enumerate(shape)]
+        at = [
+            xp.arange(size).reshape([-1 if each == place else 1 for each in range(len(shape))])
+            for place, size in enumerate(shape)
+        ]
         at[self.axis] = _in_range("scatter_add", indices, self.size)
         xp.add.at(total, tuple(at), values)
         return total
@@ -562,9 +604,11 @@ class _Scatter(Function):
 
 
 def take(x: Tensor[Any, D], indices: AnyTensor, axis: int | None = None) -> Tensor[Any, D]:
-    """The rows of ``x`` that ``indices``, integers of any shape, name along ``axis``: the axes of indices stand in its place.
+    """The rows of ``x`` that ``indices``, integers of any shape, name along ``axis``: the axes of indices stand in its
+    place.
 
-    All numbers are one axis where none is named. Indices below 0 count from the end; one out of range is an error when it is computed.
+    All numbers are one axis where none is named. Indices below 0 count from the end; one out of range is an error when
+    it is computed.
     """
     integers = _integers("take", indices)
     if axis is None:
@@ -573,7 +617,9 @@ def take(x: Tensor[Any, D], indices: AnyTensor, axis: int | None = None) -> Tens
 
 
 def gather(x: Tensor[R, D], axis: int, indices: AnyTensor) -> Tensor[R, D]:
-    """PyTorch's ``gather``: result[i][j] = x[indices[i][j]][j] for axis 0. Sizes of ``indices`` off the axis are those of x, or 1."""
+    """PyTorch's ``gather``: result[i][j] = x[indices[i][j]][j] for axis 0. Sizes of ``indices`` off the axis are those
+    of x, or 1.
+    """
     place = axis_of("gather", axis, x)
     return _Gather(place)(x, _lines("gather", place, x, _integers("gather", indices)))
 
@@ -591,7 +637,8 @@ def scatter_add(x: Tensor[R, D], axis: int, indices: AnyTensor, values: AnyTenso
 def _lines(where: str, axis: int, x: AnyTensor, indices: AnyTensor) -> AnyTensor:
     """``indices`` for each line of ``x`` along an axis."""
     if indices.ndim != x.ndim or any(
-        place != axis and old not in (1, new) for place, (old, new) in enumerate(zip(indices.shape, x.shape, strict=True))
+        place != axis and old not in (1, new)
+        for place, (old, new) in enumerate(zip(indices.shape, x.shape, strict=True))
     ):
         got = f"{indices.shape} for {GRAPH.expression(x.id)}"
         raise ShapeError(explain(where, f"indices have the sizes of x, or 1, but for axis {axis}", got))

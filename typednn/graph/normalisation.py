@@ -61,7 +61,9 @@ def _checked(where: str, x: AnyTensor, least: int, eps: float) -> None:
     if not is_floating(x.dtype):
         raise DTypeError(explain(where, "takes floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it"))
     if x.ndim < least or not x.size:
-        raise ShapeError(explain(where, f"x has {least} axes at least, and numbers", f"{x.shape}: {GRAPH.expression(x.id)}"))
+        raise ShapeError(
+            explain(where, f"x has {least} axes at least, and numbers", f"{x.shape}: {GRAPH.expression(x.id)}")
+        )
 
 
 def layer_norm(
@@ -79,7 +81,9 @@ def layer_norm(
         axis = tuple(range(-(1 if given is None else given.ndim), 0))
     axes = axes_of("layer_norm", axis, x)
     if axes != tuple(range(x.ndim - len(axes), x.ndim)):
-        raise ArgumentError(explain("layer_norm", "axes are the last ones", f"{axis} of {GRAPH.expression(x.id)}", "permute x"), "axis")
+        raise ArgumentError(
+            explain("layer_norm", "axes are the last ones", f"{axis} of {GRAPH.expression(x.id)}", "permute x"), "axis"
+        )
     _, centred = _centred(x, axes)
     y = centred / unary(Unary.SQRT, _variance(centred, axes, correction) + eps)
     return _affine("layer_norm", y, weight, bias, tuple(x.shape[each] for each in axes))
@@ -112,7 +116,9 @@ def batch_norm(
     eps: float = 1e-5,
     statistics: tuple[AnyTensor, AnyTensor] | None = None,
 ) -> AnyTensor:
-    """Each channel normalised over all other axes; by ``statistics``, mean and variance (channels), where given, as in evaluation."""
+    """Each channel normalised over all other axes; by ``statistics``, mean and variance (channels), where given, as in
+    evaluation.
+    """
     _checked("batch_norm", x, 2, eps)
     channels, axes = x.shape[-1:], tuple(range(x.ndim - 1))
     if statistics is None:
@@ -121,12 +127,16 @@ def batch_norm(
     else:
         for name, each in zip(("mean", "variance"), statistics, strict=True):
             if each.shape != channels:
-                raise ShapeError(explain("batch_norm", f"the {name} is {channels}", f"{each.shape}: {GRAPH.expression(each.id)}"))
+                raise ShapeError(
+                    explain("batch_norm", f"the {name} is {channels}", f"{each.shape}: {GRAPH.expression(each.id)}")
+                )
         centred, variance = x - statistics[0], statistics[1]
     return _affine("batch_norm", centred / unary(Unary.SQRT, variance + eps), weight, bias, channels)
 
 
-def running_statistics(x: AnyTensor, mean: AnyTensor, variance: AnyTensor, momentum: float = 0.1) -> tuple[AnyTensor, AnyTensor]:
+def running_statistics(
+    x: AnyTensor, mean: AnyTensor, variance: AnyTensor, momentum: float = 0.1
+) -> tuple[AnyTensor, AnyTensor]:
     """``mean`` and ``variance`` (channels) moved by ``momentum`` towards those of ``x``, with the unbiased variance.
 
     PyTorch's momentum: of a "decay", as other papers have it, it is what remains to 1.

@@ -37,7 +37,9 @@ Pass: TypeAlias = Callable[[Program], Program]
 
 
 def _rewritten(program: Program, change: Callable[[Instruction, list[Instruction]], Instruction | int]) -> Program:
-    """Each instruction as ``change`` gives it, or the place of another that has its value. It sees the new ones before it."""
+    """Each instruction as ``change`` gives it, or the place of another that has its value. It sees the new ones before
+    it.
+    """
     new: list[Instruction] = []
     places: list[int] = []
     for instruction in program.instructions:
@@ -88,7 +90,9 @@ def common(program: Program) -> Program:
 
 
 def products(program: Program) -> Program:
-    """SUM of MULTIPLY of inputs of which one at least is expanded along an axis that the sum keeps, and neither along one that it sums."""
+    """SUM of MULTIPLY of inputs of which one at least is expanded along an axis that the sum keeps, and neither along
+    one that it sums.
+    """
 
     def change(each: Instruction, new: list[Instruction]) -> Instruction | int:
         if each.kind != Kind.REDUCE or each.operation != Reduce.SUM or not is_floating(DTYPES[each.dtype]):

@@ -3,9 +3,10 @@
     plot_graph([loss, *gradients], "step")     # step.dot and step.svg
     plot_graph([], "all.png")                  # all.dot and all.png: all nodes of this process
 
-Each node says ``number x references``, its operation, its shape and dtype, and its name if it has one. Boxes: constants, arrays, what
-comes from another device or from a `Function`; ovals: the rest. Coral: a tensor refers to the node; aqua: only other nodes do. A dark red
-border: its numbers are known. Derivatives are nodes as others are. To draw computes nothing.
+Each node says ``number x references``, its operation, its shape and dtype, and its name if it has one. Boxes:
+constants, arrays, what comes from another device or from a `Function`; ovals: the rest. Coral: a tensor refers to the
+node; aqua: only other nodes do. A dark red border: its numbers are known. Derivatives are nodes as others are. To draw
+computes nothing.
 
 Sources: zyx, ``Tensor::plot_graph``; the DOT language, graphviz.org/doc/info/lang.html.
 """
@@ -33,8 +34,8 @@ _ENDINGS: Final = ("", ".dot", ".svg", ".png")
 def plot_graph(tensors: Iterable[AnyTensor], path: str | Path) -> list[Path]:
     """Draw all that ``tensors`` are computed from, or with none of them the whole graph; the files that were written.
 
-    The DOT file is always one of them. Where Graphviz' program ``dot`` is found, so is a PNG if ``path`` ends in .png, else an SVG.
-    A `DataError` where a file cannot be written, an `ArgumentError` for another ending.
+    The DOT file is always one of them. Where Graphviz' program ``dot`` is found, so is a PNG if ``path`` ends in .png,
+    else an SVG. A `DataError` where a file cannot be written, an `ArgumentError` for another ending.
     """
     target = path_of("plot_graph", path)
     if target.suffix not in _ENDINGS or not target.name:
@@ -55,7 +56,9 @@ def plot_graph(tensors: Iterable[AnyTensor], path: str | Path) -> list[Path]:
     command = [program, f"-T{picture.suffix[1:]}", "-o", str(picture.absolute()), str(dot.absolute())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise DataError(explain("plot_graph", f"Graphviz draws {picture}", done.stderr.strip() or f"exit status {done.returncode}"))
+        raise DataError(
+            explain("plot_graph", f"Graphviz draws {picture}", done.stderr.strip() or f"exit status {done.returncode}")
+        )
     return [dot, picture]
 
 
@@ -75,7 +78,12 @@ def described(tensors: Iterable[AnyTensor]) -> str:
         nodes = [(number, graph.node(number), graph.names.get(number, "")) for number in numbers]
     lines = ["strict digraph {", "  ordering=in", "  rank=source", "  rankdir=LR"]
     for number, node, name in nodes:
-        label = [f"{number} x {node.references}", _operation(node), f"{node.shape} {node.dtype}", *([name] if name else [])]
+        label = [
+            f"{number} x {node.references}",
+            _operation(node),
+            f"{node.shape} {node.dtype}",
+            *([name] if name else []),
+        ]
         shape = "box" if node.kind in _BOXES else "oval"
         colour = "coral" if node.references > read_by_nodes[number] else "aqua"
         border = " color=darkred penwidth=5" if node.is_realized else ""

@@ -1,6 +1,8 @@
-"""Products of matrices: a multiplication over all pairs and a sum, which `typednn.graph.program` recognises and gives to BLAS.
+"""Products of matrices: a multiplication over all pairs and a sum, which `typednn.graph.program` recognises and gives
+to BLAS.
 
-`linear` of floats is one node, the op `typednn.kernels.linear`, unless `typednn.graph.whole.decomposed` asks for the twelve kinds.
+`linear` of floats is one node, the op `typednn.kernels.linear`, unless `typednn.graph.whole.decomposed` asks for the
+twelve kinds.
 """
 
 # What was given may be anything until it is a tensor.
@@ -23,7 +25,9 @@ from typednn.kernels import linear as op
 
 
 def matmul(x: Any, y: Any) -> AnyTensor:
-    """NumPy's ``x @ y``: the last axis of x with the last but one of y; the axes before them broadcast; vectors lose their axis."""
+    """NumPy's ``x @ y``: the last axis of x with the last but one of y; the axes before them broadcast; vectors lose
+    their axis.
+    """
     return _matmul(*(as_tensor(each, other) for each, other in ((x, y), (y, x))))
 
 
@@ -33,7 +37,11 @@ Registered.matmul = matmul
 def _matmul(x: AnyTensor, y: AnyTensor) -> AnyTensor:
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
         got = f"{x.shape} and {y.shape}: {GRAPH.expression(x.id)} and {GRAPH.expression(y.id)}"
-        raise ShapeError(explain("matmul", "the last size of the first is the last but one of the second", got, "transpose one of them"))
+        raise ShapeError(
+            explain(
+                "matmul", "the last size of the first is the last but one of the second", got, "transpose one of them"
+            )
+        )
     rows = reshape(x, (1, *x.shape)) if x.ndim == 1 else x
     columns = reshape(y, (*y.shape, 1)) if y.ndim == 1 else y
     swapped = permute(columns, (*range(columns.ndim - 2), columns.ndim - 1, columns.ndim - 2))
@@ -46,7 +54,8 @@ def _matmul(x: AnyTensor, y: AnyTensor) -> AnyTensor:
 
 
 def tensordot(x: AnyTensor, y: AnyTensor, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> AnyTensor:
-    """NumPy's: the sum of all products over pairs of axes. ``axes`` names those of x and those of y, or says how many last and first ones.
+    """NumPy's: the sum of all products over pairs of axes. ``axes`` names those of x and those of y, or says how many
+    last and first ones.
 
     The other axes of x stand before those of y.
     """
@@ -54,13 +63,17 @@ def tensordot(x: AnyTensor, y: AnyTensor, axes: int | tuple[Sequence[int], Seque
         if not 0 <= axes <= min(x.ndim, y.ndim):
             raise ArgumentError(explain("tensordot", f"sums over 0 to {min(x.ndim, y.ndim)} axes", str(axes)), "axes")
         axes = range(x.ndim - axes, x.ndim), range(axes)
-    of_x, of_y = ([each + tensor.ndim if each < 0 else each for each in given] for tensor, given in zip((x, y), axes, strict=True))
+    of_x, of_y = (
+        [each + tensor.ndim if each < 0 else each for each in given] for tensor, given in zip((x, y), axes, strict=True)
+    )
     for tensor, named in ((x, of_x), (y, of_y)):
         axes_of("tensordot", named, tensor)
     if [x.shape[each] for each in of_x] != [y.shape[each] for each in of_y]:
         got = f"{x.shape} along {tuple(of_x)} and {y.shape} along {tuple(of_y)}"
         raise ShapeError(explain("tensordot", "pairs of axes have one size", got))
-    rest_of_x, rest_of_y = ([each for each in range(t.ndim) if each not in named] for t, named in ((x, of_x), (y, of_y)))
+    rest_of_x, rest_of_y = (
+        [each for each in range(t.ndim) if each not in named] for t, named in ((x, of_x), (y, of_y))
+    )
     shape = (*(x.shape[each] for each in rest_of_x), *(y.shape[each] for each in rest_of_y))
     summed = product([x.shape[each] for each in of_x])
     rows = reshape(permute(x, (*rest_of_x, *of_x)), (product([x.shape[each] for each in rest_of_x]), summed))
@@ -70,7 +83,12 @@ def tensordot(x: AnyTensor, y: AnyTensor, axes: int | tuple[Sequence[int], Seque
 
 def linear(x: AnyTensor, weight: AnyTensor, bias: AnyTensor | None = None) -> AnyTensor:
     """``x weightᵀ + bias``: x (…, in), weight (out, in), bias (out). 2·rows·in·out flops."""
-    if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
+    if (
+        weight.ndim != 2
+        or not x.ndim
+        or x.shape[-1] != weight.shape[1]
+        or (bias is not None and bias.shape != weight.shape[:1])
+    ):
         others = "" if bias is None else f", bias {bias.shape}"
         got = f"x {x.shape}, weight {weight.shape}{others}: {GRAPH.expression(x.id)} and {GRAPH.expression(weight.id)}"
         raise ShapeError(explain("linear", "x is (…, in), weight (out, in), bias (out)", got))

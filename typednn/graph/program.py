@@ -1,7 +1,7 @@
 """Program: what a `realize` computes, as a list of instructions, inputs first. Equal programs are computed by one plan.
 
-An instruction is a node without its number: its inputs are places in the list. Two kinds of instructions are no nodes: they are found
-by the passes, in `typednn.graph.passes`.
+An instruction is a node without its number: its inputs are places in the list. Two kinds of instructions are no nodes:
+they are found by the passes, in `typednn.graph.passes`.
 """
 
 # What an instruction has besides depends on its kind.
@@ -20,7 +20,9 @@ PRODUCT: Final = 12  # an instruction's kind beyond those of nodes
 
 
 class Instruction(NamedTuple):
-    """One step. ``extra``: the bits of a CONST, the place of a LEAF among the arrays, axes, widths, a function, or a `Contraction`."""
+    """One step. ``extra``: the bits of a CONST, the place of a LEAF among the arrays, axes, widths, a function, or a
+    `Contraction`.
+    """
 
     kind: int
     operation: int
@@ -31,7 +33,9 @@ class Instruction(NamedTuple):
 
 
 class Contraction(NamedTuple):
-    """How a PRODUCT reads its inputs, whose axes are those of the product, of size 1 where they were expanded: ``axes`` are summed."""
+    """How a PRODUCT reads its inputs, whose axes are those of the product, of size 1 where they were expanded: ``axes``
+    are summed.
+    """
 
     shape: Shape
     axes: Shape

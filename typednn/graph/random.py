@@ -2,7 +2,8 @@
 
     x = randn(numpy.random.default_rng(0), (2, 3))
 
-Any `typednn.random.Rng` will do, such as NumPy's ``Generator``. It draws float64, which is rounded to the ``dtype``, float32 as a rule.
+Any `typednn.random.Rng` will do, such as NumPy's ``Generator``. It draws float64, which is rounded to the ``dtype``,
+float32 as a rule.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def randint(generator: Rng, low: int, high: int, shape: int | Sequence[int], dty
 
 
 def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = False) -> AnyTensor:
-    """``count`` places of each row of ``weights``, a tensor or an array, each as likely as its weight says; int64, drawn now.
+    """``count`` places of each row of ``weights``, a tensor or an array, each as likely as its weight says; int64,
+    drawn now.
 
     Weights are from 0 on and need no sum. A place is drawn once, unless ``replacement``. PyTorch's ``multinomial``.
     """
@@ -61,27 +63,38 @@ def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = Fa
         raise ArgumentError(explain("multinomial", "weights are finite, from 0 on, and not all 0", "others"), "weights")
     least = shares.shape[-1] if replacement else int((shares > 0).sum(-1).min(initial=shares.shape[-1]))
     written: object = count
-    if isinstance(written, bool) or not isinstance(written, int | np.integer) or count < 1 or (count > least and not replacement):
-        rule = "count is an integer from 1 on" if replacement else f"count is from 1 to {least}, the places with a weight"
+    if (
+        isinstance(written, bool)
+        or not isinstance(written, int | np.integer)
+        or count < 1
+        or (count > least and not replacement)
+    ):
+        rule = (
+            "count is an integer from 1 on" if replacement else f"count is from 1 to {least}, the places with a weight"
+        )
         raise ArgumentError(explain("multinomial", rule, repr(count), "draw with replacement"), "count")
     if replacement:
         size = (*shares.shape[:-1], int(count))
         refuse_beyond_memory("multinomial", size, np.dtype(np.float64), "cpu", None)
-        edges = np.cumsum(shares / shares.max(-1, keepdims=True), -1)  # a sum of very large or very small weights has no digits
+        # a sum of very large or very small weights has no digits
+        edges = np.cumsum(shares / shares.max(-1, keepdims=True), -1)
         drawn, found = np.asarray(generator.random(size)) * edges[..., -1:], np.empty(size, np.int64)
         for row in np.ndindex(size[:-1]):
             found[row] = np.searchsorted(edges[row], drawn[row], side="right")
         # Rounding may reach the last edge: the last place with a weight is below it.
         last = shares.shape[-1] - 1 - np.argmax(shares[..., ::-1] > 0, axis=-1)
         return tensor(np.minimum(found, last[..., None]))
-    # The first of several clocks that ring at random, each as often as its weight says. Logarithms of times of any size are numbers.
+    # The first of several clocks that ring at random, each as often as its weight says. Logarithms of times of any size
+    # are numbers.
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.log(-np.log1p(-np.asarray(generator.random(shares.shape)))) - np.log(shares)
     times[shares == 0] = np.inf
     return tensor(np.ascontiguousarray(np.argsort(times, axis=-1, kind="stable")[..., : int(count)]).astype(np.int64))
 
 
-def _asked(where: str, generator: Rng, shape: int | Sequence[int], dtype: Any, floats: bool = True) -> tuple[Shape, np.dtype[Any]]:
+def _asked(
+    where: str, generator: Rng, shape: int | Sequence[int], dtype: Any, floats: bool = True
+) -> tuple[Shape, np.dtype[Any]]:
     if not isinstance(generator, Rng):
         cure = "such as numpy.random.default_rng(0)"
         raise ArgumentError(explain(where, "draws from a generator", type(generator).__name__, cure), "generator")

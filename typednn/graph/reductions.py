@@ -2,10 +2,11 @@
 
     var(x, axis=(0, 2), keepdims=True)       # unbiased; correction=0 is the mean of squares
 
-``axis`` is one axis, several, or None for all; ``keepdims`` leaves axes of size 1. Dtypes stay as they are: sums of int8 are int8. Two
-exceptions, as in NumPy: means of integers and booleans are float64, and places are int64.
+``axis`` is one axis, several, or None for all; ``keepdims`` leaves axes of size 1. Dtypes stay as they are: sums of
+int8 are int8. Two exceptions, as in NumPy: means of integers and booleans are float64, and places are int64.
 
-Equal numbers share the derivative of ``max`` and ``min``. Running sums add in pairs: their error grows with the logarithm of the size.
+Equal numbers share the derivative of ``max`` and ``min``. Running sums add in pairs: their error grows with the
+logarithm of the size.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def mean(x: AnyTensor, axis: Axes = None, keepdims: bool = False, dtype: Any = N
 
 
 def var(x: Tensor[Any, D], axis: Axes = None, keepdims: bool = False, correction: float = 1) -> Tensor[Any, D]:
-    """The sum of squared distances to the mean over the count less ``correction``: 1 is unbiased, as in PyTorch, 0 as in NumPy.
+    """The sum of squared distances to the mean over the count less ``correction``: 1 is unbiased, as in PyTorch, 0 as
+    in NumPy.
 
     NaN where there are no more numbers than that.
     """
@@ -144,7 +146,9 @@ def _fits(sizes: Shape, shape: Shape) -> bool:
 
 
 def cumsum(x: Tensor[R, D], axis: int) -> Tensor[R, D]:
-    """At each place the sum up to there: sums of two, four, eight, … neighbours. Two nodes for each binary digit of the size."""
+    """At each place the sum up to there: sums of two, four, eight, … neighbours. Two nodes for each binary digit of the
+    size.
+    """
     return _running("cumsum", Binary.ADD, x, axis, 0)
 
 
@@ -163,7 +167,9 @@ def cummax(x: Tensor[R, D], axis: int) -> Tensor[R, D]:
 def _running(name: str, operation: Binary, x: AnyTensor, axis: int, neutral: float) -> AnyTensor:
     place = axis_of(name, axis, x)
     if x.dtype.kind == "b":
-        raise DTypeError(explain(name, "takes numbers", f"bool: {GRAPH.expression(x.id)}", "cast it, as in mask.cast(np.int64)"))
+        raise DTypeError(
+            explain(name, "takes numbers", f"bool: {GRAPH.expression(x.id)}", "cast it, as in mask.cast(np.int64)")
+        )
     size, step = x.shape[place], 1
     while step < size:
         widths = [(step, -step) if each == place else (0, 0) for each in range(x.ndim)]

@@ -6,10 +6,11 @@
     y.numpy()                 # as ever
     hidden.numpy()            # StateError: it was released
 
-A tensor lives as long as somebody refers to it, and Python's counting of references sees to that. A region does not wait for it: whatever
-still refers to a tensor that was made inside, a list or an exception's traceback, its node and its array go at the end. What a kept tensor
-is computed from stays in the graph with it until it is realized. A kept tensor belongs to the region around this one, if there is any.
-A region is its thread's own: what other threads make meanwhile stays.
+A tensor lives as long as somebody refers to it, and Python's counting of references sees to that. A region does not
+wait for it: whatever still refers to a tensor that was made inside, a list or an exception's traceback, its node and
+its array go at the end. What a kept tensor is computed from stays in the graph with it until it is realized. A kept
+tensor belongs to the region around this one, if there is any. A region is its thread's own: what other threads make
+meanwhile stays.
 
 Memory: 8 bytes for each tensor made inside, beside its node. Source: karintomania's tomo-zig, ``Chain``.
 """
@@ -39,7 +40,9 @@ class Kept:
     def __call__(self, x: T) -> T:
         """``x`` itself, which outlives the region."""
         if not self._is_open:
-            raise StateError(explain("region", "keeps tensors until its end", "one to keep after that", "keep it inside the block"))
+            raise StateError(
+                explain("region", "keeps tensors until its end", "one to keep after that", "keep it inside the block")
+            )
         given: object = x
         if not isinstance(given, Tensor):
             raise ArgumentError(explain("region", "keeps tensors, one at a time", type(given).__name__))

@@ -1,8 +1,9 @@
 """From nodes to arrays: the program of a `realize`, the plan that computes it, and the counters.
 
-A plan is made for each program once. Programs that differ in sizes have plans of their own, which share their kernels. A plan is a list of
-steps: kernels, products of matrices by BLAS, and single instructions as the interpreter computes them. `typednn.engines.using("reference")`
-leaves all to the interpreter, and so do arrays that are not NumPy's, and programs with an empty array.
+A plan is made for each program once. Programs that differ in sizes have plans of their own, which share their kernels.
+A plan is a list of steps: kernels, products of matrices by BLAS, and single instructions as the interpreter computes
+them. `typednn.engines.using("reference")` leaves all to the interpreter, and so do arrays that are not NumPy's, and
+programs with an empty array.
 """
 
 from __future__ import annotations
@@ -93,8 +94,15 @@ def _tell(program: Program, arrays: Sequence[Any], plan: Plan) -> None:
     if is_on(Debug.ENGINE):
         by = plan.engine if isinstance(plan, Compiled) else ""
         others = f"{len(kernels)} kernels and {len(steps) - len(kernels)} other steps, by {by}"
-        why = next((f"an array of {type(each).__name__}" for each in arrays if type(each) is not np.ndarray), f"engine {chosen_engine()}")
-        say(others if isinstance(plan, Compiled) else f"{len(program.instructions)} instructions by the interpreter ({why})")
+        why = next(
+            (f"an array of {type(each).__name__}" for each in arrays if type(each) is not np.ndarray),
+            f"engine {chosen_engine()}",
+        )
+        say(
+            others
+            if isinstance(plan, Compiled)
+            else f"{len(program.instructions)} instructions by the interpreter ({why})"
+        )
     if is_on(Debug.PROGRAM):
         say(f"program\n{described(plan.program if isinstance(plan, Compiled) else optimised(program))}")
     for step in kernels if is_on(Debug.GROUPS) else ():
@@ -138,7 +146,11 @@ def _planned(program: Program, engine: str, xp: Any) -> Plan:
         needed = size * DTYPES[each.dtype].itemsize
         if needed > sys.maxsize:  # what no view can show
             raise out_of_memory("realize", f"{DTYPES[each.dtype]} of shape {each.shape}", needed, None)
-    if not engine or not all(size > 0 for size in sizes) or any(each.kind == Kind.TO_DEVICE for each in better.instructions):
+    if (
+        not engine
+        or not all(size > 0 for size in sizes)
+        or any(each.kind == Kind.TO_DEVICE for each in better.instructions)
+    ):
         return lambda arrays: interpret(better, arrays)
     return Compiled(split_reductions(better), engine, xp)
 
@@ -163,7 +175,9 @@ class Compiled:
         ]
         self._kernels: int = 0
         last = _last_reads(program, self.steps)
-        self._calls: list[_Call] = [_Call(self._function(step), tuple(last.get(number, ()))) for number, step in enumerate(self.steps)]
+        self._calls: list[_Call] = [
+            _Call(self._function(step), tuple(last.get(number, ()))) for number, step in enumerate(self.steps)
+        ]
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         values: list[Any] = [None] * len(self.program.instructions)
@@ -194,7 +208,9 @@ class Compiled:
             if isinstance(each.extra, Windowed) and self.xp is np:
                 return _windowed(step.place, each)
             given = [self.program.instructions[place] for place in each.inputs]
-            product = _product(step.place, each, given) if isinstance(each.extra, Contraction) and self.xp is np else None
+            product = (
+                _product(step.place, each, given) if isinstance(each.extra, Contraction) and self.xp is np else None
+            )
             return _alone(step.place, each, self.xp) if product is None else product
         made: Any = None
         if _fits(self.program, step):
@@ -211,7 +227,9 @@ class Compiled:
             try:
                 made.load()
             except EngineError as error:  # such as a division by what Halide finds to be always 0
-                warnings.warn(f"the interpreter computes what Halide can't compile: {error}", RuntimeWarning, stacklevel=2)
+                warnings.warn(
+                    f"the interpreter computes what Halide can't compile: {error}", RuntimeWarning, stacklevel=2
+                )
                 return None
             if is_on(Debug.KERNELS):
                 say(f"statement\n{statement(made)}")
@@ -237,7 +255,8 @@ def _fits(program: Program, group: Group) -> bool:
 def _kernel(program: Program, group: Group, made: Any, xp: Any) -> Callable[[list[Any]], None]:
     inputs = [(place, None if program.instructions[place].shape == shape else shape) for place, shape in group.inputs]
     outputs = [
-        (place, program.instructions[place].shape, DTYPES[program.instructions[place].dtype], shape) for place, shape in group.outputs
+        (place, program.instructions[place].shape, DTYPES[program.instructions[place].dtype], shape)
+        for place, shape in group.outputs
     ]
     scalars = group.scalars
     new = empty if xp is np else xp.empty
@@ -359,7 +378,9 @@ def _product(place: int, each: Instruction, given: Sequence[Instruction]) -> Cal
 
 
 def _reads(program: Program, step: Step) -> tuple[int, ...]:
-    return program.instructions[step.place].inputs if isinstance(step, Alone) else tuple(place for place, _ in step.inputs)
+    return (
+        program.instructions[step.place].inputs if isinstance(step, Alone) else tuple(place for place, _ in step.inputs)
+    )
 
 
 def _last_reads(program: Program, steps: Sequence[Step]) -> dict[int, list[int]]:

@@ -1,7 +1,8 @@
 """Slab: nodes side by side in one array, 16 bytes each, with a list of the free places inside it.
 
-A node is four words of 32 bits: how often it is referred to; its tag; and two words that its kind gives a meaning, as a rule the numbers
-of its inputs. A node that was removed leaves its place to the next one that is inserted. Both take the same time whatever the size.
+A node is four words of 32 bits: how often it is referred to; its tag; and two words that its kind gives a meaning, as a
+rule the numbers of its inputs. A node that was removed leaves its place to the next one that is inserted. Both take the
+same time whatever the size.
 """
 
 from array import array

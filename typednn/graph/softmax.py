@@ -2,7 +2,8 @@
 
 softmax(x)_i = exp(x_i - max x) / Σ_j exp(x_j - max x)       log_softmax(x)_i = x_i - max x - log Σ_j exp(x_j - max x)
 
-Five operations each, and six. Neither depends on what is subtracted, so no tape records the maximum and it has no derivative.
+Five operations each, and six. Neither depends on what is subtracted, so no tape records the maximum and it has no
+derivative.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     order = argsort(scores, axis=-1, descending=True)
     best = sort(scores, descending=True)[..., :5]
 
-Equal numbers keep their order. NaN is the largest number, as in NumPy. The derivative of ``sort`` goes back to where each number was; where
-numbers are equal it is that of the order that they kept. n·log n comparisons for each line of n numbers; the places are kept, int64.
+Equal numbers keep their order. NaN is the largest number, as in NumPy. The derivative of ``sort`` goes back to where
+each number was; where numbers are equal it is that of the order that they kept. n·log n comparisons for each line of n
+numbers; the places are kept, int64.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def argsort(x: Tensor[R, Any], axis: int = -1, descending: bool = False) -> Tens
 
 
 def sort(x: Tensor[R, D], axis: int = -1, descending: bool = False) -> Tensor[R, D]:
-    """The numbers along ``axis`` in their order, the smallest first, NaN last; the other way round where ``descending``."""
+    """The numbers along ``axis`` in their order, the smallest first, NaN last; the other way round where
+    ``descending``.
+    """
     place = axis_of("sort", axis, x)
     return gather(x, place, _Order(place, bool(descending))(x))
 

@@ -1,7 +1,7 @@
 """Splitting: a program in two, of which the second is run where its result is wanted, and only then.
 
-The first computes all results but one, and what both need; the second computes that one. A whole op that gives several derivatives at once
-stands in each of both, and gives there what is wanted there.
+The first computes all results but one, and what both need; the second computes that one. A whole op that gives several
+derivatives at once stands in each of both, and gives there what is wanted there.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class Split(NamedTuple):
 def split(program: Program, arrays: int) -> Split | None:
     """``program``, whose first result is wanted later than the others; it reads so many ``arrays``.
 
-    None where that saves nothing: the first result is there with the others, or what it takes besides is done number by number. Nor
-    where the second program would read an array that leaves with the results of the first, whose receiver may write into it.
+    None where that saves nothing: the first result is there with the others, or what it takes besides is done number by
+    number. Nor where the second program would read an array that leaves with the results of the first, whose receiver
+    may write into it.
     """
     first, *others = program.outputs
     now = _narrowed(optimised(program._replace(outputs=tuple(others))))
@@ -50,7 +51,9 @@ def split(program: Program, arrays: int) -> Split | None:
     if all(each.kind not in (Kind.CUSTOM, Kind.REDUCE, PRODUCT) for each in rest):
         return None
     read = {given for each in instructions[shared:] for given in each.inputs if given < shared}
-    between = sorted(place for place in read if instructions[source(instructions, place)].kind not in (Kind.LEAF, Kind.CONST))
+    between = sorted(
+        place for place in read if instructions[source(instructions, place)].kind not in (Kind.LEAF, Kind.CONST)
+    )
     leave = {source(instructions, place) for place in now.outputs}
     tuples = {given for each in instructions if isinstance(each.extra, Part) for given in each.inputs}
     if any(place in tuples or source(instructions, place) in leave for place in between):
@@ -98,7 +101,9 @@ def _narrowed(program: Program) -> Program:
         wanted = tuple(want and input_ in read[place] for input_, want in enumerate(each.extra.wanted))
         return each._replace(extra=replace(each.extra, wanted=wanted))
 
-    return program._replace(instructions=tuple(narrowed(place, each) for place, each in enumerate(program.instructions)))
+    return program._replace(
+        instructions=tuple(narrowed(place, each) for place, each in enumerate(program.instructions))
+    )
 
 
 __all__ = ["MOVEMENT", "Split", "source", "split"]

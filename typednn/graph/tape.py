@@ -5,12 +5,13 @@
         dw, = tape.gradient(loss, [w])       # nodes, too: nothing is computed yet
     realize(loss, dw)
 
-`Tape.gradient` uses the tape up. `Tape.gradient_persistent` leaves it open; then its results are recorded too and can be differentiated
-again. No tensor is marked as needing a gradient: any that was there before, or was made meanwhile, may be a source. What was realized
-before the tape is an array, not how it was computed. Where ``maximum`` and ``max`` meet equal numbers, these share the derivative.
+`Tape.gradient` uses the tape up. `Tape.gradient_persistent` leaves it open; then its results are recorded too and can
+be differentiated again. No tensor is marked as needing a gradient: any that was there before, or was made meanwhile,
+may be a source. What was realized before the tape is an array, not how it was computed. Where ``maximum`` and ``max``
+meet equal numbers, these share the derivative.
 
-Tapes that live at once record together; nodes keep their inputs until the last of them is closed. A tape that nobody has any more is
-closed at the next operation.
+Tapes that live at once record together; nodes keep their inputs until the last of them is closed. A tape that nobody
+has any more is closed at the next operation.
 
 Source: zyx, "The Graph"; reverse accumulation: Linnainmaa 1970.
 """
@@ -44,7 +45,9 @@ class Tape:
     def __enter__(self) -> Tape:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -60,9 +63,13 @@ class Tape:
     @overload
     def gradient(self, target: AnyTensor, sources: Sequence[AnyTensor], *, zeros: Literal[True]) -> list[AnyTensor]: ...
     @overload
-    def gradient(self, target: AnyTensor, sources: Sequence[AnyTensor], *, zeros: Literal[False] = False) -> list[AnyTensor | None]: ...
+    def gradient(
+        self, target: AnyTensor, sources: Sequence[AnyTensor], *, zeros: Literal[False] = False
+    ) -> list[AnyTensor | None]: ...
     @overload
-    def gradient(self, target: AnyTensor, sources: Mapping[str, AnyTensor], *, zeros: Literal[True]) -> dict[str, AnyTensor]: ...
+    def gradient(
+        self, target: AnyTensor, sources: Mapping[str, AnyTensor], *, zeros: Literal[True]
+    ) -> dict[str, AnyTensor]: ...
     @overload
     def gradient(
         self, target: AnyTensor, sources: Mapping[str, AnyTensor], *, zeros: Literal[False] = False
@@ -70,20 +77,25 @@ class Tape:
     def gradient(self, target: AnyTensor, sources: Any, *, zeros: bool = False) -> Any:
         """The derivative of the sum of ``target`` by each of ``sources``, a list or named; closes the tape.
 
-        None, or zeros, for one that plays no part. Cost: some two to five nodes for each node between the sources and ``target``.
+        None, or zeros, for one that plays no part. Cost: some two to five nodes for each node between the sources and
+        ``target``.
         """
         found = _gradient(self._is_open, target, sources, zeros)
         self.close()
         return found
 
     @overload
-    def gradient_persistent(self, target: AnyTensor, sources: Sequence[AnyTensor], *, zeros: Literal[True]) -> list[AnyTensor]: ...
+    def gradient_persistent(
+        self, target: AnyTensor, sources: Sequence[AnyTensor], *, zeros: Literal[True]
+    ) -> list[AnyTensor]: ...
     @overload
     def gradient_persistent(
         self, target: AnyTensor, sources: Sequence[AnyTensor], *, zeros: Literal[False] = False
     ) -> list[AnyTensor | None]: ...
     @overload
-    def gradient_persistent(self, target: AnyTensor, sources: Mapping[str, AnyTensor], *, zeros: Literal[True]) -> dict[str, AnyTensor]: ...
+    def gradient_persistent(
+        self, target: AnyTensor, sources: Mapping[str, AnyTensor], *, zeros: Literal[True]
+    ) -> dict[str, AnyTensor]: ...
     @overload
     def gradient_persistent(
         self, target: AnyTensor, sources: Mapping[str, AnyTensor], *, zeros: Literal[False] = False
@@ -99,7 +111,9 @@ def _gradient(is_open: bool, target: AnyTensor, sources: Any, zeros: bool) -> An
     named: dict[Any, AnyTensor] = dict(sources) if isinstance(sources, Mapping) else dict(enumerate(_several(sources)))
     for role, each in (("target", target), *(("sources", each) for each in named.values())):
         if not isinstance(each, Tensor):
-            raise ArgumentError(explain("Tape.gradient", "differentiates tensors by tensors", type(each).__name__), role)
+            raise ArgumentError(
+                explain("Tape.gradient", "differentiates tensors by tensors", type(each).__name__), role
+            )
     if not is_floating(target.dtype):
         got = f"{target.dtype}: {GRAPH.expression(target.id)}"
         raise ArgumentError(explain("Tape.gradient", "differentiates a tensor of floats", got, "cast it"), "target")
@@ -156,7 +170,9 @@ class _NotIn:
         return number not in self.numbers
 
 
-def _derivatives(number: int, next_grad: AnyTensor, inputs: tuple[int, ...], active: set[int]) -> Sequence[AnyTensor | None]:
+def _derivatives(
+    number: int, next_grad: AnyTensor, inputs: tuple[int, ...], active: set[int]
+) -> Sequence[AnyTensor | None]:
     """The derivative by each input of one node."""
     graph = GRAPH
     kind = graph.kind(number)
@@ -165,7 +181,9 @@ def _derivatives(number: int, next_grad: AnyTensor, inputs: tuple[int, ...], act
     if kind == Kind.CUSTOM:
         called: Called = graph.extras[number]
         return derivatives_of(called, next_grad, tensors, wanted)
-    return DERIVATIVES[kind](held(number), graph.operation(number), graph.extras.get(number), next_grad, tensors, wanted)
+    return DERIVATIVES[kind](
+        held(number), graph.operation(number), graph.extras.get(number), next_grad, tensors, wanted
+    )
 
 
 def held(number: int) -> AnyTensor:

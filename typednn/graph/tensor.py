@@ -4,8 +4,9 @@
     y = (x * x).sum(axis=1)          # three nodes
     y.numpy()                        # computes
 
-Axes broadcast as NumPy's do. Dtypes never mix: `cast` changes one. A Python number takes the dtype of the tensor beside it.
-For type checkers a tensor's rank and dtype are known, ``Tensor[tuple[int, int], np.float32]``; its sizes are checked when a node is made.
+Axes broadcast as NumPy's do. Dtypes never mix: `cast` changes one. A Python number takes the dtype of the tensor beside
+it. For type checkers a tensor's rank and dtype are known, ``Tensor[tuple[int, int], np.float32]``; its sizes are
+checked when a node is made.
 
 0.5 to 4 µs and 16 bytes for each node, and what is kept beside it: see `typednn.graph.graph`.
 """
@@ -48,11 +49,14 @@ Rank4: TypeAlias = tuple[int, int, int, int]
 
 MOST_AXES: Final = 32
 _RELEASED: Final = np.uint32(NONE)
-regions: Final[list[tuple[int, list[Tensor[Any, Any]]]]] = []  # of each open region its thread and what it has made; the innermost last
+# of each open region its thread and what it has made; the innermost last
+regions: Final[list[tuple[int, list[Tensor[Any, Any]]]]] = []
 
 
 class Registered:
-    """Functions made of tensors that tensors call. The file of each, above this one, registers it; `typednn.graph` imports them all."""
+    """Functions made of tensors that tensors call. The file of each, above this one, registers it; `typednn.graph`
+    imports them all.
+    """
 
     floor_divide: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
     matmul: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
@@ -62,7 +66,9 @@ class Registered:
 
 @final
 class Tensor(Generic[R, D]):
-    """A node of the graph, by its number: 4 bytes. Everything else about it is in the graph. Made by `tensor` and by operations."""
+    """A node of the graph, by its number: 4 bytes. Everything else about it is in the graph. Made by `tensor` and by
+    operations.
+    """
 
     __slots__ = ("_id",)
     __array_ufunc__ = None  # NumPy's arrays leave ``array + tensor`` to `__radd__`
@@ -70,7 +76,9 @@ class Tensor(Generic[R, D]):
     def __init__(self, number: int) -> None:
         if type(number) is not int:
             self._id = _RELEASED
-            raise ArgumentError(explain("Tensor", "is made by typednn.graph.tensor", type(number).__name__, "write tensor(values)"))
+            raise ArgumentError(
+                explain("Tensor", "is made by typednn.graph.tensor", type(number).__name__, "write tensor(values)")
+            )
         self._id = np.uint32(number)
         if regions:
             note(self)
@@ -152,12 +160,16 @@ class Tensor(Generic[R, D]):
     # ------------------------------------------------------------- numbers out
 
     def realize(self) -> Tensor[R, D]:
-        """Compute its numbers now, unless they are known. `realize` computes several tensors at once, what they share only once."""
+        """Compute its numbers now, unless they are known. `realize` computes several tensors at once, what they share
+        only once.
+        """
         realize(self)
         return self
 
     def numpy(self) -> np.ndarray[R, np.dtype[D]]:
-        """Its numbers as a NumPy array that cannot be written to; of a tensor in the processor's memory it is no copy."""
+        """Its numbers as a NumPy array that cannot be written to; of a tensor in the processor's memory
+        it is no copy.
+        """
         from typednn.backends import to_numpy
 
         view = to_numpy(self.array).view()
@@ -306,7 +318,8 @@ class Tensor(Generic[R, D]):
     def __le__(self, other: Any) -> Any:
         return binary(Binary.GREATER_EQUAL, other, self)
 
-    def __eq__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]  # as an array's, a tensor of truths
+    # as an array's, a tensor of truths
+    def __eq__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]
         return binary(Binary.EQUAL, self, other)
 
     def __ne__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]
@@ -410,7 +423,9 @@ class Tensor(Generic[R, D]):
     def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]: ...
     def mean(self, axis: Axes = None, keepdims: bool = False) -> Any:
         """The mean along ``axis``; of integers in float64."""
-        total: Tensor[Any, Any] = reduce(Reduce.SUM, self if is_floating(self.dtype) else cast_to(self, np.float64), axis, keepdims)
+        total: Tensor[Any, Any] = reduce(
+            Reduce.SUM, self if is_floating(self.dtype) else cast_to(self, np.float64), axis, keepdims
+        )
         count = self.size // max(total.size, 1) if total.size else 0
         return total * (1 / count) if count & (count - 1) == 0 and count else total / count
 
@@ -471,14 +486,18 @@ def tensor(values: Any, *, dtype: type[D2], name: str = "") -> Tensor[Any, D2]: 
 @overload
 def tensor(values: Any, *, dtype: Any = None, name: str = "") -> AnyTensor: ...
 def tensor(values: Any, *, dtype: Any = None, name: str = "") -> Any:
-    """A leaf that holds ``values``: an array, which is not copied and must not be changed afterwards, or numbers in lists."""
+    """A leaf that holds ``values``: an array, which is not copied and must not be changed afterwards, or numbers in
+    lists.
+    """
     if isinstance(values, Tensor):
         return values if dtype is None else cast_to(values, dtype)
     wanted = None if dtype is None else DTYPES[code_of("tensor", dtype)]
     try:
         array: Any = values if is_array(values) else np.asarray(values, wanted)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ArgumentError(explain("tensor", "takes an array, or numbers in lists of equal lengths", str(error)), "values") from None
+        raise ArgumentError(
+            explain("tensor", "takes an array, or numbers in lists of equal lengths", str(error)), "values"
+        ) from None
     code = code_of("tensor", array.dtype if wanted is None else wanted)
     if wanted is not None and array.dtype != wanted:
         array = array.astype(wanted)
@@ -496,7 +515,9 @@ def constant(value: Number, dtype: Any, shape: Shape = ()) -> AnyTensor:
     try:
         low, high = bits_of(value, kind)
     except (OverflowError, ValueError, TypeError) as error:
-        raise DTypeError(explain("constant", f"a number that {kind} holds", repr(value), "cast the tensor first")) from error
+        raise DTypeError(
+            explain("constant", f"a number that {kind} holds", repr(value), "cast the tensor first")
+        ) from error
     return Tensor(GRAPH.push(Kind.CONST, 0, code, shape, low, high))
 
 
@@ -593,7 +614,9 @@ def as_tensor(value: Any, beside: AnyTensor, shape: Shape = ()) -> AnyTensor:
     if isinstance(value, bool | int | float):
         dtype = beside.dtype
         if type(value) is float and not is_floating(dtype):
-            raise DTypeError(explain("a number beside a tensor", f"fits {dtype}", repr(value), "cast the tensor to a float dtype"))
+            raise DTypeError(
+                explain("a number beside a tensor", f"fits {dtype}", repr(value), "cast the tensor to a float dtype")
+            )
         return constant(value, dtype, shape)
     if is_array(value):
         return tensor(value)
@@ -640,8 +663,13 @@ def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
 def divided(x: Any, y: Any) -> AnyTensor:
     """x / y; integers are divided in float64, as NumPy does it."""
     whole = [getattr(getattr(each, "dtype", None), "kind", "") in ("i", "u") for each in (x, y)]
-    if True in whole and all(is_whole or isinstance(each, int | float) for is_whole, each in zip(whole, (x, y), strict=True)):
-        x, y = (cast_to(tensor(each), np.float64) if is_whole else each for is_whole, each in zip(whole, (x, y), strict=True))
+    if True in whole and all(
+        is_whole or isinstance(each, int | float) for is_whole, each in zip(whole, (x, y), strict=True)
+    ):
+        x, y = (
+            cast_to(tensor(each), np.float64) if is_whole else each
+            for is_whole, each in zip(whole, (x, y), strict=True)
+        )
     return binary(Binary.DIVIDE, x, y)
 
 
@@ -710,9 +738,13 @@ def pad(x: AnyTensor, widths: Sequence[tuple[int, int]]) -> AnyTensor:
     old = GRAPH.shapes[number]
     pairs = tuple([(int(before), int(after)) for before, after in widths])
     shape = tuple([before + size + after for (before, after), size in zip(pairs, old, strict=False)])
-    if len(pairs) != len(old) or any(new < max(before, after, 0) for (before, after), new in zip(pairs, shape, strict=True)):
+    if len(pairs) != len(old) or any(
+        new < max(before, after, 0) for (before, after), new in zip(pairs, shape, strict=True)
+    ):
         got = f"{pairs} of {GRAPH.expression(number)}"
-        raise ShapeError(explain("pad", f"two widths for each of {len(old)} axes; they cut off no more than there is", got))
+        raise ShapeError(
+            explain("pad", f"two widths for each of {len(old)} axes; they cut off no more than there is", got)
+        )
     if shape == old and not any(before or after for before, after in pairs):
         return x
     return Tensor(GRAPH.push(Kind.PAD, 0, GRAPH.slab.tag(number) >> 16 & 0xFF, shape, number, NONE, pairs))
@@ -747,7 +779,9 @@ def reduce(operation: Reduce, x: AnyTensor, axis: Axes = None, keepdims: bool = 
         return x
     shape = tuple([size for place, size in enumerate(old) if place not in axes])
     result: AnyTensor = Tensor(GRAPH.push(Kind.REDUCE, operation, code, shape, number, NONE, axes))
-    return reshape(result, tuple([1 if place in axes else size for place, size in enumerate(old)])) if keepdims else result
+    return (
+        reshape(result, tuple([1 if place in axes else size for place, size in enumerate(old)])) if keepdims else result
+    )
 
 
 def cast_to(x: AnyTensor, dtype: Any) -> AnyTensor:

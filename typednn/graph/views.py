@@ -1,13 +1,16 @@
-"""Views: windows as index arithmetic on what they are of, so that a product reads them, or adds to them, without storing them.
+"""Views: windows as index arithmetic on what they are of, so that a product reads them, or adds to them, without
+storing them.
 
-A chain of movements is a `View` if the place that it reads along each axis of its source is a sum of steps along the axes of what it gives,
-once these are split: rows into images, and rows and columns of windows, for instance. A RESHAPE is then quotients and remainders:
+A chain of movements is a `View` if the place that it reads along each axis of its source is a sum of steps along the
+axes of what it gives, once these are split: rows into images, and rows and columns of windows, for instance. A RESHAPE
+is then quotients and remainders:
 
     (a·i + b·j) mod n = a·i + (b mod n)·j    where that stays below n, as it does for a window's places
 
-A quotient that is no such sum may still go, where an EXPAND reads the same for each. So windows that are made by repeating an axis, each
-time one place further (`typednn.graph.windows`), are seen as what they are, whatever their stride, dilation and padding.
-A chain of movements and sums after a product is the same chain backwards: what the product gives is added to the windows' places.
+A quotient that is no such sum may still go, where an EXPAND reads the same for each. So windows that are made by
+repeating an axis, each time one place further (`typednn.graph.windows`), are seen as what they are, whatever their
+stride, dilation and padding. A chain of movements and sums after a product is the same chain backwards: what the
+product gives is added to the windows' places.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ _LONGEST: Final = 64  # movements of a chain that are looked at
 
 
 class View(NamedTuple):
-    """An array along other axes: the ``zeros`` around it, then the place where it starts, and the steps along each axis."""
+    """An array along other axes: the ``zeros`` around it, then the place where it starts, and the steps along each
+    axis.
+    """
 
     zeros: tuple[tuple[int, int], ...]
     starts: Shape
@@ -39,8 +44,8 @@ class View(NamedTuple):
 class Windowed(NamedTuple):
     """How a PRODUCT reads its inputs and where it adds its result, over axes that are split as far as is needed.
 
-    ``sizes``: those of each input, 1 where it is the same along the axis. ``views``: None for an input that is read as it is.
-    ``into``: None where the result is what is asked for; else the view of that to which it is added.
+    ``sizes``: those of each input, 1 where it is the same along the axis. ``views``: None for an input that is read as
+    it is. ``into``: None where the result is what is asked for; else the view of that to which it is added.
     ``blocked``: the axes along which it is computed in pieces.
     """
 
@@ -58,7 +63,9 @@ class Windowed(NamedTuple):
 
 
 def windows(program: Program) -> Program:
-    """Products that read windows, or are added to them, as `Windowed`, where windows are more numbers than what they are of."""
+    """Products that read windows, or are added to them, as `Windowed`, where windows are more numbers than what they
+    are of.
+    """
     users: list[list[int]] = [[] for _ in program.instructions]
     for place, each in enumerate(program.instructions):
         for given in each.inputs:
@@ -111,7 +118,10 @@ def _windowed(program: Program, users: Sequence[Sequence[int]], place: int) -> t
     of_inputs = [views.pop(0) if each else None for each in read]
     first = [sum(map(len, split[:axis])) for axis in range(len(split))]
     shapes = [program.instructions[given].shape for given in each.inputs]
-    sizes = [tuple(part if size > 1 else 1 for size, parts in zip(shape, split, strict=True) for part in parts) for shape in shapes]
+    sizes = [
+        tuple(part if size > 1 else 1 for size, parts in zip(shape, split, strict=True) for part in parts)
+        for shape in shapes
+    ]
     widest = max(chains, key=lambda chain: math.prod(how.shape[axis] for axis in chain[1]))[1]
     along = max(widest, key=how.shape.__getitem__)
     contraction = Contraction(
@@ -126,7 +136,9 @@ def _windowed(program: Program, users: Sequence[Sequence[int]], place: int) -> t
 def _is_spread(view: View, axes: Sequence[int], split: Split) -> bool:
     """Whether each part of these axes has a step: a sum along one that has none is a kernel's work."""
     first = [sum(map(len, split[:axis])) for axis in range(len(split))]
-    return all(size == 1 or any(view.steps[first[axis] + number]) for axis in axes for number, size in enumerate(split[axis]))
+    return all(
+        size == 1 or any(view.steps[first[axis] + number]) for axis in axes for number, size in enumerate(split[axis])
+    )
 
 
 # ------------------------------------------------------------------ chains of movements
@@ -155,7 +167,9 @@ def _chains_before(program: Program, place: int) -> list[Chain]:
 
 
 def _chains_after(program: Program, users: Sequence[Sequence[int]], place: int) -> list[Chain]:
-    """The movements and sums that alone read ``place``, backwards, the longest chain first: of results with fewer numbers than it has."""
+    """The movements and sums that alone read ``place``, backwards, the longest chain first: of results with fewer
+    numbers than it has.
+    """
     found: list[Chain] = []
     steps: tuple[Instruction, ...] = ()
     at, size = place, math.prod(program.instructions[place].shape)
@@ -165,12 +179,19 @@ def _chains_after(program: Program, users: Sequence[Sequence[int]], place: int) 
         if each.kind == Kind.PAD:
             steps = (each._replace(shape=before, extra=tuple((-first, -last) for first, last in each.extra)), *steps)
         elif each.kind == Kind.PERMUTE:
-            steps = (each._replace(shape=before, extra=tuple(sorted(range(len(before)), key=each.extra.__getitem__))), *steps)
+            steps = (
+                each._replace(shape=before, extra=tuple(sorted(range(len(before)), key=each.extra.__getitem__))),
+                *steps,
+            )
         elif each.kind == Kind.RESHAPE:
             steps = (each._replace(shape=before), *steps)
         elif each.kind == Kind.REDUCE and each.operation == Reduce.SUM:
             kept = tuple(1 if axis in each.extra else old for axis, old in enumerate(before))
-            steps = (each._replace(kind=Kind.RESHAPE, shape=kept), each._replace(kind=Kind.EXPAND, shape=before), *steps)
+            steps = (
+                each._replace(kind=Kind.RESHAPE, shape=kept),
+                each._replace(kind=Kind.EXPAND, shape=before),
+                *steps,
+            )
         else:
             break
         if 0 < math.prod(each.shape) < size and any(step.kind == Kind.EXPAND for step in steps):
@@ -195,7 +216,9 @@ class _SplitError(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """A place along an axis: ``start``, and a step along each part. ``may_be_outside``: there is 0 where the axis has no such place."""
+    """A place along an axis: ``start``, and a step along each part. ``may_be_outside``: there is 0 where the axis has
+    no such place.
+    """
 
     start: int
     steps: dict[int, int]
@@ -310,7 +333,9 @@ def _together(old: Shape, new: Shape) -> Iterator[tuple[list[int], list[int]]]:
         yield one, other
 
 
-def _reshaped(old: Sequence[int], new: Sequence[int], given: Sequence[_Place | None], parts: Sequence[int]) -> list[_Place | None]:
+def _reshaped(
+    old: Sequence[int], new: Sequence[int], given: Sequence[_Place | None], parts: Sequence[int]
+) -> list[_Place | None]:
     """The places along axes of sizes ``old``, from those along axes of sizes ``new``: quotients and remainders."""
     start, steps, step = 0, dict[int, int](), 1
     for place, size in zip(reversed(given), reversed(new), strict=True):

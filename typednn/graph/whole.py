@@ -1,12 +1,14 @@
-"""Whole: an op of `typednn.kernels` as one node, with its fast kernel, and with the op's own backward as its derivative.
+"""Whole: an op of `typednn.kernels` as one node, with its fast kernel, and with the op's own backward as its
+derivative.
 
     linear(x, weight, bias)                # one node: `typednn.kernels.linear`
     with decomposed():
         linear(x, weight, bias)            # the same numbers, from the twelve kinds
 
-What one call of a kernel gives together stays together: such a node's value is a tuple of arrays, and each `Part` takes one of them. Equal
-nodes are computed once, so a backward runs once however many of its results are used, and finds what forward kept.
-The arrays are copied where they are not C-contiguous. A derivative of a derivative is refused; `decomposed` has them all.
+What one call of a kernel gives together stays together: such a node's value is a tuple of arrays, and each `Part` takes
+one of them. Equal nodes are computed once, so a backward runs once however many of its results are used, and finds what
+forward kept. The arrays are copied where they are not C-contiguous. A derivative of a derivative is refused;
+`decomposed` has them all.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _decomposed: Final[ContextVar[bool]] = ContextVar("decomposed", default=False)
 
 @contextmanager
 def decomposed() -> Generator[None]:
-    """Within this block, of this thread, `linear`, convolutions and their like are made of the twelve kinds, and of no whole op."""
+    """Within this block, of this thread, `linear`, convolutions and their like are made of the twelve kinds, and of no
+    whole op.
+    """
     before = _decomposed.set(True)
     try:
         yield
@@ -44,16 +48,21 @@ def takes_whole(*inputs: AnyTensor) -> bool:
 
 
 class Whole(Function):
-    """Base of the whole ops: derive a frozen dataclass of the op's settings, and write `run`, `derive` and `Function.result`."""
+    """Base of the whole ops: derive a frozen dataclass of the op's settings, and write `run`, `derive` and
+    `Function.result`.
+    """
 
-    keeps: ClassVar[bool] = False  # whether `run` gives a tuple: the result, then what `derive` needs besides the inputs
+    # whether `run` gives a tuple: the result, then what `derive` needs besides the inputs
+    keeps: ClassVar[bool] = False
 
     def run(self, *arrays: Any) -> Any:
         """The op's forward."""
         raise NotImplementedError
 
     def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        """The op's backward: an array for each input that is ``wanted``. The last of ``arrays`` is what `run` gave, where it ``keeps``."""
+        """The op's backward: an array for each input that is ``wanted``. The last of ``arrays`` is what `run` gave,
+        where it ``keeps``.
+        """
         raise NotImplementedError
 
     @final
@@ -136,4 +145,6 @@ def _contiguous(value: Any) -> Any:
 
 def _refuse_second(name: str) -> ArgumentError:
     cure = "build it within typednn.graph.decomposed()"
-    return ArgumentError(explain(name, "is a whole op, which has a first derivative only", "a derivative of its derivative", cure))
+    return ArgumentError(
+        explain(name, "is a whole op, which has a first derivative only", "a derivative of its derivative", cure)
+    )

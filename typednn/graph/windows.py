@@ -1,14 +1,14 @@
 """Sliding windows, in one dimension and in more: im2col and its transpose, convolutions and pools.
 
-x (batch, *sizes, channels): channels last. Of each axis in between there are (size + before + after - extent)//stride + 1 windows, where
-extent = dilation·(window - 1) + 1. ``stride`` and ``dilation`` are one integer or one for each axis, and so is ``padding``, whose zeros
-stand on both sides; it may also be a pair (before, after) for each axis.
+x (batch, *sizes, channels): channels last. Of each axis in between there are (size + before + after - extent)//stride +
+1 windows, where extent = dilation·(window - 1) + 1. ``stride`` and ``dilation`` are one integer or one for each axis,
+and so is ``padding``, whose zeros stand on both sides; it may also be a pair (before, after) for each axis.
 
-A window of one axis is read by repeating the axis and giving each repeat one place more: reshapes and cuts alone, whatever the sizes.
-Convolutions and pools of floats are one node, the ops of `typednn.kernels`, unless `typednn.graph.whole.decomposed` asks for the twelve
-kinds. Then a product reads windows a block at a time (`typednn.graph.views`); a pool's take as many times the memory of x as they have
-places.
-Source: the formulas are those of `typednn.layers`; windows by repeating: tinygrad.
+A window of one axis is read by repeating the axis and giving each repeat one place more: reshapes and cuts alone,
+whatever the sizes. Convolutions and pools of floats are one node, the ops of `typednn.kernels`, unless
+`typednn.graph.whole.decomposed` asks for the twelve kinds. Then a product reads windows a block at a time
+(`typednn.graph.views`); a pool's take as many times the memory of x as they have places. Source: the formulas are those
+of `typednn.layers`; windows by repeating: tinygrad.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def _sliding(where: str, axes: int, window: Sizes, stride: Sizes, dilation: Size
     pairs: Any = padding
     zeros: tuple[tuple[int, int], ...]
     if _is_list(pairs) and len(pairs) == axes and all(_is_list(each) and len(each) == 2 for each in pairs):
-        zeros = tuple((integer(where, "padding", before, 0), integer(where, "padding", after, 0)) for before, after in pairs)
+        zeros = tuple(
+            (integer(where, "padding", before, 0), integer(where, "padding", after, 0)) for before, after in pairs
+        )
     else:
         zeros = tuple((each, each) for each in several("padding", padding, 0))
     return Sliding(several("window", window), several("stride", stride), several("dilation", dilation), zeros)
@@ -89,13 +91,17 @@ def _check(where: str, x: AnyTensor, axes: int, sliding: Sliding) -> None:
 
 
 class _Movement:
-    """Reshapes, cuts and repeats of one shape, noted, so that they can be run, and turned round: the transposed linear map."""
+    """Reshapes, cuts and repeats of one shape, noted, so that they can be run, and turned round: the transposed linear
+    map.
+    """
 
     def __init__(self, shape: Shape) -> None:
         self.shape: Shape = shape
         self.steps: list[tuple[Callable[[AnyTensor], AnyTensor], Callable[[AnyTensor], AnyTensor]]] = []
 
-    def _step(self, shape: Shape, forth: Callable[[AnyTensor], AnyTensor], back: Callable[[AnyTensor], AnyTensor]) -> None:
+    def _step(
+        self, shape: Shape, forth: Callable[[AnyTensor], AnyTensor], back: Callable[[AnyTensor], AnyTensor]
+    ) -> None:
         if shape != self.shape:
             self.steps.append((forth, back))
             self.shape = shape
@@ -168,7 +174,9 @@ def _movement(shape: Shape, sliding: Sliding) -> _Movement:
         movement.resize(axis + 1, *zeros)
     firsts = dict[int, bool]()
     for axis in reversed(range(axes)):
-        firsts[axis] = movement.split(axis + 1, sliding.window[axis], sliding.stride[axis], sliding.dilation[axis], counts[axis])
+        firsts[axis] = movement.split(
+            axis + 1, sliding.window[axis], sliding.stride[axis], sliding.dilation[axis], counts[axis]
+        )
     counted = tuple(1 + 2 * axis + (not firsts[axis]) for axis in range(axes))
     placed = tuple(1 + 2 * axis + firsts[axis] for axis in range(axes))
     movement.permute((0, *counted, *placed, 1 + 2 * axes))
@@ -176,18 +184,28 @@ def _movement(shape: Shape, sliding: Sliding) -> _Movement:
 
 
 def im2col(x: AnyTensor, window: Sizes, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1) -> AnyTensor:
-    """All windows: (batch, *counts, *window, channels) of x (batch, *sizes, channels). NumPy's sliding_window_view, with its options."""
+    """All windows: (batch, *counts, *window, channels) of x (batch, *sizes, channels). NumPy's sliding_window_view,
+    with its options.
+    """
     sliding = _sliding("im2col", x.ndim - 2, window, stride, dilation, padding)
     _check("im2col", x, x.ndim - 2, sliding)
     return _movement(x.shape, sliding).forth(x)
 
 
-def col2im(columns: AnyTensor, sizes: Sequence[int], stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1) -> AnyTensor:
-    """The transpose of `im2col`: (batch, *sizes, channels), each place the sum of ``columns`` over the windows that it lies in."""
+def col2im(
+    columns: AnyTensor, sizes: Sequence[int], stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1
+) -> AnyTensor:
+    """The transpose of `im2col`: (batch, *sizes, channels), each place the sum of ``columns`` over the windows that it
+    lies in.
+    """
     axes = (columns.ndim - 2) // 2
     sliding = _sliding("col2im", axes, columns.shape[1 + axes : -1], stride, dilation, padding)
     shape = (columns.shape[0], *sizes, columns.shape[-1])
-    if columns.ndim != 2 + 2 * axes or len(shape) != 2 + axes or sliding.counts(tuple(sizes)) != columns.shape[1 : 1 + axes]:
+    if (
+        columns.ndim != 2 + 2 * axes
+        or len(shape) != 2 + axes
+        or sliding.counts(tuple(sizes)) != columns.shape[1 : 1 + axes]
+    ):
         rule = f"columns are (batch, *counts, *window, channels), with as many windows as {tuple(sizes)} has"
         raise ShapeError(explain("col2im", rule, f"{columns.shape}: {GRAPH.expression(columns.id)}"))
     return _movement(shape, sliding).back(columns)
@@ -218,7 +236,9 @@ def conv2d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> AnyTensor:
-    """Cross-correlation: x (batch, height, width, in), weight (out, *window, in/groups), bias (out); y (batch, *windows, out)."""
+    """Cross-correlation: x (batch, height, width, in), weight (out, *window, in/groups), bias (out); y (batch,
+    *windows, out).
+    """
     return _conv("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -232,7 +252,9 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> AnyTensor:
-    """`conv1d`'s derivative by its input: x (batch, time, in), weight (in, window, out/groups), bias (out). Also called deconvolution."""
+    """`conv1d`'s derivative by its input: x (batch, time, in), weight (in, window, out/groups), bias (out). Also called
+    deconvolution.
+    """
     return _transposed("conv_transpose1d", 1, x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -246,7 +268,9 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> AnyTensor:
-    """`conv2d`'s derivative by its input: x (batch, height, width, in), weight (in, *window, out/groups), bias (out)."""
+    """`conv2d`'s derivative by its input: x (batch, height, width, in), weight (in, *window,
+    out/groups), bias (out).
+    """
     return _transposed("conv_transpose2d", 2, x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -255,11 +279,19 @@ def _check_weight(
 ) -> None:
     """``reads``: the channels of x that the weight speaks of; ``out``: those of y."""
     integer(where, "groups", groups)
-    fits = weight.ndim == axes + 2 and x.ndim == axes + 2 and x.shape[-1] == reads and x.shape[-1] % groups == 0 and out % groups == 0
+    fits = (
+        weight.ndim == axes + 2
+        and x.ndim == axes + 2
+        and x.shape[-1] == reads
+        and x.shape[-1] % groups == 0
+        and out % groups == 0
+    )
     if not fits or (bias is not None and bias.shape != (out,)):
         got = f"x {x.shape}, weight {weight.shape}, groups {groups}" + ("" if bias is None else f", bias {bias.shape}")
         shape = "(in, *window, out/groups)" if "transpose" in where else "(out, *window, in/groups)"
-        rule = f"x is (batch, {axes} size{'s' * (axes > 1)}, in), weight {shape}, bias (out), and groups divide in and out"
+        rule = (
+            f"x is (batch, {axes} size{'s' * (axes > 1)}, in), weight {shape}, bias (out), and groups divide in and out"
+        )
         raise ShapeError(explain(where, rule, f"{got}: {GRAPH.expression(x.id)}"))
 
 
@@ -285,7 +317,9 @@ def _conv(
     each = x.shape[-1] // groups
     columns = _movement(x.shape, sliding).forth(x)
     columns = reshape(columns, (rows * product(counts), product(sliding.window), groups, each))
-    columns = reshape(permute(columns, (0, 2, 1, 3)), (rows * product(counts), groups, 1, product(sliding.window) * each))
+    columns = reshape(
+        permute(columns, (0, 2, 1, 3)), (rows * product(counts), groups, 1, product(sliding.window) * each)
+    )
     banks = reshape(weight, (1, groups, out // groups, product(sliding.window) * each))
     y = reshape((columns * banks).sum(axis=-1), (rows, *counts, out))
     return y if bias is None else y + bias
@@ -325,20 +359,29 @@ def _transposed(
     columns = permute(reshape(columns, (pixels, groups, places, weight.shape[-1])), (0, 2, 1, 3))
     columns = reshape(columns, (*x.shape[:-1], *sliding.window, out))
     beyond = (0,) * axes
-    if sliding.counts(sizes) != x.shape[1:-1]:  # conv would make more windows than x has: the last rows are no window's, or less is cut off
+    # conv would make more windows than x has: the last rows are no window's, or less is cut off
+    if sliding.counts(sizes) != x.shape[1:-1]:
         beyond = tuple(max(extra - after, 0) for (extra, _), (_, after) in zip(more, sliding.padding, strict=True))
         sizes = tuple(size - extra for size, extra in zip(sizes, beyond, strict=True))
         ends = zip(more, sliding.padding, strict=True)
-        sliding = sliding._replace(padding=tuple((before, max(after - extra, 0)) for (extra, _), (before, after) in ends))
-    y = pad(_movement((x.shape[0], *sizes, out), sliding).back(columns), [(0, 0), *((0, extra) for extra in beyond), (0, 0)])
+        sliding = sliding._replace(
+            padding=tuple((before, max(after - extra, 0)) for (extra, _), (before, after) in ends)
+        )
+    y = pad(
+        _movement((x.shape[0], *sizes, out), sliding).back(columns), [(0, 0), *((0, extra) for extra in beyond), (0, 0)]
+    )
     return y if bias is None else y + bias
 
 
 # ------------------------------------------------------------------ pools
 
 
-def max_pool(x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: Padding = 0, dilation: Sizes = 1) -> AnyTensor:
-    """The largest number of each window, channel by channel; the padding counts as -inf. ``stride`` is the window unless given."""
+def max_pool(
+    x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: Padding = 0, dilation: Sizes = 1
+) -> AnyTensor:
+    """The largest number of each window, channel by channel; the padding counts as -inf. ``stride`` is the window
+    unless given.
+    """
     axes = x.ndim - 2
     sliding = _sliding("max_pool", axes, window, window if stride is None else stride, dilation, padding)
     _check_pool("max_pool", x, sliding)
@@ -353,7 +396,9 @@ def max_pool(x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: 
     return _movement(x.shape, sliding).forth(x).max(axis=tuple(range(1 + axes, 1 + 2 * axes)))
 
 
-def avg_pool(x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: Padding = 0, count_include_pad: bool = True) -> AnyTensor:
+def avg_pool(
+    x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: Padding = 0, count_include_pad: bool = True
+) -> AnyTensor:
     """The mean of each window, channel by channel. The padding's zeros count, unless ``count_include_pad`` is False."""
     axes = x.ndim - 2
     sliding = _sliding("avg_pool", axes, window, window if stride is None else stride, 1, padding)
@@ -396,7 +441,8 @@ def _as_rectangles(sliding: Sliding) -> Any:
     high = len(sliding.window) == 1
     zeros = tuple(before for before, _ in sliding.padding)
     return tuple(
-        (first, *each) if high else each for first, each in ((1, sliding.window), (1, sliding.stride), (1, sliding.dilation), (0, zeros))
+        (first, *each) if high else each
+        for first, each in ((1, sliding.window), (1, sliding.stride), (1, sliding.dilation), (0, zeros))
     )
 
 
@@ -409,7 +455,9 @@ def _window(sliding: Sliding) -> conv_op.Window:
 @final
 @dataclass(frozen=True)
 class Conv2d(Whole):
-    """The op `typednn.kernels.conv2d`: x (batch, height, width, in), weight (out, *window, in/groups), bias (out) or none."""
+    """The op `typednn.kernels.conv2d`: x (batch, height, width, in), weight (out, *window, in/groups), bias (out) or
+    none.
+    """
 
     window: conv_op.Window
 
@@ -424,13 +472,17 @@ class Conv2d(Whole):
 
     def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
         x, weight, *bias = arrays
-        return conv_op.backward(next_grad, x, weight, self.window, wants_input=wanted[0], wants_bias=bool(bias) and wanted[2])
+        return conv_op.backward(
+            next_grad, x, weight, self.window, wants_input=wanted[0], wants_bias=bool(bias) and wanted[2]
+        )
 
 
 @final
 @dataclass(frozen=True)
 class ConvTranspose2d(Whole):
-    """The op `typednn.kernels.conv_transpose2d`: x (batch, height, width, in), weight (in, *window, out/groups), bias (out) or none."""
+    """The op `typednn.kernels.conv_transpose2d`: x (batch, height, width, in), weight (in, *window, out/groups), bias
+    (out) or none.
+    """
 
     window: conv_op.Window
     image: Shape  # height, width and channels of y
@@ -469,7 +521,9 @@ class MaxPool2d(Whole):
 
     def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
         x, (_, winners) = arrays
-        return (max_pool_op.backward(next_grad, winners, x.shape, self.window, self.stride, self.dilation, self.padding),)
+        return (
+            max_pool_op.backward(next_grad, winners, x.shape, self.window, self.stride, self.dilation, self.padding),
+        )
 
 
 @final

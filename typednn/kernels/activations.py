@@ -1,8 +1,8 @@
 """Activations as values, for kernels that apply one to their result.
 
-The formulas are those of `typednn.kernels.pointwise`. Backward needs the output y alone, as y has the sign of x. Write dz as
-`gradient_expression` and `backward` do, not as dy times a slope: where ReLU's slope is 0 or rounding makes that of tanh 0, an infinite dy
-would give NaN.
+The formulas are those of `typednn.kernels.pointwise`. Backward needs the output y alone, as y has the sign of x. Write
+dz as `gradient_expression` and `backward` do, not as dy times a slope: where ReLU's slope is 0 or rounding makes that
+of tanh 0, an infinite dy would give NaN.
 """
 
 from functools import cache
@@ -27,7 +27,9 @@ class Activation(NamedTuple):
 
     @property
     def monotone(self) -> bool:
-        """Whether it is non-decreasing: the largest number stays the largest, and y has the sign of z. Backward from y needs this."""
+        """Whether it is non-decreasing: the largest number stays the largest, and y has the sign of z. Backward from y
+        needs this.
+        """
         return self.name != "leaky_relu" or self.slope >= 0
 
     @property
@@ -67,7 +69,9 @@ class Activation(NamedTuple):
 
     # ------------------------------------------------------------------ on a GPU: a kernel each
 
-    def with_bias(self, z: Float[X, "*batch features"], bias: Float[Array1, " features"] | None) -> Float[X, "*batch features"]:
+    def with_bias(
+        self, z: Float[X, "*batch features"], bias: Float[Array1, " features"] | None
+    ) -> Float[X, "*batch features"]:
         """y of z + bias."""
         if bias is not None:
             y: X = _cuda_kernels(self).of_sum.run(z, bias)

@@ -25,9 +25,14 @@ def _windows(size: int, count: int) -> list[slice]:
     return [slice(place * size // count, -(-(place + 1) * size // count)) for place in range(count)]
 
 
-def _shares(xp: Any, dtype: Any, image: Pair, output_size: Pair) -> Float[Array3, "{output_size[0]} {output_size[1]} 1"]:
+def _shares(
+    xp: Any, dtype: Any, image: Pair, output_size: Pair
+) -> Float[Array3, "{output_size[0]} {output_size[1]} 1"]:
     """1 / n of each window."""
-    down, across = (xp.asarray([each.stop - each.start for each in _windows(*pair)]) for pair in zip(image, output_size, strict=True))
+    down, across = (
+        xp.asarray([each.stop - each.start for each in _windows(*pair)])
+        for pair in zip(image, output_size, strict=True)
+    )
     shares: Array3 = (1.0 / (down[:, None, None] * across[:, None])).astype(dtype)
     return shares
 

@@ -1,12 +1,13 @@
 """Convolutions and affine maps in a row, whose intermediate results are not needed: one kernel for a few samples.
 
-y = map_n(… map_1(x) …), where a map is an activation of x weightᵀ + bias, or of a convolution with ``window``, its pooling last.
+y = map_n(… map_1(x) …), where a map is an activation of x weightᵀ + bias, or of a convolution with ``window``, its
+pooling last.
 
-x (batch, *image), where an image is (height, width, channels), or (features) if all maps are affine; ``parameters`` are weight_1, bias_1
-where the layout says that there is one, weight_2 and so on. An affine map after a convolution reads its pixels in a row, as
-`typednn.layers.Flatten` lays them out. One sample is computed after the other, by one thread; what lies between the maps stays in its
-cache. As many flops as the maps alone.
-Source: "Deep Learning Implementation With Rust", eqs 22, 25-27 and 30-33, chained.
+x (batch, *image), where an image is (height, width, channels), or (features) if all maps are affine; ``parameters`` are
+weight_1, bias_1 where the layout says that there is one, weight_2 and so on. An affine map after a convolution reads
+its pixels in a row, as `typednn.layers.Flatten` lays them out. One sample is computed after the other, by one thread;
+what lies between the maps stays in its cache. As many flops as the maps alone. Source: "Deep Learning Implementation
+With Rust", eqs 22, 25-27 and 30-33, chained.
 """
 
 # Lambdas take the arguments of the op.
@@ -36,7 +37,9 @@ Image: TypeAlias = tuple[int, ...]
 
 
 class Map(NamedTuple):
-    """An affine map, or the convolution of a window: the shape of its weights, whether it has a bias, and its activation."""
+    """An affine map, or the convolution of a window: the shape of its weights, whether it has a bias, and its
+    activation.
+    """
 
     weight: tuple[int, ...]
     biased: bool
@@ -50,7 +53,8 @@ class Layout:
 
     def __init__(self, maps: tuple[Map, ...]) -> None:
         self.maps: tuple[Map, ...] = maps
-        # Shape and dtype of x and the parameters of the last call of the kernel, and this. Replaced whole: threads may call at once.
+        # Shape and dtype of x and the parameters of the last call of the kernel, and this. Replaced whole: threads may
+        # call at once.
         self.last: tuple[Image, Any, tuple[Any, ...], tuple[Kernel, Image] | None] = ((), FLOAT32, (None,), None)
         self._rows: dict[Image, int] = {}
 
@@ -96,7 +100,12 @@ def _most_rows(image: Image, maps: tuple[Map, ...]) -> int:
         if geometry is None:
             if math.prod(before) != each.weight[1] or math.prod(each.weight) > schedules.WEIGHTS:
                 return 0
-        elif each.weight[3] != before[2] or not geometry.window.side_by_side or min(after) < 1 or geometry.flops() >= direct.SHARED:
+        elif (
+            each.weight[3] != before[2]
+            or not geometry.window.side_by_side
+            or min(after) < 1
+            or geometry.flops() >= direct.SHARED
+        ):
             return 0
         else:
             rows = min(rows, max(1, direct.TASK // geometry.flops()))
@@ -107,9 +116,18 @@ def _most_rows(image: Image, maps: tuple[Map, ...]) -> int:
 def _kernel(image: Image, maps: tuple[Map, ...], dtype: Any) -> tuple[Kernel, Image]:
     """The kernel, and the shape of one sample of y."""
     *_, (_, _, _, end) = _steps(image, maps)
-    parameters = [shape for each in maps for shape in ((each.weight, each.weight[:1]) if each.biased else (each.weight,))]
+    parameters = [
+        shape for each in maps for shape in ((each.weight, each.weight[:1]) if each.biased else (each.weight,))
+    ]
     inputs = (Array("batch", *image), *(Array(*shape, parameter=True) for shape in parameters))
-    return kernel("chain", _build, inputs=inputs, outputs=(Array("batch", *end),), options={"image": image, "maps": maps}, dtype=dtype), end
+    return kernel(
+        "chain",
+        _build,
+        inputs=inputs,
+        outputs=(Array("batch", *end),),
+        options={"image": image, "maps": maps},
+        dtype=dtype,
+    ), end
 
 
 def _build(hl: Any, cpu: Cpu, x: Any, *parameters: Any, image: Image, maps: Sequence[Map]) -> Any:
@@ -124,7 +142,9 @@ def _build(hl: Any, cpu: Cpu, x: Any, *parameters: Any, image: Image, maps: Sequ
                 y = _flattened(hl, cpu, y, before)
                 between.append((y, math.prod(before)))
             out_features, in_features = each.weight
-            y, _, loop = schedules.row_products(hl, cpu, f"y{place}", y, weight, bias, in_features, out_features, each.activation)
+            y, _, loop = schedules.row_products(
+                hl, cpu, f"y{place}", y, weight, bias, in_features, out_features, each.activation
+            )
         between.append((y, math.prod(after)))
     last, _ = between.pop()
     for stage, size in between:
@@ -155,7 +175,9 @@ def _reference(x: AnyArray, layout: Layout, *parameters: Any) -> AnyArray:
 
 
 def _plan(x: AnyArray, layout: Layout, *parameters: Any) -> tuple[Kernel, Image] | None:
-    """The kernel, where it is quicker and takes the parameters. Parameters are checked only when they are not those of the last call."""
+    """The kernel, where it is quicker and takes the parameters. Parameters are checked only when they are not those of
+    the last call.
+    """
     shape = x.shape
     last_shape, dtype, last_parameters, compiled = layout.last
     if shape != last_shape or x.dtype is not dtype or not all(map(is_, parameters, last_parameters)):
@@ -177,7 +199,9 @@ def _run(planned: tuple[Kernel, Image], x: AnyArray, layout: Layout, *parameters
 
 def _flops(x: AnyArray, layout: Layout) -> int:
     steps = _steps(x.shape[1:], layout.maps)
-    times = [(each.weight, 1 if geometry is None else math.prod(geometry.convolved())) for each, _, geometry, _ in steps]
+    times = [
+        (each.weight, 1 if geometry is None else math.prod(geometry.convolved())) for each, _, geometry, _ in steps
+    ]
     return 2 * len(x) * sum(math.prod(weight) * count for weight, count in times)
 
 

@@ -2,9 +2,9 @@
 
 q[row, c] = weight[c]·((1 - smoothing)·p[row, c] + smoothing/classes)       counted = Σ_row weight[label]
 
-target: a label for each row, whose p is 1 at the label, or p itself, (rows, classes). A row whose label is ``ignore_index`` or no class
-is all zeros. ``weight`` (classes), or None for ones.
-Source: torch.nn.CrossEntropyLoss; smoothing: Szegedy and others, "Rethinking the Inception Architecture for Computer Vision", 2016.
+target: a label for each row, whose p is 1 at the label, or p itself, (rows, classes). A row whose label is
+``ignore_index`` or no class is all zeros. ``weight`` (classes), or None for ones. Source: torch.nn.CrossEntropyLoss;
+smoothing: Szegedy and others, "Rethinking the Inception Architecture for Computer Vision", 2016.
 """
 
 # Lambdas take the arguments of the op.
@@ -62,8 +62,12 @@ def _counts(labels: Integer[IntArray1, " rows"], classes: int, ignore_index: int
     return counts
 
 
-def count(labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"] | None, ignore_index: int) -> Float[Array0, ""]:
-    """counted, in float64, as float16 ends at 65,504 labels. Without weights every label but ``ignore_index`` counts 1."""
+def count(
+    labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"] | None, ignore_index: int
+) -> Float[Array0, ""]:
+    """counted, in float64, as float16 ends at 65,504 labels. Without weights every label but
+    ``ignore_index`` counts 1.
+    """
     if weight is None:
         number: Array0 = (labels.astype(np.int64) != ignore_index).sum(dtype=np.float64)
         return number
@@ -73,7 +77,11 @@ def count(labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"]
 
 
 def _counted(
-    labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"] | None, ignore_index: int, times: int, dtype: np.dtype[Any]
+    labels: Integer[IntArray1, " rows"],
+    weight: Float[Array1, " classes"] | None,
+    ignore_index: int,
+    times: int,
+    dtype: np.dtype[Any],
 ) -> tuple[Float[Array0, ""], Float[Array0, ""]]:
     """``times``·`count` in float64 and its reciprocal in ``dtype``; both of rank 0.
 
@@ -109,14 +117,21 @@ extern "C" __global__ void class_targets_counted(
 
 def _unweighted(labels: Any, weight: Any, ignore_index: int, times: int, dtype: np.dtype[Any]) -> bool:
     """Whether a GPU's kernel counts these labels."""
-    return weight is None and on_gpu(labels, dtypes=(np.dtype(np.int64),)) and labels.size <= _MOST_LABELS and dtype in FLOATS
+    return (
+        weight is None
+        and on_gpu(labels, dtypes=(np.dtype(np.int64),))
+        and labels.size <= _MOST_LABELS
+        and dtype in FLOATS
+    )
 
 
 def _count_on_gpu(labels: Any, weight: None, ignore_index: int, times: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """As `_counted`, in one launch."""
     empty = namespace(labels).empty
     reciprocal, divisor = empty((), dtype=dtype), empty((), dtype=np.float64)
-    _counted_on_gpu.run(1, THREADS, reciprocal, divisor, labels, np.int64(ignore_index), times, labels.size, THREADS=THREADS)
+    _counted_on_gpu.run(
+        1, THREADS, reciprocal, divisor, labels, np.int64(ignore_index), times, labels.size, THREADS=THREADS
+    )
     return divisor, reciprocal
 
 

@@ -2,8 +2,8 @@
 
 join: y = [x_0, x_1, …]       split: the x_i, each with one of ``sizes`` along the axis
 
-Any shape; the parts agree in all other axes. No arithmetic. Join copies; so does split, but along the first axis its parts are views.
-All are arrays without gaps, as kernels read them.
+Any shape; the parts agree in all other axes. No arithmetic. Join copies; so does split, but along the first axis its
+parts are views. All are arrays without gaps, as kernels read them.
 """
 
 # Lambdas take the arguments of the op.
@@ -24,7 +24,9 @@ def _join(axis: int, *parts: Any) -> Any:
 def _split(axis: int, x: Any, sizes: tuple[int, ...]) -> tuple[Any, ...]:
     """The parts of ``x`` along ``axis``, each with one of ``sizes``."""
     xp, before, ends = namespace(x), (slice(None),) * (axis % x.ndim), accumulate(sizes)
-    return tuple(xp.ascontiguousarray(x[(*before, slice(end - size, end))]) for size, end in zip(sizes, ends, strict=True))
+    return tuple(
+        xp.ascontiguousarray(x[(*before, slice(end - size, end))]) for size, end in zip(sizes, ends, strict=True)
+    )
 
 
 join: Final = op("join", _join, flops=lambda axis, *parts: 0)

@@ -2,9 +2,9 @@
 
 loss = 1 - x·t / (|x|' |t|')       dx = scale·(cos·x/|x|'² where |x| > eps - t/(|x|' |t|'))       |v|' = max(|v|, eps)
 
-x, t (…, features); loss (…), one for each vector along the last axis. Not longer than eps, |x|' is constant, and only the second term is
-left. 6 flops for each number forward, 5 more backward.
-Source: torch.nn.CosineEmbeddingLoss with target 1; eps as in torch.nn.CosineSimilarity.
+x, t (…, features); loss (…), one for each vector along the last axis. Not longer than eps, |x|' is constant, and only
+the second term is left. 6 flops for each number forward, 5 more backward. Source: torch.nn.CosineEmbeddingLoss with
+target 1; eps as in torch.nn.CosineSimilarity.
 """
 
 # Lambdas take the arguments of the op.
@@ -29,7 +29,9 @@ def _parts(
     return ((x / x_length) * (t / t_length)).sum(axis=-1, keepdims=True), x_length, t_length
 
 
-def _forward(x: Float[AnyArray, "*batch features"], t: Float[AnyArray, "*batch features"], eps: float) -> Float[AnyArray, "*batch"]:
+def _forward(
+    x: Float[AnyArray, "*batch features"], t: Float[AnyArray, "*batch features"], eps: float
+) -> Float[AnyArray, "*batch"]:
     """The loss of each vector."""
     return 1 - _parts(x, t, eps)[0][..., 0]
 
@@ -55,5 +57,7 @@ def _both(
 
 
 backward: Final = op("cosine_similarity.backward", _backward, flops=lambda x, *_: 11 * x.size)
-forward: Final = op("cosine_similarity.forward", _forward, flops=lambda x, *_: 6 * x.size, keeps="x t", backward=backward)
+forward: Final = op(
+    "cosine_similarity.forward", _forward, flops=lambda x, *_: 6 * x.size, keeps="x t", backward=backward
+)
 forward_and_backward: Final = op("cosine_similarity.forward_and_backward", _both, flops=lambda x, *_: 11 * x.size)

@@ -1,7 +1,7 @@
 """What the fast kernels of elementwise ops share: the schedule, and expressions that keep NaN.
 
-Halide's comparisons and exponentials may assume that nothing is NaN; tests of the bits may not. Arguments called ``hl`` are the module
-``halide``, others are its expressions of float32 or float64.
+Halide's comparisons and exponentials may assume that nothing is NaN; tests of the bits may not. Arguments called ``hl``
+are the module ``halide``, others are its expressions of float32 or float64.
 """
 
 from typing import Any
@@ -20,7 +20,9 @@ PARALLEL_FROM_EXP = 1 << 15  # the same, where each element takes an exponential
 
 
 def scheduled(hl: Any, cpu: Cpu, y: Any, i: Any, size: Any, parallel_from: int = PARALLEL_FROM) -> Any:
-    """``y`` along its one axis ``i`` of ``size``: whole vectors, and several threads from ``parallel_from`` elements on."""
+    """``y`` along its one axis ``i`` of ``size``: whole vectors, and several threads from ``parallel_from`` elements
+    on.
+    """
     piece, inwards = hl.Var("piece"), hl.TailStrategy.ShiftInwards
     y.specialize(size >= parallel_from).split(i, piece, i, PIECE, inwards).vectorize(i, cpu.lanes).parallel(piece)
     # Below a vector's length the tail is guarded; above, the last vector overlaps the one before.
@@ -45,7 +47,8 @@ def times_slope(hl: Any, next_grad: Any, slope: Any) -> Any:
 
     Otherwise the last digit of y would decide between infinity and NaN.
     """
-    # Bits are compared by order: the compiler would recognise a test for infinity and assume it false. NaN counts as infinite.
+    # Bits are compared by order: the compiler would recognise a test for infinity and assume it false. NaN counts as
+    # infinite.
     infinite = nan.bits(hl, next_grad) > nan.infinity(hl, next_grad) - 1
     rounded = nan.bits(hl, slope) < 1
     return hl.select(infinite & rounded, next_grad, next_grad * slope)

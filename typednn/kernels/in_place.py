@@ -11,8 +11,9 @@ _CHUNK = 1 << 14  # numbers per task
 def in_place(hl: Any, cpu: Cpu, i: Any, values: list[Any], size: Any) -> Any:
     """The Func of ``values`` at ``i``, where outputs are written over inputs that other values are computed from.
 
-    Halide assumes that outputs don't share memory with inputs: it may store the first value of a Tuple, and then load the new number where
-    the second value needs the old one. So one vector of all values is computed before the first is stored.
+    Halide assumes that outputs don't share memory with inputs: it may store the first value of a Tuple, and then load
+    the new number where the second value needs the old one. So one vector of all values is computed before the first is
+    stored.
     """
     block, outer, guard = hl.Var("block"), hl.Var("outer"), hl.TailStrategy.GuardWithIf
     new, after = hl.Func("new"), hl.Func("after")

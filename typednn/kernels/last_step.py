@@ -16,7 +16,9 @@ from typednn.arrays import Array2, Array3, IntArray1, namespace
 from typednn.kernels.op import op
 
 
-def _forward(x: Float[Array3, "batch time features"], lengths: Integer[IntArray1, " batch"] | None) -> Float[Array2, "batch features"]:
+def _forward(
+    x: Float[Array3, "batch time features"], lengths: Integer[IntArray1, " batch"] | None
+) -> Float[Array2, "batch features"]:
     """y."""
     xp = namespace(x)
     y: Array2 = xp.ascontiguousarray(x[:, -1]) if lengths is None else x[xp.arange(x.shape[0]), lengths - 1]

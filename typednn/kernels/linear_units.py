@@ -1,8 +1,9 @@
-"""Linear units: activations that are x, or nearly, for large x, and 0, or nearly a constant, for small x. A table of formulas.
+"""Linear units: activations that are x, or nearly, for large x, and 0, or nearly a constant, for small x. A table of
+formulas.
 
-===========  =================================================  ============================================================
+===========  =================================================  ========================================================
 op           forward                                            backward
-===========  =================================================  ============================================================
+===========  =================================================  ========================================================
 gelu         x·Φ(x), Φ the normal distribution's                dy·(Φ(x) + x·φ(x)), φ its density
 gelu_tanh    x·(1 + tanh v)/2, v = √(2/π)·(x + 0.044715·x³)     dy·((1 + tanh v)/2 + x·(1 - tanh² v)/2·v')
 silu         x·σ(x), σ(x) = 1/(1 + exp(-x))                     dy·(σ(x) + x·σ(x)·(1 - σ(x)))
@@ -10,16 +11,18 @@ softplus     log(1 + exp(beta·x))/beta                          dy·σ(beta·x)
 elu          scale·x where x > 0, else scale·alpha·(exp(x)-1)   scale·dy where x > 0, else scale·alpha·exp(x)·dy
 hardswish    x·min(max(x + 3, 0), 6)/6                          0 up to -3, dy from 3 on, else dy·(x/3 + 1/2)
 hardsigmoid  min(max(x + 3, 0), 6)/6                            dy/6 where -3 < x < 3, else 0
-===========  =================================================  ============================================================
+===========  =================================================  ========================================================
 
-The first three are x·gate(x), and each gate is 1 minus itself at -x. So all are computed from t = |x|, the gate's tail q = gate(-t) and
-its slope d there: y = max(x, 0) - t·q, and dx is dy·(1 + t·d - q) for x >= 0, -dy·(t·d - q) for x < 0. Nothing cancels in the tail, and
+The first three are x·gate(x), and each gate is 1 minus itself at -x. So all are computed from t = |x|, the gate's tail
+q = gate(-t) and its slope d there: y = max(x, 0) - t·q, and dx is dy·(1 + t·d - q) for x >= 0, -dy·(t·d - q) for x < 0.
+Nothing cancels in the tail, and
 -∞ gives 0, the limit.
 
-Sources: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016; Elfwing, Uchibe and Doya, "Sigmoid-Weighted Linear Units", 2017;
-Dugas et al., "Incorporating Second-Order Functional Knowledge", 2000; Clevert, Unterthiner and Hochreiter, "Exponential Linear Units",
-2015; Howard et al., "Searching for MobileNetV3", 2019. The normal tail is a polynomial after Shepherd and Laframboise, "Chebyshev
-Approximation of (1 + 2x) exp(x²) erfc x in 0 <= x < ∞", 1981: see `_normal`.
+Sources: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016; Elfwing, Uchibe and Doya, "Sigmoid-Weighted Linear
+Units", 2017; Dugas et al., "Incorporating Second-Order Functional Knowledge", 2000; Clevert, Unterthiner and
+Hochreiter, "Exponential Linear Units", 2015; Howard et al., "Searching for MobileNetV3", 2019. The normal tail is a
+polynomial after Shepherd and Laframboise, "Chebyshev Approximation of (1 + 2x) exp(x²) erfc x in 0 <= x < ∞", 1981: see
+`_normal`.
 """
 
 # Lambdas take the arguments of the op.
@@ -36,12 +39,24 @@ from typednn.kernels.pointwise import Formula, Pointwise, sigmoid, sloped, tanh
 
 # ------------------------------------------------------------------ gates: the tail q and its slope d at t >= 0
 
-# (t + 4)·exp(t²/2)·Φ(-t) as a polynomial in u = (t - 4)/(t + 4), the highest power first: its Chebyshev series, cut off where the rest is
-# 1e-16 of Φ(-t), and for float32 4e-8.
+# (t + 4)·exp(t²/2)·Φ(-t) as a polynomial in u = (t - 4)/(t + 4), the highest power first: its Chebyshev series, cut off
+# where the rest is 1e-16 of Φ(-t), and for float32 4e-8.
 _NORMAL: Final = (
-    *(-1.2001589750627875e-10, -1.6886769129106983e-9, -5.871534258641454e-10, 1.606748775930253e-8, 1.7844428839722477e-8),
+    *(
+        -1.2001589750627875e-10,
+        -1.6886769129106983e-9,
+        -5.871534258641454e-10,
+        1.606748775930253e-8,
+        1.7844428839722477e-8,
+    ),
     *(-7.87838312432052e-8, -1.5977328486139576e-7, 2.647340184239069e-7, 1.0247845270564862e-6, -6.249553366930991e-7),
-    *(-5.921610728646591e-6, 7.146022687712422e-7, 3.5145111788360564e-5, -1.9076760681025745e-6, -2.3109501733634148e-4),
+    *(
+        -5.921610728646591e-6,
+        7.146022687712422e-7,
+        3.5145111788360564e-5,
+        -1.9076760681025745e-6,
+        -2.3109501733634148e-4,
+    ),
     *(1.3334420916765166e-4, 1.6308184674061944e-3, -3.479692356652377e-3, -7.540188967386024e-3, 6.039657489036097e-2),
     *(-0.18652185795963662, 0.3871374007422266, -0.6078966419718923, 0.7552851304157514),
 )
@@ -56,7 +71,9 @@ _POWER: Final = (1.32764872e-3, 9.67554668e-3, 5.55071328e-2, 0.240221196, 0.693
 
 
 def _exp(hl: Any, x: Any) -> Any:
-    """eˣ for x <= 0, where NaN does not matter. In float32 to 1e-7 and the rounding of x, in half the time of Halide's; 0 below e^-86."""
+    """eˣ for x <= 0, where NaN does not matter. In float32 to 1e-7 and the rounding of x, in half the time of Halide's;
+    0 below e^-86.
+    """
     if type_of(x).bits() == 64:
         return decay(hl, x)
     power = hl.max(x * hl.f32(math.log2(math.e)), -126)
@@ -203,14 +220,20 @@ elu: Final = Pointwise(
     "elu",
     Formula(
         lambda xp, x, alpha, scale: xp.where(x > 0, scale * x, scale * alpha * xp.expm1(xp.minimum(x, 0))),
-        lambda hl, x, alpha, scale: hl.select(nan.is_nan(hl, x), x, hl.select(x > 0, scale * x, scale * alpha * _expm1(hl, hl.min(x, 0)))),
+        lambda hl, x, alpha, scale: hl.select(
+            nan.is_nan(hl, x), x, hl.select(x > 0, scale * x, scale * alpha * _expm1(hl, hl.min(x, 0)))
+        ),
         flops=12,
         uses_exp=True,
     ),
     Formula(
-        lambda xp, dy, x, alpha, scale: xp.where(x > 0, scale * dy, scale * alpha * sloped(xp, dy, xp.exp(xp.minimum(x, 0)))),
+        lambda xp, dy, x, alpha, scale: xp.where(
+            x > 0, scale * dy, scale * alpha * sloped(xp, dy, xp.exp(xp.minimum(x, 0)))
+        ),
         lambda hl, dy, x, alpha, scale: hl.select(
-            nan.is_nan(hl, x), x, hl.select(x > 0, scale * dy, scale * alpha * times_slope(hl, dy, decay(hl, hl.min(x, 0))))
+            nan.is_nan(hl, x),
+            x,
+            hl.select(x > 0, scale * dy, scale * alpha * times_slope(hl, dy, decay(hl, hl.min(x, 0)))),
         ),
         arrays=2,
         flops=4,

@@ -9,10 +9,10 @@
         backward=backward,                                  # the op of the derivative
     )
 
-`op` returns a function with the reference's arguments; ``forward.op`` is the declaration. The reference writes into none of its arguments,
-and calls no engine and no other op. Its annotations name the axes of the arrays: by them mypy's plugin knows the sizes of a result. Every
-engine agrees with it to rounding. `typednn.engines.counting` counts which engine ran; `typednn.engines.observing` shows each run with its
-arguments and result.
+`op` returns a function with the reference's arguments; ``forward.op`` is the declaration. The reference writes into
+none of its arguments, and calls no engine and no other op. Its annotations name the axes of the arrays: by them mypy's
+plugin knows the sizes of a result. Every engine agrees with it to rounding. `typednn.engines.counting` counts which
+engine ran; `typednn.engines.observing` shows each run with its arguments and result.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ OPS: dict[str, Op] = {}
 class Engine:
     """A faster way to compute an op, and the arrays that it covers.
 
-    ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and not empty, or None;
-    ``others``: further arrays or None, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array
-    from which the engine is quicker. ``same_shape``: all ``arrays`` have one shape. ``sizes``, called last with all arguments, says whether
-    kernels take these sizes. ``plan`` instead returns what runs them, or None; ``run`` gets it first. ``aligned``: the first array is
-    written in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
+    ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and
+    not empty, or None; ``others``: further arrays or None, and what dtypes they may have, ``{"index": "uint8
+    uint32"}``. ``least``: numbers in the first array from which the engine is quicker. ``same_shape``: all ``arrays``
+    have one shape. ``sizes``, called last with all arguments, says whether kernels take these sizes. ``plan`` instead
+    returns what runs them, or None; ``run`` gets it first. ``aligned``: the first array is written in place, in whole
+    vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class Engine:
         self.name: str = name
         self.run: Callable[..., Any] = run
         self.arrays: tuple[str, ...] = tuple(arrays.split())
-        self.others: dict[str, tuple[np.dtype[Any], ...]] = {each: tuple(map(np.dtype, text.split())) for each, text in others.items()}
+        self.others: dict[str, tuple[np.dtype[Any], ...]] = {
+            each: tuple(map(np.dtype, text.split())) for each, text in others.items()
+        }
         self.least: int = least
         self.same_shape: bool = same_shape
         self.aligned: bool = aligned
@@ -72,7 +75,9 @@ class Engine:
         self.on: Callable[..., bool] = on
 
     def condition(self, scope: dict[str, Any], call: str) -> str:
-        """A Python expression: whether this engine computes the op for the arguments ``call``. Its names are put in ``scope``."""
+        """A Python expression: whether this engine computes the op for the arguments ``call``. Its names are put in
+        ``scope``.
+        """
         first, *rest = self.arrays
         on, sizes, plan = f"{self.name}_on", f"{self.name}_sizes", f"{self.name}_plan"
         scope |= {on: self.on, sizes: self.sizes, plan: self.plan}
@@ -155,9 +160,9 @@ def op(
 ) -> F:
     """Declare an op. ``flops`` counts the operations of a call from its arguments.
 
-    ``keeps`` names what ``backward``, the op of the derivative, needs besides ``next_grad``: arguments, and ``y``, the result.
-    ``writes`` names the arguments that the op writes (an optimizer's); then the reference gives their new values, in this order.
-    ``names`` of the arguments, where the reference's signature doesn't give them.
+    ``keeps`` names what ``backward``, the op of the derivative, needs besides ``next_grad``: arguments, and ``y``, the
+    result. ``writes`` names the arguments that the op writes (an optimizer's); then the reference gives their new
+    values, in this order. ``names`` of the arguments, where the reference's signature doesn't give them.
     """
     declared = OPS[name] = Op(name, reference, engines, flops, keeps, getattr(backward, "op", None), writes, names)
     run: Any = declared.run
@@ -166,17 +171,28 @@ def op(
     return cast(F, run)
 
 
-def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Engine | None], Callable[..., Any]]:
+def _dispatching(
+    of: Op, signature: Mapping[str, inspect.Parameter]
+) -> tuple[Callable[..., Engine | None], Callable[..., Any]]:
     """Two functions of the op's arguments: the engine that covers them, or None; and the result.
 
     Their source is generated, one line for each engine: a loop over engines would take as long as a small kernel.
     """
     call = ", ".join(
-        f"*{name}" if name in signature and signature[name].kind is inspect.Parameter.VAR_POSITIONAL else name for name in of.names
+        f"*{name}" if name in signature and signature[name].kind is inspect.Parameter.VAR_POSITIONAL else name
+        for name in of.names
     )
-    defaults = {f"{name}_default": each.default for name, each in signature.items() if each.default is not inspect.Parameter.empty}
+    defaults = {
+        f"{name}_default": each.default
+        for name, each in signature.items()
+        if each.default is not inspect.Parameter.empty
+    }
     head = ", ".join(f"{name}={name}_default" if f"{name}_default" in defaults else name for name in call.split(", "))
-    scope: dict[str, Any] = {"observers": observers, "observed": of.observed, "reference": of.run_reference if of.writes else of.reference}
+    scope: dict[str, Any] = {
+        "observers": observers,
+        "observed": of.observed,
+        "reference": of.run_reference if of.writes else of.reference,
+    }
     scope |= defaults
     engine, run = [f"def engine({head}):"], [f"def run({head}):", f"    if observers: return observed({call})"]
     for each in of.engines:

@@ -1,4 +1,5 @@
-"""Pointwise ops: each number of the result comes from the numbers at the same place. A table of formulas, and the driver that runs them.
+"""Pointwise ops: each number of the result comes from the numbers at the same place. A table of formulas, and the
+driver that runs them.
 
 =============  ======================================  ==================================================
 op             forward                                 backward
@@ -14,17 +15,19 @@ add_scaled     x + factor·other
 shrunk         weights·factor, written over weights
 =============  ======================================  ==================================================
 
-An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), of which a GPU's kernel is made, the same for the CPU's
-(``hl`` is the module ``halide``), and what the derivative reads. Any shape; the result has the same. GELU and its kin have a table of
-their own, `typednn.kernels.linear_units`.
+An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), of which a GPU's kernel is made, the
+same for the CPU's (``hl`` is the module ``halide``), and what the derivative reads. Any shape; the result has the same.
+GELU and its kin have a table of their own, `typednn.kernels.linear_units`.
 
-A product with a slope that rounding makes 0 leaves an infinite dy as it is: the last digit of y must not decide between infinity and NaN.
-Write such a derivative with `sloped`. Where the derivative is exactly 0, write 0 and no product: 0·∞ would be NaN.
+A product with a slope that rounding makes 0 leaves an infinite dy as it is: the last digit of y must not decide between
+infinity and NaN. Write such a derivative with `sloped`. Where the derivative is exactly 0, write 0 and no product: 0·∞
+would be NaN.
 
 The losses have a table of their own, `typednn.kernels.pointwise_losses`.
 
-Sources: "Deep Learning Implementation With Rust", eqs 30-33; leaky_relu: Maas, Hannun and Ng, "Rectifier Nonlinearities Improve Neural
-Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to 2 units in the last place.
+Sources: "Deep Learning Implementation With Rust", eqs 30-33; leaky_relu: Maas, Hannun and Ng, "Rectifier Nonlinearities
+Improve Neural Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact
+to 2 units in the last place.
 """
 
 # Lambdas take the arguments of the op.
@@ -69,13 +72,15 @@ class Map(Protocol):
 
 @final
 class Formula:
-    """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)`` for kernels.
+    """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)``
+    for kernels.
 
-    ``on_numbers`` is written in Halide's expressions of float32 or float64, and keeps NaN; `constant` makes a number of their type.
-    On the CPU there is no kernel without it, or where its source is in no file: the kernel's key is made of the source. On a GPU the
-    kernel is made of ``on_arrays`` (`typednn.engines.cuda_formula`). ``flops`` for each number;
-    ``uses_exp``: an exponential or a logarithm is among them. ``least``: numbers from which a kernel is quicker than NumPy.
-    ``sizes``: whether kernels take these arguments. ``results``: how many arrays it gives; several as a tuple, of ``hl.Tuple`` for kernels.
+    ``on_numbers`` is written in Halide's expressions of float32 or float64, and keeps NaN; `constant` makes a number of
+    their type. On the CPU there is no kernel without it, or where its source is in no file: the kernel's key is made of
+    the source. On a GPU the kernel is made of ``on_arrays`` (`typednn.engines.cuda_formula`). ``flops`` for each
+    number; ``uses_exp``: an exponential or a logarithm is among them. ``least``: numbers from which a kernel is quicker
+    than NumPy. ``sizes``: whether kernels take these arguments. ``results``: how many arrays it gives; several as a
+    tuple, of ``hl.Tuple`` for kernels.
     """
 
     def __init__(
@@ -113,7 +118,10 @@ class Formula:
         """One pass over memory, by dtype."""
         inputs: tuple[Argument, ...] = (*[ELEMENTS] * self.arrays, *[Scalar()] * self.numbers)
         outputs, options = (ELEMENTS,) * self.results, {"formula": self}
-        return {dtype: kernel(self.name, _build, inputs=inputs, outputs=outputs, options=options, dtype=dtype) for dtype in FLOATS}
+        return {
+            dtype: kernel(self.name, _build, inputs=inputs, outputs=outputs, options=options, dtype=dtype)
+            for dtype in FLOATS
+        }
 
     def reference(self, x: Any, *others: Any) -> Any:
         """The formula on arrays of any dtype."""
@@ -134,8 +142,12 @@ class Formula:
         gpu = CudaFormula(name, self.on_arrays, self.arrays, numbers=self.numbers, results=self.results)
         engines = [Engine("cuda", gpu.run, of_arrays, same_shape=True, sizes=gpu.covers, on=on_gpu)]
         if self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__"):
-            engines.insert(0, Engine("halide", self.run, of_arrays, least=self.least, same_shape=True, sizes=self.sizes))
-        declared: Any = op(name, self.reference, *engines, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
+            engines.insert(
+                0, Engine("halide", self.run, of_arrays, least=self.least, same_shape=True, sizes=self.sizes)
+            )
+        declared: Any = op(
+            name, self.reference, *engines, flops=lambda x, *_: self.flops * x.size, names=names, **derivative
+        )
         return declared  # type: ignore[no-any-return]
 
 
@@ -155,7 +167,9 @@ def _build(hl: Any, cpu: Cpu, *inputs: Any, formula: Formula) -> Any:
 
 @final
 class Pointwise:
-    """An op of the table: ``forward`` and ``backward``, which reads ``next_grad``, then what forward ``keeps``, then the numbers."""
+    """An op of the table: ``forward`` and ``backward``, which reads ``next_grad``, then what forward ``keeps``, then
+    the numbers.
+    """
 
     def __init__(self, name: str, forward: Formula, backward: Formula, *, keeps: str = "x") -> None:
         self.name: str = name
@@ -226,7 +240,9 @@ _TANH = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-
 
 
 def _tanh_kernel(hl: Any, x: Any) -> Any:
-    """In float32 up to |x| = 0.625 a polynomial, which keeps the digits of small x; beyond it 1 - 2/(exp(2|x|) + 1), with the sign of x."""
+    """In float32 up to |x| = 0.625 a polynomial, which keeps the digits of small x; beyond it 1 - 2/(exp(2|x|) + 1),
+    with the sign of x.
+    """
     if type_of(x).bits() == 64:
         return hl.select(nan.is_nan(hl, x), x, hl.tanh(x))
     size = hl.abs(x)
@@ -252,13 +268,19 @@ tanh: Final = Pointwise(
         least=PARALLEL_FROM_EXP + 1,
         sizes=lambda x: x.dtype == FLOAT32,  # the float64 kernel calls the C library number by number
     ),
-    Formula(lambda xp, dy, y: sloped(xp, dy, 1 - y * y), lambda hl, dy, y: times_slope(hl, dy, 1 - y * y), arrays=2, flops=3),
+    Formula(
+        lambda xp, dy, y: sloped(xp, dy, 1 - y * y), lambda hl, dy, y: times_slope(hl, dy, 1 - y * y), arrays=2, flops=3
+    ),
     keeps="y",
 )
 
-add: Final = Formula(lambda xp, x, other: x + other, lambda hl, x, other: x + other, arrays=2, least=SMALL + 1).op("add.forward")
+add: Final = Formula(lambda xp, x, other: x + other, lambda hl, x, other: x + other, arrays=2, least=SMALL + 1).op(
+    "add.forward"
+)
 
-scaled: Final = Formula(lambda xp, x, factor: x * factor, lambda hl, x, factor: x * factor, least=SMALL + 1).op("scaled")
+scaled: Final = Formula(lambda xp, x, factor: x * factor, lambda hl, x, factor: x * factor, least=SMALL + 1).op(
+    "scaled"
+)
 
 add_scaled: Final = Formula(
     lambda xp, x, other, factor: x + factor * other,

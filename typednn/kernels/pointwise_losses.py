@@ -1,4 +1,5 @@
-"""Pointwise losses, before their reduction: a table of formulas, as in `typednn.kernels.pointwise`. x is the prediction, t the target.
+"""Pointwise losses, before their reduction: a table of formulas, as in `typednn.kernels.pointwise`. x is the
+prediction, t the target.
 
 ===============  ==========================================  ====================================================
 op               forward                                     backward, times scale
@@ -12,13 +13,13 @@ kl_div           t·(log t - x), 0 where t is 0               -t
 kl_div_of_logs   exp(t)·(t - x), 0 where exp(t) is 0         -exp(t)
 ===============  ==========================================  ====================================================
 
-s(x) = log(1 + exp(x)) is computed as max(x, 0) + log1p(exp(-|x|)), which neither overflows nor loses the digits of a small loss. With
-pos_weight 1 the loss is max(x, 0) - x·t + log1p(exp(-|x|)).
+s(x) = log(1 + exp(x)) is computed as max(x, 0) + log1p(exp(-|x|)), which neither overflows nor loses the digits of a
+small loss. With pos_weight 1 the loss is max(x, 0) - x·t + log1p(exp(-|x|)).
 
-Sources: "Deep Learning Implementation With Rust", eqs 40-43 (eq 43 with the target that it leaves out; below eps the loss is flat, yet its
-derivative stays -target/eps, so that a confident mistake can be unlearnt); Huber, "Robust Estimation of a Location Parameter", 1964;
-Kullback and Leibler, "On Information and Sufficiency", 1951; log1p by way of log: Goldberg, "What Every Computer Scientist Should Know
-About Floating-Point Arithmetic", 1991, theorem 4.
+Sources: "Deep Learning Implementation With Rust", eqs 40-43 (eq 43 with the target that it leaves out; below eps the
+loss is flat, yet its derivative stays -target/eps, so that a confident mistake can be unlearnt); Huber, "Robust
+Estimation of a Location Parameter", 1964; Kullback and Leibler, "On Information and Sufficiency", 1951; log1p by way of
+log: Goldberg, "What Every Computer Scientist Should Know About Floating-Point Arithmetic", 1991, theorem 4.
 """
 
 # Lambdas take the arguments of the op.
@@ -134,8 +135,12 @@ cross_entropy: Final = Pointwise(
         sizes=lambda prediction, target, eps: eps >= 1e-37,
     ),
     Formula(
-        lambda xp, prediction, target, eps, scale: xp.where(target == 0, 0, -target / xp.maximum(prediction, eps)) * scale,
-        lambda hl, prediction, target, eps, scale: hl.select(target == 0, 0, -target / nan.maximum(hl, prediction, eps)) * scale,
+        lambda xp, prediction, target, eps, scale: (
+            xp.where(target == 0, 0, -target / xp.maximum(prediction, eps)) * scale
+        ),
+        lambda hl, prediction, target, eps, scale: (
+            hl.select(target == 0, 0, -target / nan.maximum(hl, prediction, eps)) * scale
+        ),
         arrays=2,
         flops=3,
         sizes=lambda prediction, target, eps, scale: eps >= 1e-37,
@@ -208,7 +213,10 @@ def _bce(xp: Any, x: Any, t: Any, pos_weight: Any) -> Any:
 def _bce_slope(xp: Any, x: Any, t: Any, pos_weight: Any, scale: Any) -> Any:
     decayed = xp.exp(-abs(x))
     less, more = decayed / (1 + decayed), 1 / (1 + decayed)  # sigmoid of -|x| and of |x|
-    no, yes = _times(xp.where, 1 - t, xp.where(x < 0, less, more)), _times(xp.where, pos_weight * t, xp.where(x < 0, more, less))
+    no, yes = (
+        _times(xp.where, 1 - t, xp.where(x < 0, less, more)),
+        _times(xp.where, pos_weight * t, xp.where(x < 0, more, less)),
+    )
     return (no - yes) * scale
 
 
@@ -218,14 +226,20 @@ def _bce_kernel(hl: Any, x: Any, t: Any, pos_weight: Any) -> Any:
     above = hl.strict_float(1 + decayed)
     quotient = hl.log(above) * decayed / hl.strict_float(above - 1)
     near = hl.select(nan.is_nan(hl, decayed) | (above == 1), decayed, quotient)
-    no, yes = _times(hl.select, 1 - t, nan.relu(hl, x) + near), _times(hl.select, pos_weight * t, nan.relu(hl, -x) + near)
+    no, yes = (
+        _times(hl.select, 1 - t, nan.relu(hl, x) + near),
+        _times(hl.select, pos_weight * t, nan.relu(hl, -x) + near),
+    )
     return hl.strict_float(no + yes)  # infinity minus nothing is infinity, and a sum is rounded alike beside the slope
 
 
 def _bce_slope_kernel(hl: Any, x: Any, t: Any, pos_weight: Any, scale: Any) -> Any:
     decayed = decay(hl, -hl.abs(x))
     less, more = decayed / (1 + decayed), 1 / (1 + decayed)
-    no, yes = _times(hl.select, 1 - t, hl.select(x < 0, less, more)), _times(hl.select, pos_weight * t, hl.select(x < 0, more, less))
+    no, yes = (
+        _times(hl.select, 1 - t, hl.select(x < 0, less, more)),
+        _times(hl.select, pos_weight * t, hl.select(x < 0, more, less)),
+    )
     return hl.strict_float(no - yes) * scale
 
 

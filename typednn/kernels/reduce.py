@@ -2,8 +2,9 @@
 
 y = Σ x / divisor
 
-x any shape; divisor a number, or an array of rank 0. Summed in double precision, as a float32 sum over a large batch loses digits. Over
-some axes y has x's dtype; over all of them, ``axes`` None, it is a float64 of rank 0. One addition per number.
+x any shape; divisor a number, or an array of rank 0. Summed in double precision, as a float32 sum over a large batch
+loses digits. Over some axes y has x's dtype; over all of them, ``axes`` None, it is a float64 of rank 0. One addition
+per number.
 """
 
 # Lambdas take the arguments of the op.

@@ -1,8 +1,8 @@
 """Accurate sums of many numbers.
 
-Float32 numbers added one after another lose digits: a million times 0.1 is off by one per cent. So references add in double precision.
-Kernels add up to `FEW` terms one after another; the error is at worst 3 units of the fifth digit, usually one of the seventh. More terms
-are added in blocks of `BLOCK`, whose sums are added in double precision.
+Float32 numbers added one after another lose digits: a million times 0.1 is off by one per cent. So references add in
+double precision. Kernels add up to `FEW` terms one after another; the error is at worst 3 units of the fifth digit,
+usually one of the seventh. More terms are added in blocks of `BLOCK`, whose sums are added in double precision.
 """
 
 from collections.abc import Callable
@@ -39,15 +39,21 @@ class Sum:
     stages: tuple[tuple[Any, Any], ...]
 
     def schedule(self, hl: Any, func: Any, var: Any, loops: tuple[Any, ...], each: Callable[[Any], Any]) -> None:
-        """Compute it within ``func``'s loop ``var``, on the stack; ``loops`` are inside the loop over terms, ``each`` schedules them."""
+        """Compute it within ``func``'s loop ``var``, on the stack; ``loops`` are inside the loop over terms, ``each``
+        schedules them.
+        """
         for stage, terms in self.stages:
             each(stage.compute_at(func, var).store_in(hl.MemoryType.Stack))
             each(stage.update().reorder(*loops, terms))
             func, var = stage, terms
 
 
-def total(hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[Any], Any], count: Any, few: bool) -> Sum:
-    """start + Σ_k term(k) over ``count`` terms, for the Vars ``at``; ``few``: all terms one after another, for up to `FEW`."""
+def total(
+    hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[Any], Any], count: Any, few: bool
+) -> Sum:
+    """start + Σ_k term(k) over ``count`` terms, for the Vars ``at``; ``few``: all terms one after another, for up to
+    `FEW`.
+    """
     result = hl.Func(name)
     if few:
         every = hl.RDom([(0, count)])

@@ -1,4 +1,5 @@
-"""Update rules of optimizers: a table of formulas, and the driver that runs each as one pass over memory, written in place.
+"""Update rules of optimizers: a table of formulas, and the driver that runs each as one pass over memory, written in
+place.
 
 ========  =============================================================================================
 sgd       velocity ← grad at the first step, then momentum·velocity + (1 - dampening)·grad
@@ -22,17 +23,19 @@ lion      weights ← weights - lr·sign(beta1·m + (1 - beta1)·grad)
 ema       average ← average + (1 - decay)·(weights - average)
 ========  =============================================================================================
 
-Before each rule but the last comes weight decay, coupled or decoupled:  grad ← grad + coupled·weights,  weights ← weights·shrink.
+Before each rule but the last comes weight decay, coupled or decoupled:    grad ← grad + coupled·weights,
+weights ← weights·shrink.
 
-A rule is one function: ``xp`` is NumPy, CuPy, `Expressions`, in which the CPU's kernel is described, or the trace of which a GPU's is
-made (`typednn.engines.cuda_formula`). All arrays share one shape. An array that a setting does not need is None, before and after.
-Differences such as 1 - alpha are handed in, so that they have all their digits.
+A rule is one function: ``xp`` is NumPy, CuPy, `Expressions`, in which the CPU's kernel is described, or the trace of
+which a GPU's is made (`typednn.engines.cuda_formula`). All arrays share one shape. An array that a setting does not
+need is None, before and after. Differences such as 1 - alpha are handed in, so that they have all their digits.
 
-Sources: torch.optim.SGD, Adam, RMSprop, Adagrad and Adadelta, whose order of operations this is; "Deep Learning Implementation With Rust",
-eqs 44-47; Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013; Kingma and Ba, "Adam: A Method for
-Stochastic Optimization", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; Hinton, "Neural Networks
-for Machine Learning", lecture 6, 2012; Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011; Zeiler, "ADADELTA", 2012; Reddi, Kale
-and Kumar, "On the Convergence of Adam and Beyond", 2018; Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023 (Lion).
+Sources: torch.optim.SGD, Adam, RMSprop, Adagrad and Adadelta, whose order of operations this is; "Deep Learning
+Implementation With Rust", eqs 44-47; Sutskever et al., "On the importance of initialization and momentum in deep
+learning", 2013; Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 1; Loshchilov and Hutter,
+"Decoupled Weight Decay Regularization", 2019; Hinton, "Neural Networks for Machine Learning", lecture 6, 2012; Duchi,
+Hazan and Singer, "Adaptive Subgradient Methods", 2011; Zeiler, "ADADELTA", 2012; Reddi, Kale and Kumar, "On the
+Convergence of Adam and Beyond", 2018; Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023 (Lion).
 """
 
 import inspect
@@ -64,20 +67,25 @@ class How(NamedTuple):
 
 @final
 class Rule:
-    """One rule: ``formula(xp, *arrays, *numbers, *flags)`` gives the new arrays named in ``writes``, in the order of the arguments.
+    """One rule: ``formula(xp, *arrays, *numbers, *flags)`` gives the new arrays named in ``writes``, in the order of
+    the arguments.
 
-    ``read`` names the others. Flags are the arguments that the formula annotates as ``bool``; each has kernels of its own. A rule with a
-    gradient gets ``coupled`` and ``shrink``, the weight decay, after its own arguments. ``flops`` of a number, without and with the last
-    array. ``name`` is that of the variable which holds the rule.
+    ``read`` names the others. Flags are the arguments that the formula annotates as ``bool``; each has kernels of its
+    own. A rule with a gradient gets ``coupled`` and ``shrink``, the weight decay, after its own arguments. ``flops`` of
+    a number, without and with the last array. ``name`` is that of the variable which holds the rule.
     """
 
-    def __init__(self, name: str, formula: Function, writes: str, read: str = "grad", *, flops: int | tuple[int, int]) -> None:
+    def __init__(
+        self, name: str, formula: Function, writes: str, read: str = "grad", *, flops: int | tuple[int, int]
+    ) -> None:
         parameters = dict([*inspect.signature(formula).parameters.items()][1:])
         written = writes.split()
         self.name: str = name
         self.formula: Function = formula
         self.arrays: tuple[str, ...] = tuple(each for each in parameters if each in (*written, read))
-        self.flags: tuple[str, ...] = tuple(each for each, parameter in parameters.items() if parameter.annotation is bool)
+        self.flags: tuple[str, ...] = tuple(
+            each for each, parameter in parameters.items() if parameter.annotation is bool
+        )
         self.numbers: int = len(parameters) - len(self.arrays) - len(self.flags)
         self.decays: bool = read == "grad"
         self.written: tuple[bool, ...] = tuple(each in written for each in self.arrays)
@@ -108,10 +116,16 @@ class Rule:
         return self.name  # the variable of that name in its module
 
     def after(self, xp: Any, arrays: Sequence[Any], numbers: Sequence[Any], how: How) -> tuple[Any, ...]:
-        """The new arrays, weight decay included. A decay that is not wanted is not computed: 0 times an infinite weight would be NaN."""
+        """The new arrays, weight decay included. A decay that is not wanted is not computed: 0 times an infinite weight
+        would be NaN.
+        """
         if self.decays:
             (weights, grad, *state), (*numbers, coupled, shrink) = arrays, numbers
-            arrays = (weights * shrink if how.shrinks else weights, grad + coupled * weights if how.couples else grad, *state)
+            arrays = (
+                weights * shrink if how.shrinks else weights,
+                grad + coupled * weights if how.couples else grad,
+                *state,
+            )
         return self.formula(xp, *arrays, *numbers, *how.flags)
 
     def reference(self, *arguments: Any) -> tuple[Any, ...]:
@@ -121,10 +135,15 @@ class Rule:
         return self.after(namespace(wide[0]), wide, numbers, how)
 
     def _running(self, names: Sequence[str]) -> Callable[..., None]:
-        """The rule in a kernel. Its source is generated: for a small parameter a loop over arguments would take as long as the step."""
+        """The rule in a kernel. Its source is generated: for a small parameter a loop over arguments would take as long
+        as the step.
+        """
         kept = [f"{name} is None" for name in self.arrays[2:]]
         key = [*kept, *self.flags, *(["coupled != 0", "shrink != 1"] if self.decays else []), f"{names[0]}.dtype"]
-        arrays, numbers = ", ".join(self.arrays), ", ".join(name for name in names if name not in (*self.arrays, *self.flags))
+        arrays, numbers = (
+            ", ".join(self.arrays),
+            ", ".join(name for name in names if name not in (*self.arrays, *self.flags)),
+        )
         source = f"""
 def run({", ".join(names)}):
     key = ({", ".join(key)},)
@@ -153,9 +172,17 @@ def run({", ".join(names)}):
         """Arrays, numbers with those of weight decay, and what has kernels of its own."""
         count, flags = len(self.arrays), len(self.flags)
         arrays, rest = arguments[:count], arguments[count:]
-        numbers, own, decay = rest[: self.numbers], rest[self.numbers : self.numbers + flags], rest[self.numbers + flags :]
+        numbers, own, decay = (
+            rest[: self.numbers],
+            rest[self.numbers : self.numbers + flags],
+            rest[self.numbers + flags :],
+        )
         couples, shrinks = (decay[0] != 0, decay[1] != 1) if self.decays else (False, False)
-        return arrays, (*numbers, *decay), How(tuple([array is not None for array in arrays]), tuple(own), couples, shrinks)
+        return (
+            arrays,
+            (*numbers, *decay),
+            How(tuple([array is not None for array in arrays]), tuple(own), couples, shrinks),
+        )
 
     def kernel(self, how: How, dtype: Any) -> Kernel:
         """The CPU's kernel."""
@@ -179,7 +206,9 @@ def run({", ".join(names)}):
             return self.present(xp, given, how)
 
         writes = [place for place, each in enumerate(written) if each]
-        return CudaFormula(f"{self.name}.step", formula, len(written), numbers=self.numbers + 2 * self.decays, writes=writes)
+        return CudaFormula(
+            f"{self.name}.step", formula, len(written), numbers=self.numbers + 2 * self.decays, writes=writes
+        )
 
     def present(self, xp: Any, given: Sequence[Any], how: How) -> tuple[Any, ...]:
         """`after` of the arrays that there are, then the numbers: the new ones of those that there are."""
@@ -216,7 +245,9 @@ def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, how: tuple[Any, ...]) ->
 
 
 def _lerp(xp: Any, start: Any, end: Any, share: Any) -> Any:
-    return lerp(start, end, share) if isinstance(share, float | int) else lerp_of_expressions(xp.where, start, end, share)
+    return (
+        lerp(start, end, share) if isinstance(share, float | int) else lerp_of_expressions(xp.where, start, end, share)
+    )
 
 
 def _sgd(
@@ -230,16 +261,38 @@ def _sgd(
 
 
 def _adam(
-    xp: Any, weights: Any, grad: Any, m: Any, v: Any, lr: Any, mean_rate: Any, beta2: Any, square_rate: Any, inverse_root: Any, eps: Any
+    xp: Any,
+    weights: Any,
+    grad: Any,
+    m: Any,
+    v: Any,
+    lr: Any,
+    mean_rate: Any,
+    beta2: Any,
+    square_rate: Any,
+    inverse_root: Any,
+    eps: Any,
 ) -> tuple[Any, ...]:
-    """``lr`` is divided by 1 - beta1ᵗ already; ``inverse_root`` is 1/√(1 - beta2ᵗ), the rates 1 - beta1 and 1 - beta2."""
+    """``lr`` is divided by 1 - beta1ᵗ already; ``inverse_root`` is 1/√(1 - beta2ᵗ), the rates 1 - beta1
+    and 1 - beta2.
+    """
     m = _lerp(xp, m, grad, mean_rate)
     v = v * beta2 + square_rate * grad * grad
     return weights - lr * m / (xp.sqrt(v) * inverse_root + eps), m, v
 
 
 def _rmsprop(
-    xp: Any, weights: Any, grad: Any, square: Any, mean: Any, velocity: Any, lr: Any, alpha: Any, taken: Any, eps: Any, momentum: Any
+    xp: Any,
+    weights: Any,
+    grad: Any,
+    square: Any,
+    mean: Any,
+    velocity: Any,
+    lr: Any,
+    alpha: Any,
+    taken: Any,
+    eps: Any,
+    momentum: Any,
 ) -> tuple[Any, ...]:
     """``taken`` is 1 - alpha. ``mean`` is None unless centered, ``velocity`` without momentum."""
     square = alpha * square + taken * grad * grad
@@ -254,7 +307,9 @@ def _adagrad(xp: Any, weights: Any, grad: Any, total: Any, lr: Any, eps: Any) ->
     return weights - lr * grad / (xp.sqrt(total) + eps), total
 
 
-def _adadelta(xp: Any, weights: Any, grad: Any, square: Any, moved: Any, lr: Any, rho: Any, taken: Any, eps: Any) -> tuple[Any, ...]:
+def _adadelta(
+    xp: Any, weights: Any, grad: Any, square: Any, moved: Any, lr: Any, rho: Any, taken: Any, eps: Any
+) -> tuple[Any, ...]:
     """``taken`` is 1 - rho."""
     square = rho * square + taken * grad * grad
     move = xp.sqrt(moved + eps) / xp.sqrt(square + eps) * grad

@@ -1,8 +1,8 @@
 """The arithmetic of sliding windows that conv2d and the pools share.
 
-Tap (i, j) of the window at output pixel (r, c) lies on input pixel (r·stride + i·dilation, c·stride + j·dilation); with padding, on one
-that lies as many rows and columns before, which may be outside of the image.
-Source: "Deep Learning Implementation With Rust", eqs 25 and 38, with dilation, and with the stride that eq 38 leaves out.
+Tap (i, j) of the window at output pixel (r, c) lies on input pixel (r·stride + i·dilation, c·stride + j·dilation); with
+padding, on one that lies as many rows and columns before, which may be outside of the image. Source: "Deep Learning
+Implementation With Rust", eqs 25 and 38, with dilation, and with the stride that eq 38 leaves out.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,9 @@ Pair: TypeAlias = tuple[int, int]
 def output_sizes(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair = (0, 0)) -> Pair:
     """The numbers of windows that fit down and across: (size + 2·padding - dilation·(kernel - 1) - 1) // stride + 1."""
     (height, width), (down, across) = padded(input_size, padding), kernel_size
-    return (height - dilation[0] * (down - 1) - 1) // stride[0] + 1, (width - dilation[1] * (across - 1) - 1) // stride[1] + 1
+    return (height - dilation[0] * (down - 1) - 1) // stride[0] + 1, (width - dilation[1] * (across - 1) - 1) // stride[
+        1
+    ] + 1
 
 
 def padded(input_size: Pair, padding: Pair) -> Pair:

@@ -1,4 +1,6 @@
-"""The answers to the editor. Checks run between its messages, a moment after the last change; questions wait for them."""
+"""The answers to the editor. Checks run between its messages, a moment after the last change; questions
+wait for them.
+"""
 
 import asyncio
 import logging
@@ -24,7 +26,9 @@ _MOMENT = 0.1  # seconds without a change before a check
 
 @final
 class Editor:
-    """An editor's open documents, and the check that is due. mypy needs the main thread, whose stack is large; so does the server."""
+    """An editor's open documents, and the check that is due. mypy needs the main thread, whose stack is large; so does
+    the server.
+    """
 
     def __init__(self, server: LanguageServer) -> None:
         self.session: Session = Session()
@@ -49,7 +53,9 @@ class Editor:
 
     def _check(self) -> None:
         documents = {
-            os.path.abspath(one.path): one for one in self._server.workspace.text_documents.values() if one.uri.startswith("file:")
+            os.path.abspath(one.path): one
+            for one in self._server.workspace.text_documents.values()
+            if one.uri.startswith("file:")
         }
         with self._guarded():
             self.session.check({path: document.source for path, document in documents.items()})
@@ -71,7 +77,9 @@ class Editor:
         try:
             yield
         except (Exception, SystemExit):
-            self._server.window_log_message(types.LogMessageParams(types.MessageType.Error, f"typednn lsp: {traceback.format_exc()}"))
+            self._server.window_log_message(
+                types.LogMessageParams(types.MessageType.Error, f"typednn lsp: {traceback.format_exc()}")
+            )
 
     def _tell(self, path: str, document: TextDocument | None) -> None:
         text = document.source if document is not None else _on_disk(path)
@@ -153,7 +161,9 @@ def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         facts = editor().session.facts(os.path.abspath(document.path), page.text)
         return None if facts is None else hover(page, facts, params.position)
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix]))
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+    )
     async def quick_fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
         document, page = await editor().page(params.text_document.uri)
         facts = editor().session.facts(os.path.abspath(document.path), page.text)

@@ -27,7 +27,8 @@ class Session:
         self._refused: dict[str, str] = {}
 
     def check(self, texts: Mapping[str, str]) -> None:
-        """Check these texts. One that mypy cannot read to its end, or whose settings are wrong, has that as its finding.
+        """Check these texts. One that mypy cannot read to its end, or whose settings are wrong, has that as its
+        finding.
 
         The others are checked without it, and it is not tried again until it changes.
         """
@@ -41,7 +42,9 @@ class Session:
             self.found.setdefault(os.path.abspath(finding.path), []).append(finding)
 
     def _found(self, texts: Mapping[str, str]) -> list[Finding]:
-        """The findings; where checking raises, it is asked of which text: those that have changed are tried alone, or all."""
+        """The findings; where checking raises, it is asked of which text: those that have changed are tried alone, or
+        all.
+        """
         try:
             return self._together(texts)
         except Exception as error:  # mypy may raise anything
@@ -49,7 +52,11 @@ class Session:
                 ((path, text),) = texts.items()
                 if not isinstance(error, ArgumentError):  # an error of the settings, which may change
                     self._refused[path] = text
-                said = str(error) if isinstance(error, TypednnError) else f"cannot be checked: {type(error).__name__}: {error}"
+                said = (
+                    str(error)
+                    if isinstance(error, TypednnError)
+                    else f"cannot be checked: {type(error).__name__}: {error}"
+                )
                 return [Finding(path, 1, 1, said, "config")]
         changed = {path: text for path, text in texts.items() if self.checked.get(path) != text}
         alone = {path: self._found({path: text}) for path, text in (changed or texts).items()}

@@ -37,7 +37,9 @@ class Page:
     def part(self, span: "Span") -> str:
         """The text of a span within one line."""
         line = self.lines[span.line - 1] if 0 < span.line <= len(self.lines) else ""
-        return line.encode()[span.column : span.end_column].decode(errors="ignore") if span.line == span.end_line else ""
+        return (
+            line.encode()[span.column : span.end_column].decode(errors="ignore") if span.line == span.end_line else ""
+        )
 
 
 def diagnostics(page: Page, found: Iterable[Finding], facts: "ModuleFacts | None") -> list[types.Diagnostic]:
@@ -45,7 +47,9 @@ def diagnostics(page: Page, found: Iterable[Finding], facts: "ModuleFacts | None
     spans = {(one.span.line, one.message): one.span for one in facts.problems} if facts else {}
     return [
         types.Diagnostic(
-            range=page.range_of(spans[key]) if (key := (finding.line, finding.message)) in spans else _range(page, finding),
+            range=page.range_of(spans[key])
+            if (key := (finding.line, finding.message)) in spans
+            else _range(page, finding),
             message=finding.message,
             severity=types.DiagnosticSeverity.Error,
             code=finding.code,
@@ -73,7 +77,9 @@ def hints(page: Page, facts: "ModuleFacts", within: types.Range) -> Iterator[typ
             continue
         place = page.position(size.span.end_line, size.span.end_column)
         if within.start.line <= place.line <= within.end.line:
-            yield types.InlayHint(place, size.text, types.InlayHintKind.Type, tooltip=size.why or None, padding_left=True)
+            yield types.InlayHint(
+                place, size.text, types.InlayHintKind.Type, tooltip=size.why or None, padding_left=True
+            )
 
 
 def hover(page: Page, facts: "ModuleFacts", at: types.Position) -> types.Hover | None:
@@ -84,14 +90,18 @@ def hover(page: Page, facts: "ModuleFacts", at: types.Position) -> types.Hover |
         return None
     place, size = min(covering, key=lambda one: _extent(one[0]))
     told = f"{size.name}: {size.text}" if size.name else size.text
-    return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, f"{told}\n\n{size.why}" if size.why else told), place)
+    return types.Hover(
+        types.MarkupContent(types.MarkupKind.PlainText, f"{told}\n\n{size.why}" if size.why else told), place
+    )
 
 
 def _extent(place: types.Range) -> tuple[int, int]:
     return place.end.line - place.start.line, place.end.character - place.start.character
 
 
-def cures(page: Page, uri: str, facts: "ModuleFacts", within: types.Range, shown: Iterable[types.Diagnostic]) -> Iterator[types.CodeAction]:
+def cures(
+    page: Page, uri: str, facts: "ModuleFacts", within: types.Range, shown: Iterable[types.Diagnostic]
+) -> Iterator[types.CodeAction]:
     """A quick fix for each mistake here that has one cure."""
     shown = list(shown)
     for problem in facts.problems:

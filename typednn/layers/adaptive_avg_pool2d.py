@@ -3,7 +3,8 @@
 y[b,i,j,c] = the mean of x[b,h,w,c] over floor(i·height/out_height) <= h < ceil((i+1)·height/out_height), w likewise
 dx sums dy / n over every window of n pixels that the pixel lies in
 
-x (batch, height, width, channels)   y (batch, out_height, out_width, channels), where output_size = (out_height, out_width)
+x (batch, height, width, channels)   y (batch, out_height, out_width, channels), where output_size = (out_height,
+                                     out_width)
 Windows overlap where the sizes do not divide; of a smaller image, pixels are read several times.
 Keeps x's shape. About one addition per number forward, as many backward. Source: PyTorch's AdaptiveAvgPool2d.
 """
@@ -44,5 +45,7 @@ class AdaptiveAvgPool2d(Layer[Array4, Array4, AdaptiveAvgPool2dGrad, S]):
         self._input_shape = x.shape
         return adaptive_avg_pool2d.forward(x, self.output_size)
 
-    def backward(self, next_grad: Float[Array4, "batch {self.output_size[0]} {self.output_size[1]} channels"]) -> AdaptiveAvgPool2dGrad:
+    def backward(
+        self, next_grad: Float[Array4, "batch {self.output_size[0]} {self.output_size[1]} channels"]
+    ) -> AdaptiveAvgPool2dGrad:
         return AdaptiveAvgPool2dGrad(adaptive_avg_pool2d.backward(next_grad, self._input_shape))

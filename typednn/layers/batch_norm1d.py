@@ -1,13 +1,13 @@
 """BatchNorm1d: every feature of rows, or of all positions of sequences, with mean 0 and variance 1 over the batch.
 
-y = h·weight + bias       h = (x - mean)·r       r = 1/√(variance + eps)       mean = Σ x / n       variance = Σ (x - mean)² / n
+y = h·weight + bias    h = (x - mean)·r    r = 1/√(variance + eps)    mean = Σ x / n    variance = Σ (x - mean)² / n
 dx = weight·r·(dy - (dbias + h·dweight) / n)     dweight = Σ dy·h              dbias = Σ dy
 
 x, y (batch, features) or (batch, time, features); sums over the n rows or positions. In training
-running_mean += momentum·(mean - running_mean), and running_var likewise with n/(n - 1) times the variance. In eval, mean and variance are
-the running ones. Keeps x, by reference, and mean and variance. 6 operations per number forward, 10 backward.
-Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift"; arguments,
-names and rules as torch.nn.BatchNorm1d.
+running_mean += momentum·(mean - running_mean), and running_var likewise with n/(n - 1) times the variance. In eval,
+mean and variance are the running ones. Keeps x, by reference, and mean and variance. 6 operations per number forward,
+10 backward. Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing
+Internal Covariate Shift"; arguments, names and rules as torch.nn.BatchNorm1d.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,9 @@ class BatchNorm1dGrad(Gradient):
 
 @final
 class BatchNorm1d(Positionwise[BatchNorm1dGrad]):
-    """``num_features`` in and out; with ``affine`` False no parameters, with ``track_running_stats`` False no running statistics."""
+    """``num_features`` in and out; with ``affine`` False no parameters, with ``track_running_stats`` False no running
+    statistics.
+    """
 
     weight: Parameter[Float[Array1, " {self.num_features}"] | None]
     bias: Parameter[Float[Array1, " {self.num_features}"] | None]
@@ -78,5 +80,9 @@ class BatchNorm1d(Positionwise[BatchNorm1dGrad]):
         return y
 
     def backward(self, next_grad: Float[Rows, "*batch {self.num_features}"]) -> ElementwiseGrad[Rows, BatchNorm1dGrad]:
-        dx, dweight, dbias = batch_norm.backward(next_grad, self._x, self._mean, self._variance, self.weight, self.bias, self.eps)
-        return ElementwiseGrad(dx, BatchNorm1dGrad(dweight, dbias) if self.weight is not None else BatchNorm1dGrad(None, None))
+        dx, dweight, dbias = batch_norm.backward(
+            next_grad, self._x, self._mean, self._variance, self.weight, self.bias, self.eps
+        )
+        return ElementwiseGrad(
+            dx, BatchNorm1dGrad(dweight, dbias) if self.weight is not None else BatchNorm1dGrad(None, None)
+        )

@@ -1,13 +1,13 @@
 """BatchNorm2d: every channel of images with mean 0 and variance 1 over the batch.
 
-y = h·weight + bias       h = (x - mean)·r       r = 1/√(variance + eps)       mean = Σ x / n       variance = Σ (x - mean)² / n
+y = h·weight + bias    h = (x - mean)·r    r = 1/√(variance + eps)    mean = Σ x / n    variance = Σ (x - mean)² / n
 dx = weight·r·(dy - (dbias + h·dweight) / n)     dweight = Σ dy·h              dbias = Σ dy
 
 x, y (batch, height, width, channels); sums over the n pixels of all images. In training
-running_mean += momentum·(mean - running_mean), and running_var likewise with n/(n - 1) times the variance. In eval, mean and variance are
-the running ones. Keeps x, by reference, and mean and variance. 6 operations per number forward, 10 backward.
-Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift"; arguments,
-names and rules as torch.nn.BatchNorm2d.
+running_mean += momentum·(mean - running_mean), and running_var likewise with n/(n - 1) times the variance. In eval,
+mean and variance are the running ones. Keeps x, by reference, and mean and variance. 6 operations per number forward,
+10 backward. Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing
+Internal Covariate Shift"; arguments, names and rules as torch.nn.BatchNorm2d.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,9 @@ class BatchNorm2dGrad(Gradient):
 
 @final
 class BatchNorm2d(Layer[Array4, Array4, BatchNorm2dGrad, S]):
-    """``num_features`` channels; with ``affine`` False no parameters, with ``track_running_stats`` False no running statistics."""
+    """``num_features`` channels; with ``affine`` False no parameters, with ``track_running_stats`` False no running
+    statistics.
+    """
 
     weight: Parameter[Float[Array1, " {self.num_features}"] | None]
     bias: Parameter[Float[Array1, " {self.num_features}"] | None]
@@ -81,5 +83,7 @@ class BatchNorm2d(Layer[Array4, Array4, BatchNorm2dGrad, S]):
         return y
 
     def backward(self, next_grad: Float[Array4, "batch height width {self.num_features}"]) -> BatchNorm2dGrad:
-        dx, dweight, dbias = batch_norm.backward(next_grad, self._x, self._mean, self._variance, self.weight, self.bias, self.eps)
+        dx, dweight, dbias = batch_norm.backward(
+            next_grad, self._x, self._mean, self._variance, self.weight, self.bias, self.eps
+        )
         return BatchNorm2dGrad(dx, *((dweight, dbias) if self.weight is not None else (None, None)))

@@ -44,7 +44,9 @@ class ConcatGrad(Gradient, Generic[X, *Branches]):
 
 @final
 class Concat(Layer[In, Out, ConcatGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs]):
-    """``Concat(Identity(), inner)`` keeps the input beside what ``inner`` makes of it. Types are exact for up to four branches."""
+    """``Concat(Identity(), inner)`` keeps the input beside what ``inner`` makes of it. Types are exact for up to four
+    branches.
+    """
 
     branches: tuple[Layer[In, Out, Any, Literal["batch *input -> batch *others +features"]], ...]
     _sizes: Kept[tuple[int, ...]]
@@ -52,9 +54,13 @@ class Concat(Layer[In, Out, ConcatGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs])
     @overload
     def __init__(self: "Concat[In1, Out1, str, G0]", b0: Part[In1, Out1, G0], /) -> None: ...
     @overload  # an elementwise layer first: its ranks are those of the next
-    def __init__(self: "Concat[In1, In1, str, ElementwiseGrad[In1, P0], G1]", b0: Elementwise[P0], b1: Part[In1, In1, G1], /) -> None: ...
+    def __init__(
+        self: "Concat[In1, In1, str, ElementwiseGrad[In1, P0], G1]", b0: Elementwise[P0], b1: Part[In1, In1, G1], /
+    ) -> None: ...
     @overload
-    def __init__(self: "Concat[In1, Out1, str, G0, G1]", b0: Part[In1, Out1, G0], b1: Part[In1, Out1, G1], /) -> None: ...
+    def __init__(
+        self: "Concat[In1, Out1, str, G0, G1]", b0: Part[In1, Out1, G0], b1: Part[In1, Out1, G1], /
+    ) -> None: ...
     @overload
     def __init__(
         self: "Concat[In1, In1, str, ElementwiseGrad[In1, P0], G1, G2]",
@@ -62,7 +68,11 @@ class Concat(Layer[In, Out, ConcatGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs])
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
-        self: "Concat[In1, Out1, str, G0, G1, G2]", b0: Part[In1, Out1, G0], b1: Part[In1, Out1, G1], b2: Part[In1, Out1, G2], /
+        self: "Concat[In1, Out1, str, G0, G1, G2]",
+        b0: Part[In1, Out1, G0],
+        b1: Part[In1, Out1, G1],
+        b2: Part[In1, Out1, G2],
+        /,
     ) -> None: ...
     @overload
     def __init__(
@@ -77,7 +87,8 @@ class Concat(Layer[In, Out, ConcatGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs])
     @overload
     def __init__(
         self: "Concat[In1, Out1, str, *tuple[Any, ...]]",
-        b0: Part[In1, Out1, Any], b1: Part[In1, Out1, Any], b2: Part[In1, Out1, Any], b3: Part[In1, Out1, Any], b4: Part[In1, Out1, Any], /,
+        b0: Part[In1, Out1, Any], b1: Part[In1, Out1, Any], b2: Part[In1, Out1, Any], b3: Part[In1, Out1, Any],
+        b4: Part[In1, Out1, Any], /,
         *more: Part[In1, Out1, Any],
     ) -> None: ...  # fmt: skip
     def __init__(self, *branches: Layer[Any, Any, Any] | Any) -> None:
@@ -87,9 +98,12 @@ class Concat(Layer[In, Out, ConcatGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs])
 
     def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *others features"]:
         outputs: list[Any] = [branch.forward(x) for branch in self.branches]
-        if any(y.shape[:-1] != outputs[0].shape[:-1] for y in outputs):  # of layers that do not say before what they give
+        # of layers that do not say before what they give
+        if any(y.shape[:-1] != outputs[0].shape[:-1] for y in outputs):
             shapes = " and ".join(str(y.shape) for y in outputs)
-            raise ShapeError(explain(f"{self.label()}.forward", "branches must agree in all axes but the last", shapes), self)
+            raise ShapeError(
+                explain(f"{self.label()}.forward", "branches must agree in all axes but the last", shapes), self
+            )
         self._sizes = tuple(y.shape[-1] for y in outputs)
         y: Out = join(-1, *outputs)
         return y

@@ -65,9 +65,13 @@ class Conv1d(Layer[Array3, Array3, Conv1dGrad, S]):
         self.dilation: int = integer("Conv1d", "dilation", dilation)
         if not isinstance(padding, str):
             padding = integer("Conv1d", "padding", padding, least=0)
-        before, after, _, _ = zeros_around("Conv1d", padding, (1, self.kernel_size), (1, self.stride), (1, self.dilation))
+        before, after, _, _ = zeros_around(
+            "Conv1d", padding, (1, self.kernel_size), (1, self.stride), (1, self.dilation)
+        )
         self.padding: tuple[int, int] = (before, after)
-        self.groups: int = divisor("Conv1d", "groups", groups, in_channels=self.in_channels, out_channels=self.out_channels)
+        self.groups: int = divisor(
+            "Conv1d", "groups", groups, in_channels=self.in_channels, out_channels=self.out_channels
+        )
         self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None
@@ -78,7 +82,9 @@ class Conv1d(Layer[Array3, Array3, Conv1dGrad, S]):
         self, x: Float[Array3, "batch time {self.in_channels}"]
     ) -> Float[
         Array3,
-        "batch (time+({self.padding[0]}+{self.padding[1]})-{self.dilation}*({self.kernel_size}-1)-1)//{self.stride}+1 {self.out_channels}",
+        "batch "
+        "(time+({self.padding[0]}+{self.padding[1]})-{self.dilation}*({self.kernel_size}-1)-1)//{self.stride}+1 "
+        "{self.out_channels}",
     ]:
         self._x = x
         y, _ = conv2d.forward(_rows(x), _rows(self.weight), self.bias, self._window())

@@ -1,7 +1,7 @@
 """Conv2d: a small window of weights slides over an image (cross-correlation), one pass per output channel.
 
-y[b,i,j,o] = bias[o] + Σ_{k,l,c} x[b, i·stride + k·dilation, j·stride + l·dilation, c] weight[o,k,l,c], of x with zeros around it
-With groups, output channel o reads the in_channels/groups channels of its own group only.
+y[b,i,j,o] = bias[o] + Σ_{k,l,c} x[b, i·stride + k·dilation, j·stride + l·dilation, c] weight[o,k,l,c], of x with zeros
+around it With groups, output channel o reads the in_channels/groups channels of its own group only.
 
 x (batch, height, width, in_channels)   y (batch, out_height, out_width, out_channels)
 weight (out_channels, kernel_height, kernel_width, in_channels/groups)   bias (out_channels)
@@ -39,10 +39,15 @@ class Conv2dGrad(Gradient, relations=GROUPS):
 class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
     """``kernel_size``, ``stride``, ``padding`` and ``dilation`` are one integer or (height, width).
 
-    ``padding`` puts zeros on both sides, "same" as many as keep the size at stride 1, "valid" none; `Pad2d` puts other borders.
+    ``padding`` puts zeros on both sides, "same" as many as keep the size at stride 1, "valid" none; `Pad2d` puts other
+    borders.
     """
 
-    weight: Parameter[Float[Array4, "{self.out_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.in_channels}//{self.groups}"]]
+    weight: Parameter[
+        Float[
+            Array4, "{self.out_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.in_channels}//{self.groups}"
+        ]
+    ]
     bias: Parameter[Float[Array1, " {self.out_channels}"] | None]
     _x: Kept[Float[Array4, "batch height width {self.in_channels}"]]
 
@@ -66,8 +71,12 @@ class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
         self.kernel_size: tuple[int, int] = pair("Conv2d", "kernel_size", kernel_size)
         self.stride: tuple[int, int] = pair("Conv2d", "stride", stride)
         self.dilation: tuple[int, int] = pair("Conv2d", "dilation", dilation)
-        self.padding: tuple[int, int, int, int] = zeros_around("Conv2d", padding, self.kernel_size, self.stride, self.dilation)
-        self.groups: int = divisor("Conv2d", "groups", groups, in_channels=self.in_channels, out_channels=self.out_channels)
+        self.padding: tuple[int, int, int, int] = zeros_around(
+            "Conv2d", padding, self.kernel_size, self.stride, self.dilation
+        )
+        self.groups: int = divisor(
+            "Conv2d", "groups", groups, in_channels=self.in_channels, out_channels=self.out_channels
+        )
         self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None
@@ -78,8 +87,10 @@ class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
         self, x: Float[Array4, "batch height width {self.in_channels}"]
     ) -> Float[
         Array4,
-        "batch (height+({self.padding[2]}+{self.padding[3]})-{self.dilation[0]}*({self.kernel_size[0]}-1)-1)//{self.stride[0]}+1"
-        " (width+({self.padding[0]}+{self.padding[1]})-{self.dilation[1]}*({self.kernel_size[1]}-1)-1)//{self.stride[1]}+1"
+        "batch "
+        "(height+({self.padding[2]}+{self.padding[3]})-{self.dilation[0]}*({self.kernel_size[0]}-1)-1)//{self.stride[0]}+1"
+        " "
+        "(width+({self.padding[0]}+{self.padding[1]})-{self.dilation[1]}*({self.kernel_size[1]}-1)-1)//{self.stride[1]}+1"
         " {self.out_channels}",
     ]:
         self._x = x

@@ -27,7 +27,9 @@ from typednn.random import Initialiser, Rng
 
 @final
 @dataclass(frozen=True, slots=True)
-class ConvTranspose2dGrad(Gradient, relations=("out_channels%group_channels == 0", "in_channels%(out_channels//group_channels) == 0")):
+class ConvTranspose2dGrad(
+    Gradient, relations=("out_channels%group_channels == 0", "in_channels%(out_channels//group_channels) == 0")
+):
     """The loss's derivative by each quantity, under that quantity's own name."""
 
     input: Float[Array4, "batch height width in_channels"]
@@ -39,10 +41,15 @@ class ConvTranspose2dGrad(Gradient, relations=("out_channels%group_channels == 0
 class ConvTranspose2d(Layer[Array4, Array4, ConvTranspose2dGrad, S]):
     """``kernel_size``, ``stride``, ``padding``, ``output_padding`` and ``dilation`` are one integer or (height, width).
 
-    ``output_padding`` adds rows at the bottom and columns at the right: a stride makes several sizes the same, and this tells which.
+    ``output_padding`` adds rows at the bottom and columns at the right: a stride makes several sizes the same, and this
+    tells which.
     """
 
-    weight: Parameter[Float[Array4, "{self.in_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.out_channels}//{self.groups}"]]
+    weight: Parameter[
+        Float[
+            Array4, "{self.in_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.out_channels}//{self.groups}"
+        ]
+    ]
     bias: Parameter[Float[Array1, " {self.out_channels}"] | None]
     _x: Kept[Float[Array4, "batch height width {self.in_channels}"]]
 
@@ -68,11 +75,17 @@ class ConvTranspose2d(Layer[Array4, Array4, ConvTranspose2dGrad, S]):
         self.stride: tuple[int, int] = pair("ConvTranspose2d", "stride", stride)
         self.padding: tuple[int, int] = pair("ConvTranspose2d", "padding", padding, 0)
         self.output_padding: tuple[int, int] = pair("ConvTranspose2d", "output_padding", output_padding, 0)
-        self.groups: int = divisor("ConvTranspose2d", "groups", groups, in_channels=self.in_channels, out_channels=self.out_channels)
+        self.groups: int = divisor(
+            "ConvTranspose2d", "groups", groups, in_channels=self.in_channels, out_channels=self.out_channels
+        )
         self.dilation: tuple[int, int] = pair("ConvTranspose2d", "dilation", dilation)
-        if any(more >= max(steps) for more, *steps in zip(self.output_padding, self.stride, self.dilation, strict=True)):
+        if any(
+            more >= max(steps) for more, *steps in zip(self.output_padding, self.stride, self.dilation, strict=True)
+        ):
             got = f"output_padding={self.output_padding}, stride={self.stride}, dilation={self.dilation}"
-            raise ArgumentError(explain("ConvTranspose2d", "output_padding must be less than stride or dilation", got), "output_padding")
+            raise ArgumentError(
+                explain("ConvTranspose2d", "output_padding must be less than stride or dilation", got), "output_padding"
+            )
         self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None
@@ -83,14 +96,18 @@ class ConvTranspose2d(Layer[Array4, Array4, ConvTranspose2dGrad, S]):
         self, x: Float[Array4, "batch height width {self.in_channels}"]
     ) -> Float[
         Array4,
-        "batch (height-1)*{self.stride[0]}+{self.dilation[0]}*({self.kernel_size[0]}-1)+{self.output_padding[0]}+1-2*{self.padding[0]}"
-        " (width-1)*{self.stride[1]}+{self.dilation[1]}*({self.kernel_size[1]}-1)+{self.output_padding[1]}+1-2*{self.padding[1]}"
+        "batch "
+        "(height-1)*{self.stride[0]}+{self.dilation[0]}*({self.kernel_size[0]}-1)+{self.output_padding[0]}+1-2*{self.padding[0]}"
+        " "
+        "(width-1)*{self.stride[1]}+{self.dilation[1]}*({self.kernel_size[1]}-1)+{self.output_padding[1]}+1-2*{self.padding[1]}"
         " {self.out_channels}",
     ]:
         self._x = x
         return conv_transpose2d.forward(x, self.weight, self.bias, self._window(), self._shape(x.shape))
 
-    def backward(self, next_grad: Float[Array4, "batch out_height out_width {self.out_channels}"]) -> ConvTranspose2dGrad:
+    def backward(
+        self, next_grad: Float[Array4, "batch out_height out_width {self.out_channels}"]
+    ) -> ConvTranspose2dGrad:
         dx, dweight, dbias = conv_transpose2d.backward(next_grad, self._x, self.weight, self._window())
         return ConvTranspose2dGrad(dx, dweight, None if self.bias is None else dbias)
 

@@ -1,10 +1,11 @@
 """Dropout2d: in training, each channel of each image is zero with probability p.
 
-y = x / (1 - p) where u > p, else 0       dx = dy / (1 - p) where u > p, else 0       one u for all pixels of a channel; in eval y = x
+y = x / (1 - p) where u > p, else 0    dx = dy / (1 - p) where u > p, else 0
+one u for all pixels of a channel; in eval y = x
 
-x, y (batch, height, width, channels). The numbers u are a function of ``seed`` alone: the key of this layer's generator, which `init`
-draws, and how many masks were drawn. Keeps these two integers, and computes the mask again in backward.
-Source: Tompson et al. 2015, "Efficient Object Localization Using Convolutional Networks".
+x, y (batch, height, width, channels). The numbers u are a function of ``seed`` alone: the key of this layer's
+generator, which `init` draws, and how many masks were drawn. Keeps these two integers, and computes the mask again in
+backward. Source: Tompson et al. 2015, "Efficient Object Localization Using Convolutional Networks".
 """
 
 from dataclasses import dataclass
@@ -31,7 +32,9 @@ class Dropout2dGrad(Gradient):
 
 @final
 class Dropout2d(Layer[Array4, Array4, Dropout2dGrad, S]):
-    """Channels of zeros with probability ``p``; a layer that is ``shared()`` shares the seed, and each call draws another mask."""
+    """Channels of zeros with probability ``p``; a layer that is ``shared()`` shares the seed, and each call draws
+    another mask.
+    """
 
     seed: Buffer[Integer[IntArray1, "2"]]
     _drawn: Kept[tuple[int, int]]

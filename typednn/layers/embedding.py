@@ -2,12 +2,14 @@
 
 y[b, t] = weight[x[b, t]]       dweight[v] = Σ dy[b, t] over all places b, t at which v stands
 
-x (batch, time), integers from 0 to num_embeddings - 1   y (batch, time, embedding_dim)   weight (num_embeddings, embedding_dim)
-Keeps x, by reference. One addition per number of dy. The gradient is dense: every row of weight has one, most of them 0.
-`attend` is a second use of weight, the head of a language model; its flops and derivatives are a Linear's without a bias.
-A token outside the vocabulary is refused on the CPU. On a device the check would wait at each step: there it counts as the nearest one.
-Source: Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space"; initial values as torch.nn.Embedding; Press and
-Wolf 2017, "Using the Output Embedding to Improve Language Models"; the name `attend` is Flax's.
+x (batch, time), integers from 0 to num_embeddings - 1    y (batch, time, embedding_dim)
+weight (num_embeddings, embedding_dim)
+Keeps x, by reference. One addition per number of dy. The gradient is dense: every row of weight has one, most of them
+0. `attend` is a second use of weight, the head of a language model; its flops and derivatives are a Linear's without a
+bias. A token outside the vocabulary is refused on the CPU. On a device the check would wait at each step: there it
+counts as the nearest one. Source: Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space";
+initial values as torch.nn.Embedding; Press and Wolf 2017, "Using the Output Embedding to Improve Language Models"; the
+name `attend` is Flax's.
 """
 
 from dataclasses import dataclass
@@ -40,7 +42,9 @@ class EmbeddingGrad(Gradient):
 
 @final
 class Embedding(FirstLayer[IntArray2, Array3, EmbeddingGrad, S]):
-    """``num_embeddings`` tokens; the row of the token ``padding_idx`` begins as zeros and is not learnt (-1 is the last token)."""
+    """``num_embeddings`` tokens; the row of the token ``padding_idx`` begins as zeros and is not learnt (-1 is the last
+    token).
+    """
 
     weight: Parameter[Float[Array2, "{self.num_embeddings} {self.embedding_dim}"]]
     _x: Kept[Integer[IntArray2, "batch time"]]
@@ -61,7 +65,10 @@ class Embedding(FirstLayer[IntArray2, Array3, EmbeddingGrad, S]):
         if padding_idx is not None:
             place = integer("Embedding", "padding_idx", padding_idx, least=-self.num_embeddings)
             if place >= self.num_embeddings:
-                raise ArgumentError(explain("Embedding", f"padding_idx must be a token below {num_embeddings}", repr(place)), "padding_idx")
+                raise ArgumentError(
+                    explain("Embedding", f"padding_idx must be a token below {num_embeddings}", repr(place)),
+                    "padding_idx",
+                )
             self.padding_idx = place % self.num_embeddings
         rule = initialiser(weight_init, "weight_init")
         self.initialise_with(weight=rule if self.padding_idx is None else _ZeroRow(rule, self.padding_idx))
@@ -84,7 +91,9 @@ class Embedding(FirstLayer[IntArray2, Array3, EmbeddingGrad, S]):
 
     def attend_backward(
         self, next_grad: Float[A, "*positions {self.num_embeddings}"]
-    ) -> tuple[Float[A, "*positions {self.embedding_dim}"], Float[Array2, "{self.num_embeddings} {self.embedding_dim}"]]:
+    ) -> tuple[
+        Float[A, "*positions {self.embedding_dim}"], Float[Array2, "{self.num_embeddings} {self.embedding_dim}"]
+    ]:
         """What `attend` sends back, and its part of the derivative by the weight."""
         dx, dweight, _ = linear.backward(_rows(next_grad), _rows(self._attended), self.weight)
         return reshape(dx, self._attended.shape), dweight
@@ -94,7 +103,9 @@ class Embedding(FirstLayer[IntArray2, Array3, EmbeddingGrad, S]):
         next_grad: Float[Array3, "batch time {self.embedding_dim}"],
         dweight: Float[Array2, "{self.num_embeddings} {self.embedding_dim}"],
     ) -> EmbeddingGrad:
-        """`backward`, added to `attend_backward`'s ``dweight``, which it writes: one array of the weight's size, and not three."""
+        """`backward`, added to `attend_backward`'s ``dweight``, which it writes: one array of the weight's size, and
+        not three.
+        """
         embedding.add_backward(dweight, next_grad, self._x, self.padding_idx)
         return EmbeddingGrad(None, dweight)
 

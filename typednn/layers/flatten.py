@@ -2,8 +2,8 @@
 
 y = x.reshape(batch, height·width·channels)       dx = dy.reshape(x's shape)
 
-x (batch, height, width, channels) or (batch, time, features). Keeps x's shape. No arithmetic; a view where the memory allows it.
-Source: "Deep Learning Implementation With Rust", eqs 36-37; arguments as torch.nn.Flatten.
+x (batch, height, width, channels) or (batch, time, features). Keeps x's shape. No arithmetic; a view where the memory
+allows it. Source: "Deep Learning Implementation With Rust", eqs 36-37; arguments as torch.nn.Flatten.
 """
 
 from dataclasses import dataclass
@@ -41,11 +41,16 @@ class FlattenGrad(Gradient, Generic[X]):
 
 @final
 class Flatten(Layer[In, Out, FlattenGrad[In], S], Generic[In, Out, S]):
-    """Before the first `Linear`; ``Flatten(1, 2)`` makes a sequence of an image's pixels, ``Flatten(2)`` one of its rows."""
+    """Before the first `Linear`; ``Flatten(1, 2)`` makes a sequence of an image's pixels, ``Flatten(2)`` one of its
+    rows.
+    """
 
     _forms: ClassVar[dict[int, dict[int, tuple[str, ...]]]] = {
         1: {
-            -1: ("batch time features -> batch time*features", "batch height width channels -> batch height*width*channels"),
+            -1: (
+                "batch time features -> batch time*features",
+                "batch height width channels -> batch height*width*channels",
+            ),
             2: ("batch height width channels -> batch height*width channels",),
             3: ("batch height width channels -> batch height*width*channels",),
         },
@@ -73,7 +78,9 @@ class Flatten(Layer[In, Out, FlattenGrad[In], S], Generic[In, Out, S]):
             raise ArgumentError(explain("Flatten", "start_dim is 1 or 2: the batch, axis 0, stays", "0"), "start_dim")
         if self.start_dim not in self._forms or self.end_dim not in self._forms[self.start_dim]:
             got = f"{start_dim} to {end_dim}"
-            raise ArgumentError(explain("Flatten", f"flattens axes {_FORMS}", got, "-1 is the last axis, which is included"), "end_dim")
+            raise ArgumentError(
+                explain("Flatten", f"flattens axes {_FORMS}", got, "-1 is the last axis, which is included"), "end_dim"
+            )
         self.shape_contracts: tuple[str, ...] = self._forms[self.start_dim][self.end_dim]
 
     # For pyright, which takes a bare ``Flatten()`` to read images: behind sequences it reads sequences.

@@ -3,8 +3,8 @@
 y = a σ(b), x = [a, b]       da = dy σ(b)       db = dy a σ(b)(1 - σ(b))       σ(x) = 1/(1 + exp(-x))
 
 x (batch, features) or (batch, time, features), features even   y likewise with half the features
-Keeps x, by reference. Source: Dauphin, Fan, Auli and Grangier 2017, "Language Modeling with Gated Convolutional Networks", equation 1;
-torch.nn.GLU.
+Keeps x, by reference. Source: Dauphin, Fan, Auli and Grangier 2017, "Language Modeling with Gated Convolutional
+Networks", equation 1; torch.nn.GLU.
 """
 
 from typing import final
@@ -32,7 +32,13 @@ class GLU(Positionwise[None]):
         features = None if size is None else size.value
         if features is not None and features % 2:
             rule, cure = "the number of features must be even, for two halves", f"give it {features + 1}"
-            raise StackError(explain(self.label(), rule, str(features), cure), "size", axis="features", expected="even", got=str(features))
+            raise StackError(
+                explain(self.label(), rule, str(features), cure),
+                "size",
+                axis="features",
+                expected="even",
+                got=str(features),
+            )
         return super().trace(flow)
 
     def forward(self, x: Float[Rows, "*batch features"]) -> Float[Rows, "*batch features//2"]:

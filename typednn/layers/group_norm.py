@@ -1,11 +1,11 @@
 """GroupNorm: every group of channels of an image with mean 0 and variance 1.
 
-y = h·weight + bias       h = (x - mean)·r       r = 1/√(variance + eps)       mean and variance of each group's n numbers
+y = h·weight + bias    h = (x - mean)·r    r = 1/√(variance + eps)    mean and variance of each group's n numbers
 dx = r·(g - Σ g / n - h·Σ g·h / n)      g = dy·weight      dweight = Σ dy·h      dbias = Σ dy
 
-x, y (batch, height, width, channels); a group is num_channels/num_groups channels side by side, of all pixels of one image.
-Keeps x, by reference. 8 operations per number forward, 16 backward.
-Source: Wu and He 2018, "Group Normalization"; arguments and names as torch.nn.GroupNorm.
+x, y (batch, height, width, channels); a group is num_channels/num_groups channels side by side, of all pixels of one
+image. Keeps x, by reference. 8 operations per number forward, 16 backward. Source: Wu and He 2018, "Group
+Normalization"; arguments and names as torch.nn.GroupNorm.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,9 @@ class GroupNorm(Layer[Array4, Array4, GroupNormGrad, S]):
     bias: Parameter[Float[Array1, " {self.num_channels}"] | None]
     _x: Kept[Float[Array4, "batch height width {self.num_channels}"]]
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, rng: Rng | None = None) -> None:
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, rng: Rng | None = None
+    ) -> None:
         self.num_channels: int = integer("GroupNorm", "num_channels", num_channels)
         self.num_groups: int = divisor("GroupNorm", "num_groups", num_groups, num_channels=self.num_channels)
         self.eps: float = number("GroupNorm", "eps", eps, least=0.0)

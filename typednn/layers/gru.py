@@ -3,11 +3,13 @@
 r, u = σ(x_t W_ihᵀ + b_ih + h_(t-1) W_hhᵀ + b_hh)     n = tanh(x_t W_inᵀ + b_in + r·(h_(t-1) W_hnᵀ + b_hn))
 h_t = (1 - u)·n + u·h_(t-1)     y_t = h_t
 
-x (batch, time, input_size)   y (batch, time, hidden_size)   weight_ih (3·hidden, input)   weight_hh (3·hidden, hidden)   biases (3·hidden)
-The state before the first step is 0. Blocks of the parameters are r, u, n, in this order. Keeps x, by reference, and of each step five
-numbers for each of hidden_size. 6·batch·time·hidden·(input + hidden) flops forward, twice that backward.
-Source: Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder"; formulas, order of the gates and initial values of
-torch.nn.GRU, whose weight_ih_l0 is weight_ih here, and whose z is u. Its layers and directions are layers of their own: stack them.
+x (batch, time, input_size)    y (batch, time, hidden_size)    weight_ih (3·hidden, input)
+weight_hh (3·hidden, hidden)    biases (3·hidden)
+The state before the first step is 0. Blocks of the parameters are r, u, n, in this order. Keeps x, by reference, and of
+each step five numbers for each of hidden_size. 6·batch·time·hidden·(input + hidden) flops forward, twice that backward.
+Source: Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder"; formulas, order of the gates and
+initial values of torch.nn.GRU, whose weight_ih_l0 is weight_ih here, and whose z is u. Its layers and directions are
+layers of their own: stack them.
 """
 
 from dataclasses import dataclass
@@ -80,7 +82,9 @@ class GRU(Layer[Array3, Array3, GRUGrad, S], Incremental[Array2]):
         return GRUGrad(dx, None, dweight_ih, dweight_hh, *biases)
 
     def step(
-        self, x: Float[Array2, "batch {self.input_size}"], state: Float[Array2, "batch {self.hidden_size}"] | None = None
+        self,
+        x: Float[Array2, "batch {self.input_size}"],
+        state: Float[Array2, "batch {self.hidden_size}"] | None = None,
     ) -> tuple[Float[Array2, "batch {self.hidden_size}"], Float[Array2, "batch {self.hidden_size}"]]:
         hidden, _ = recurrent.step(x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, state, None, "gru")
         return hidden, hidden

@@ -1,10 +1,11 @@
 """LayerNorm: every row of features with mean 0 and variance 1.
 
-y = h·weight + bias       h = (x - mean)·r       r = 1/√(variance + eps)       mean and variance of each row's n features
+y = h·weight + bias    h = (x - mean)·r    r = 1/√(variance + eps)    mean and variance of each row's n features
 dx = r·(g - Σ g / n - h·Σ g·h / n)      g = dy·weight      dweight = Σ dy·h      dbias = Σ dy, over all rows
 
-x, y (*batch, features), any rank; the variance is divided by n. Keeps x, by reference. 8 operations per number forward, 16 backward.
-Source: Ba, Kiros and Hinton 2016, "Layer Normalization"; arguments and names as torch.nn.LayerNorm, over the last axis alone.
+x, y (*batch, features), any rank; the variance is divided by n. Keeps x, by reference. 8 operations per number forward,
+16 backward. Source: Ba, Kiros and Hinton 2016, "Layer Normalization"; arguments and names as torch.nn.LayerNorm, over
+the last axis alone.
 """
 
 from dataclasses import dataclass
@@ -39,7 +40,13 @@ class LayerNorm(Elementwise[LayerNormGrad]):
     _x: Kept[Float[AnyArray, "*batch {self.normalized_shape}"]]
 
     def __init__(
-        self, normalized_shape: int, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, *, rng: Rng | None = None
+        self,
+        normalized_shape: int,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        *,
+        rng: Rng | None = None,
     ) -> None:
         self.normalized_shape: int = integer("LayerNorm", "normalized_shape", normalized_shape)
         self.eps: float = number("LayerNorm", "eps", eps, least=0.0)
@@ -57,4 +64,6 @@ class LayerNorm(Elementwise[LayerNormGrad]):
 
     def backward(self, next_grad: Float[A, "*batch {self.normalized_shape}"]) -> ElementwiseGrad[A, LayerNormGrad]:
         dx, dweight, dbias = layer_norm.backward(next_grad, self._x, self.weight, self.eps)
-        return ElementwiseGrad(dx, LayerNormGrad(None if self.weight is None else dweight, None if self.bias is None else dbias))
+        return ElementwiseGrad(
+            dx, LayerNormGrad(None if self.weight is None else dweight, None if self.bias is None else dbias)
+        )

@@ -2,7 +2,8 @@
 
 y_t = x_t + weight_t       dx = dy    dweight_t = Σ_batch dy_t, 0 for positions beyond the sequence
 
-x, y (batch, time, embed_dim), time up to max_length   weight (max_length, embed_dim). Keeps nothing. One addition per number.
+x, y (batch, time, embed_dim), time up to max_length   weight (max_length, embed_dim). Keeps nothing. One addition per
+                                                       number.
 Source: Gehring et al. 2017, "Convolutional Sequence to Sequence Learning"; initial values as GPT-2's.
 """
 
@@ -36,11 +37,15 @@ class LearnedPositionsGrad(Gradient, relations=("max(time,max_length) == max_len
 
 @final
 class LearnedPositions(Layer[Array3, Array3, LearnedPositionsGrad, S], Incremental[int]):
-    """For sequences of up to ``max_length`` positions; longer ones are refused. A ``step``'s state is the number of positions so far."""
+    """For sequences of up to ``max_length`` positions; longer ones are refused. A ``step``'s state is the number of
+    positions so far.
+    """
 
     weight: Parameter[Float[Array2, "{self.max_length} {self.embed_dim}"]]
 
-    def __init__(self, max_length: int, embed_dim: int, *, weight_init: str | Initialiser = SMALL, rng: Rng | None = None) -> None:
+    def __init__(
+        self, max_length: int, embed_dim: int, *, weight_init: str | Initialiser = SMALL, rng: Rng | None = None
+    ) -> None:
         self.max_length: int = integer("LearnedPositions", "max_length", max_length)
         self.embed_dim: int = integer("LearnedPositions", "embed_dim", embed_dim)
         self.initialise_with(weight=weight_init)
@@ -71,4 +76,6 @@ class LearnedPositions(Layer[Array3, Array3, LearnedPositionsGrad, S], Increment
     def _check(self, method: str, length: int) -> None:
         if length > self.max_length:
             rule = f"knows {self.max_length} positions"
-            raise ShapeError(explain(f"{self.label()}.{method}", rule, f"a sequence of {length}", "cut it, or set max_length"), self)
+            raise ShapeError(
+                explain(f"{self.label()}.{method}", rule, f"a sequence of {length}", "cut it, or set max_length"), self
+            )

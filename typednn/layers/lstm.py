@@ -1,12 +1,15 @@
 """LSTM: a recurrent layer with a memory that gates write, keep and show.
 
-i, f, o = σ(x_t W_ihᵀ + b_ih + h_(t-1) W_hhᵀ + b_hh)     g = tanh(…)     c_t = f·c_(t-1) + i·g     h_t = o·tanh(c_t)     y_t = h_t
+i, f, o = σ(x_t W_ihᵀ + b_ih + h_(t-1) W_hhᵀ + b_hh)    g = tanh(…)    c_t = f·c_(t-1) + i·g    h_t = o·tanh(c_t)
+y_t = h_t
 
-x (batch, time, input_size)   y (batch, time, hidden_size)   weight_ih (4·hidden, input)   weight_hh (4·hidden, hidden)   biases (4·hidden)
-The state before the first step is 0. Blocks of the parameters are i, f, g, o, in this order. Keeps x, by reference, and of each step six
-numbers for each of hidden_size. 8·batch·time·hidden·(input + hidden) flops forward, twice that backward.
-Source: Hochreiter and Schmidhuber 1997, "Long Short-Term Memory", with the forget gate of Gers et al. 2000; formulas, order of the gates
-and initial values of torch.nn.LSTM, whose weight_ih_l0 is weight_ih here. Its layers and directions are layers of their own: stack them.
+x (batch, time, input_size)    y (batch, time, hidden_size)    weight_ih (4·hidden, input)
+weight_hh (4·hidden, hidden)    biases (4·hidden)
+The state before the first step is 0. Blocks of the parameters are i, f, g, o, in this order. Keeps x, by reference, and
+of each step six numbers for each of hidden_size. 8·batch·time·hidden·(input + hidden) flops forward, twice that
+backward. Source: Hochreiter and Schmidhuber 1997, "Long Short-Term Memory", with the forget gate of Gers et al. 2000;
+formulas, order of the gates and initial values of torch.nn.LSTM, whose weight_ih_l0 is weight_ih here. Its layers and
+directions are layers of their own: stack them.
 """
 
 from dataclasses import dataclass
@@ -81,11 +84,14 @@ class LSTM(Layer[Array3, Array3, LSTMGrad, S], Incremental[tuple[Array2, Array2]
     def step(
         self,
         x: Float[Array2, "batch {self.input_size}"],
-        state: tuple[Float[Array2, "batch {self.hidden_size}"], Float[Array2, "batch {self.hidden_size}"]] | None = None,
+        state: tuple[Float[Array2, "batch {self.hidden_size}"], Float[Array2, "batch {self.hidden_size}"]]
+        | None = None,
     ) -> tuple[
         Float[Array2, "batch {self.hidden_size}"],
         tuple[Float[Array2, "batch {self.hidden_size}"], Float[Array2, "batch {self.hidden_size}"]],
     ]:
         hidden, memory = (None, None) if state is None else state
-        hidden, memory = recurrent.step(x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, hidden, memory, "lstm")
+        hidden, memory = recurrent.step(
+            x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, hidden, memory, "lstm"
+        )
         return hidden, (hidden, memory)

@@ -1,7 +1,8 @@
 """MaxPool2d: the largest number of each window, channel by channel.
 
-y[b,i,j,c] = max_{k,l} x[b, i·stride + k·dilation - padding, j·stride + l·dilation - padding, c], without what lies outside the image
-dx sums dy over every window in which that x was the largest; of equals the first in window order wins.
+y[b,i,j,c] = max_{k,l} x[b, i·stride + k·dilation - padding, j·stride + l·dilation - padding, c], without what lies
+outside the image dx sums dy over every window in which that x was the largest; of equals the first in window order
+wins.
 
 x (batch, height, width, channels)   y (batch, out_height, out_width, channels)
 out_height = (height + 2·padding - dilation·(kernel_height - 1) - 1)//stride + 1, width likewise.

@@ -1,16 +1,20 @@
-"""MultiHeadAttention: every position of a sequence reads from the others, or from a second sequence, what its query asks for.
+"""MultiHeadAttention: every position of a sequence reads from the others, or from a second sequence, what its query
+asks for.
 
-q = x W_qᵀ + b_q     k = m W_kᵀ + b_k     v = m W_vᵀ + b_v     a = softmax(q kᵀ/√(embed_dim/num_heads)) v, in each head     y = a W_oᵀ + b_o
+q = x W_qᵀ + b_q    k = m W_kᵀ + b_k    v = m W_vᵀ + b_v    a = softmax(q kᵀ/√(embed_dim/num_heads)) v, in each head
+y = a W_oᵀ + b_o
 
-x, y (batch, time, embed_dim)   m, which is x itself unless ``memory`` is given (batch, memory, kdim)   weights (out, in)
-in_proj_weight (3·embed_dim, embed_dim) is W_q, W_k and W_v, one after another; with another ``kdim`` they are three. in_proj_bias is b_q,
-b_k, b_v. Keeps x, m and mask by reference, q, k, v and a, and one number for each query of each head: no scores.
-8·batch·time·embed_dim² + 4·batch·time·memory·embed_dim flops forward, half of the second part where causal; up to 2.5 times that backward.
-With ``dropout`` p, in training, a weight of the softmax is 0 with probability p, else divided by 1 - p, by a mask that is a function of
-``seed`` alone, as a `Dropout`'s: key and number of masks so far. Backward draws it again. Nothing of time·memory is kept.
-A masked NaN or infinity in m changes neither y nor other derivatives by x and m (on NumPy); those by W_k and W_v are NaN then.
-The fast kernels take heads whose features are a multiple of 8, and 16 positions or more; all else, dropout too, runs on the reference.
-Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2; initial values as torch.nn.MultiheadAttention.
+x, y (batch, time, embed_dim)    m, which is x itself unless ``memory`` is given (batch, memory, kdim)
+weights (out, in)
+in_proj_weight (3·embed_dim, embed_dim) is W_q, W_k and W_v, one after another; with another ``kdim`` they are three.
+in_proj_bias is b_q, b_k, b_v. Keeps x, m and mask by reference, q, k, v and a, and one number for each query of each
+head: no scores. 8·batch·time·embed_dim² + 4·batch·time·memory·embed_dim flops forward, half of the second part where
+causal; up to 2.5 times that backward. With ``dropout`` p, in training, a weight of the softmax is 0 with probability p,
+else divided by 1 - p, by a mask that is a function of ``seed`` alone, as a `Dropout`'s: key and number of masks so far.
+Backward draws it again. Nothing of time·memory is kept. A masked NaN or infinity in m changes neither y nor other
+derivatives by x and m (on NumPy); those by W_k and W_v are NaN then. The fast kernels take heads whose features are a
+multiple of 8, and 16 positions or more; all else, dropout too, runs on the reference. Source: Vaswani et al. 2017,
+"Attention Is All You Need", section 3.2; initial values as torch.nn.MultiheadAttention.
 """
 
 from dataclasses import dataclass
@@ -36,7 +40,9 @@ from typednn.random import Initialiser, Rng, Seed, initialiser
 
 @final
 @dataclass(frozen=True, slots=True)
-class MultiHeadAttentionGrad(Gradient, inputs=("input", "memory", "mask"), relations=("three_embed_dim == 3*embed_dim",)):
+class MultiHeadAttentionGrad(
+    Gradient, inputs=("input", "memory", "mask"), relations=("three_embed_dim == 3*embed_dim",)
+):
     """The loss's derivative by each quantity, under that quantity's own name; a mask has none."""
 
     input: Float[Array3, "batch time embed_dim"]
@@ -53,10 +59,11 @@ class MultiHeadAttentionGrad(Gradient, inputs=("input", "memory", "mask"), relat
 
 @final
 class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incremental[Cache]):
-    """``forward(x)`` attends to x itself, ``forward(x, memory)`` to a second sequence, whose features are ``kdim`` (default: embed_dim).
-    ``mask`` is true where a position may be attended to, for all queries, (batch, memory), or for each, (batch, time, memory);
-    PyTorch's masks are true where it may not. What attends to nothing gives the output's bias. ``causal``: no position attends to later
-    ones. ``rotary``: q and k are turned by angles that grow with position. PyTorch's ``out_proj.weight`` is out_proj_weight here.
+    """``forward(x)`` attends to x itself, ``forward(x, memory)`` to a second sequence, whose features are ``kdim``
+    (default: embed_dim). ``mask`` is true where a position may be attended to, for all queries, (batch, memory), or for
+    each, (batch, time, memory); PyTorch's masks are true where it may not. What attends to nothing gives the output's
+    bias. ``causal``: no position attends to later ones. ``rotary``: q and k are turned by angles that grow with
+    position. PyTorch's ``out_proj.weight`` is out_proj_weight here.
     """
 
     in_proj_weight: Parameter[Float[Array2, "3*{self.embed_dim} {self.embed_dim}"] | None]
@@ -95,8 +102,12 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
         self.rotary: bool = flag(where, "rotary", rotary)
         projections.check_heads(where, self.embed_dim, self.num_heads, self.rotary)
         each = projections.of_its_own(initialiser(in_proj_init, "in_proj_init"))
-        self.initialise_with(in_proj_weight=each, q_proj_weight=each, k_proj_weight=each, v_proj_weight=each, in_proj_bias="zeros")
-        self.initialise_with(out_proj_weight=projections.of_its_own(initialiser(out_proj_init, "out_proj_init")), out_proj_bias="zeros")
+        self.initialise_with(
+            in_proj_weight=each, q_proj_weight=each, k_proj_weight=each, v_proj_weight=each, in_proj_bias="zeros"
+        )
+        self.initialise_with(
+            out_proj_weight=projections.of_its_own(initialiser(out_proj_init, "out_proj_init")), out_proj_bias="zeros"
+        )
         if self.kdim == self.embed_dim:
             self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
         else:
@@ -128,17 +139,26 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
         dy, dout_weight, dout_bias = projections.mapped_backward(next_grad, y, self.out_proj_weight)
         derivatives = attention.backward(dy, q, k, v, self._mask, y, log_sums, self.causal, drawn)
         weights = projections.of_layer(self)[0]
-        (dq, dk, dv), dbias, dx, dmemory = projections.projected_backward(derivatives, self._x, self._memory, weights, self.rotary)
+        (dq, dk, dv), dbias, dx, dmemory = projections.projected_backward(
+            derivatives, self._x, self._memory, weights, self.rotary
+        )
         packed, biased = self.in_proj_weight is not None, self.in_proj_bias is not None
         dweights: tuple[Any, Any, Any, Any] = (join(0, dq, dk, dv), None, None, None) if packed else (None, dq, dk, dv)
-        return MultiHeadAttentionGrad(dx, dmemory, None, *dweights, dbias if biased else None, dout_weight, dout_bias if biased else None)
+        return MultiHeadAttentionGrad(
+            dx, dmemory, None, *dweights, dbias if biased else None, dout_weight, dout_bias if biased else None
+        )
 
     def read(
         self, x: Float[Array3, "batch time {self.embed_dim}"], state: Cache | None = None
     ) -> tuple[Float[Array3, "batch time {self.embed_dim}"], Cache]:
-        """What `forward` gives in eval at the positions behind those of ``state``, and the state after them. Keeps nothing."""
+        """What `forward` gives in eval at the positions behind those of ``state``, and the state after them. Keeps
+        nothing.
+        """
         if not self.causal:
-            raise ArgumentError(explain(f"{self.label()}.read", "needs causal=True: no later position is known", "causal=False"), "causal")
+            raise ArgumentError(
+                explain(f"{self.label()}.read", "needs causal=True: no later position is known", "causal=False"),
+                "causal",
+            )
         q, k, v = projections.projected_together(self, x, 0 if state is None else state.length)
         y, after = cache.read(q, k, v, state)
         return projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape), after

@@ -5,7 +5,8 @@ mode "replicate": the border repeats the nearest pixel; dx adds the border's der
 
 x (batch, height, width, channels)   y (batch, height + top + bottom, width + left + right, channels)
 Keeps nothing. One copy forward, one backward.
-Source: "Deep Learning Implementation With Rust", eqs 28-29; replicate, which the paper leaves out, as numpy.pad(mode="edge").
+Source: "Deep Learning Implementation With Rust", eqs 28-29; replicate, which the paper leaves out, as
+numpy.pad(mode="edge").
 """
 
 from dataclasses import dataclass
@@ -41,7 +42,9 @@ class Pad2d(Layer[Array4, Array4, Pad2dGrad, S]):
     ) -> None:
         sides = padding if isinstance(padding, list | tuple) else (padding,) * 4
         if len(sides) != 4:
-            raise ArgumentError(explain("Pad2d", "padding must be one integer or (left, right, top, bottom)", repr(padding)), "padding")
+            raise ArgumentError(
+                explain("Pad2d", "padding must be one integer or (left, right, top, bottom)", repr(padding)), "padding"
+            )
         left, right, top, bottom = (integer("Pad2d", "padding", side, least=0) for side in sides)
         self.padding: tuple[int, int, int, int] = (left, right, top, bottom)
         self.mode: Literal["constant", "replicate"] = choice("Pad2d", "mode", mode, ("constant", "replicate"))
@@ -49,7 +52,9 @@ class Pad2d(Layer[Array4, Array4, Pad2dGrad, S]):
 
     def forward(
         self, x: Float[Array4, "batch height width channels"]
-    ) -> Float[Array4, "batch height+{self.padding[2]}+{self.padding[3]} width+{self.padding[0]}+{self.padding[1]} channels"]:
+    ) -> Float[
+        Array4, "batch height+{self.padding[2]}+{self.padding[3]} width+{self.padding[0]}+{self.padding[1]} channels"
+    ]:
         return pad2d.forward(x, self.padding, self.mode, self.value)
 
     def backward(self, next_grad: Float[Array4, "batch out_height out_width channels"]) -> Pad2dGrad:

@@ -3,11 +3,11 @@
 y = copy_times(… copy_2(copy_1(x)))       dx: each copy's dx, from the last to the first
 
 x, y: any shape that the layer keeps. Keeps nothing itself. No arithmetic of its own.
-With ``checkpointing`` each copy keeps its x, by reference, and its buffers as they were before it, such as a Dropout's seed; the rest is
-dropped, and backward runs each copy's forward again, just before its backward. So one copy's values are held at a time, at the cost of one
-more forward. All results are the same, to the bit: backward draws what forward drew, and leaves the buffers as they are. The gradient is no
-smaller: it holds the derivatives by the inputs of all layers.
-Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", section 4.
+With ``checkpointing`` each copy keeps its x, by reference, and its buffers as they were before it, such as a Dropout's
+seed; the rest is dropped, and backward runs each copy's forward again, just before its backward. So one copy's values
+are held at a time, at the cost of one more forward. All results are the same, to the bit: backward draws what forward
+drew, and leaves the buffers as they are. The gradient is no smaller: it holds the derivatives by the inputs of all
+layers. Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", section 4.
 """
 
 import copy
@@ -43,13 +43,14 @@ class RepeatGrad(Gradient, Generic[X, Inner]):
 
 @final
 class Repeat(Layer[In, In, RepeatGrad[In, G], S], Generic[In, G, S]):
-    """``times`` copies of ``inner``, which keeps the shape; `init` draws each by itself. ``shared()`` makes layers that share.
+    """``times`` copies of ``inner``, which keeps the shape; `init` draws each by itself. ``shared()`` makes layers that
+    share.
 
     An `ArgumentError` for more than `MOST` layers all in all.
 
-    ``checkpointing`` computes each copy a second time in backward, to keep only its input. Then a copy's state is in its buffers: what a
-    part of no typednn class changes in itself is changed twice. Derivatives by what a copy's parts read are not kept: each copy's gradient
-    has that by its own input, and those by its parameters.
+    ``checkpointing`` computes each copy a second time in backward, to keep only its input. Then a copy's state is in
+    its buffers: what a part of no typednn class changes in itself is changed twice. Derivatives by what a copy's parts
+    read are not kept: each copy's gradient has that by its own input, and those by its parameters.
     """
 
     copies: tuple[Layer[In, In, G, Literal["batch *shape -> batch *shape"]], ...]
@@ -57,9 +58,15 @@ class Repeat(Layer[In, In, RepeatGrad[In, G], S], Generic[In, G, S]):
 
     def __init__(self, inner: Layer[In, In, G], times: int, checkpointing: bool = False) -> None:
         self.checkpointing: bool = flag("Repeat", "checkpointing", checkpointing)
-        count, size = integer("Repeat", "times", times), sum(1 for _, node in modules_in("inner", inner) for _ in node.named_modules())
+        count, size = (
+            integer("Repeat", "times", times),
+            sum(1 for _, node in modules_in("inner", inner) for _ in node.named_modules()),
+        )
         if count * size > MOST:
-            rule, got = f"times must make at most {MOST:,} layers, those within others counted", f"{count:,} times {size:,}"
+            rule, got = (
+                f"times must make at most {MOST:,} layers, those within others counted",
+                f"{count:,} times {size:,}",
+            )
             raise ArgumentError(explain("Repeat", rule, got), "times")
         self.copies = tuple(copy.deepcopy(inner) for _ in range(count))
 

@@ -53,12 +53,15 @@ class Reshape(Layer[In, Out, ReshapeGrad[In], S], Generic[In, Out, S]):
         (
             "batch {self.numbers} -> batch {self.shape[0]} {self.shape[1]}",
             "batch time features -> batch {self.shape[0]} {self.shape[1]} if time*features=={self.numbers}",
-            "batch height width channels -> batch {self.shape[0]} {self.shape[1]} if height*width*channels=={self.numbers}",
+            "batch height width channels -> batch {self.shape[0]} {self.shape[1]} if "
+            "height*width*channels=={self.numbers}",
         ),
         (
             "batch {self.numbers} -> batch {self.shape[0]} {self.shape[1]} {self.shape[2]}",
-            "batch time features -> batch {self.shape[0]} {self.shape[1]} {self.shape[2]} if time*features=={self.numbers}",
-            "batch height width channels -> batch {self.shape[0]} {self.shape[1]} {self.shape[2]} if height*width*channels=={self.numbers}",
+            "batch time features -> batch {self.shape[0]} {self.shape[1]} {self.shape[2]} if "
+            "time*features=={self.numbers}",
+            "batch height width channels -> batch {self.shape[0]} {self.shape[1]} {self.shape[2]} if "
+            "height*width*channels=={self.numbers}",
         ),
     )
     _shape: Kept[tuple[int, ...]]
@@ -72,7 +75,8 @@ class Reshape(Layer[In, Out, ReshapeGrad[In], S], Generic[In, Out, S]):
     def __init__(self, *shape: int) -> None:
         if not 1 <= len(shape) <= 3:
             raise ArgumentError(
-                explain("Reshape", "takes one to three sizes of one sample", str(len(shape)), "leave the batch out"), "shape"
+                explain("Reshape", "takes one to three sizes of one sample", str(len(shape)), "leave the batch out"),
+                "shape",
             )
         if -1 in shape:
             rule, cure = "every size is stated, so that it can be checked before anything runs", "write the number"

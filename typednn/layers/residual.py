@@ -35,7 +35,9 @@ P1 = TypeVar("P1")
 @final
 @dataclass(frozen=True, slots=True)
 class ResidualGrad(Gradient, Generic[X, Inner, Short]):
-    """The loss's derivative by the input, and the whole gradients of the inner layer and of the shortcut, None where there is none."""
+    """The loss's derivative by the input, and the whole gradients of the inner layer and of the shortcut, None where
+    there is none.
+    """
 
     input: X
     inner: Inner
@@ -44,7 +46,9 @@ class ResidualGrad(Gradient, Generic[X, Inner, Short]):
 
 @final
 class Residual(Layer[In, Out, ResidualGrad[In, G, H], S], Generic[In, G, Out, H, S]):
-    """``Residual(Conv2d(64, 128, 1, stride=2), shortcut=MaxPool2d(2) >> …)``; without a shortcut ``inner`` keeps its input's shape."""
+    """``Residual(Conv2d(64, 128, 1, stride=2), shortcut=MaxPool2d(2) >> …)``; without a shortcut ``inner`` keeps its
+    input's shape.
+    """
 
     inner: Layer[In, Out, G, Literal["batch *input -> batch *output"]]
     shortcut: Layer[In, Out, Any, Literal["batch *input -> batch *output"]] | None
@@ -53,10 +57,14 @@ class Residual(Layer[In, Out, ResidualGrad[In, G, H], S], Generic[In, G, Out, H,
     def __init__(self: "Residual[In1, G1, In1, None]", inner: Layer[In1, In1, G1], shortcut: None = None) -> None: ...
     @overload  # of rows or of sequences: for types, of sequences; `Linear` is for rows
     def __init__(
-        self: "Residual[Array3, ElementwiseGrad[Array3, P1], Array3, None]", inner: Positionwise[P1], shortcut: None = None
+        self: "Residual[Array3, ElementwiseGrad[Array3, P1], Array3, None]",
+        inner: Positionwise[P1],
+        shortcut: None = None,
     ) -> None: ...
     @overload
-    def __init__(self: "Residual[In1, G1, Out1, H1]", inner: Layer[In1, Out1, G1], shortcut: Part[In1, Out1, H1]) -> None: ...
+    def __init__(
+        self: "Residual[In1, G1, Out1, H1]", inner: Layer[In1, Out1, G1], shortcut: Part[In1, Out1, H1]
+    ) -> None: ...
     def __init__(self, inner: Layer[Any, Any, Any] | Any, shortcut: Layer[Any, Any, Any] | Any | None = None) -> None:
         self.inner = inner
         self.shortcut = shortcut

@@ -4,7 +4,8 @@ y = h·weight       h = x·r       r = 1/√(Σ x² / n + eps), of each row's n 
 dx = r·(g - h·Σ g·h / n)         g = dy·weight         dweight = Σ dy·h, over all rows
 
 x, y (*batch, features), any rank. Keeps x, by reference. 8 operations per number forward, 16 backward.
-Source: Zhang and Sennrich 2019, "Root Mean Square Layer Normalization"; arguments and names as torch.nn.RMSNorm, over the last axis alone.
+Source: Zhang and Sennrich 2019, "Root Mean Square Layer Normalization"; arguments and names as torch.nn.RMSNorm, over
+the last axis alone.
 """
 
 from dataclasses import dataclass
@@ -32,12 +33,21 @@ class RMSNormGrad(Gradient):
 
 @final
 class RMSNorm(Elementwise[RMSNormGrad]):
-    """``normalized_shape`` is the size of the last axis; ``eps`` None is the distance from 1 to the next number of x's dtype."""
+    """``normalized_shape`` is the size of the last axis; ``eps`` None is the distance from 1 to the next number of x's
+    dtype.
+    """
 
     weight: Parameter[Float[Array1, " {self.normalized_shape}"] | None]
     _x: Kept[Float[AnyArray, "*batch {self.normalized_shape}"]]
 
-    def __init__(self, normalized_shape: int, eps: float | None = None, elementwise_affine: bool = True, *, rng: Rng | None = None) -> None:
+    def __init__(
+        self,
+        normalized_shape: int,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        *,
+        rng: Rng | None = None,
+    ) -> None:
         self.normalized_shape: int = integer("RMSNorm", "normalized_shape", normalized_shape)
         self.eps: float | None = None if eps is None else number("RMSNorm", "eps", eps, least=0.0)
         self.initialise_with(weight="ones")

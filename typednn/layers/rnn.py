@@ -2,11 +2,12 @@
 
 h_t = act(x_t W_ihᵀ + b_ih + h_(t-1) W_hhᵀ + b_hh)     y_t = h_t     act: tanh, or max(·, 0)
 
-x (batch, time, input_size)   y (batch, time, hidden_size)   weight_ih (hidden, input)   weight_hh (hidden, hidden)   biases (hidden)
+x (batch, time, input_size)    y (batch, time, hidden_size)    weight_ih (hidden, input)    weight_hh (hidden, hidden)
+biases (hidden)
 The state before the first step is 0. Keeps x, by reference, and of each step its output.
 2·batch·time·hidden·(input + hidden) flops forward, twice that backward.
-Source: Elman 1990, "Finding Structure in Time"; formulas and initial values of torch.nn.RNN, whose weight_ih_l0 is weight_ih here. Its
-layers and directions are layers of their own: stack them.
+Source: Elman 1990, "Finding Structure in Time"; formulas and initial values of torch.nn.RNN, whose weight_ih_l0 is
+weight_ih here. Its layers and directions are layers of their own: stack them.
 """
 
 from dataclasses import dataclass
@@ -76,7 +77,9 @@ class RNN(Layer[Array3, Array3, RNNGrad, S], Incremental[Array2]):
         self, x: Float[Array3, "batch time {self.input_size}"], lengths: Integer[IntArray1, " batch"] | None = None
     ) -> Float[Array3, "batch time {self.hidden_size}"]:
         check_range(self, "lengths", lengths, 1, x.shape[1])
-        y, kept = recurrent.forward(x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, lengths, self.nonlinearity)
+        y, kept = recurrent.forward(
+            x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, lengths, self.nonlinearity
+        )
         self._x, self._lengths, self._kept = x, lengths, kept
         return y
 
@@ -88,7 +91,11 @@ class RNN(Layer[Array3, Array3, RNNGrad, S], Incremental[Array2]):
         return RNNGrad(dx, None, dweight_ih, dweight_hh, *biases)
 
     def step(
-        self, x: Float[Array2, "batch {self.input_size}"], state: Float[Array2, "batch {self.hidden_size}"] | None = None
+        self,
+        x: Float[Array2, "batch {self.input_size}"],
+        state: Float[Array2, "batch {self.hidden_size}"] | None = None,
     ) -> tuple[Float[Array2, "batch {self.hidden_size}"], Float[Array2, "batch {self.hidden_size}"]]:
-        hidden, _ = recurrent.step(x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, state, None, self.nonlinearity)
+        hidden, _ = recurrent.step(
+            x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, state, None, self.nonlinearity
+        )
         return hidden, hidden

@@ -33,7 +33,9 @@ class SequenceLinearGrad(Gradient):
 
 @final
 class SequenceLinear(Positionwise[SequenceLinearGrad]):
-    """`Linear` for ``batch features`` and for ``batch time features``; ``bias_init="same"`` draws the bias as the weight, after it."""
+    """`Linear` for ``batch features`` and for ``batch time features``; ``bias_init="same"`` draws the bias as the
+    weight, after it.
+    """
 
     weight: Parameter[Float[Array2, "{self.out_features} {self.in_features}"]]
     bias: Parameter[Float[Array1, " {self.out_features}"] | None]
@@ -62,9 +64,13 @@ class SequenceLinear(Positionwise[SequenceLinearGrad]):
         y: Rows = reshape(linear.forward(_rows(x), self.weight, self.bias), (*x.shape[:-1], self.out_features))
         return y
 
-    def backward(self, next_grad: Float[Rows, "*batch {self.out_features}"]) -> ElementwiseGrad[Rows, SequenceLinearGrad]:
+    def backward(
+        self, next_grad: Float[Rows, "*batch {self.out_features}"]
+    ) -> ElementwiseGrad[Rows, SequenceLinearGrad]:
         dx, dweight, dbias = linear.backward(_rows(next_grad), _rows(self._x), self.weight)
-        return ElementwiseGrad(reshape(dx, self._x.shape), SequenceLinearGrad(dweight, None if self.bias is None else dbias))
+        return ElementwiseGrad(
+            reshape(dx, self._x.shape), SequenceLinearGrad(dweight, None if self.bias is None else dbias)
+        )
 
 
 def _rows(x: Float[AnyArray, "*batch features"]) -> Float[Array2, "rows features"]:

@@ -1,4 +1,5 @@
-"""SinusoidalPositions: adds to each vector of a sequence sines and cosines of its position, of a different wavelength for each pair.
+"""SinusoidalPositions: adds to each vector of a sequence sines and cosines of its position, of a different wavelength
+for each pair.
 
 y_t = x_t + e_t       e_t,2i = sin(t·10000^(-2i/embed_dim))    e_t,2i+1 = cos(t·10000^(-2i/embed_dim))       dx = dy
 

@@ -1,11 +1,13 @@
 """Upsample: an image with more pixels; each is copied, or lies between its neighbours.
 
 mode "nearest": every pixel becomes a rectangle of copies; dx sums dy over them.
-mode "bilinear": pixels between the centres of their neighbours, mixed by their distances; dx sums dy with the same weights.
+mode "bilinear": pixels between the centres of their neighbours, mixed by their distances; dx sums dy with the same
+weights.
 
 x (batch, height, width, channels)   y (batch, height·scale, width·scale, channels)
 With ``align_corners`` the outermost pixels' centres meet, else their outer edges. Keeps nothing.
-A copy, or about six operations per number of y, forward; an addition, or six operations, backward. Source: PyTorch's Upsample.
+A copy, or about six operations per number of y, forward; an addition, or six operations, backward. Source: PyTorch's
+Upsample.
 """
 
 from dataclasses import dataclass
@@ -34,7 +36,10 @@ class Upsample(Layer[Array4, Array4, UpsampleGrad, S]):
     """``scale_factor`` is one integer or (height, width)."""
 
     def __init__(
-        self, scale_factor: int | tuple[int, int], mode: Literal["nearest", "bilinear"] = "nearest", align_corners: bool = False
+        self,
+        scale_factor: int | tuple[int, int],
+        mode: Literal["nearest", "bilinear"] = "nearest",
+        align_corners: bool = False,
     ) -> None:
         self.scale_factor: tuple[int, int] = pair("Upsample", "scale_factor", scale_factor)
         self.mode: Literal["nearest", "bilinear"] = choice("Upsample", "mode", mode, ("nearest", "bilinear"))

@@ -13,7 +13,17 @@ from typednn.losses.nll import NLL
 from typednn.losses.softmax_cross_entropy import SoftmaxCrossEntropy
 from typednn.public import published
 
-__all__ = ["L1", "MSE", "NLL", "BCEWithLogits", "CosineSimilarity", "CrossEntropy", "Huber", "KLDiv", "SoftmaxCrossEntropy"]
+__all__ = [
+    "L1",
+    "MSE",
+    "NLL",
+    "BCEWithLogits",
+    "CosineSimilarity",
+    "CrossEntropy",
+    "Huber",
+    "KLDiv",
+    "SoftmaxCrossEntropy",
+]
 
 if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
     __getattr__ = published(globals())

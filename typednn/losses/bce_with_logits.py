@@ -5,9 +5,8 @@ dprediction = ((1 - target) sigmoid(prediction) - pos_weight target sigmoid(-pre
 
 prediction (batch, *features): scores, any size, never overflowing; each answers a question of its own with yes or no.
 target: shaped as the prediction, floats from 0 (no) to 1 (yes). alpha as in `typednn.losses.reduction`.
-pos_weight: what a yes counts, one number for all or one for each class, the last axis; the former runs as one kernel, the latter by NumPy.
-One exponential and one logarithm for each number.
-Source: torch.nn.BCEWithLogitsLoss.
+pos_weight: what a yes counts, one number for all or one for each class, the last axis; the former runs as one kernel,
+the latter by NumPy. One exponential and one logarithm for each number. Source: torch.nn.BCEWithLogitsLoss.
 """
 
 from typing import Any, Generic, cast, final, overload
@@ -19,7 +18,16 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise_losses import bce_with_logits, bce_with_logits_forward_and_backward
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
+from typednn.losses.reduction import (
+    Reduction,
+    ToArray,
+    ToNumber,
+    alpha,
+    checked_reduction,
+    mean_divisor,
+    reduced,
+    reduced_array,
+)
 from typednn.losses.weights import Weight, checked_weight, is_list, weights_for
 
 A = TypeVar("A", bound=AnyArray)
@@ -31,7 +39,9 @@ class BCEWithLogits(Loss[AnyArray, AnyArray], Generic[Value]):
     """On scores (logits), with a yes or no for each: leave the model's last `Sigmoid` out."""
 
     @overload
-    def __init__(self: "BCEWithLogits[float]", reduction: ToNumber = "mean", *, pos_weight: float | Weight = None) -> None: ...
+    def __init__(
+        self: "BCEWithLogits[float]", reduction: ToNumber = "mean", *, pos_weight: float | Weight = None
+    ) -> None: ...
     @overload
     def __init__(self: "BCEWithLogits[AnyArray]", reduction: ToArray, *, pos_weight: float | Weight = None) -> None: ...
     def __init__(self, reduction: Reduction = "mean", *, pos_weight: float | Weight = None) -> None:
@@ -46,12 +56,18 @@ class BCEWithLogits(Loss[AnyArray, AnyArray], Generic[Value]):
         value: Value = reduced(bce_with_logits.forward(prediction, target, self._weight_of(prediction)), self.reduction)
         return value
 
-    def loss_array(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Any:
+    def loss_array(
+        self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]
+    ) -> Any:
         """`loss` as an array on the device of the prediction, without waiting for it."""
         return reduced_array(bce_with_logits.forward(prediction, target, self._weight_of(prediction)), self.reduction)
 
-    def loss_grad(self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]) -> Float[A, "batch *features"]:
-        return bce_with_logits.backward(prediction, target, self._weight_of(prediction), 1.0 / alpha(prediction.shape, self.reduction))
+    def loss_grad(
+        self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]
+    ) -> Float[A, "batch *features"]:
+        return bce_with_logits.backward(
+            prediction, target, self._weight_of(prediction), 1.0 / alpha(prediction.shape, self.reduction)
+        )
 
     def loss_and_grad(
         self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]

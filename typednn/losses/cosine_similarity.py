@@ -3,10 +3,10 @@
 loss = 1 - cos, from 0 (same direction) to 2 (opposite)       dprediction = (cos·p/|p| - t/|t|)/(|p| alpha)
 cos = Σ_feature p t / (|p| |t|)
 
-prediction p, target t (batch, *positions, features); one loss for each vector along the last axis, so that there is a loss for each
-(batch, *positions), and alpha of `typednn.losses.reduction` counts these. Lengths below ``eps`` count as ``eps``, as in
-torch.nn.CosineSimilarity; there the derivative by the length is 0. 6 flops for each number forward, 11 both.
-Source: torch.nn.CosineEmbeddingLoss with target 1 for all pairs.
+prediction p, target t (batch, *positions, features); one loss for each vector along the last axis, so that there is a
+loss for each (batch, *positions), and alpha of `typednn.losses.reduction` counts these. Lengths below ``eps`` count as
+``eps``, as in torch.nn.CosineSimilarity; there the derivative by the length is 0. 6 flops for each number forward, 11
+both. Source: torch.nn.CosineEmbeddingLoss with target 1 for all pairs.
 """
 
 from typing import Any, Generic, final, overload
@@ -18,7 +18,16 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
 from typednn.kernels import cosine_similarity
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
+from typednn.losses.reduction import (
+    Reduction,
+    ToArray,
+    ToNumber,
+    alpha,
+    checked_reduction,
+    mean_divisor,
+    reduced,
+    reduced_array,
+)
 
 A = TypeVar("A", bound=AnyArray)
 Value = TypeVar("Value", default=float)
@@ -36,12 +45,18 @@ class CosineSimilarity(Loss[AnyArray, AnyArray], Generic[Value]):
         self.reduction: Reduction = checked_reduction("CosineSimilarity", reduction)
         self.eps: float = number("CosineSimilarity", "eps", eps, least=1e-30)
 
-    def loss(self, prediction: Float[AnyArray, "batch *positions features"], target: Float[AnyArray, "batch *positions features"]) -> Value:
+    def loss(
+        self,
+        prediction: Float[AnyArray, "batch *positions features"],
+        target: Float[AnyArray, "batch *positions features"],
+    ) -> Value:
         value: Value = reduced(cosine_similarity.forward(prediction, target, self.eps), self.reduction)
         return value
 
     def loss_array(
-        self, prediction: Float[AnyArray, "batch *positions features"], target: Float[AnyArray, "batch *positions features"]
+        self,
+        prediction: Float[AnyArray, "batch *positions features"],
+        target: Float[AnyArray, "batch *positions features"],
     ) -> Any:
         """`loss` as an array on the device of the prediction, without waiting for it."""
         return reduced_array(cosine_similarity.forward(prediction, target, self.eps), self.reduction)
@@ -49,7 +64,9 @@ class CosineSimilarity(Loss[AnyArray, AnyArray], Generic[Value]):
     def loss_grad(
         self, prediction: Float[A, "batch *positions features"], target: Float[A, "batch *positions features"]
     ) -> Float[A, "batch *positions features"]:
-        gradient: A = cosine_similarity.backward(prediction, target, self.eps, 1.0 / alpha(prediction.shape[:-1], self.reduction))
+        gradient: A = cosine_similarity.backward(
+            prediction, target, self.eps, 1.0 / alpha(prediction.shape[:-1], self.reduction)
+        )
         return gradient
 
     def loss_and_grad(

@@ -17,7 +17,16 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray, Array2
 from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise_losses import cross_entropy
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
+from typednn.losses.reduction import (
+    Reduction,
+    ToArray,
+    ToNumber,
+    alpha,
+    checked_reduction,
+    mean_divisor,
+    reduced,
+    reduced_array,
+)
 
 Value = TypeVar("Value", default=float)
 

@@ -2,10 +2,11 @@
 
 loss = target (log target - prediction), 0 where target is 0       dprediction = -target/alpha
 
-prediction (batch, *features) holds log-probabilities; target is of the same shape and holds probabilities, or their logarithms with
-``log_target``: then its exponential takes the place of target above. alpha as in `typednn.losses.reduction`: "batchmean" is the divergence
-itself, the mean over samples; the default "mean" divides by the features too, as PyTorch's. 3 flops for each number forward.
-Source: Kullback and Leibler, "On Information and Sufficiency", 1951; torch.nn.KLDivLoss.
+prediction (batch, *features) holds log-probabilities; target is of the same shape and holds probabilities, or their
+logarithms with ``log_target``: then its exponential takes the place of target above. alpha as in
+`typednn.losses.reduction`: "batchmean" is the divergence itself, the mean over samples; the default "mean" divides by
+the features too, as PyTorch's. 3 flops for each number forward. Source: Kullback and Leibler, "On Information and
+Sufficiency", 1951; torch.nn.KLDivLoss.
 """
 
 from typing import Any, Generic, final, overload
@@ -17,8 +18,22 @@ from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
 from typednn.errors import ArgumentError, explain
 from typednn.kernels.pointwise import Pointwise
-from typednn.kernels.pointwise_losses import kl_div, kl_div_forward_and_backward, kl_div_of_logs, kl_div_of_logs_forward_and_backward
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
+from typednn.kernels.pointwise_losses import (
+    kl_div,
+    kl_div_forward_and_backward,
+    kl_div_of_logs,
+    kl_div_of_logs_forward_and_backward,
+)
+from typednn.losses.reduction import (
+    Reduction,
+    ToArray,
+    ToNumber,
+    alpha,
+    checked_reduction,
+    mean_divisor,
+    reduced,
+    reduced_array,
+)
 
 A = TypeVar("A", bound=AnyArray)
 Value = TypeVar("Value", default=float)
@@ -42,11 +57,15 @@ class KLDiv(Loss[AnyArray, AnyArray], Generic[Value]):
         value: Value = reduced(self._op.forward(prediction, target), self.reduction)
         return value
 
-    def loss_array(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Any:
+    def loss_array(
+        self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]
+    ) -> Any:
         """`loss` as an array on the device of the prediction, without waiting for it."""
         return reduced_array(self._op.forward(prediction, target), self.reduction)
 
-    def loss_grad(self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]) -> Float[A, "batch *features"]:
+    def loss_grad(
+        self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]
+    ) -> Float[A, "batch *features"]:
         return self._op.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
     def loss_and_grad(

@@ -8,8 +8,9 @@ reduction           divides by
 other reductions    as in `typednn.losses.reduction`: labels that are ignored have a loss of 0
 ==================  ========================================================================================
 
-Each label counts, whatever axes there are beside the batch, but for those that are ``ignore_index``. Where none counts, the mean is 0 and
-so is its gradient (PyTorch's are NaN). Rows of probabilities all count 1, also with weights, as in torch.nn.CrossEntropyLoss.
+Each label counts, whatever axes there are beside the batch, but for those that are ``ignore_index``. Where none counts,
+the mean is 0 and so is its gradient (PyTorch's are NaN). Rows of probabilities all count 1, also with weights, as in
+torch.nn.CrossEntropyLoss.
 """
 
 import math
@@ -55,11 +56,13 @@ def as_shaped(rows: Any, prediction: Any) -> Any:
 def as_shown(loss: Any, **defaults: Any) -> str:
     """The loss as it is written, without arguments that have their default."""
     given = {name: getattr(loss, name) for name, default in defaults.items() if getattr(loss, name) != default}
-    return f"{type(loss).__name__}({', '.join(f'{name}={value!r}' for name, value in {'reduction': loss.reduction, **given}.items())})"
+    arguments = {"reduction": loss.reduction, **given}
+    return f"{type(loss).__name__}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
 
 
 def check_labels(where: str, target: Any, classes: int, ignore_index: int | None) -> bool:
-    """Refuse labels that are neither a class nor ``ignore_index``, with the place of the first. Whether some may be ignored.
+    """Refuse labels that are neither a class nor ``ignore_index``, with the place of the first. Whether some may be
+    ignored.
 
     On a device this waits.
     """
@@ -80,7 +83,9 @@ def divisors(
     reduction: Reduction,
     prediction: Float[AnyArray, "*batch classes"],
 ) -> tuple[Any, Any]:
-    """Alpha, and its reciprocal, which scales the gradient. On a device these are arrays of rank 0: reading them would wait."""
+    """Alpha, and its reciprocal, which scales the gradient. On a device these are arrays of rank 0: reading them would
+    wait.
+    """
     shape = prediction.shape
     if reduction not in ("mean", "batchmean"):
         whole = alpha(shape, reduction)

@@ -14,7 +14,16 @@ from typing_extensions import TypeVar
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise_losses import mse, mse_forward_and_backward
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, mean_divisor, reduced, reduced_array
+from typednn.losses.reduction import (
+    Reduction,
+    ToArray,
+    ToNumber,
+    alpha,
+    checked_reduction,
+    mean_divisor,
+    reduced,
+    reduced_array,
+)
 
 A = TypeVar("A", bound=AnyArray)
 Value = TypeVar("Value", default=float)
@@ -35,11 +44,15 @@ class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
         value: Value = reduced(mse.forward(prediction, target), self.reduction)
         return value
 
-    def loss_array(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Any:
+    def loss_array(
+        self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]
+    ) -> Any:
         """`loss` as an array on the device of the prediction, without waiting for it."""
         return reduced_array(mse.forward(prediction, target), self.reduction)
 
-    def loss_grad(self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]) -> Float[A, "batch *features"]:
+    def loss_grad(
+        self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]
+    ) -> Float[A, "batch *features"]:
         return mse.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
     def loss_and_grad(

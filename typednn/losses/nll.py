@@ -1,11 +1,12 @@
 """NLL: the negative log-likelihood of labels, from log-probabilities.
 
-loss[…,c] = -weight[c] prediction[…,c] at the label, 0 elsewhere       dprediction = -weight[c]/alpha at the label, 0 elsewhere
+loss[…,c] = -weight[c] prediction[…,c] at the label, 0 elsewhere       dprediction = -weight[c]/alpha at the label, 0
+                                                                       elsewhere
 
-prediction (batch, *positions, classes): log-probabilities.   target: class labels (batch, *positions) of integers. Weights, alpha,
-``ignore_index`` and labels that are no class: as in `SoftmaxCrossEntropy`, which is a log-softmax and this in one kernel.
-A few operations for each number.
-Source: torch.nn.NLLLoss.
+prediction (batch, *positions, classes): log-probabilities.   target: class labels (batch, *positions) of integers.
+                                                              Weights, alpha,
+``ignore_index`` and labels that are no class: as in `SoftmaxCrossEntropy`, which is a log-softmax and this in one
+kernel. A few operations for each number. Source: torch.nn.NLLLoss.
 """
 
 from typing import Any, Generic, final, overload
@@ -17,7 +18,16 @@ from typing_extensions import TypeVar
 from typednn.arrays import AnyArray, AnyIntArray, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
 from typednn.contracts.protocols import Loss
 from typednn.kernels import nll
-from typednn.losses.labels import as_rows, as_shaped, as_shown, check_labels, checked_ignore_index, divisors, index_of, labels_divisor
+from typednn.losses.labels import (
+    as_rows,
+    as_shaped,
+    as_shown,
+    check_labels,
+    checked_ignore_index,
+    divisors,
+    index_of,
+    labels_divisor,
+)
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, checked_reduction, reduced, reduced_array
 from typednn.losses.weights import Weight, checked_weight, weights_for
 
@@ -122,11 +132,14 @@ class NLL(Loss[AnyArray, AnyIntArray], Generic[Value]):
         return value, as_shaped(gradient, prediction)
 
     def check_target(self, target: Any, classes: int) -> None:
-        """Refuse labels that are no class, with their place. This waits for a device, so `fit` calls it while labels are on the host."""
+        """Refuse labels that are no class, with their place. This waits for a device, so `fit` calls it while labels
+        are on the host.
+        """
         check_labels(NAME, target, classes, self.ignore_index)
 
     def divisor(self, prediction: Any, target: Any) -> float | None:
-        """How much this batch counts in a mean over several: what ``loss`` divides the sum of its losses by, 0 if no label counts.
+        """How much this batch counts in a mean over several: what ``loss`` divides the sum of its losses by, 0 if no
+        label counts.
 
         None where ``loss`` does not divide by the batch.
         """

@@ -13,10 +13,9 @@ reduction       value                                shape                      
 "batchmean"     sum / batch                          a number                    batch
 ==============  ===================================  ==========================  ==================
 
-The gradient of a reduction that gives several numbers is that of their sum. Losses with labels as targets count each label, and not each
-sample: `typednn.losses.labels`.
-Source: "Deep Learning Implementation With Rust", eqs 17-21; "batchmean" is PyTorch's name (torch.nn.KLDivLoss), and
-what torch.nn.CrossEntropyLoss calls its mean.
+The gradient of a reduction that gives several numbers is that of their sum. Losses with labels as targets count each
+label, and not each sample: `typednn.losses.labels`. Source: "Deep Learning Implementation With Rust", eqs 17-21;
+"batchmean" is PyTorch's name (torch.nn.KLDivLoss), and what torch.nn.CrossEntropyLoss calls its mean.
 """
 
 import math
@@ -52,7 +51,8 @@ def reduced(losses: Any, reduction: Reduction, divisor: Any = None) -> Any:
 def reduced_array(losses: Any, reduction: Reduction, divisor: Any = None) -> Any:
     """The value as an array on the device of the losses, without waiting for it; one number is a float64 of rank 0.
 
-    ``divisor`` is alpha where the losses' shape does not tell it: a number, or an array of rank 0. ``losses`` of rank 0 are their sum.
+    ``divisor`` is alpha where the losses' shape does not tell it: a number, or an array of rank 0. ``losses`` of rank 0
+    are their sum.
     """
     if reduction == "none":
         return losses
@@ -61,11 +61,15 @@ def reduced_array(losses: Any, reduction: Reduction, divisor: Any = None) -> Any
 
 
 def mean_divisor(shape: tuple[int, ...], reduction: Reduction) -> float | None:
-    """What the losses of a batch were divided by, if that grows with the batch; None where batches are added up or joined."""
+    """What the losses of a batch were divided by, if that grows with the batch; None where batches are added up or
+    joined.
+    """
     return float(alpha(shape, reduction)) if reduction in ("mean", "mean_batch", "batchmean") else None
 
 
 def alpha(shape: tuple[int, ...], reduction: Reduction) -> int:
     """The divisor of the gradient."""
     batch, features = shape[0], math.prod(shape[1:])
-    return {"mean": batch * features, "mean_batch": batch, "batchmean": batch, "mean_feature": features}.get(reduction, 1)
+    return {"mean": batch * features, "mean_batch": batch, "batchmean": batch, "mean_feature": features}.get(
+        reduction, 1
+    )

@@ -3,12 +3,13 @@
 loss[…,c] = -q[…,c] log softmax(prediction)[…,c]       dprediction = (softmax(prediction) Σ q - q)/alpha
 q[…,c] = weight[c] ((1 - label_smoothing) target[…,c] + label_smoothing/classes)
 
-prediction (batch, *positions, classes): scores of samples, of each token of a sequence, of each pixel; any size, never overflowing.
-target: class labels (batch, *positions) of integers, or probabilities shaped as the prediction. A label that is ``ignore_index`` has loss
-and gradient 0 and does not count. alpha as in `typednn.losses.labels`: the default "batchmean" is the mean over all labels that count, as
-torch.nn.CrossEntropyLoss has it. Another label that is no class is refused by ``loss``, and by ``loss_grad`` on the CPU. On a device the
-check would wait at each step: there the row of such a label has a gradient of zeros.
-Source: "Deep Learning Implementation With Rust", eqs 34 and 42 in one; gpt.c, CrossEntropyLoss; torch.nn.CrossEntropyLoss.
+prediction (batch, *positions, classes): scores of samples, of each token of a sequence, of each pixel; any size, never
+overflowing. target: class labels (batch, *positions) of integers, or probabilities shaped as the prediction. A label
+that is ``ignore_index`` has loss and gradient 0 and does not count. alpha as in `typednn.losses.labels`: the default
+"batchmean" is the mean over all labels that count, as torch.nn.CrossEntropyLoss has it. Another label that is no class
+is refused by ``loss``, and by ``loss_grad`` on the CPU. On a device the check would wait at each step: there the row of
+such a label has a gradient of zeros. Source: "Deep Learning Implementation With Rust", eqs 34 and 42 in one; gpt.c,
+CrossEntropyLoss; torch.nn.CrossEntropyLoss.
 """
 
 from typing import Any, Generic, final, overload
@@ -21,7 +22,16 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray, AnyIntArray, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
 from typednn.contracts.protocols import Loss
 from typednn.kernels import softmax_cross_entropy
-from typednn.losses.labels import as_rows, as_shaped, as_shown, check_labels, checked_ignore_index, divisors, index_of, labels_divisor
+from typednn.losses.labels import (
+    as_rows,
+    as_shaped,
+    as_shown,
+    check_labels,
+    checked_ignore_index,
+    divisors,
+    index_of,
+    labels_divisor,
+)
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, checked_reduction, is_number, reduced, reduced_array
 from typednn.losses.weights import Weight, checked_weight, weights_for
 
@@ -106,7 +116,9 @@ class SoftmaxCrossEntropy(Loss[AnyArray, AnyIntArray | AnyArray], Generic[Value]
             may_ignore = check_labels(NAME, target, prediction.shape[-1], self.ignore_index)
         weight, _, scale = self._alpha(prediction, target, may_ignore)
         rows, targets = as_rows(prediction, target)
-        gradient = softmax_cross_entropy.backward(rows, targets, scale, weight, self.label_smoothing, index_of(self.ignore_index))
+        gradient = softmax_cross_entropy.backward(
+            rows, targets, scale, weight, self.label_smoothing, index_of(self.ignore_index)
+        )
         shaped: A = as_shaped(gradient, prediction)
         return shaped
 
@@ -132,11 +144,14 @@ class SoftmaxCrossEntropy(Loss[AnyArray, AnyIntArray | AnyArray], Generic[Value]
         return value, as_shaped(gradient, prediction)
 
     def check_target(self, target: Any, classes: int) -> None:
-        """Refuse labels that are no class, with their place. This waits for a device, so `fit` calls it while labels are on the host."""
+        """Refuse labels that are no class, with their place. This waits for a device, so `fit` calls it while labels
+        are on the host.
+        """
         check_labels(NAME, target, classes, self.ignore_index)
 
     def divisor(self, prediction: Any, target: Any) -> float | None:
-        """How much this batch counts in a mean over several: what ``loss`` divides the sum of its losses by, 0 if no label counts.
+        """How much this batch counts in a mean over several: what ``loss`` divides the sum of its losses by, 0 if no
+        label counts.
 
         None where ``loss`` does not divide by the batch.
         """

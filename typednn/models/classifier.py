@@ -1,4 +1,6 @@
-"""What models for images share: their types, in which parts are erased as they depend on the image, and the check of its sizes."""
+"""What models for images share: their types, in which parts are erased as they depend on the image, and the check of
+its sizes.
+"""
 
 from typing import Any, TypeAlias
 
@@ -16,5 +18,7 @@ def sizes_of(where: str, image: tuple[int, int, int], least: int = 1) -> tuple[i
     sizes: object = image
     if not isinstance(sizes, tuple | list) or len(image) != 3:
         raise ArgumentError(explain(where, "image is (height, width, channels)", repr(image)), "image")
-    height, width = (integer(f"{where}, image", name, size, least) for name, size in zip(("height", "width"), image[:2], strict=True))
+    height, width = (
+        integer(f"{where}, image", name, size, least) for name, size in zip(("height", "width"), image[:2], strict=True)
+    )
     return height, width, integer(f"{where}, image", "channels", image[2])

@@ -5,8 +5,8 @@ A generated token reads every matrix once, which is most of its time: half the b
 bfloat16   each weight rounded to 8 digits in base 2, at most 1/256 of itself away; two bytes
 int8       each row in steps of its largest weight/127, at most half a step away; one byte, and four for each row
 
-The matrices are those of attention, c_fc, c_proj, wte, and of a head of its own. All else is float32: biases, norms, positions, keys and
-values, every sum. There is no gradient. On CPUs.
+The matrices are those of attention, c_fc, c_proj, wte, and of a head of its own. All else is float32: biases, norms,
+positions, keys and values, every sum. There is no gradient. On CPUs.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,9 @@ def compact(model: GPT2, kind: Kind) -> "CompactGPT2":
     if not isinstance(model, GPT2):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(explain("compact", "model is a GPT2", type(model).__name__), "model")
     if model.dtype != np.float32:
-        raise ArgumentError(explain("compact", "model is of float32", str(model.dtype), 'call astype("float32") first'), "model")
+        raise ArgumentError(
+            explain("compact", "model is of float32", str(model.dtype), 'call astype("float32") first'), "model"
+        )
     return CompactGPT2(model, bits)
 
 
@@ -94,7 +96,9 @@ class _Block:
         self.c_fc: _Map = _Map(block.c_fc.weight, block.c_fc.bias, bits)
         self.c_proj: _Map = _Map(block.c_proj.weight, block.c_proj.bias, bits)
 
-    def read(self, x: Float[Array3, "batch time features"], state: Cache | None) -> tuple[Float[Array3, "batch time features"], Cache]:
+    def read(
+        self, x: Float[Array3, "batch time features"], state: Cache | None
+    ) -> tuple[Float[Array3, "batch time features"], Cache]:
         batch, time, features = x.shape
         q, k, v = split(2, self.in_proj(self.ln_1(x)), (features,) * 3)
         by_heads = batch, time, self.heads, features // self.heads
@@ -134,7 +138,11 @@ class CompactGPT2:
         heads = [self.wte] if self.lm_head is self.wte else [self.wte, self.lm_head]
         maps = [*heads, *(each for block in self.blocks for each in block.maps)]
         norms = [self.ln_f, *(norm for block in self.blocks for norm in (block.ln_1, block.ln_2))]
-        arrays = [self.wpe, *(array for each in maps for array in each.arrays), *(x for norm in norms for x in (norm.weight, norm.bias))]
+        arrays = [
+            self.wpe,
+            *(array for each in maps for array in each.arrays),
+            *(x for norm in norms for x in (norm.weight, norm.bias)),
+        ]
         return sum(int(array.nbytes) for array in arrays)
 
     def eval(self) -> "CompactGPT2":
@@ -144,7 +152,9 @@ class CompactGPT2:
     def train(self, mode: bool = True) -> "CompactGPT2":
         """Refused: there is no gradient."""
         if mode:
-            raise StateError(explain("CompactGPT2", "only reads and writes text", "train()", "train the model that it was made from"))
+            raise StateError(
+                explain("CompactGPT2", "only reads and writes text", "train()", "train the model that it was made from")
+            )
         return self
 
     def read(
@@ -154,9 +164,14 @@ class CompactGPT2:
         first = state[0].length if state else 0
         if first + x.shape[1] > self.n_positions:
             got = f"{first + x.shape[1]}"
-            raise ShapeError(explain("CompactGPT2.read", f"knows {self.n_positions} positions", got, "begin without a state"))
+            raise ShapeError(
+                explain("CompactGPT2.read", f"knows {self.n_positions} positions", got, "begin without a state")
+            )
         if x.size and (x.min() < 0 or x.max() >= self.vocab_size):
-            raise ArgumentError(explain("CompactGPT2.read", f"tokens must be 0 to {self.vocab_size - 1}", f"{x.min()} to {x.max()}"), "x")
+            raise ArgumentError(
+                explain("CompactGPT2.read", f"tokens must be 0 to {self.vocab_size - 1}", f"{x.min()} to {x.max()}"),
+                "x",
+            )
         y: Any = add_learned(self.wte.rows(x), self.wpe, first)
         caches: list[Cache] = []
         for number, block in enumerate(self.blocks):
@@ -171,7 +186,10 @@ class CompactGPT2:
         return self.read(reshape(x, (len(x), 1)), state)
 
     def __repr__(self) -> str:
-        return f"CompactGPT2({len(self.blocks)} blocks, {'int8' if self.wte.scale is not None else 'bfloat16'}, {self.nbytes:,} bytes)"
+        return (
+            f"CompactGPT2({len(self.blocks)} blocks, {'int8' if self.wte.scale is not None else 'bfloat16'}, "
+            f"{self.nbytes:,} bytes)"
+        )
 
 
 def _norm(norm: Any) -> _Norm:

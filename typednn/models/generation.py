@@ -3,10 +3,10 @@
 p = softmax(scores/temperature), of the ``top_k`` likeliest tokens, of the fewest that together have ``top_p``
 token: the first whose p_0 + … + p_token is more than u, drawn from U[0, 1), as gpt.c draws it
 
-The prompt is read in one pass. The context's keys and values are kept, so a token costs one position. Once the model's positions are used
-up, the context is its last ``n_positions`` tokens, which are then read anew for each token, as each stands at another position than before.
-Sources: top-k: Fan et al. 2018, "Hierarchical Neural Story Generation"; top-p: Holtzman et al. 2020, "The Curious Case of Neural Text
-Degeneration".
+The prompt is read in one pass. The context's keys and values are kept, so a token costs one position. Once the model's
+positions are used up, the context is its last ``n_positions`` tokens, which are then read anew for each token, as each
+stands at another position than before. Sources: top-k: Fan et al. 2018, "Hierarchical Neural Story Generation"; top-p:
+Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration".
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -39,7 +39,9 @@ def generate(
     rng: Draws | None = None,
 ) -> Integer[IntArray2, "batch _"]:
     """``prompt`` and behind it up to ``max_new_tokens`` more, as `stream` gives them, with its errors."""
-    drawn = [*stream(model, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop, rng=rng)]
+    drawn = [
+        *stream(model, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop, rng=rng)
+    ]
     whole: IntArray2 = np.concatenate([_tokens(model, prompt), *(tokens[:, None] for tokens in drawn)], axis=1)
     return whole
 
@@ -57,16 +59,19 @@ def stream(
 ) -> Iterator[Integer[IntArray1, " batch"]]:
     """The next token of each prompt, as soon as it is drawn; the prompts are of one length.
 
-    ``temperature`` 0 takes the likeliest token, of equals the first. A text ends with a token of ``stop``, which repeats until all have
-    ended. The model is in eval meanwhile, so what forward kept is gone. Arguments are checked at the call, before the first token. A
-    `StateError` where scores are NaN or infinite: it names the parameter that is, if one is.
+    ``temperature`` 0 takes the likeliest token, of equals the first. A text ends with a token of ``stop``, which
+    repeats until all have ended. The model is in eval meanwhile, so what forward kept is gone. Arguments are checked at
+    the call, before the first token. A `StateError` where scores are NaN or infinite: it names the parameter that is,
+    if one is.
     """
     context = _tokens(model, prompt)
     count = integer("generate", "max_new_tokens", max_new_tokens, least=0)
     heat, kept, mass = _checked("generate", temperature, top_k, top_p)
     ends = [integer("generate", "stop", token, least=0) for token in stop]
     if heat and rng is None:
-        raise ArgumentError(explain("generate", "drawing needs rng", "None", "give a NumPy Generator, or temperature=0"), "rng")
+        raise ArgumentError(
+            explain("generate", "drawing needs rng", "None", "give a NumPy Generator, or temperature=0"), "rng"
+        )
     return _drawn(model, context, count, ends, partial(_choice, temperature=heat, top_k=kept, top_p=mass, rng=rng))
 
 
@@ -85,7 +90,11 @@ def next_scores(model: GPT2 | CompactGPT2, prompt: Integer[IntArray2, "batch tim
 
 
 def probabilities(
-    scores: Float[Array2, "batch vocab"], *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+    scores: Float[Array2, "batch vocab"],
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
 ) -> Float[Array2, "batch vocab"]:
     """The probability of each token with which `generate` draws it from such scores, in float64."""
     heat, kept, mass = _checked("probabilities", temperature, top_k, top_p)
@@ -137,16 +146,28 @@ def _drawn(
 
 def _not_finite(model: GPT2 | CompactGPT2, scores: Float[Array2, "batch vocab"]) -> StateError:
     """The error that says where scores of NaN or infinity come from."""
-    got, cure = "NaN" if np.isnan(scores).any() else "infinity", "use weights from before the training diverged, or train anew"
+    got, cure = (
+        "NaN" if np.isnan(scores).any() else "infinity",
+        "use weights from before the training diverged, or train anew",
+    )
     if isinstance(model, GPT2):
         arrays = model.named_parameters().items()
         broken = next((name for name, array in arrays if not np.isfinite(to_numpy(array)).all()), None)
-        got += f', as the parameter "{broken}" holds such numbers' if broken else f": finite weights, too large for {model.dtype}"
+        got += (
+            f', as the parameter "{broken}" holds such numbers'
+            if broken
+            else f": finite weights, too large for {model.dtype}"
+        )
     return StateError(explain("generate", "the scores of the next token must be finite", got, cure), model)
 
 
 def _choice(
-    scores: Float[Array2, "batch vocab"], *, temperature: float, top_k: int | None, top_p: float | None, rng: Draws | None
+    scores: Float[Array2, "batch vocab"],
+    *,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    rng: Draws | None,
 ) -> Integer[IntArray1, " batch"]:
     """One token for each row of scores."""
     if not temperature or rng is None:
@@ -179,7 +200,9 @@ def _likely(
     return likely
 
 
-def _checked(where: str, temperature: float, top_k: int | None, top_p: float | None) -> tuple[float, int | None, float | None]:
+def _checked(
+    where: str, temperature: float, top_k: int | None, top_p: float | None
+) -> tuple[float, int | None, float | None]:
     heat = number(where, "temperature", temperature, least=0.0)
     kept = None if top_k is None else integer(where, "top_k", top_k)
     mass = None if top_p is None else number(where, "top_p", top_p, least=0.0, most=1.0)
@@ -199,6 +222,7 @@ def _tokens(model: GPT2 | CompactGPT2, prompt: Integer[IntArray2, "batch time"])
     if tokens.min() < 0 or tokens.max() >= model.vocab_size:
         got = str(tokens.min() if tokens.min() < 0 else tokens.max())
         raise ArgumentError(
-            explain("generate", f"prompt's tokens must be 0 to {model.vocab_size - 1}", got, "another vocabulary?"), "prompt"
+            explain("generate", f"prompt's tokens must be 0 to {model.vocab_size - 1}", got, "another vocabulary?"),
+            "prompt",
         )
     return tokens.astype(np.int64)

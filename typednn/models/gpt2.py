@@ -8,7 +8,7 @@ h        GPT2Block, n_layer times          below                    time x n_emb
 ln_f     LayerNorm                                                  time x n_embd
 lm_head  None: wte.attend, the scores are products with wte's rows  time x vocab_size
 
-block: y = x + attention(ln_1(x))       z = y + c_proj(gelu(c_fc(ln_2(y))))       4·n_embd features between c_fc and c_proj
+block: y = x + attention(ln_1(x))    z = y + c_proj(gelu(c_fc(ln_2(y))))    4·n_embd features between c_fc and c_proj
 
                  n_layer   n_head   n_embd      parameters, of 50,257 tokens and 1,024 positions
 gpt2                  12       12      768       124,439,808 in 148 tensors
@@ -16,9 +16,9 @@ gpt2-medium           24       16    1,024       354,823,168
 gpt2-large            36       20    1,280       774,030,080
 gpt2-xl               48       25    1,600     1,557,611,200
 
-Names are those of Hugging Face's `transformers`. Initial values: N(0, 0.02²), 0.02/√(2·n_layer) where a block writes into its sum.
-Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", sections 2.2 and 2.3; GELU by tanh and the tied head as
-in the code published with it.
+Names are those of Hugging Face's `transformers`. Initial values: N(0, 0.02²), 0.02/√(2·n_layer) where a block writes
+into its sum. Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", sections 2.2 and 2.3;
+GELU by tanh and the tied head as in the code published with it.
 """
 
 import math
@@ -35,7 +35,17 @@ from typednn.kernels.attention.cache import Cache
 from typednn.kernels.pointwise import add
 from typednn.kernels.reshape import reshape
 from typednn.layer import FirstLayer, Layer, S
-from typednn.layers import GELU, Dropout, Embedding, Identity, LayerNorm, LearnedPositions, MultiHeadAttention, Repeat, SequenceLinear
+from typednn.layers import (
+    GELU,
+    Dropout,
+    Embedding,
+    Identity,
+    LayerNorm,
+    LearnedPositions,
+    MultiHeadAttention,
+    Repeat,
+    SequenceLinear,
+)
 from typednn.layers.embedding import EmbeddingGrad
 from typednn.layers.layer_norm import LayerNormGrad
 from typednn.layers.learned_positions import LearnedPositionsGrad
@@ -63,9 +73,11 @@ class GPT2BlockGrad(Gradient):
 
 @final
 class GPT2Block(Layer[Array3, Array3, GPT2BlockGrad, S]):
-    """Attention, then two affine maps, each added to what it reads. ``spread`` is the initial deviation of what writes into the sums.
+    """Attention, then two affine maps, each added to what it reads. ``spread`` is the initial deviation of what writes
+    into the sums.
 
-    With ``initial="he"`` attention begins as Xavier's and the maps as He's initial weights, and ``spread`` has no meaning.
+    With ``initial="he"`` attention begins as Xavier's and the maps as He's initial weights, and ``spread`` has no
+    meaning.
     """
 
     def __init__(
@@ -128,7 +140,9 @@ class GPT2Block(Layer[Array3, Array3, GPT2BlockGrad, S]):
 @final
 @dataclass(frozen=True, slots=True)
 class GPT2Grad(Gradient):
-    """The gradients of the layers, under their names; tokens have none. That of wte is of both its uses, where there is no lm_head."""
+    """The gradients of the layers, under their names; tokens have none. That of wte is of both its uses, where there is
+    no lm_head.
+    """
 
     input: None
     wte: EmbeddingGrad
@@ -140,12 +154,13 @@ class GPT2Grad(Gradient):
 
 @final
 class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
-    """Tokens (batch, time) to scores of the next token at each position (batch, time, vocab_size), for `SoftmaxCrossEntropy`.
+    """Tokens (batch, time) to scores of the next token at each position (batch, time, vocab_size), for
+    `SoftmaxCrossEntropy`.
 
-    ``dropout`` is the probability of each number of the embeddings, of what each part of a block adds, and of attention's weights, to be 0
-    in training. Without ``tie_word_embeddings`` the head has a weight and a bias of its own. ``initial="he"`` begins with He's values, and
-    attention with Xavier's. ``checkpointing`` keeps each block's input only, and computes the blocks a second time in backward: the same
-    gradients, to the bit.
+    ``dropout`` is the probability of each number of the embeddings, of what each part of a block adds, and of
+    attention's weights, to be 0 in training. Without ``tie_word_embeddings`` the head has a weight and a bias of its
+    own. ``initial="he"`` begins with He's values, and attention with Xavier's. ``checkpointing`` keeps each block's
+    input only, and computes the blocks a second time in backward: the same gradients, to the bit.
     """
 
     def __init__(
@@ -174,7 +189,9 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         self.wte: Embedding = Embedding(vocab_size, n_embd, weight_init=rule)
         self.wpe: LearnedPositions = LearnedPositions(n_positions, n_embd, weight_init=rule)
         self.drop: Dropout | Identity = _dropout(self.dropout)
-        block: GPT2Block = GPT2Block(n_embd, n_head, dropout, spread=SPREAD / math.sqrt(2 * self.n_layer), initial=initial)
+        block: GPT2Block = GPT2Block(
+            n_embd, n_head, dropout, spread=SPREAD / math.sqrt(2 * self.n_layer), initial=initial
+        )
         self.checkpointing: bool = flag("GPT2", "checkpointing", checkpointing)
         self.h: Repeat[Array3, GPT2BlockGrad] = Repeat(block, n_layer, checkpointing)
         self.ln_f: LayerNorm = LayerNorm(n_embd)
@@ -211,8 +228,9 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
     ) -> tuple[Float[Array2, "batch {self.vocab_size}"], tuple[Cache, ...]]:
         """Scores of what follows the tokens ``x``, and the state after them; no state before the first token.
 
-        Equal to the last position of ``forward``, at the cost of the new positions, of which the head computes only the last. The state is
-        each block's keys and values: 2·n_layer·n_embd numbers for each position. In eval only. `ShapeError` beyond n_positions.
+        Equal to the last position of ``forward``, at the cost of the new positions, of which the head computes only the
+        last. The state is each block's keys and values: 2·n_layer·n_embd numbers for each position. In eval only.
+        `ShapeError` beyond n_positions.
         """
         _in_eval(self)
         y, _ = self.wpe.read(self.wte.forward(x), state[0].length if state else 0)
@@ -234,7 +252,9 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
 def _in_eval(layer: GPT2 | GPT2Block) -> None:
     """`read` calls layers whose forward keeps, in training, what the model's backward needs of its own forward."""
     if layer.training:
-        raise StateError(explain(f"{layer.label()}.read", "reads tokens in eval", "a model in training", "call eval() first"), layer)
+        raise StateError(
+            explain(f"{layer.label()}.read", "reads tokens in eval", "a model in training", "call eval() first"), layer
+        )
 
 
 def _heads(where: str, n_head: int, n_embd: int) -> int:

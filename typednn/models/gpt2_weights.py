@@ -49,8 +49,8 @@ _LARGEST = 1 << 26  # bytes of a JSON file
 
 
 def load_gpt2(folder: str | Path) -> GPT2:
-    """The model in ``folder``, or in ``hf://owner/name``, in float32, ready for ``forward``; a `DataError` names the tensor, and what it
-    should be.
+    """The model in ``folder``, or in ``hf://owner/name``, in float32, ready for ``forward``; a `DataError` names the
+    tensor, and what it should be.
 
     Dtypes are float32, float16, bfloat16 or float64. Nothing is allocated before all names and shapes are right.
     """
@@ -61,7 +61,11 @@ def load_gpt2(folder: str | Path) -> GPT2:
     own = {_own_name(name): name for name in where if not _MASK.fullmatch(_bare(name))}
     if len(own) < 12 * sizes["n_layer"]:  # before as many layers are made
         raise DataError(
-            explain(str(place / CONFIG), f"n_layer={sizes['n_layer']} needs {12 * sizes['n_layer'] + 4} tensors", str(len(own)))
+            explain(
+                str(place / CONFIG),
+                f"n_layer={sizes['n_layer']} needs {12 * sizes['n_layer'] + 4} tensors",
+                str(len(own)),
+            )
         )
     try:
         model: GPT2 = GPT2(*(sizes[name] for name in SIZES))
@@ -77,20 +81,30 @@ def load_gpt2(folder: str | Path) -> GPT2:
         problems += _misfits(where[head], head, shapes["wte.weight"])
     if problems:
         more = f", and {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise DataError(explain(str(place), "must hold the tensors that config.json describes", "; ".join(sorted(problems)[:3]) + more))
+        raise DataError(
+            explain(
+                str(place), "must hold the tensors that config.json describes", "; ".join(sorted(problems)[:3]) + more
+            )
+        )
     state = {name: _array(where[own[name]], own[name]) for name in shapes}
     if head is not None and not np.array_equal(_array(where[head], head), state["wte.weight"], equal_nan=True):
-        raise DataError(explain(str(where[head].path), f"{head} must equal wte.weight: the head is tied", "other numbers"))
+        raise DataError(
+            explain(str(where[head].path), f"{head} must equal wte.weight: the head is tied", "other numbers")
+        )
     model.load_state_dict(state)
     return model
 
 
 def save_gpt2(model: GPT2, folder: str | Path) -> None:
-    """Write ``config.json`` and ``model.safetensors`` in float32; ``GPT2LMHeadModel.from_pretrained(folder)`` reads them."""
+    """Write ``config.json`` and ``model.safetensors`` in float32; ``GPT2LMHeadModel.from_pretrained(folder)`` reads
+    them.
+    """
     if not isinstance(model, GPT2):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(explain("save_gpt2", "model is a GPT2", type(model).__name__), "model")
     if not model.tie_word_embeddings:
-        raise ArgumentError(explain("save_gpt2", "the head is the embedding, as GPT-2's is", "a head of its own"), "model")
+        raise ArgumentError(
+            explain("save_gpt2", "the head is the embedding, as GPT-2's is", "a head of its own"), "model"
+        )
     place = path_of("save_gpt2", folder)
     config = {"architectures": ["GPT2LMHeadModel"], **FIXED, **{name: getattr(model, name) for name in SIZES}}
     arrays: dict[str, Any] = {}

@@ -4,8 +4,8 @@ int32    256   20240415, n_positions, vocab_size, n_layer, n_head, n_embd, lengt
 int32          for each tensor the number of its axes, then their sizes
 float32        each tensor's numbers, row by row
 
-All little-endian, tensors in the order of `GPT2.parameter_shapes`: the file of 124 million parameters has 497,761,640 bytes, its shapes 346
-numbers. Weights are (out, in), as here. Source: gpt.c, which continues Karpathy's llm.c.
+All little-endian, tensors in the order of `GPT2.parameter_shapes`: the file of 124 million parameters has 497,761,640
+bytes, its shapes 346 numbers. Weights are (out, in), as here. Source: gpt.c, which continues Karpathy's llm.c.
 """
 
 from pathlib import Path
@@ -29,7 +29,8 @@ _MOST = 1 << 20  # of a size in the header: beyond it a header is no header
 def read_gpt_c(path: str | Path, *, limit: int | None = None) -> tuple[GPT2, int]:
     """The model and the steps that it was trained for; a `DataError` names the field, what it must be and what it is.
 
-    ``limit`` is how many bytes the numbers may take. The file's length and all shapes are compared before anything is allocated.
+    ``limit`` is how many bytes the numbers may take. The file's length and all shapes are compared before anything is
+    allocated.
     """
     with opened("read_gpt_c", path, limit) as file:
         where, header, sizes = file.where, *_header(file)
@@ -39,7 +40,9 @@ def read_gpt_c(path: str | Path, *, limit: int | None = None) -> tuple[GPT2, int
             raise DataError(explain(where, "its header must be sizes of a GPT-2", str(error))) from None
         shapes = _listed(model)
         if header[6] != len(shapes):
-            raise DataError(explain(f"{where}, field 6", f"the shapes of these sizes take {len(shapes)} numbers", str(header[6])))
+            raise DataError(
+                explain(f"{where}, field 6", f"the shapes of these sizes take {len(shapes)} numbers", str(header[6]))
+            )
         if header[7] < 0:
             raise DataError(explain(f"{where}, field 7", "the steps must be 0 or more", str(header[7])))
         expected = 4 * (HEADER + len(shapes) + model.num_parameters())
@@ -48,9 +51,15 @@ def read_gpt_c(path: str | Path, *, limit: int | None = None) -> tuple[GPT2, int
         if (found := np.frombuffer(bytes(file.exactly(file.stream, 4 * len(shapes))), "<i4").tolist()) != shapes:
             place = next(place for place, (ours, its) in enumerate(zip(shapes, found, strict=True)) if ours != its)
             rule = f"must be {shapes[place]} for these sizes"
-            raise DataError(explain(f"{where}, number {HEADER + place}", rule, str(found[place]), "it is a size, or a number of axes"))
+            raise DataError(
+                explain(
+                    f"{where}, number {HEADER + place}", rule, str(found[place]), "it is a size, or a number of axes"
+                )
+            )
         state = {
-            name: np.frombuffer(file.exactly(file.stream, 4 * int(np.prod(shape))), "<f4").astype(np.float32).reshape(shape)
+            name: np.frombuffer(file.exactly(file.stream, 4 * int(np.prod(shape))), "<f4")
+            .astype(np.float32)
+            .reshape(shape)
             for name, shape in model.parameter_shapes().items()
         }
     model.load_state_dict(state)
@@ -83,7 +92,9 @@ def _header(file: File) -> tuple[IntArray1, dict[str, int]]:
         if not 1 <= size <= _MOST:
             raise DataError(explain(f"{where}, field {field}", f"{name} must be 1 to {_MOST}", str(size)))
     if 48 * sizes["n_layer"] > file.size:  # bytes of the blocks' shapes: before as many layers are made
-        raise DataError(explain(f"{where}, field 3", "n_layer must be that of the tensors behind the header", str(sizes["n_layer"])))
+        raise DataError(
+            explain(f"{where}, field 3", "n_layer must be that of the tensors behind the header", str(sizes["n_layer"]))
+        )
     return header, sizes
 
 
@@ -92,10 +103,17 @@ def write_gpt_c(model: GPT2, path: str | Path, *, steps: int = 0) -> None:
     if not isinstance(model, GPT2):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(explain("write_gpt_c", "model is a GPT2", type(model).__name__), "model")
     if not model.tie_word_embeddings:
-        raise ArgumentError(explain("write_gpt_c", "the head is the embedding, as GPT-2's is", "a head of its own"), "model")
+        raise ArgumentError(
+            explain("write_gpt_c", "the head is the embedding, as GPT-2's is", "a head of its own"), "model"
+        )
     place, shapes = path_of("write_gpt_c", path), _listed(model)
     header = np.zeros(HEADER, "<i4")
-    header[:8] = [MAGIC, *(getattr(model, name) for name in _NAMES), len(shapes), integer("write_gpt_c", "steps", steps, least=0)]
+    header[:8] = [
+        MAGIC,
+        *(getattr(model, name) for name in _NAMES),
+        len(shapes),
+        integer("write_gpt_c", "steps", steps, least=0),
+    ]
     numbers = [np.asarray(to_numpy(array), "<f4").tobytes() for array in model.parameters()]
     write_whole(place, b"".join([header.tobytes(), np.array(shapes, "<i4").tobytes(), *numbers]))
 

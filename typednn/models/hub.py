@@ -3,12 +3,13 @@
     hf://openai-community/gpt2            the newest files of that repository
     hf://openai-community/gpt2@REVISION   those of a branch, a tag or a commit
 
-Only the files that a GPT-2 needs are downloaded, once, into the cache of `huggingface_hub`, the extra ``hub``; HF_HOME names another cache,
-HF_ENDPOINT another server, and with HF_HUB_OFFLINE=1 only the cache is read.
+Only the files that a GPT-2 needs are downloaded, once, into the cache of `huggingface_hub`, the extra ``hub``; HF_HOME
+names another cache, HF_ENDPOINT another server, and with HF_HUB_OFFLINE=1 only the cache is read.
 
-`huggingface_hub` names a file in its cache by what the server calls its content, an ETag, and does not compare the content with it. So each
-answer is looked at before it is used: such a name is no path, and a redirect leads to another server, not to a file. What is in the cache
-is compared with its name, which is its SHA-256 or that of git, each time; a file that differs is removed.
+`huggingface_hub` names a file in its cache by what the server calls its content, an ETag, and does not compare the
+content with it. So each answer is looked at before it is used: such a name is no path, and a redirect leads to another
+server, not to a file. What is in the cache is compared with its name, which is its SHA-256 or that of git, each time; a
+file that differs is removed.
 """
 
 import hashlib
@@ -27,16 +28,22 @@ FILES: Final = ("config.json", "*.safetensors", "model.safetensors.index.json", 
 
 
 def local_folder(where: str, folder: str | Path) -> Path:
-    """``folder`` as a path; of ``hf://…`` the folder that it was downloaded to. A `DataError` where the hub has no such repository."""
+    """``folder`` as a path; of ``hf://…`` the folder that it was downloaded to. A `DataError` where the hub has no such
+    repository.
+    """
     text: object = folder
     if not isinstance(text, str) or not text.startswith(SCHEME):
         return path_of(where, folder)
     repository, _, revision = text.removeprefix(SCHEME).partition("@")
-    hub: Any = optional("huggingface_hub", where, "hf:// needs the package huggingface_hub", "pip install 'typednn[hub]'")
+    hub: Any = optional(
+        "huggingface_hub", where, "hf:// needs the package huggingface_hub", "pip install 'typednn[hub]'"
+    )
     try:
         endpoint = os.environ.get("HF_ENDPOINT")
         with _watched(hub.get_session()):
-            found = hub.snapshot_download(repository, revision=revision or None, allow_patterns=list(FILES), endpoint=endpoint)
+            found = hub.snapshot_download(
+                repository, revision=revision or None, allow_patterns=list(FILES), endpoint=endpoint
+            )
     except Exception as error:  # of the library and of those below it, whatever a server answers
         got = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
         raise DataError(explain(text, "must be a repository of the hub that can be reached", got)) from None
@@ -59,7 +66,11 @@ def _watched(client: Any) -> Generator[None]:
 def _check(response: Any) -> None:
     """A `ValueError` for an answer that would lead out of the cache, or to something else than a server."""
     place = response.headers.get("Location", "")
-    if response.is_redirect and ":" in place.partition("/")[0] and not place.lower().startswith(("http://", "https://")):
+    if (
+        response.is_redirect
+        and ":" in place.partition("/")[0]
+        and not place.lower().startswith(("http://", "https://"))
+    ):
         raise ValueError(f"a redirect to {place[:80]!r}")
     names = [response.headers.get(header, "").removeprefix("W/").strip('"') for header in ("ETag", "X-Linked-Etag")]
     if "/tree/" in response.url.path:  # where the hub lists what files contain
@@ -85,5 +96,8 @@ def _verify(where: str, file: Path) -> None:
     if digest.hexdigest() != stored.name:
         file.unlink()
         stored.unlink(missing_ok=True)
-        rule, got = f"{file.name} must have the checksum {stored.name[:12]}… that the hub states", f"{digest.hexdigest()[:12]}…"
+        rule, got = (
+            f"{file.name} must have the checksum {stored.name[:12]}… that the hub states",
+            f"{digest.hexdigest()[:12]}…",
+        )
         raise DataError(explain(where, rule, got, "it was removed from the cache: try again"))

@@ -184,4 +184,5 @@ def lenet5(
         >> Linear(84, 10, weight_init=weight_init, bias_init=bias_init).named("fc3")
     )
     model = scores >> Softmax() if softmax else scores
-    return model if rng is None else model.init(rng)  # pyright: ignore[reportReturnType]  # without the plugin the contract is a str
+    # without the plugin the contract is a str
+    return model if rng is None else model.init(rng)  # pyright: ignore[reportReturnType]

@@ -21,7 +21,9 @@ from typednn.random import Rng
 TextClassifier: TypeAlias = FirstChain[IntArray2, Array2, str, *tuple[Any, ...]]
 
 
-def lstm_classifier(classes: int, *, length: int = 128, vocabulary: int = 257, rng: Rng | None = None) -> TextClassifier:
+def lstm_classifier(
+    classes: int, *, length: int = 128, vocabulary: int = 257, rng: Rng | None = None
+) -> TextClassifier:
     """``length`` tokens of ``vocabulary`` kinds: 257 are the bytes, each plus 1, and 0 for padding."""
     model = (
         Input(length, dtype=int)

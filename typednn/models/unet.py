@@ -1,13 +1,15 @@
-"""A U-shaped autoencoder: an image made small and large again, each size joined with what stood on the other side of the U.
+"""A U-shaped autoencoder: an image made small and large again, each size joined with what stood on the other side of
+the U.
 
 each sample's shape, images of 28x28                                                       joined
-28 x 28 x 1   two 3x3, 16  ------------------------------------------>  28 x 28 x 48   two 3x3, 16; 3x3 to the image's channels
+28 x 28 x 1   two 3x3, 16  ------------------------------------------>  28 x 28 x 48   two 3x3, 16; 3x3 to its channels
 14 x 14 x 16      MaxPool; two 3x3, 32  ------------>  14 x 14 x 96   two 3x3, 32; Upsample
  7 x  7 x 32          MaxPool; two 3x3, 64; Upsample
 
-The sides are multiples of 4. Every 3x3 convolution but the last is followed by ReLU. It gives numbers of the image's own scale, for `MSE`.
-Source: Ronneberger, Fischer and Brox 2015, "U-Net: Convolutional Networks for Biomedical Image Segmentation", figure 1, with two sizes
-below the first, zeros around the images, and nearest neighbours in place of up-convolutions.
+The sides are multiples of 4. Every 3x3 convolution but the last is followed by ReLU. It gives numbers of the image's
+own scale, for `MSE`. Source: Ronneberger, Fischer and Brox 2015, "U-Net: Convolutional Networks for Biomedical Image
+Segmentation", figure 1, with two sizes below the first, zeros around the images, and nearest neighbours in place of
+up-convolutions.
 """
 
 from typednn.layer import Input

@@ -13,8 +13,8 @@ Linear                                    classes                               
 parameters                                138,357,544 of 1000 classes                33,638,218 of 10
 
 A ReLU follows each layer with parameters but the last.
-Source: Simonyan and Zisserman 2014, "Very Deep Convolutional Networks for Large-Scale Image Recognition", table 1, column D; initial
-values as torchvision.models.vgg16, except Linear's, which are this layer's own.
+Source: Simonyan and Zisserman 2014, "Very Deep Convolutional Networks for Large-Scale Image Recognition", table 1,
+column D; initial values as torchvision.models.vgg16, except Linear's, which are this layer's own.
 """
 
 from typednn.layer import Input

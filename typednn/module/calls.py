@@ -1,4 +1,5 @@
-"""What happens around a layer's forward and backward, whoever wrote it; around an update it is `typednn.module.updates`.
+"""What happens around a layer's forward and backward, whoever wrote it; around an update it is
+`typednn.module.updates`.
 
 ===========  ==============================================================================================
 forward      arguments and result are what the annotations promise; the batch is kept; a layer with parameters
@@ -26,10 +27,28 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
-from typednn.contracts.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
+from typednn.contracts.checks import (
+    Contract,
+    Facts,
+    array_hints,
+    contracted,
+    is_array_hint,
+    remembered,
+    shape_of,
+    switch,
+)
 from typednn.contracts.derivatives import GradientContract, Outermost, Record, backwards
 from typednn.engines.halide.rehearsal import Rehearsal, asked
-from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, TypednnError, explain
+from typednn.errors import (
+    CheckError,
+    DefinitionError,
+    DeviceError,
+    DTypeError,
+    LayerReused,
+    LocatedError,
+    TypednnError,
+    explain,
+)
 from typednn.module.fields import not_forwarded
 from typednn.module.gradients import Gradient, set_shared
 from typednn.module.rehearsal import forward_and_backward, is_known
@@ -49,7 +68,11 @@ def _rehearsal() -> Rehearsal | None:
     if not _outer.running:
         return None
     module, inputs = cast("tuple[Node, Any]", _outer.running[1:])
-    return partial(forward_and_backward, module, inputs if isinstance(inputs, tuple) else (inputs,)) if is_known(module) else None
+    return (
+        partial(forward_and_backward, module, inputs if isinstance(inputs, tuple) else (inputs,))
+        if is_known(module)
+        else None
+    )
 
 
 asked.append(_rehearsal)
@@ -68,12 +91,16 @@ def locate(error: TypednnError | MemoryError, module: Node) -> None:
 
 
 def _check_inputs(module: Node, contract: Contract, values: Sequence[Any]) -> None:
-    """Ahead of any arithmetic: annotations; then one float dtype and one device per model, for layers that own parameters; then sizes."""
+    """Ahead of any arithmetic: annotations; then one float dtype and one device per model, for layers that own
+    parameters; then sizes.
+    """
     module.refuse_undeclared_array()
     contract.check_arguments(module, values)
     for name, value in zip(contract.names, values, strict=True):
         elsewhere = is_array(value) and device_of(value) != module.device
-        if module.owns_parameters and (elsewhere or (is_array(value) and is_floating(value.dtype) and value.dtype != module.dtype)):
+        if module.owns_parameters and (
+            elsewhere or (is_array(value) and is_floating(value.dtype) and value.dtype != module.dtype)
+        ):
             raise misplaced(module, contract.described(module), name, value)
     module.check_sizes(values)
 
@@ -84,7 +111,9 @@ def misplaced(module: Node, where: str, name: str, value: Any) -> CheckError:
         rule, cure = f"{name} must be on the model's device {module.device!r}", "move one of them with to(device)"
         return DeviceError(explain(where, rule, repr(device_of(value)), cure), module)
     cure = f"convert one of them: {name}.astype(numpy.{module.dtype}) or model.astype(numpy.{value.dtype})"
-    return DTypeError(explain(where, f"{name} must have the model's dtype {module.dtype}", str(value.dtype), cure), module)
+    return DTypeError(
+        explain(where, f"{name} must have the model's dtype {module.dtype}", str(value.dtype), cure), module
+    )
 
 
 def _check_output(module: Node, contract: Contract, values: Sequence[Any], result: Any) -> None:
@@ -104,7 +133,9 @@ def _check_output(module: Node, contract: Contract, values: Sequence[Any], resul
 
 def _is_further_input(hint: Any) -> bool:
     """An array, or one that may be None, such as a mask."""
-    return bool(array_hints(hint)) and all(is_array_hint(option) or option is type(None) for option in get_args(hint) or (hint,))
+    return bool(array_hints(hint)) and all(
+        is_array_hint(option) or option is type(None) for option in get_args(hint) or (hint,)
+    )
 
 
 def take_part(modules: Sequence[Node]) -> bool:
@@ -134,7 +165,9 @@ def _reused(module: Node) -> LayerReused:
 def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[..., Any]:
     """``forward`` with its promises kept and, while training, its signatures recorded."""
     contract = Contract(function, f"{owner.__qualname__}.forward")
-    if not all(map(is_array_hint, (*contract.hints[:1], contract.result))) or not all(map(_is_further_input, contract.hints[1:])):
+    if not all(map(is_array_hint, (*contract.hints[:1], contract.result))) or not all(
+        map(_is_further_input, contract.hints[1:])
+    ):
         raise DefinitionError(
             explain(
                 contract.where,
@@ -226,12 +259,17 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
             if record is None:
                 raise not_forwarded(self)
             mode = switch.mode
-            if not record and mode != "off":  # nothing is known of the forward: gradients are checked when they are made
+            # nothing is known of the forward: gradients are checked when they are made
+            if not record and mode != "off":
                 result = function(self, next_grad)
             else:
                 outer.append(self)
                 try:
-                    result = function(self, next_grad) if mode == "off" else gradient.held(self, next_grad, record or None, function)
+                    result = (
+                        function(self, next_grad)
+                        if mode == "off"
+                        else gradient.held(self, next_grad, record or None, function)
+                    )
                 finally:
                     outer.pop()
             if not outer and Gradient in result.__class__.__mro__:

@@ -24,11 +24,17 @@ def ask(model: Node, method: str, *arguments: Any) -> list[tuple[str, Any]]:
 
 def ask_names(model: Node, method: str) -> dict[str, Any]:
     """The results, mappings by name, joined: each name under its part's path."""
-    return {f"{path}.{name}" if path else name: value for path, values in ask(model, method) for name, value in values.items()}
+    return {
+        f"{path}.{name}" if path else name: value
+        for path, values in ask(model, method)
+        for name, value in values.items()
+    }
 
 
 def gradients(model: Node, grad: Any) -> dict[str, Any]:
-    """The derivatives by their parameters, in the order of ``named_parameters``; after them any other derivative that a part gives."""
+    """The derivatives by their parameters, in the order of ``named_parameters``; after them any other derivative that a
+    part gives.
+    """
     found: dict[str, Any] = {}
     for path, part, gradient in _beside(model, grad, ""):
         below: dict[str, Any] = part.named_gradients(gradient)
@@ -54,7 +60,9 @@ def split(model: Node, state: Mapping[str, Any]) -> tuple[dict[str, Any], list[t
         prefix = f"{path}." if path else ""
         part.require("state_dict")
         part.require("load_state_dict")
-        foreign_states.append((part, {name.removeprefix(prefix): own.pop(name) for name in list(own) if name.startswith(prefix)}))
+        foreign_states.append(
+            (part, {name.removeprefix(prefix): own.pop(name) for name in list(own) if name.startswith(prefix)})
+        )
     return own, foreign_states
 
 

@@ -3,16 +3,18 @@
 ``weight: Parameter[Float[Array2, "{self.out_features} {self.in_features}"]]``   learnt, saved, counted
 ``mean: Buffer[Float[Array1, " {self.features}"]]``                              saved, not learnt
 ``_x: Kept[Float[Array2, "batch {self.in_features}"]]``                          what backward needs from forward
-``inner: Layer[Array2, Array2, G, Literal["batch n -> batch n"]]``               a layer inside, and how ``forward`` uses it
+``inner: Layer[Array2, Array2, G, Literal["batch n -> batch n"]]``               a layer inside, and how ``forward``
+                                                                                 uses it
 
-Left of the arrow stands what the inner layer reads, in names that the annotations of ``forward`` bind; right of it what it must
-give. ``tuple[Layer[…], ...]`` and ``list[Layer[…]]`` hold several, each reading what the one before gave; with ``+`` before an axis,
-``"batch *input -> batch *image +channels"``, all read the same, and that axis of the output is the sum. ``Layer[…] | None`` may hold none:
-then what it would read is passed on. What is assigned is checked.
+Left of the arrow stands what the inner layer reads, in names that the annotations of ``forward`` bind; right of it what
+it must give. ``tuple[Layer[…], ...]`` and ``list[Layer[…]]`` hold several, each reading what the one before gave; with
+``+`` before an axis, ``"batch *input -> batch *image +channels"``, all read the same, and that axis of the output is
+the sum. ``Layer[…] | None`` may hold none: then what it would read is passed on. What is assigned is checked.
 
 A type checker sees the array alone. At run time each becomes a descriptor: reading a parameter that was never
 filled, or a kept value that no forward left, raises the error that says so. Parameters and buffers live in
-`typednn.module.state.Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is replaced.
+`typednn.module.state.Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is
+replaced.
 """
 
 from __future__ import annotations
@@ -30,7 +32,16 @@ from jaxtyping import Shaped
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
 from typednn.contracts.checks import attribute_lookup, check_hint, check_rank, is_array_hint, judge
-from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, StackError, explain
+from typednn.errors import (
+    DefinitionError,
+    DeviceError,
+    DTypeError,
+    NotForwarded,
+    NotInitialised,
+    ShapeError,
+    StackError,
+    explain,
+)
 from typednn.module.state import CELLS, Cell, Stateful
 
 T = TypeVar("T")
@@ -64,7 +75,9 @@ class StoredField:
         where = f"{owner}.{name}"
         if len(arrays) != 1 or not is_array_hint(arrays[0]):
             raise DefinitionError(
-                explain(where, f"a {kind} is annotated with one array type", str(hint), 'such as Float[Array1, " features"]')
+                explain(
+                    where, f"a {kind} is annotated with one array type", str(hint), 'such as Float[Array1, " features"]'
+                )
             )
         self.hint: Any = check_hint(where, arrays[0])
         self.place: str = f"{CELLS}[{name!r}].array"  # in code that compares calls
@@ -76,10 +89,14 @@ class StoredField:
         return shapes.sizes(self.hint.dim_str, attribute_lookup(layer))
 
     def dtype(self, layer: Stateful) -> np.dtype[Any]:
-        """What its numbers are: the layer's precision where the annotation takes floats, else the widest kind that it names."""
+        """What its numbers are: the layer's precision where the annotation takes floats, else the widest kind that it
+        names.
+        """
         names = named_dtypes(self.hint)
         preferred = (layer.dtype.name, "int64", "uint64", "bool")
-        return np.dtype(next((name for name in preferred if not names or name in names), names[0] if names else preferred[0]))
+        return np.dtype(
+            next((name for name in preferred if not names or name in names), names[0] if names else preferred[0])
+        )
 
     def absent(self, layer: Stateful) -> bool:
         """Whether this optional field was switched off (``bias=False``)."""
@@ -94,7 +111,8 @@ class StoredField:
         array = layer.__typednn_storage__.cells[self.name].array
         if array is None and not self.absent(layer):
             raise NotInitialised(
-                f"{layer.label()}.{self.name} was never filled; call model.init(rng) or pass rng= to the constructor", layer
+                f"{layer.label()}.{self.name} was never filled; call model.init(rng) or pass rng= to the constructor",
+                layer,
             )
         return array
 
@@ -114,11 +132,20 @@ class StoredField:
         judge(where, layer, [self.name], [self.hint], [array])
         if is_floating(array.dtype) and array.dtype != layer.dtype:
             raise DTypeError(
-                explain(where, f"the model's dtype is {layer.dtype}", str(array.dtype), f"convert with .astype(numpy.{layer.dtype})"), layer
+                explain(
+                    where,
+                    f"the model's dtype is {layer.dtype}",
+                    str(array.dtype),
+                    f"convert with .astype(numpy.{layer.dtype})",
+                ),
+                layer,
             )
         if device_of(array) != layer.device:
             raise DeviceError(
-                explain(where, f"the model is on {layer.device!r}", device_of(array), "move one of them with to(device)"), layer
+                explain(
+                    where, f"the model is on {layer.device!r}", device_of(array), "move one of them with to(device)"
+                ),
+                layer,
             )
 
 
@@ -163,10 +190,15 @@ class InnerField:
         self.optional = optional
 
     def define(self, bound: set[str]) -> None:
-        """`DefinitionError` unless the contract can be read; ``bound`` are the names so far, and gets those that it brings."""
+        """`DefinitionError` unless the contract can be read; ``bound`` are the names so far, and gets those that it
+        brings.
+        """
         reads, gives, _ = shapes.split_contract(shapes.side_by_side(self.contract)[0])
         if not gives:
-            rule, cure = "a layer inside says what it reads and what it must give", 'such as "batch *shape -> batch *shape"'
+            rule, cure = (
+                "a layer inside says what it reads and what it must give",
+                'such as "batch *shape -> batch *shape"',
+            )
             raise DefinitionError(explain(self.where, rule, repr(self.contract), cure))
         for text, array_type in zip((reads, gives), get_args(self.hint), strict=False):
             check_rank(self.where, array_type, text, repr(text))
@@ -190,7 +222,12 @@ class InnerField:
             return vars(layer)[self.name]
         except KeyError:
             raise DefinitionError(
-                explain(self.where, "a layer inside is assigned in the constructor", "nothing", f"write self.{self.name} = …")
+                explain(
+                    self.where,
+                    "a layer inside is assigned in the constructor",
+                    "nothing",
+                    f"write self.{self.name} = …",
+                )
             ) from None
 
     def __set__(self, layer: Stateful, value: Any) -> None:
@@ -222,7 +259,9 @@ def declared_fields(cls: type) -> dict[str, Field]:
 
 
 def _declared_field(cls: type, name: str, hint: Any) -> Field | None:
-    """The field that an annotation declares, as inherited where ``cls`` does not say it anew; None where it declares none."""
+    """The field that an annotation declares, as inherited where ``cls`` does not say it anew; None where it declares
+    none.
+    """
     if get_origin(hint) is not Annotated:
         return _inner_field(f"{cls.__qualname__}.{name}", hint)
     inner, *metadata = get_args(hint)
@@ -238,14 +277,21 @@ def _declared_field(cls: type, name: str, hint: Any) -> Field | None:
 
 
 def _inner_field(where: str, hint: Any) -> InnerField | None:
-    """The field of ``Layer[…, Literal["batch n -> batch m"]]``, or None, or of a tuple or list of such; None for any other annotation."""
-    optional = get_origin(hint) in (typing.Union, types.UnionType) and len(get_args(hint)) == 2 and type(None) in get_args(hint)
+    """The field of ``Layer[…, Literal["batch n -> batch m"]]``, or None, or of a tuple or list of such; None for any
+    other annotation.
+    """
+    optional = (
+        get_origin(hint) in (typing.Union, types.UnionType)
+        and len(get_args(hint)) == 2
+        and type(None) in get_args(hint)
+    )
     if optional:
         hint = next(each for each in get_args(hint) if each is not type(None))
     many = get_origin(hint) in (list, tuple) and get_args(hint)[1:] in ((), (Ellipsis,))
     layer = next(iter(get_args(hint)), None) if many else hint
     kind: Any = get_origin(layer)
     contract = next((get_args(argument)[0] for argument in get_args(layer) if get_origin(argument) is Literal), None)
-    if contract is None or not isinstance(kind, type) or "adopt" not in vars(kind):  # what layers derive from, not one of them
+    # what layers derive from, not one of them
+    if contract is None or not isinstance(kind, type) or "adopt" not in vars(kind):
         return None
     return InnerField(where, layer, str(contract), many=many, optional=optional)

@@ -1,10 +1,10 @@
 """Foreign: an object that has ``forward``, ``backward`` and ``update`` of its own, as a part of a model.
 
-It need not derive from anything. What it reads and gives is held to the Protocols' laws here, where it is consumed: arrays, the batch
-kept, a gradient with an ``input`` shaped as what was read. It keeps its own parameters: `update` calls its ``update``. Where it has one
-of `ANSWERS`, saving, counting, moving and sharing call its method of that name, and where that is missing the error says so; else its
-arrays and layers are found in its fields (`typednn.module.held`). ``init``, ``train``, ``eval`` and ``free_cache`` are called where they
-exist.
+It need not derive from anything. What it reads and gives is held to the Protocols' laws here, where it is consumed:
+arrays, the batch kept, a gradient with an ``input`` shaped as what was read. It keeps its own parameters: `update`
+calls its ``update``. Where it has one of `ANSWERS`, saving, counting, moving and sharing call its method of that name,
+and where that is missing the error says so; else its arrays and layers are found in its fields (`typednn.module.held`).
+``init``, ``train``, ``eval`` and ``free_cache`` are called where they exist.
 """
 
 import inspect
@@ -30,7 +30,9 @@ ANSWERS = ("state_dict", "load_state_dict", "named_parameters", "num_parameters"
 
 @final
 class Foreign(Module):
-    """``inner`` between layers of typednn; ``rows`` where it is a `DynLayer` of a Stack, which declares its ``out_features``."""
+    """``inner`` between layers of typednn; ``rows`` where it is a `DynLayer` of a Stack, which declares its
+    ``out_features``.
+    """
 
     foreign = True
 
@@ -41,7 +43,10 @@ class Foreign(Module):
             size = getattr(inner, name, None)
             if not isinstance(size, int) or isinstance(size, bool) or size < 1:
                 kind, got = type(inner).__qualname__, "no such attribute" if size is None else repr(size)
-                rule = f"a part of a Stack declares {name}, how many numbers of a sample it {'gives' if name[0] == 'o' else 'reads'}"
+                rule = (
+                    f"a part of a Stack declares {name}, how many numbers of a sample it "
+                    f"{'gives' if name[0] == 'o' else 'reads'}"
+                )
                 raise StackError(explain(kind, rule, got, f"set self.{name} to a positive integer"))
         answers = any(callable(getattr(inner, name, None)) for name in ANSWERS)
         self.held: Held | None = None if answers else Held(inner, adopted, {} if seen is None else seen)
@@ -78,7 +83,9 @@ class Foreign(Module):
             return lambda *_: None
         kind = type(self.inner).__qualname__
         rule = f"a model's {method} asks every part"
-        raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))
+        raise DefinitionError(
+            explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer")
+        )
 
     def known_names(self) -> list[str]:
         """The names of its parameters, as far as it can say."""
@@ -97,7 +104,8 @@ class Foreign(Module):
         return bool(vars(self).get("_training", True))
 
     @training.setter
-    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # it calls the object
+    # it calls the object
+    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         vars(self)["_training"] = mode
         self.offer("train" if mode else "eval")
 
@@ -113,7 +121,9 @@ class Foreign(Module):
         """The shapes that the object's own annotations promise; without any, nothing is known after it."""
         if self.rows:
             reads = f"={self.inner.in_features}" if hasattr(self.inner, "in_features") else ""
-            return flow.through(self.label(), f"batch in_features{reads}", f"batch out_features={self.inner.out_features}")
+            return flow.through(
+                self.label(), f"batch in_features{reads}", f"batch out_features={self.inner.out_features}"
+            )
         hints = _array_hints(getattr(self.inner.__class__, "forward", None))
         if hints is None:
             return flow.through(self.label(), "batch *input", "batch *output")
@@ -145,7 +155,9 @@ def _array_hints(forward: Any) -> tuple[Any, Any] | None:
 
 
 def adopted(part: Any, *, rows: bool = False, seen: Seen | None = None) -> Any:
-    """``part`` itself, or, where it is no module and has the three methods, wrapped so that it can be a part of a model."""
+    """``part`` itself, or, where it is no module and has the three methods, wrapped so that it can be a part of a
+    model.
+    """
     return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, rows=rows, seen=seen)
 
 

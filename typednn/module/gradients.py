@@ -54,11 +54,12 @@ Gs = TypeVarTuple("Gs")
 class Gradient:
     """Base of every gradient dataclass.
 
-    A layer with several inputs names them: ``class BilinearGrad(Gradient, inputs=("left", "right"))``. Sizes of several fields that are not
-    equal, but belong together, are ``relations`` between the names of their axes: ``relations=("gates == 3*hidden_size",)``.
+    A layer with several inputs names them: ``class BilinearGrad(Gradient, inputs=("left", "right"))``. Sizes of several
+    fields that are not equal, but belong together, are ``relations`` between the names of their axes:
+    ``relations=("gates == 3*hidden_size",)``.
 
-    The gradient that a model's ``backward`` gives has one leaf per parameter: where layers share one, the sum of its uses, under the
-    name of the first. The parts hold the derivative of each use.
+    The gradient that a model's ``backward`` gives has one leaf per parameter: where layers share one, the sum of its
+    uses, under the name of the first. The parts hold the derivative of each use.
     """
 
     __slots__ = ("_later", "_shared")
@@ -113,10 +114,17 @@ class Gradient:
         from typednn.html import bar, facts, number, shown, table
 
         leaves = self.leaves()
-        norms = {name: math.sqrt(float(np.sum(np.square(to_numpy(leaf), dtype=np.float64)))) for name, leaf in leaves.items()}
+        norms = {
+            name: math.sqrt(float(np.sum(np.square(to_numpy(leaf), dtype=np.float64)))) for name, leaf in leaves.items()
+        }
         most = max((norm for norm in norms.values() if math.isfinite(norm)), default=0.0) or 1.0
         rows = [
-            (name, " × ".join(map(str, leaf.shape)), number(norms[name]), bar(norms[name] / most if math.isfinite(norms[name]) else 1.0))
+            (
+                name,
+                " × ".join(map(str, leaf.shape)),
+                number(norms[name]),
+                bar(norms[name] / most if math.isfinite(norms[name]) else 1.0),
+            )
             for name, leaf in leaves.items()
         ]
         total = number(math.sqrt(sum(norm * norm for norm in norms.values())))
@@ -133,14 +141,20 @@ class Gradient:
     def map(self, change: Callable[[AnyArray], AnyArray]) -> Self:
         """The same gradient with ``change`` applied to the derivative by every parameter.
 
-        Of a shared parameter that is the sum of its uses; what comes of it stands in the first use, and zeros in the others.
+        Of a shared parameter that is the sum of its uses; what comes of it stands in the first use, and zeros in the
+        others.
         """
         shared = self.shared_leaves()
         if not shared:
             return self._combined(change)
         sums = self.leaves()
         others = {name for _, *names in shared for name in names}
-        values = iter([namespace(leaf).zeros_like(leaf) if name in others else change(sums[name]) for name, leaf in named_leaves(self)])
+        values = iter(
+            [
+                namespace(leaf).zeros_like(leaf) if name in others else change(sums[name])
+                for name, leaf in named_leaves(self)
+            ]
+        )
 
         return self._combined(lambda _: next(values))  # the leaves come in the same order
 
@@ -155,7 +169,9 @@ class Gradient:
     def norm(self) -> float:
         """The Euclidean norm over all parameters together: sqrt(Σ g²)."""
         # One reading per leaf; float64 so that millions of small squares add up.
-        return math.sqrt(sum(float(np.sum(np.square(to_numpy(leaf), dtype=np.float64))) for leaf in self.leaves().values()))
+        return math.sqrt(
+            sum(float(np.sum(np.square(to_numpy(leaf), dtype=np.float64))) for leaf in self.leaves().values())
+        )
 
     def __add__(self, other: Self) -> Self:
         """The sum over parameters: gradients of two batches, accumulated."""
@@ -175,7 +191,9 @@ class Gradient:
 
     __rmul__ = __mul__
 
-    def _combined(self, combine: Callable[[AnyArray], AnyArray] | Callable[[AnyArray, AnyArray], AnyArray], *others: Self) -> Self:
+    def _combined(
+        self, combine: Callable[[AnyArray], AnyArray] | Callable[[AnyArray, AnyArray], AnyArray], *others: Self
+    ) -> Self:
         """``combine`` applied leaf by leaf; which leaves are one parameter's stays known."""
         combined: Self = _combined(combine, self, *others)
         return set_shared(combined, getattr(self, "_shared", None))
@@ -184,7 +202,11 @@ class Gradient:
         """The same gradient with other values in the fields ``changed``."""
         if not self.is_deferred:
             return cast("Self", dataclasses.replace(cast("Any", self), **changed))
-        others = {field.name: getattr(self, field.name) for field in dataclasses.fields(cast("Any", self)) if field.name != "input"}
+        others = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(cast("Any", self))
+            if field.name != "input"
+        }
         return deferred(type(self), self._later, others | changed)
 
     def __reduce__(self) -> Any:
@@ -207,7 +229,8 @@ def _not_copied() -> Any:
 
 
 def deferred(kind: type[AnyGradient], later: Callable[[], Any], others: dict[str, Any]) -> AnyGradient:
-    """A gradient of the fields ``others`` whose ``input`` is what ``later`` gives when it is first read; no check reads it.
+    """A gradient of the fields ``others`` whose ``input`` is what ``later`` gives when it is first read; no check reads
+    it.
 
     Gradients that are made of it, such as a sum, ask ``later`` too: it should remember what it has computed.
     """
@@ -220,7 +243,10 @@ def deferred(kind: type[AnyGradient], later: Callable[[], Any], others: dict[str
 
 def unreadable(part: Any, what: str, got: str, cure: str) -> StateError:
     """The error of reading an ``input`` that was put off and can't be computed any more."""
-    rule = f"the derivative by the input of a {what} is computed when it is read, from the weights and arrays of its forward"
+    rule = (
+        f"the derivative by the input of a {what} is computed when it is read, from the weights and arrays of its "
+        "forward"
+    )
     return StateError(explain(f"{part.label()}.backward", rule, got, cure), part)
 
 
@@ -233,10 +259,16 @@ def agrees(before: Any, now: Any) -> bool:
 
 
 def without_inner_inputs(gradient: Any, cure: str) -> Any:
-    """``gradient``, whose parts no longer hold the derivatives by their inputs: reading one is a `StateError` that gives the ``cure``."""
+    """``gradient``, whose parts no longer hold the derivatives by their inputs: reading one is a `StateError` that
+    gives the ``cure``.
+    """
 
     def refuse() -> Any:
-        raise StateError(explain("grad.input", "a derivative is read where it is kept", "one between two layers, which was let go", cure))
+        raise StateError(
+            explain(
+                "grad.input", "a derivative is read where it is kept", "one between two layers, which was let go", cure
+            )
+        )
 
     def stripped(part: Any) -> Any:
         if isinstance(part, tuple | list):
@@ -245,7 +277,9 @@ def without_inner_inputs(gradient: Any, cure: str) -> Any:
         if not isinstance(part, Gradient) or part.__inputs__ != ("input",):
             return part
         kind: Any = type(part)
-        stripped_gradient: Gradient = deferred(kind, refuse, {name: stripped(getattr(part, name)) for name in _own_fields(kind)})
+        stripped_gradient: Gradient = deferred(
+            kind, refuse, {name: stripped(getattr(part, name)) for name in _own_fields(kind)}
+        )
         return stripped_gradient
 
     return with_fields(gradient, {name: stripped(getattr(gradient, name)) for name in _own_fields(gradient.__class__)})
@@ -257,7 +291,9 @@ def with_fields(gradient: Any, changed: dict[str, Any]) -> Any:
 
 
 def set_shared(gradient: AnyGradient, shared: Callable[[Any], Shared] | Shared | None) -> AnyGradient:
-    """``gradient``, with the names of the leaves that are one parameter's, or a function that finds them when they are needed."""
+    """``gradient``, with the names of the leaves that are one parameter's, or a function that finds them when they are
+    needed.
+    """
     object.__setattr__(gradient, "_shared", shared)
     return gradient
 
@@ -272,7 +308,9 @@ def _then_checked(own: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Promises:
-    """What the annotations of a gradient dataclass say of the fields alone, and the kinds of them that fitted so far."""
+    """What the annotations of a gradient dataclass say of the fields alone, and the kinds of them that
+    fitted so far.
+    """
 
     def __init__(self, kind: type[Gradient]) -> None:
         fields = gradient_fields(kind, kind.__qualname__)
@@ -339,7 +377,8 @@ def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArra
     if is_array(gradient):
         yield prefix, gradient
         return
-    if not dataclasses.is_dataclass(gradient) and hasattr(gradient, "input"):  # it may hold derivatives that nobody here would find
+    # it may hold derivatives that nobody here would find
+    if not dataclasses.is_dataclass(gradient) and hasattr(gradient, "input"):
         kind, cure = type(gradient).__qualname__, "make it a dataclass, derived from Gradient"
         raise ArgumentError(explain("gradients", "the derivatives of a part are the fields of a dataclass", kind, cure))
     node: Any = gradient  # type checkers have narrowed it above
@@ -354,7 +393,9 @@ def _own_fields(kind: type) -> tuple[str, ...]:
     """The fields of a gradient dataclass that don't belong to an input; none of anything else."""
     if not dataclasses.is_dataclass(kind):
         return ()
-    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in getattr(kind, "__inputs__", ("input",)))
+    return tuple(
+        field.name for field in dataclasses.fields(kind) if field.name not in getattr(kind, "__inputs__", ("input",))
+    )
 
 
 def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
@@ -362,14 +403,17 @@ def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
     if is_array(first):
         for other in others:
             if other.shape != first.shape:
-                raise ArgumentError(explain("gradients", "both must come from one model", f"shapes {first.shape} and {other.shape}"))
+                raise ArgumentError(
+                    explain("gradients", "both must come from one model", f"shapes {first.shape} and {other.shape}")
+                )
         return combine(first, *others)
     if isinstance(first, tuple | list):
         parts = [_combined(combine, *part) for part in zip(typing.cast("Sequence[Any]", first), *others, strict=True)]
         return tuple(parts) if isinstance(first, tuple) else parts
     if dataclasses.is_dataclass(first) and not isinstance(first, type):
         changed = {
-            name: _combined(combine, getattr(first, name), *(getattr(other, name) for other in others)) for name in _own_fields(type(first))
+            name: _combined(combine, getattr(first, name), *(getattr(other, name) for other in others))
+            for name in _own_fields(type(first))
         }
         return with_fields(first, changed)
     return first

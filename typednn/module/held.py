@@ -1,15 +1,16 @@
-"""Held: the arrays and layers in the fields of an object that derives from no class of typednn and has no ``state_dict`` of its own.
+"""Held: the arrays and layers in the fields of an object that derives from no class of typednn and has no
+``state_dict`` of its own.
 
 What its constructor left is what a model counts, saves, moves and converts, under the names of the fields:
 
-- arrays that its class declares, ``weight: Parameter[...]`` and ``mean: Buffer[...]``; where it declares none, every array of numbers
-  in a field whose name does not begin with ``_``;
+- arrays that its class declares, ``weight: Parameter[...]`` and ``mean: Buffer[...]``; where it declares none, every
+  array of numbers in a field whose name does not begin with ``_``;
 - layers in any field, of typednn or with the three methods.
 
-Both may stand in lists, tuples and dicts. One that stands in several places counts once, under the name of the first, and all these
-places change together. What ``forward`` assigns later is not among them. A declared `Buffer` is not learnt, and neither is an integer;
-where nothing is declared, and ``backward`` names a gradient's class whose fields but ``input`` are all arrays or layers here, the arrays
-that it names are learnt and no others.
+Both may stand in lists, tuples and dicts. One that stands in several places counts once, under the name of the first,
+and all these places change together. What ``forward`` assigns later is not among them. A declared `Buffer` is not
+learnt, and neither is an integer; where nothing is declared, and ``backward`` names a gradient's class whose fields but
+``input`` are all arrays or layers here, the arrays that it names are learnt and no others.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ from typednn.module.module import Module
 from typednn.module.updates import Around
 
 Path: TypeAlias = tuple[Any, ...]  # the name of a field, then the places in lists and dicts
-Seen: TypeAlias = dict[int, tuple[Any, Any]]  # by id: of what a search has met, the `Held` that has it, and the part that was made of it
+# by id: of what a search has met, the `Held` that has it, and the part that was made of it
+Seen: TypeAlias = dict[int, tuple[Any, Any]]
 
 
 class Held:
-    """What ``owner`` held when this was made; ``adopt`` makes a part of a model of what has the three methods, and leaves the rest."""
+    """What ``owner`` held when this was made; ``adopt`` makes a part of a model of what has the three methods, and
+    leaves the rest.
+    """
 
     def __init__(self, owner: Any, adopt: Callable[..., Any], seen: Seen) -> None:
         self.owner: Any = owner
@@ -43,11 +47,18 @@ class Held:
             fields = declared_fields(kind)
         except DefinitionError:  # nobody promised that its annotations can be resolved
             fields = {}
-        self.declared: dict[str, str] = {name: field.kind for name, field in fields.items() if isinstance(field, StoredField)}
+        self.declared: dict[str, str] = {
+            name: field.kind for name, field in fields.items() if isinstance(field, StoredField)
+        }
         self.derivatives: frozenset[str] | None = _derivatives(kind)
-        plain = {name for name in attributes(owner) if not name.startswith("_")} - fields.keys() if not self.declared else set[str]()
+        plain = (
+            {name for name in attributes(owner) if not name.startswith("_")} - fields.keys()
+            if not self.declared
+            else set[str]()
+        )
         self.paths: list[Path] = [(name,) for name in self.declared]
-        self.parts: dict[Path, Any] = {}  # the layers, and the parts that were made of objects, so that each is made once
+        # the layers, and the parts that were made of objects, so that each is made once
+        self.parts: dict[Path, Any] = {}
         self.unknown: str = ""  # what an update stepped that is not among these
         found = [
             place
@@ -56,7 +67,8 @@ class Held:
             for place in _inside((name,), value)
         ]
         for _, value in found:
-            seen.setdefault(id(value), (self, None))  # before any part is made: what these parts refer to is no part of theirs
+            # before any part is made: what these parts refer to is no part of theirs
+            seen.setdefault(id(value), (self, None))
         for path, value in found:
             if is_array(value):
                 if path[0] in plain and (is_number(value.dtype) or value.dtype.kind == "b"):
@@ -73,7 +85,9 @@ class Held:
     # ------------------------------------------------------------------ what is there
 
     def leaves(self) -> Iterator[tuple[str, list[Path], Any]]:
-        """Each array and each layer once: the dotted name of the first place where it stands, all these places, and itself."""
+        """Each array and each layer once: the dotted name of the first place where it stands, all these places, and
+        itself.
+        """
         places: dict[int, tuple[Any, list[Path]]] = {}
         fields = attributes(self.owner)
         for path in self.paths:
@@ -126,10 +140,15 @@ class Held:
     def shapes(self) -> list[str]:
         """Each array as it is printed."""
         learnt = self._arrays().items()
-        return [f"{'' if self._is_learnt(paths, array) else 'buffer '}{name} {tuple(array.shape)}" for name, (paths, array) in learnt]
+        return [
+            f"{'' if self._is_learnt(paths, array) else 'buffer '}{name} {tuple(array.shape)}"
+            for name, (paths, array) in learnt
+        ]
 
     def derivatives_in(self, grad: Any) -> dict[str, Any]:
-        """The derivatives by the arrays in lists, and by the layers' parameters, as far as ``grad`` has the same fields."""
+        """The derivatives by the arrays in lists, and by the layers' parameters, as far as ``grad`` has the same
+        fields.
+        """
         found: dict[str, Any] = {}
         for name, paths, value in self.leaves():
             derivative = next((each for each in (_beside(grad, path) for path in paths) if each is not None), None)
@@ -147,14 +166,16 @@ class Held:
         return own | _joined({name: module.state_dict() for name, module in self._modules().items()})
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Copy saved arrays in; a `StateDictError` where they do not belong here: then layers may be filled, and nothing else is.
+        """Copy saved arrays in; a `StateDictError` where they do not belong here: then layers may be filled, and
+        nothing else is.
 
         A model whose ``load_state_dict`` calls this puts back what was there (`typednn.module.delegation.load`).
         """
         self.stop()
         own, arrays, modules = dict(state), self._arrays(), self._modules()
         below = {
-            name: {path.removeprefix(f"{name}."): own.pop(path) for path in list(own) if path.startswith(f"{name}.")} for name in modules
+            name: {path.removeprefix(f"{name}."): own.pop(path) for path in list(own) if path.startswith(f"{name}.")}
+            for name in modules
         }
         problems = [f"missing {name!r}" for name in arrays if name not in own]
         problems += [f"unexpected {name!r}" for name in own if name not in arrays]
@@ -215,7 +236,8 @@ class Held:
     # ------------------------------------------------------------------ what an update steps
 
     def update(self, optimizer: Any, grad: Any, saved: bool) -> None:
-        """The object's first update: what it steps, or has a derivative by, must be among the arrays here, or nobody would save it.
+        """The object's first update: what it steps, or has a derivative by, must be among the arrays here, or nobody
+        would save it.
 
         Where it is not, an error; at once if a run is ``saved``, else when somebody asks.
         """
@@ -223,7 +245,11 @@ class Held:
         noting = _Noting(self, optimizer, [_root(array) for array in known], saved)
         self.owner.update(noting, grad)
         if not known and not self.unknown:
-            names = [name for name in dir(grad) if not name.startswith("_") and name != "input" and is_array(getattr(grad, name, None))]
+            names = [
+                name
+                for name in dir(grad)
+                if not name.startswith("_") and name != "input" and is_array(getattr(grad, name, None))
+            ]
             self.unknown = f"a derivative by {names[0]!r}, and no such array" if names else ""
         if saved:
             self.stop()
@@ -232,7 +258,10 @@ class Held:
         """Note an array that the update steps."""
         if not any(_root(array) is each for each in known):
             name = next((name for name, value in attributes(self.owner).items() if value is array), None)
-            self.unknown = f"an update of an array of shape {tuple(array.shape)} {'in no field' if name is None else f'in {name!r}'}"
+            self.unknown = (
+                f"an update of an array of shape {tuple(array.shape)} "
+                f"{'in no field' if name is None else f'in {name!r}'}"
+            )
 
     def stop(self) -> None:
         """`DefinitionError` where there is an array that is not known."""
@@ -240,7 +269,8 @@ class Held:
             kind = type(self.owner).__qualname__
             rule = "a model counts and saves the arrays in its parts' fields"
             cure = (
-                "assign it in the constructor, to a field whose name does not begin with _ or that is declared as Parameter[...]; "
+                "assign it in the constructor, to a field whose name does not begin with _ or that is declared "
+                "as Parameter[...]; "
                 f"or write {kind}.state_dict and {kind}.load_state_dict"
             )
             raise DefinitionError(explain(kind, rule, self.unknown, cure))
@@ -296,7 +326,11 @@ def _inside(path: Path, value: Any, around: tuple[Any, ...] = ()) -> Iterator[tu
     if not isinstance(value, list | tuple | dict):
         yield path, value
     elif not any(value is each for each in around):
-        inside = cast("Mapping[Any, Any]", value).items() if isinstance(value, dict) else enumerate(cast("Sequence[Any]", value))
+        inside = (
+            cast("Mapping[Any, Any]", value).items()
+            if isinstance(value, dict)
+            else enumerate(cast("Sequence[Any]", value))
+        )
         for key, part in inside:
             yield from _inside((*path, key), part, (*around, cast("Any", value)))
 

@@ -92,7 +92,9 @@ class Module(Node, Enforced):
         return self.own_shapes() | {path: tuple(array.shape) for path, array in foreign.items()}
 
     def own_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of every parameter that is declared here or below, without those of parts that keep theirs to themselves."""
+        """The shape of every parameter that is declared here or below, without those of parts that keep theirs to
+        themselves.
+        """
         return {path: field.shape(module) for path, module, field, _ in self.named_fields("parameter")}
 
     def num_parameters(self) -> int:
@@ -113,12 +115,16 @@ class Module(Node, Enforced):
     # ------------------------------------------------------------------ filling
 
     def initialise_with(self, **rules: str | Initialiser) -> None:
-        """Say how `init` fills a parameter or buffer, by a rule or its name; without one, ``"kaiming_uniform"`` or zeros."""
+        """Say how `init` fills a parameter or buffer, by a rule or its name; without one, ``"kaiming_uniform"`` or
+        zeros.
+        """
         chosen = {name: initialiser(rule, f"{name}_init") for name, rule in rules.items()}
         self.__typednn_storage__.initialisers = {**self.__typednn_storage__.initialisers, **chosen}
 
     def fans(self) -> Fans:
-        """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out, *window, in)``."""
+        """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out,
+        *window, in)``.
+        """
         shape = next((field.shape(self) for _, field in type(self).learnt), (1,))
         return Fans(math.prod(shape[1:]), shape[0] * math.prod(shape[1:-1]))
 
@@ -132,7 +138,9 @@ class Module(Node, Enforced):
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
             raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure), "rng")
         for path, module, field, _ in self.named_fields("parameter", "buffer"):
-            refuse_beyond_memory(f"{module.label()}.init, {path!r}", field.shape(module), field.dtype(module), module.device, module)
+            refuse_beyond_memory(
+                f"{module.label()}.init, {path!r}", field.shape(module), field.dtype(module), module.device, module
+            )
         delegation.ask(self, "init", rng)
         for path, module, field, cell in self.named_fields("parameter", "buffer"):
             rule = module.__typednn_storage__.initialisers.get(field.name)
@@ -145,7 +153,10 @@ class Module(Node, Enforced):
                 values = rule(rng, shape, module.fans())
             except MemoryError as error:
                 raise out_of_memory(
-                    f"{module.label()}.init", f"{path!r} of shape {shape}", math.prod(shape) * module.dtype.itemsize, module
+                    f"{module.label()}.init",
+                    f"{path!r} of shape {shape}",
+                    math.prod(shape) * module.dtype.itemsize,
+                    module,
                 ) from error
             if values.shape != shape:
                 raise ArgumentError(explain(f"initialiser of {path!r}", f"must give shape {shape}", str(values.shape)))
@@ -159,7 +170,9 @@ class Module(Node, Enforced):
         return self._replaced(lambda array: to_device(array, device), device=device)
 
     def astype(self, dtype: npt.DTypeLike) -> Self:
-        """Convert floating parameters and buffers to float16, float32 or float64; kept values are dropped. Returns the model."""
+        """Convert floating parameters and buffers to float16, float32 or float64; kept values are dropped. Returns the
+        model.
+        """
         try:
             kind = np.dtype(dtype)
         except TypeError:
@@ -168,9 +181,13 @@ class Module(Node, Enforced):
             rule = f"a model's dtype is {', '.join(map(str, DTYPES[:-1]))} or {DTYPES[-1]}"
             raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)), "dtype")
         delegation.ask(self, "astype", kind)
-        return self._replaced(lambda array: array.astype(kind) if is_floating(array.dtype) else array, precision=Precision.of(kind))
+        return self._replaced(
+            lambda array: array.astype(kind) if is_floating(array.dtype) else array, precision=Precision.of(kind)
+        )
 
-    def _replaced(self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None) -> Self:
+    def _replaced(
+        self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None
+    ) -> Self:
         """Every stored array changed, and what modules inside and outside, which share them, say of it."""
         placements = {module.__typednn_storage__.placement for _, module in self.named_modules()}
         for _, _, _, cell in list(self.named_fields("parameter", "buffer")):
@@ -191,7 +208,9 @@ class Module(Node, Enforced):
         return own | delegation.ask_names(self, "state_dict")
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing changes and the error lists all."""
+        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing changes and the error
+        lists all.
+        """
         stored = {path: (module, field, cell) for path, module, field, cell in self.named_fields("parameter", "buffer")}
         foreign_states: list[tuple[Any, dict[str, Any]]] = []
         index: dict[str, str] = {}
@@ -200,10 +219,17 @@ class Module(Node, Enforced):
         elif not isinstance(state, list | tuple):
             got = type(state).__name__
             cure = value_cure("state", state)
-            raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got, cure))
+            raise StateDictError(
+                explain("load_state_dict", "takes arrays by name, or a list of them in order", got, cure)
+            )
         elif len(state) != len(stored):
             raise StateDictError(
-                explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", f"in this order: {listed(list(stored))}")
+                explain(
+                    "load_state_dict",
+                    f"expects {len(stored)} arrays",
+                    f"{len(state)}",
+                    f"in this order: {listed(list(stored))}",
+                )
             )
         else:
             state = dict(zip(stored, state, strict=True))
@@ -228,13 +254,16 @@ class Module(Node, Enforced):
                 cell.put(cell.array)
 
     def state_misfits(self, found: Mapping[str, Any]) -> list[str]:
-        """Why a saved state would not belong to this model, from the ``shape`` and ``dtype`` of what is ``found`` under each name.
+        """Why a saved state would not belong to this model, from the ``shape`` and ``dtype`` of what is ``found`` under
+        each name.
 
         Empty where it would. What parts that keep theirs to themselves would say is not asked.
         """
         stored = {path: (module, field, cell) for path, module, field, cell in self.named_fields("parameter", "buffer")}
         prefixes = tuple(f"{path}." if path else "" for path, _ in delegation.foreign_parts(self))
-        return self._misfits({path: array for path, array in found.items() if not path.startswith(prefixes or ("\0",))}, stored, {})
+        return self._misfits(
+            {path: array for path, array in found.items() if not path.startswith(prefixes or ("\0",))}, stored, {}
+        )
 
     def _misfits(
         self, found: Mapping[str, Any], stored: Mapping[str, tuple[Module, StoredField, Cell]], index: dict[str, str]
@@ -255,9 +284,11 @@ class Module(Node, Enforced):
         return problems
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and buffers, and where the model is one that a config describes its config, into one safetensors file.
+        """Write parameters and buffers, and where the model is one that a config describes its config, into one
+        safetensors file.
 
-        `typednn.load` reads it. Written whole or not at all; a `DataError` where it cannot be written, `NotInitialised` before ``init``.
+        `typednn.load` reads it. Written whole or not at all; a `DataError` where it cannot be written, `NotInitialised`
+        before ``init``.
         """
         hooks.save(self, path)
 
@@ -272,9 +303,9 @@ class Module(Node, Enforced):
     def close(self) -> None:
         """Release the arrays, here and below: what forward kept, parameters and buffers; again does no harm.
 
-        A model's memory goes with the model itself; close it where something else still refers to it. A shared parameter goes for all
-        layers that have it. Afterwards forward raises `NotInitialised`, until `init` or `load_state_dict`. A part that derives from nothing
-        keeps its arrays.
+        A model's memory goes with the model itself; close it where something else still refers to it. A shared
+        parameter goes for all layers that have it. Afterwards forward raises `NotInitialised`, until `init` or
+        `load_state_dict`. A part that derives from nothing keeps its arrays.
         """
         self.free_cache()
         for _, _, _, cell in self.named_fields("parameter", "buffer"):
@@ -289,11 +320,15 @@ class Module(Node, Enforced):
         return self
 
     def eval(self) -> Self:
-        """Write nothing in forward: no memory kept, one model serves many threads, backward raises. Returns the model."""
+        """Write nothing in forward: no memory kept, one model serves many threads, backward raises.
+        Returns the model.
+        """
         return self.train(False)
 
     def shared(self) -> Self:
-        """A second instance on the same parameter arrays with kept values of its own: use it where a layer is used twice."""
+        """A second instance on the same parameter arrays with kept values of its own: use it where a layer is used
+        twice.
+        """
         for _, field in self.stored_fields():
             field.cell(self).shared = True
         second = type(self).__new__(type(self))
@@ -304,18 +339,23 @@ class Module(Node, Enforced):
         return second
 
     def __copy__(self) -> Self:
-        """The same arrays; here and in every layer inside, the name and what calls leave are the copy's own from now on."""
+        """The same arrays; here and in every layer inside, the name and what calls leave are the copy's own from now
+        on.
+        """
         other = object.__new__(type(self))
         vars(other).update({name: _with_modules(value, copy.copy) for name, value in vars(self).items()})
         calls = self.__typednn_calls__
-        other.__typednn_storage__, other.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
+        other.__typednn_storage__, other.__typednn_calls__ = (
+            replace(self.__typednn_storage__),
+            replace(calls, kept=dict(calls.kept)),
+        )
         return other
 
     def tie(self, other: Module, /, **names: str) -> Self:
         """Hold parameters of ``other``, a layer of any class, as one's own: ``head.tie(embedding, weight="weight")``.
 
-        Both have one array from now on, that of ``other``. It is counted, saved and printed once, where the model holds it first, and
-        stepped once, with the sum of its uses' derivatives. Tie before `shared`. Returns this layer.
+        Both have one array from now on, that of ``other``. It is counted, saved and printed once, where the model holds
+        it first, and stepped once, with the sum of its uses' derivatives. Tie before `shared`. Returns this layer.
         """
         sharing.tie(self, other, names)
         return self
@@ -323,7 +363,9 @@ class Module(Node, Enforced):
     def named(self, name: str) -> Self:
         """Give this layer a name in the stack that it will be part of: ``fc1.weight`` instead of ``7.weight``."""
         if not isinstance(cast("object", name), str) or not name.isidentifier():
-            raise ArgumentError(explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"), "name")
+            raise ArgumentError(
+                explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"), "name"
+            )
         self.__typednn_storage__.name = name
         return self
 

@@ -26,7 +26,9 @@ def constructor_arguments(module: Stateful) -> dict[str, Any]:
 
 
 def arguments(module: Stateful) -> Iterator[str]:
-    """Required arguments by position, the others by name where they differ from the default; initialisers are left out."""
+    """Required arguments by position, the others by name where they differ from the default;
+    initialisers are left out.
+    """
     parameters = _constructor(type(module).__init__).parameters
     for name, value in constructor_arguments(module).items():
         default = parameters[name].default
@@ -58,7 +60,10 @@ def rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
                 own.append(f"{kind}{name} {shape}")
                 count += 0 if kind else math.prod(shape)
             else:
-                own.append(f"{kind}{name} shared with {holder if parameter == name else f'{holder}.{parameter}'.removeprefix('.')}")
+                own.append(
+                    f"{kind}{name} shared with "
+                    f"{holder if parameter == name else f'{holder}.{parameter}'.removeprefix('.')}"
+                )
         own += module.printed_shapes()
         layer = repr(module) if next(module.children(), None) is None else type(module).__name__
         depth = path.count(".") + 1 if path else 0

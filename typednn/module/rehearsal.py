@@ -1,6 +1,7 @@
 """A step rehearsed on copies, so that its kernels are known before it runs (`typednn.engines.halide.rehearsal`).
 
-Only code of typednn runs twice: a layer, a loss or a schedule of the user's might print, count, or draw from a generator of its own.
+Only code of typednn runs twice: a layer, a loss or a schedule of the user's might print, count, or draw from a
+generator of its own.
 """
 
 import copy
@@ -15,7 +16,9 @@ from typednn.module.tree import Node
 def is_known(*objects: object) -> bool:
     """Whether these are objects of typednn's classes, and of models every part."""
     nodes = [part for each in objects if isinstance(each, Node) for _, part in each.named_modules()]
-    return all(type(each).__module__.startswith("typednn.") for each in (*objects, *nodes)) and not any(node.foreign for node in nodes)
+    return all(type(each).__module__.startswith("typednn.") for each in (*objects, *nodes)) and not any(
+        node.foreign for node in nodes
+    )
 
 
 def copied(model: Any, *others: Any) -> Any:

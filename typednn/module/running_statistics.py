@@ -32,7 +32,9 @@ def infers(layer: Normalising) -> bool:
     return not layer.training and layer.running_mean is not None
 
 
-def inferred(layer: Normalising, x: Float[X, "*batch channels"], activation: Activation = IDENTITY) -> Float[X, "*batch channels"]:
+def inferred(
+    layer: Normalising, x: Float[X, "*batch channels"], activation: Activation = IDENTITY
+) -> Float[X, "*batch channels"]:
     """The output by the running mean and variance."""
     return batch_norm.infer(x, layer.running_mean, layer.running_var, layer.weight, layer.bias, layer.eps, activation)
 

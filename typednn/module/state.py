@@ -1,11 +1,13 @@
 """What a module holds: what it stores, and what its calls leave.
 
-Both are objects in attributes that no field of a layer can collide with: ``__typednn_storage__`` and ``__typednn_calls__``.
+Both are objects in attributes that no field of a layer can collide with: ``__typednn_storage__`` and
+``__typednn_calls__``.
 
-===========  ======================================================================================================================
-`Storage`    written by the constructor, `typednn.module.fields` and `typednn.module.sharing`; `Module.shared` shares its arrays
+===========  ===========================================================================================================
+`Storage`    written by the constructor, `typednn.module.fields` and `typednn.module.sharing`; `Module.shared` shares
+             its arrays
 `CallState`  written by `typednn.module.calls` and kept fields; each instance has its own
-===========  ======================================================================================================================
+===========  ===========================================================================================================
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ class Storage:
     # The place of each parameter and buffer, made when it is first read; shared layers share the places.
     cells: defaultdict[str, Cell] = field(default_factory=lambda: defaultdict(Cell))
     absent: set[str] = field(default_factory=set[str])  # optional fields that were switched off
-    initialisers: Mapping[str, Initialiser] = field(default_factory=dict[str, Initialiser])  # by the field that they fill
+    # by the field that they fill
+    initialisers: Mapping[str, Initialiser] = field(default_factory=dict[str, Initialiser])
     name: str = ""  # in the stack that it is part of
 
 

@@ -1,7 +1,8 @@
-"""The tree that a model is: the walk from a module to those below it, to what they store, and with a gradient to its parts.
+"""The tree that a model is: the walk from a module to those below it, to what they store, and with a gradient to its
+parts.
 
-A module's children are the layers in its attributes, declared ones first. Names, counts, saved state and gradients of a model
-follow from this walk.
+A module's children are the layers in its attributes, declared ones first. Names, counts, saved state and gradients of a
+model follow from this walk.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _PLAIN = frozenset({bool, int, float, str, type(None), object, Storage, CallStat
 
 
 class Node(Stateful):
-    """A module as a node of that tree: what its class declares, the modules below it, and the shapes that go through them."""
+    """A module as a node of that tree: what its class declares, the modules below it, and the shapes that go through
+    them.
+    """
 
     fields: ClassVar[dict[str, Field]] = {}
     declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
@@ -39,8 +42,8 @@ class Node(Stateful):
     gradient_prefix: ClassVar[str] = ""
     foreign: ClassVar[bool] = False  # whether it keeps its parameters to itself
 
-    # What forward does to shapes where its annotations cannot say it, ``batch time features -> batch time*features``: one for each
-    # rank that it reads. A constructor sets them, with constant texts, which the mypy plugin can evaluate.
+    # What forward does to shapes where its annotations cannot say it, ``batch time features -> batch time*features``:
+    # one for each rank that it reads. A constructor sets them, with constant texts, which the mypy plugin can evaluate.
     shape_contracts: tuple[str, ...] = ()
     forward: Callable[..., Any]
     backward: Callable[..., Any]
@@ -53,7 +56,9 @@ class Node(Stateful):
         for name, field in cls.fields.items():
             setattr(cls, name, field)
         cls.learnt = tuple(
-            (name, field) for name, field in cls.fields.items() if isinstance(field, StoredField) and field.kind == "parameter"
+            (name, field)
+            for name, field in cls.fields.items()
+            if isinstance(field, StoredField) and field.kind == "parameter"
         )
         classes = [base for base in reversed(cls.__mro__) if base not in Node.__mro__]
         cls.declared = tuple(dict.fromkeys(name for base in classes for name in inspect.get_annotations(base)))
@@ -61,7 +66,9 @@ class Node(Stateful):
         cls.inside = tuple(field for field in cls.fields.values() if isinstance(field, InnerField))
         contract = contract_of(cls, "forward")
         if contract is not None:
-            bound = {slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)}
+            bound = {
+                slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)
+            }
             for inner in cls.inside:
                 inner.define(bound)
         cls.updates_by_hand = hasattr(getattr(cls, "update", None), "__wrapped__")
@@ -69,7 +76,9 @@ class Node(Stateful):
     # ------------------------------------------------------------------ the walk
 
     def children(self) -> Iterator[tuple[str, Node]]:
-        """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
+        """The sublayers by name: declared ones in the order of declaration, then the others in the
+        order of assignment.
+        """
         attributes = vars(self)
         # A step calls this on every layer, and most hold numbers and tuples of them only: skip these first.
         names = [
@@ -97,7 +106,9 @@ class Node(Stateful):
                 "an array is held in a declared field",
                 f"declare it in the class body: {name}: Parameter[…], Buffer[…] or Kept[…]",
             )
-            raise DefinitionError(explain(f"{type(self).__qualname__}.{name}", rule, "an attribute without annotation", cure))
+            raise DefinitionError(
+                explain(f"{type(self).__qualname__}.{name}", rule, "an attribute without annotation", cure)
+            )
 
     def stored_fields(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters and buffers, without those that are switched off (``bias=False``)."""
@@ -117,10 +128,16 @@ class Node(Stateful):
     @property
     def takes_update(self) -> bool:
         """Whether there is a parameter, or a hand-written ``update``, here or below."""
-        return type(self).updates_by_hand or self.owns_parameters or any(child.takes_update for _, child in self.children())
+        return (
+            type(self).updates_by_hand
+            or self.owns_parameters
+            or any(child.takes_update for _, child in self.children())
+        )
 
     def shared_parameters(self) -> list[tuple[str, ...]]:
-        """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
+        """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a
+        tuple.
+        """
         names: dict[int, list[str]] = {}
         for path, module in self.named_modules():
             for name, field in module.held_parameters():
@@ -130,7 +147,9 @@ class Node(Stateful):
     # ------------------------------------------------------------------ a gradient beside the tree
 
     def gradient_of(self, grad: Any, name: str) -> Any:
-        """The part of this module's gradient that belongs to its parameter or sublayer ``name`` (``"fc1"``, ``"blocks.0"``)."""
+        """The part of this module's gradient that belongs to its parameter or sublayer ``name`` (``"fc1"``,
+        ``"blocks.0"``).
+        """
         path = type(self).gradient_prefix + name
         if path.isidentifier():
             return getattr(grad, path)
@@ -172,7 +191,9 @@ class Node(Stateful):
             raise StateError(explain(self.label(), rule, type(grad).__name__, cure), self) from None
 
     def shared_leaves(self, grad: Any) -> list[tuple[str, ...]]:
-        """Which leaves of this module's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
+        """Which leaves of this module's gradient are one shared parameter's, by their names in ``grad``: the first use
+        first.
+        """
         if not self.shared_parameters():
             return []
         names: dict[int, list[str]] = {}
@@ -194,15 +215,21 @@ class Node(Stateful):
             raise
 
     def flow_after(self, flow: Flow) -> Flow:
-        """What `trace` gives; derive it where a layer's own annotations do not say how the layers inside it use theirs."""
+        """What `trace` gives; derive it where a layer's own annotations do not say how the layers
+        inside it use theirs.
+        """
         if self.shape_contracts:
             return flow.through_one(self.label(), self.shape_contracts, attribute_lookup(self))
         contract: Any = contract_of(type(self), "forward")
         inner = [field.use(self) for field in type(self).inside if field.name in vars(self)]
-        return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner)
+        return flow.through(
+            self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner
+        )
 
     def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
-        """The shape that comes out for one that goes in, batch included; None where it does not fit, or `trace` has to say it."""
+        """The shape that comes out for one that goes in, batch included; None where it does not fit, or `trace` has to
+        say it.
+        """
         contract = contract_of(type(self), "forward")
         if contract is None or type(self).flow_after is not Node.flow_after or type(self).inside:
             return None
@@ -213,7 +240,9 @@ class Node(Stateful):
         return None if self.shape_contracts else contract.outcome(self, shape)
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
-        """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their parts."""
+        """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their
+        parts.
+        """
 
 
 def summed(uses: Sequence[Use]) -> Iterable[tuple[str, Cell, AnyArray]]:
@@ -221,16 +250,23 @@ def summed(uses: Sequence[Use]) -> Iterable[tuple[str, Cell, AnyArray]]:
     sums: dict[int, tuple[str, Cell, AnyArray]] = {}
     for name, cell, derivative, _ in uses:
         earlier = sums.get(id(cell))
-        sums[id(cell)] = (name, cell, derivative) if earlier is None else (earlier[0], cell, add(earlier[2], derivative))
+        sums[id(cell)] = (
+            (name, cell, derivative) if earlier is None else (earlier[0], cell, add(earlier[2], derivative))
+        )
     return sums.values()
 
 
 def modules_in(name: str, value: object) -> Iterator[tuple[str, Node]]:
     """The modules that an attribute holds: itself, or inside lists, tuples and dicts."""
-    # Not isinstance: Node's metaclass, a Protocol's, takes 20 times as long to answer, and a step asks for every attribute.
+    # Not isinstance: Node's metaclass, a Protocol's, takes 20 times as long to answer, and a step asks for every
+    # attribute.
     if Node in type(value).__mro__:
         yield name, cast("Node", value)
     elif isinstance(value, list | tuple | dict):
-        parts = cast("Mapping[object, object]", value).items() if isinstance(value, dict) else enumerate(cast("Sequence[object]", value))
+        parts = (
+            cast("Mapping[object, object]", value).items()
+            if isinstance(value, dict)
+            else enumerate(cast("Sequence[object]", value))
+        )
         for key, part in parts:
             yield from modules_in(f"{name}.{key}", part)

@@ -1,16 +1,17 @@
 """What an update does: one step per parameter, each layer's own ``update`` called, a shared parameter stepped once.
 
-An ``update`` that is inherited steps the parameters of its layer in the order of declaration, then those of its parts, by calling
-each part's ``update``. Where no part has one of its own, that is one walk and one loop, or one ``step_many`` where the optimizer has it.
+An ``update`` that is inherited steps the parameters of its layer in the order of declaration, then those of its parts,
+by calling each part's ``update``. Where no part has one of its own, that is one walk and one loop, or one ``step_many``
+where the optimizer has it.
 
-A parameter that several layers of one model share is stepped once, with the sum of its uses' derivatives, in the ``update`` of the layer
-that holds it first. That layer gets a gradient with the sum in it. In the ``update`` of a later holder, the step of that
-parameter is left out; whatever else it does is done.
+A parameter that several layers of one model share is stepped once, with the sum of its uses' derivatives, in the
+``update`` of the layer that holds it first. That layer gets a gradient with the sum in it. In the ``update`` of a later
+holder, the step of that parameter is left out; whatever else it does is done.
 
 `update_if` asks about the derivatives first: they are gathered here anyway, and nothing is written yet.
 
-After the update of an optimizer that is not typednn's, every parameter must have the shape, the dtype and the memory that it had
-(`layouts_kept`).
+After the update of an optimizer that is not typednn's, every parameter must have the shape, the dtype and the memory
+that it had (`layouts_kept`).
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class _Refused(Exception):  # not an error: it ends an update before the first s
 
 
 def update_if(accepts: Accepts, module: Node, optimizer: Any, grad: Any) -> bool:
-    """``module.update(optimizer, grad)`` if ``accepts`` the derivatives by all parameters; if not, nothing is written. Which of both."""
+    """``module.update(optimizer, grad)`` if ``accepts`` the derivatives by all parameters; if not, nothing is written.
+    Which of both.
+    """
     _running.accepts = accepts
     try:
         module.update(optimizer, grad)
@@ -93,12 +96,16 @@ def _ask(module: Node, grad: Any, uses: Sequence[Use], by_hand: bool) -> None:
 
 
 def inherited(update: Update) -> Update:
-    """Decorates the ``update`` that is `update_parts` and nothing else: it is not wrapped, as one that is written by hand is."""
+    """Decorates the ``update`` that is `update_parts` and nothing else: it is not wrapped, as one that is written by
+    hand is.
+    """
     return contracted(update, Contract(update, update.__qualname__))
 
 
 def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
-    """The inherited ``update``: ``optimizer.step(weights, derivative)`` once per parameter in the order of declaration, or all at once."""
+    """The inherited ``update``: ``optimizer.step(weights, derivative)`` once per parameter in the order of declaration,
+    or all at once.
+    """
     if id(module) in _running.members:
         _step(module, optimizer, grad)
         return
@@ -108,7 +115,8 @@ def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
 
 
 def _update(module: Node, optimizer: Any, grad: Any, uses: Sequence[Use], by_hand: bool) -> None:
-    many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
+    # of the class: an optimizer around another may pass on what it lacks
+    many = getattr(optimizer.__class__, "step_many", None)
     if by_hand:
         with _sharing(module, uses):
             _step(module, optimizer, grad)
@@ -173,7 +181,10 @@ class _OncePerShared(Around):
         parts = [part for _, part in module.named_modules()]
         self._parts = set(map(id, parts))
         self._ties = {
-            id(cell.array): ties[id(cell)] for part in parts for cell in part.__typednn_storage__.cells.values() if id(cell) in ties
+            id(cell.array): ties[id(cell)]
+            for part in parts
+            for cell in part.__typednn_storage__.cells.values()
+            if id(cell) in ties
         }
 
     def step(self, weights: Any, grad: Any) -> None:
@@ -224,11 +235,14 @@ def _replaced(grad: Any, path: str, derivative: Any) -> Any:
 
 
 @contextmanager
-def layouts_kept(optimizer: Any, module: Any, parameters: Iterable[tuple[str, Any]], put: Callable[[str, Any], object]) -> Generator[None]:
-    """After the block each parameter has the shape, dtype and strides that it had, and can be written; a `ShapeError` if it had not.
+def layouts_kept(
+    optimizer: Any, module: Any, parameters: Iterable[tuple[str, Any]], put: Callable[[str, Any], object]
+) -> Generator[None]:
+    """After the block each parameter has the shape, dtype and strides that it had, and can be written; a `ShapeError`
+    if it had not.
 
-    It is in the same array, or in another that ``put`` gets. typednn's own optimizers are known to keep them: of these, and where nothing
-    is checked, ``parameters`` are not looked at.
+    It is in the same array, or in another that ``put`` gets. typednn's own optimizers are known to keep them: of these,
+    and where nothing is checked, ``parameters`` are not looked at.
     """
     while isinstance(optimizer, Around):
         optimizer = optimizer.optimizer
@@ -245,9 +259,14 @@ def layouts_kept(optimizer: Any, module: Any, parameters: Iterable[tuple[str, An
             if restored is not array:
                 put(path, restored)
     for path, _, before, now in changed:
-        rule = f"an optimizer writes numbers in place, weights[...] = ..., and leaves the array as it is, {_told(before)}"
+        rule = (
+            f"an optimizer writes numbers in place, weights[...] = ..., and leaves the array as it is, {_told(before)}"
+        )
         cure = "that was undone; the layer can be used"
-        raise ShapeError(explain(f"{type(optimizer).__qualname__}.step of {path!r} of {module.label()}", rule, _told(now), cure), module)
+        raise ShapeError(
+            explain(f"{type(optimizer).__qualname__}.step of {path!r} of {module.label()}", rule, _told(now), cure),
+            module,
+        )
 
 
 def _layouts_of_uses(optimizer: Any, module: Node, uses: Sequence[Use]) -> AbstractContextManager[None]:
@@ -267,7 +286,9 @@ def _told(layout: tuple[Any, ...]) -> str:
 
 
 def _restored(array: Any, layout: tuple[Any, ...]) -> Any:
-    """``array`` with its layout back, or, where its memory is not as large as it was, another array with the numbers that are there."""
+    """``array`` with its layout back, or, where its memory is not as large as it was, another array with the numbers
+    that are there.
+    """
     shape, dtype, strides, writeable = layout
     if array.nbytes == math.prod(shape) * dtype.itemsize:
         with warnings.catch_warnings(), suppress(ValueError, TypeError, AttributeError):
@@ -289,7 +310,9 @@ _optimizers: set[type] = set()
 
 
 def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bool]:
-    """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is hand-written."""
+    """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is
+    hand-written.
+    """
     try:
         uses, by_hand = module.uses(grad)
     except TypednnError as error:
@@ -313,5 +336,14 @@ def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bo
 
 
 def _hold(module: Node, path: str, array: Any, derivative: Any) -> None:
-    if not (derivative.__class__ is array.__class__ and derivative.shape == array.shape and derivative.dtype == array.dtype):
-        check_derivative(f"{module.label()}.update", module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")
+    if not (
+        derivative.__class__ is array.__class__ and derivative.shape == array.shape and derivative.dtype == array.dtype
+    ):
+        check_derivative(
+            f"{module.label()}.update",
+            module,
+            f"the gradient of {path!r}",
+            derivative,
+            signature(array),
+            "its parameter",
+        )

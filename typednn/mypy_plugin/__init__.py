@@ -87,8 +87,8 @@ class TypednnPlugin(Plugin):
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
         """A change of settings, or of typednn itself, makes mypy check again.
 
-        So does a file that was saved in the second in which mypy began, or later: mypy's cache knows a file by its size and by whole
-        seconds, and would take another text of the same second and size for the one that was checked.
+        So does a file that was saved in the second in which mypy began, or later: mypy's cache knows a file by its size
+        and by whole seconds, and would take another text of the same second and size for the one that was checked.
         """
         self._refuse()
         known = {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
@@ -125,7 +125,11 @@ class TypednnPlugin(Plugin):
         if isinstance(node, TypeInfo):
             return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
         signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator | Var) else None
-        return None if signature is None else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
+        return (
+            None
+            if signature is None
+            else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
+        )
 
     def get_method_hook(self, fullname: str) -> Hook | None:
         self._notice()
@@ -145,12 +149,18 @@ class TypednnPlugin(Plugin):
         info = self._node(owner) if name in _STACKING else None
         if not isinstance(info, TypeInfo) or not _is_layer(info):
             return None
-        return lambda ctx: self._safely(lambda: _stacking(self._checking.body(ctx.api), ctx), ctx.default_signature, ctx)
+        return lambda ctx: self._safely(
+            lambda: _stacking(self._checking.body(ctx.api), ctx), ctx.default_signature, ctx
+        )
 
     def _annotated(self, ctx: AnalyzeTypeContext) -> Type:
         """``Float[Array2, "batch 10"]``: the string goes into the type; else the type is what stands first."""
         analyzed = self._safely(lambda: classes.annotate(ctx), None, ctx)
-        return next(map(ctx.api.analyze_type, ctx.type.args), AnyType(TypeOfAny.from_error)) if analyzed is None else analyzed
+        return (
+            next(map(ctx.api.analyze_type, ctx.type.args), AnyType(TypeOfAny.from_error))
+            if analyzed is None
+            else analyzed
+        )
 
     # ------------------------------------------------------------------ machinery
 
@@ -242,7 +252,9 @@ def _stacked(body: Body, ctx: MethodContext) -> Type:
     return ctx.default_return_type
 
 
-def _called(body: Body, ctx: FunctionContext | MethodContext, signature: tuple[str, classes.Signature] | None = None) -> Type:
+def _called(
+    body: Body, ctx: FunctionContext | MethodContext, signature: tuple[str, classes.Signature] | None = None
+) -> Type:
     """A call of a layer, or of what has annotations: it is checked when the module is."""
     if signature is not None:
         body.remember(ctx.context, signature)

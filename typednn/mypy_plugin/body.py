@@ -1,8 +1,8 @@
 """One scope: a function body, a class body, the statements of a module.
 
-While mypy checks a scope, the types of layers need contracts, so the scope is evaluated silently up to the statement that
-mypy is in (`value`). When mypy has checked the module, the whole scope is evaluated once, with all types known, and every
-mistake is reported (`check`).
+While mypy checks a scope, the types of layers need contracts, so the scope is evaluated silently up to the statement
+that mypy is in (`value`). When mypy has checked the module, the whole scope is evaluated once, with all types known,
+and every mistake is reported (`check`).
 """
 
 import ast
@@ -49,31 +49,38 @@ from typednn.shapes import Flow, Lookup, Pair, undecided, unknown
 Scope: TypeAlias = "nodes.FuncDef | nodes.TypeInfo | nodes.MypyFile"
 
 
-_ASKED = 32  # times that a statement of several lines is evaluated while mypy checks it; what is not known by then has no contract
+# times that a statement of several lines is evaluated while mypy checks it; what is not known by then has no contract
+_ASKED = 32
 _WHILE_ASKED = 8  # elements of loops that are evaluated one by one whenever mypy asks
 
 
 class Body(Names):
     """One scope of the module that mypy checks.
 
-    ``outer`` is the module's own, for the values of its names; ``around`` the function that a nested function stands in.
+    ``outer`` is the module's own, for the values of its names; ``around`` the function that a nested function stands
+    in.
     """
 
-    def __init__(self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache) -> None:
+    def __init__(
+        self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache
+    ) -> None:
         super().__init__(api, api.tree.fullname, cache, follows=True)
         self.outer = outer
         self.around = around
         self.binder: Any = None  # mypy's own record of its check of this scope, new for each
         self.reporting: bool = False
         self.context: Any = None
-        self.problems: list[tuple[str, Any, tuple[Any, str] | None]] = []  # that were reported: the message, its node, what to write where
+        # that were reported: the message, its node, what to write where
+        self.problems: list[tuple[str, Any, tuple[Any, str] | None]] = []
         self.undecided: list[tuple[Any, Pair]] = []  # comparisons that nothing decides: the node, the two sizes
         self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
         self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
         self.function: nodes.FuncDef | None = scope if isinstance(scope, nodes.FuncDef) else None
         self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
-        self.in_constructor: bool = self.info is not None and self.function is not None and self.function.name == "__init__"
+        self.in_constructor: bool = (
+            self.info is not None and self.function is not None and self.function.name == "__init__"
+        )
         module_facts = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
             classes.signature(self.function, module_facts.aliases) if self.function is not None else None
@@ -84,7 +91,9 @@ class Body(Names):
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
         nodes_within = [node for each in self.statements for node in syntax.walk(each)]
-        self.rebound: frozenset[str] = frozenset(name for node in nodes_within if isinstance(node, outward) for name in node.names)
+        self.rebound: frozenset[str] = frozenset(
+            name for node in nodes_within if isinstance(node, outward) for name in node.names
+        )
         if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
@@ -129,17 +138,27 @@ class Body(Names):
         return {each.variable.name: self._parameter(each) for each in arguments} | env
 
     def _rigid(self, own: Layer | None) -> tuple[frozenset[str], ...]:
-        """The names that stand for any sizes: the axes of this function with the sizes that it names, and all sizes of the class."""
+        """The names that stand for any sizes: the axes of this function with the sizes that it names, and all sizes of
+        the class.
+        """
         if self.annotated is None:
             return self.evaluator.rigid
         flexible = UNKNOWN if own is None else own.attributes.get(FLEXIBLE, UNKNOWN)
-        known = {str(each.value) for each in flexible.items if isinstance(each, Constant)} if isinstance(flexible, Pack) else set[str]()
+        known = (
+            {str(each.value) for each in flexible.items if isinstance(each, Constant)}
+            if isinstance(flexible, Pack)
+            else set[str]()
+        )
 
         def sizes(facts: object) -> frozenset[str]:
             found = (self.attributes(path) for path in re.findall(r"\{([\w.\[\]]+)\}", json.dumps(facts)))
             return frozenset(name for size in found if size is not None for name in size.names()) - known
 
-        of_class = [] if self.info is None else [[facts["methods"], facts["fields"]] for _, facts in classes.all_facts(self.info)]
+        of_class = (
+            []
+            if self.info is None
+            else [[facts["methods"], facts["fields"]] for _, facts in classes.all_facts(self.info)]
+        )
         return (self.evaluator.rigid[0] | sizes(self.annotated), sizes(of_class))
 
     def _sizes(self) -> dict[str, Value]:
@@ -149,7 +168,8 @@ class Body(Names):
         return {
             each.variable.name: symbol(each.variable.name + DOT, positive=each.variable.name in named)
             for each in arguments
-            if isinstance(declared := get_proper_type(each.variable.type), Instance) and declared.type.fullname == "builtins.int"
+            if isinstance(declared := get_proper_type(each.variable.type), Instance)
+            and declared.type.fullname == "builtins.int"
         }
 
     def _parameter(self, argument: nodes.Argument) -> Value:
@@ -181,7 +201,8 @@ class Body(Names):
                 return self.evaluator.evaluate(shape.by_origin.get(id(context)) or syntax.expression(context), env)
             finally:
                 self.evaluator.settled = False
-        # mypy asks at each call in the statement, of a loop again and again. What was known once holds; more may be known later.
+        # mypy asks at each call in the statement, of a loop again and again. What was known once holds; more may be
+        # known later.
         if self.settled.get(id(context), UNKNOWN) is UNKNOWN and self.asked < _ASKED:
             self.asked += 1
             self.evaluator.values, kept = {}, self.evaluator.unrolled
@@ -194,7 +215,8 @@ class Body(Names):
         return self.settled.get(id(context), UNKNOWN)
 
     def kept(self, context: Any) -> bool:
-        """Whether the type of ``context`` may carry its contract: its value goes into a variable that never holds another one.
+        """Whether the type of ``context`` may carry its contract: its value goes into a variable that never holds
+        another one.
 
         A variable or a container that later holds a layer of other sizes would have a type that is too narrow.
         """
@@ -223,7 +245,11 @@ class Body(Names):
 
     def _is_layer(self, call: ast.Call) -> bool:
         value = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
-        return isinstance(value, Reference) and isinstance(value.node, nodes.TypeInfo) and value.node.has_base(classes.MODULE)
+        return (
+            isinstance(value, Reference)
+            and isinstance(value.node, nodes.TypeInfo)
+            and value.node.has_base(classes.MODULE)
+        )
 
     def _single(self, target: ast.expr) -> bool:
         match target:
@@ -299,7 +325,9 @@ class Body(Names):
 
     def reach(self, context: Any) -> None:
         """Evaluate the module up to a function that mypy begins to check."""
-        while self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line:
+        while (
+            self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line
+        ):
             self._step()
 
     def _step(self) -> None:
@@ -337,10 +365,14 @@ class Body(Names):
         _, earlier = self.signatures.get(id(context), (None, signature))
         self.signatures[id(context)] = (context, signature if earlier == signature else None)
 
-    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None) -> None:
+    def complain(
+        self, message: str, node: ast.AST, caller: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None
+    ) -> None:
         calling = syntax.origin(caller)
         context = syntax.origin(node) or calling or self.context
-        text = printed(message) + (f" (called in line {calling.line})" if calling is not None and context is not calling else "")
+        text = printed(message) + (
+            f" (called in line {calling.line})" if calling is not None and context is not calling else ""
+        )
         if " axes (" in text:
             self.refused.add(id(context))
         if self.refusals is not None:
@@ -369,7 +401,8 @@ class Body(Names):
         if expression is not None and self.cache.spent and not self.cache.told_spent:
             self.note(self.cache.end(), node)
         if expression is not None and self.pairs is not None:
-            pairs = [pair for pair in self.pairs if not any(str(size).endswith(OWN) for size in pair)]  # those are bound so
+            # those are bound so
+            pairs = [pair for pair in self.pairs if not any(str(size).endswith(OWN) for size in pair)]
             self.undecided += [(expression, (b, a) if str(b) < str(a) else (a, b)) for a, b in pairs]
             self.pairs.clear()
 
@@ -402,7 +435,11 @@ class Shape:
     @lru_cache(maxsize=1)
     def of(statement: ast.stmt) -> "Shape":
         walked = syntax.walk(statement)
-        by_origin = {id(origin): node for node in walked if isinstance(node, ast.expr) and (origin := syntax.origin(node)) is not None}
+        by_origin = {
+            id(origin): node
+            for node in walked
+            if isinstance(node, ast.expr) and (origin := syntax.origin(node)) is not None
+        }
         parents = {id(inner): node for node in walked for inner in ast.iter_child_nodes(node)}
         targets = [each for node in walked if isinstance(node, ast.comprehension) for each in syntax.walk(node.target)]
         names = {each.id for each in targets if isinstance(each, ast.Name)}

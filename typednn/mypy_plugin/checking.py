@@ -1,8 +1,8 @@
 """One module while mypy checks it, and when mypy has checked it.
 
 A plugin is asked at each call, not at the end of a function. So the first call in a module adds one function of the
-plugin's own to those that mypy checks later (`_last`); when mypy comes to it, all types are known, and every scope is evaluated
-once, in the order in which they stand in the file.
+plugin's own to those that mypy checks later (`_last`); when mypy comes to it, all types are known, and every scope is
+evaluated once, in the order in which they stand in the file.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,11 @@ class Checking:
         stack = [each for each in api.scope.stack if not isinstance(each, nodes.LambdaExpr)]
         scope: Scope = stack[-1] if isinstance(stack[-1], nodes.FuncDef | nodes.TypeInfo) else api.tree
         known = self._bodies.get(id(scope))
-        if known is not None and known.api is api and (known.binder is api.binder or isinstance(api.scope.stack[-1], nodes.LambdaExpr)):
+        if (
+            known is not None
+            and known.api is api
+            and (known.binder is api.binder or isinstance(api.scope.stack[-1], nodes.LambdaExpr))
+        ):
             self._latest = known
             self.cache.held, self.cache.faults = (known.outer or known).held, partial(self._faults, api)
             return known
@@ -110,12 +114,16 @@ class Checking:
 
 
 def _scopes(tree: nodes.MypyFile) -> Iterator[tuple[Scope, nodes.FuncDef | None]]:
-    """The module, its classes and functions, in the order of lines; each nested function with the one that it stands in."""
+    """The module, its classes and functions, in the order of lines; each nested function with the one that it stands
+    in.
+    """
     yield tree, None
     yield from _within(tree.defs, None)
 
 
-def _within(statements: list[nodes.Statement], around: nodes.FuncDef | None) -> Iterator[tuple[Scope, nodes.FuncDef | None]]:
+def _within(
+    statements: list[nodes.Statement], around: nodes.FuncDef | None
+) -> Iterator[tuple[Scope, nodes.FuncDef | None]]:
     for each in statements:
         match each:
             case nodes.ClassDef(info=info, defs=block):
@@ -131,7 +139,9 @@ def _within(statements: list[nodes.Statement], around: nodes.FuncDef | None) -> 
             case nodes.OverloadedFuncDef(items=items, impl=impl):
                 yield from _within([*items, *([impl] if impl is not None and impl not in items else [])], around)
             case nodes.IfStmt(body=blocks, else_body=last):
-                yield from (found for block in [*blocks, *([last] if last else [])] for found in _within(block.body, around))
+                yield from (
+                    found for block in [*blocks, *([last] if last else [])] for found in _within(block.body, around)
+                )
             case nodes.ForStmt(body=block) | nodes.WhileStmt(body=block) | nodes.WithStmt(body=block):
                 yield from _within(block.body, around)
             case nodes.TryStmt(body=block, handlers=handlers, else_body=other, finally_body=final):
@@ -142,7 +152,9 @@ def _within(statements: list[nodes.Statement], around: nodes.FuncDef | None) -> 
 
 
 def _annotated(scope: Scope, api: Any) -> bool:
-    return isinstance(scope, nodes.FuncDef) and classes.signature(scope, classes.in_module(api.tree).aliases) is not None
+    return (
+        isinstance(scope, nodes.FuncDef) and classes.signature(scope, classes.in_module(api.tree).aliases) is not None
+    )
 
 
 def _last(api: Any) -> nodes.FuncDef:

@@ -17,7 +17,17 @@ from typing import Any, TypedDict, cast
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
 from mypy.plugin import AnalyzeTypeContext, ClassDefContext
-from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, NoneType, Type, TypeVarType, UnionType, get_proper_type
+from mypy.types import (
+    CallableType,
+    ExtraAttrs,
+    Instance,
+    LiteralType,
+    NoneType,
+    Type,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
 
 from typednn.mypy_plugin import syntax
 
@@ -33,7 +43,10 @@ STACK = "typednn.stack.Stack"
 SEQUENTIAL = "typednn.layer.Sequential"
 CHAIN = "typednn.layer.Chain"
 # What `>>` makes where both sides are of one kind, in the order in which they are asked.
-KINDS = {"typednn.layer.Elementwise": "typednn.layer.ElementwiseChain", "typednn.layer.Positionwise": "typednn.layer.PositionwiseChain"}
+KINDS = {
+    "typednn.layer.Elementwise": "typednn.layer.ElementwiseChain",
+    "typednn.layer.Positionwise": "typednn.layer.PositionwiseChain",
+}
 CHAINS = (CHAIN, "typednn.layer.FirstChain", SEQUENTIAL)
 FORMULA = "typednn.graph_layer.Formula"  # what has a formula, of which its other methods are made
 GRADIENT = "typednn.module.gradients.Gradient"
@@ -83,7 +96,9 @@ def _read(
 
 
 def _place(kind: nodes.ArgKind) -> str:
-    """The mark of a parameter without a position: ``*`` and ``**`` as in Python, ``=`` for one that is given by name only."""
+    """The mark of a parameter without a position: ``*`` and ``**`` as in Python, ``=`` for one that is given by name
+    only.
+    """
     return "*" if kind == nodes.ARG_STAR else "**" if kind == nodes.ARG_STAR2 else "=" if kind.is_named() else ""
 
 
@@ -95,7 +110,9 @@ def read_class(ctx: ClassDefContext) -> None:
         return
     module = in_module(tree)
     functions, plain = syntax.functions(ctx.cls.defs), syntax.functions(ctx.cls.defs, known=True)
-    methods = {name: read for name, function in plain.items() if (read := signature(function, module.aliases)) is not None}
+    methods = {
+        name: read for name, function in plain.items() if (read := signature(function, module.aliases)) is not None
+    }
     fields = {
         name: [syntax.word(declared), alternatives]
         for name, declared, _ in syntax.declared(ctx.cls.defs.body)
@@ -107,7 +124,9 @@ def read_class(ctx: ClassDefContext) -> None:
         if (alternatives := syntax.annotation(declared, module.aliases))
     }
     holds = any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
-    record = is_record(ctx.cls) or any(known["dataclass"] for base in info.mro[1:] if (known := facts_of(base)) is not None)
+    record = is_record(ctx.cls) or any(
+        known["dataclass"] for base in info.mro[1:] if (known := facts_of(base)) is not None
+    )
     if not (info.has_base(MODULE) or methods or fields or holds or record or info.has_base("enum.Enum")):
         return
     if info.has_base(FORMULA) and "formula" in methods:
@@ -117,7 +136,11 @@ def read_class(ctx: ClassDefContext) -> None:
         "module": info.module_name,
         "methods": methods,
         "fields": fields,
-        "inner": {name: text for name, declared, _ in syntax.declared(ctx.cls.defs.body) if (text := syntax.inner_contract(declared))},
+        "inner": {
+            name: text
+            for name, declared, _ in syntax.declared(ctx.cls.defs.body)
+            if (text := syntax.inner_contract(declared))
+        },
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
         "assigned": {name: sorted(syntax.assigned(body)) for name, body in bodies.items() if name != "__init__"}
@@ -125,7 +148,9 @@ def read_class(ctx: ClassDefContext) -> None:
         "calls": {name: sorted(syntax.called_on_self(body)) for name, body in bodies.items()},
         "passed_on": sorted(syntax.passed_on(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
-        "integers": [name for name, declared, _ in syntax.declared(ctx.cls.defs.body) if syntax.word(declared) == "int"],
+        "integers": [
+            name for name, declared, _ in syntax.declared(ctx.cls.defs.body) if syntax.word(declared) == "int"
+        ],
     }
     text = json.dumps(facts)
     info.metadata[KEY] = {"facts": text}
@@ -182,7 +207,11 @@ def _of_formula(formula: Signature) -> dict[str, Signature]:
         backward: Signature = {"parameters": [parameters[0], ("next_grad", result[0])], "result": [[]]}
         return {"forward": formula, "backward": backward}
     prediction = parameters[1][1] if len(parameters) > 1 else []
-    results: dict[str, list[syntax.Alternatives]] = {"loss": [[]], "loss_grad": [prediction], "loss_and_grad": [[], prediction]}
+    results: dict[str, list[syntax.Alternatives]] = {
+        "loss": [[]],
+        "loss_grad": [prediction],
+        "loss_and_grad": [[], prediction],
+    }
     return {name: {"parameters": parameters, "result": gives} for name, gives in results.items()}
 
 
@@ -202,8 +231,16 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     statements = syntax.block(body.body)
     times = Counter(syntax.changed(statements))
     assigned = [(target, each.value) for each in statements if isinstance(each, ast.Assign) for target in each.targets]
-    texts = {target.id: ast.unparse(ast.fix_missing_locations(value)) for target, value in assigned if isinstance(target, ast.Name)}
-    return {name: texts[name] if name in texts and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
+    texts = {
+        target.id: ast.unparse(ast.fix_missing_locations(value))
+        for target, value in assigned
+        if isinstance(target, ast.Name)
+    }
+    return {
+        name: texts[name] if name in texts and times[name] == 1 else "..."
+        for name in times
+        if not name.startswith("self.")
+    }
 
 
 def is_record(cls: nodes.ClassDef) -> bool:
@@ -215,13 +252,20 @@ def is_record(cls: nodes.ClassDef) -> bool:
 def record(info: nodes.TypeInfo) -> list[list[str]]:
     """The fields of a dataclass with those of its bases, or of a NamedTuple: each with its default as text."""
     fields = {name: default for _, facts in all_facts(info) for name, default in facts["dataclass"]}
-    return [[name, default] for name, default in fields.items()] or (_dataclass(info.defn) if info.is_named_tuple else [])
+    return [[name, default] for name, default in fields.items()] or (
+        _dataclass(info.defn) if info.is_named_tuple else []
+    )
 
 
 def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
     record = is_record(cls)
     return [
-        [name, "" if isinstance(value, nodes.TempNode) else ast.unparse(ast.fix_missing_locations(syntax.expression(value)))]
+        [
+            name,
+            ""
+            if isinstance(value, nodes.TempNode)
+            else ast.unparse(ast.fix_missing_locations(syntax.expression(value))),
+        ]
         for name, declared, value in syntax.declared(cls.defs.body)
         if record and declared is not None and syntax.word(declared) not in ("ClassVar", "Parameter", "Kept", "Buffer")
     ]
@@ -241,7 +285,9 @@ def facts_of(info: nodes.TypeInfo | None) -> ClassFacts | None:
 
 
 def method(info: nodes.TypeInfo, name: str) -> Signature | None:
-    """The annotation strings of a method, by the first class in resolution order that defines it, or a formula for it."""
+    """The annotation strings of a method, by the first class in resolution order that defines it, or a
+    formula for it.
+    """
     for base in info.mro:
         facts = facts_of(base)
         if name in base.names or (facts is not None and name in facts["methods"]):
@@ -251,7 +297,11 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
             declared = get_proper_type(function.type) if isinstance(function, nodes.FuncDef) else None
             if facts is None and base.is_named_tuple:  # mypy shows a plugin no NamedTuple's body
                 return function_signature(declared)
-            return of_arrays(signature, declared) if signature is not None and isinstance(declared, CallableType) else signature
+            return (
+                of_arrays(signature, declared)
+                if signature is not None and isinstance(declared, CallableType)
+                else signature
+            )
     return None
 
 
@@ -324,7 +374,11 @@ def assigned(info: nodes.TypeInfo) -> frozenset[str]:
     """Attributes that some method assigns which is not a part of the constructor: they may change at any time."""
     parts = parts_of_constructor(info)
     return frozenset(
-        name for _, facts in all_facts(info) for method, names in facts["assigned"].items() if method not in parts for name in names
+        name
+        for _, facts in all_facts(info)
+        for method, names in facts["assigned"].items()
+        if method not in parts
+        for name in names
     )
 
 
@@ -373,7 +427,9 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
 
 
 def _with_string(array: Instance, text: str, string: Instance) -> Instance:
-    """The string goes onto the dtype: where mypy joins two arrays, it takes what stands on either away from the type itself."""
+    """The string goes onto the dtype: where mypy joins two arrays, it takes what stands on either away from the type
+    itself.
+    """
     dtype = get_proper_type(array.args[-1]) if array.args else None
     if not isinstance(dtype, Instance):
         return _marked(array, text, string)

@@ -1,4 +1,6 @@
-"""What is known of a scope that was evaluated, as `facts` has it: sizes, mistakes with their cures, and where sizes are lost."""
+"""What is known of a scope that was evaluated, as `facts` has it: sizes, mistakes with their cures, and where sizes are
+lost.
+"""
 
 import ast
 import os
@@ -66,7 +68,9 @@ def _sizes(body: Body) -> Iterator[facts.Size]:
             case ast.Call():
                 value = body.evaluator.values.get(id(syntax.origin(node)), UNKNOWN)
                 if (known := shown(value)) is not None:
-                    yield facts.Size(span(syntax.origin(node)), "layer" if isinstance(value, Layer) else "call", "", *known)
+                    yield facts.Size(
+                        span(syntax.origin(node)), "layer" if isinstance(value, Layer) else "call", "", *known
+                    )
             case _:
                 pass
 
@@ -76,7 +80,9 @@ def _assigned(body: Body, target: ast.expr, value: Value) -> Iterator[facts.Size
         case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), Pack(items=items)) if len(targets) == len(items):
             for each, item in zip(targets, items, strict=True):
                 yield from _assigned(body, each, item)
-        case ((ast.Name() | ast.Attribute()), _) if (known := shown(value)) is not None and syntax.origin(target) is not None:
+        case ((ast.Name() | ast.Attribute()), _) if (known := shown(value)) is not None and syntax.origin(
+            target
+        ) is not None:
             yield facts.Size(span(syntax.origin(target)), "assignment", ast.unparse(target), *known)
         case _:
             pass
@@ -88,7 +94,11 @@ def shown(value: Value) -> tuple[str, str] | None:
         case Array(open=shape) if shape:
             return printed(written_shape(shape, " ")), ""
         case Array(flow=flow) if flow.axes:
-            why = [f"{axis.size} = {', '.join(part for part in (axis.how, axis.origin) if part)}" for axis in flow.axes if axis.how]
+            why = [
+                f"{axis.size} = {', '.join(part for part in (axis.how, axis.origin) if part)}"
+                for axis in flow.axes
+                if axis.how
+            ]
             return printed(written_shape(flow.shape, " ")), printed("; ".join(why))
         case Layer() if (contract := value.contract) is not None:
             return printed(contract), ""
@@ -102,14 +112,16 @@ def shown(value: Value) -> tuple[str, str] | None:
 def losses(body: Body) -> list[facts.Loss]:
     """Where something is not proven, in the order of lines.
 
-    The sizes of an array are lost, and nothing that it is computed from lacks any; two sizes are compared, and may be equal or not; a
-    parameter is an array of another library.
+    The sizes of an array are lost, and nothing that it is computed from lacks any; two sizes are compared, and may be
+    equal or not; a parameter is an array of another library.
     """
     found = [loss for _, loss in _computed(body) if loss is not None]
     found += _foreign(body)
     told = {each.span.line for each in found}  # there it is clear why nothing can be compared
     undecided = [(span(node), pair) for node, pair in body.undecided]
-    found += [facts.Loss(place, _open(*pair)) for place, pair in undecided if pair != (None, None) or place.line not in told]
+    found += [
+        facts.Loss(place, _open(*pair)) for place, pair in undecided if pair != (None, None) or place.line not in told
+    ]
     return sorted(dict.fromkeys(found), key=lambda each: (each.span.line, each.span.column))
 
 
@@ -145,7 +157,9 @@ def _plain(declared: Type) -> bool:
 
 
 def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
-    """Each array that is computed: whether all its sizes are known; where they are not and its operands' are, what was lost."""
+    """Each array that is computed: whether all its sizes are known; where they are not and its operands' are, what was
+    lost.
+    """
     unknown: set[int] = set()
     targets = {id(target) for node in _walked(body) for target in _targets(node)}
     for node in reversed(list(_walked(body))):  # operands first
@@ -164,8 +178,16 @@ def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
 
 def _targets(node: ast.AST) -> list[ast.expr]:
     """What a statement assigns to, which is not read."""
-    assigned = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign | ast.For) else []
-    return [each for target in assigned for each in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])]
+    assigned = (
+        node.targets
+        if isinstance(node, ast.Assign)
+        else [node.target]
+        if isinstance(node, ast.AnnAssign | ast.For)
+        else []
+    )
+    return [
+        each for target in assigned for each in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])
+    ]
 
 
 def _hidden(body: Body, node: ast.expr, value: Value) -> bool:

@@ -98,7 +98,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function, a class or a method of ``receiver``; an operator with its operands; an attribute of ``receiver``."""
+    """A call of a function, a class or a method of ``receiver``; an operator with its operands; an attribute of
+    ``receiver``.
+    """
 
     context: Context
     name: str  # its key in the table

@@ -1,7 +1,7 @@
 """Evaluates expressions on what is known of their values.
 
-An unknown value is `UNKNOWN`, and so is every result that depends on it: an error is reported only on a path that certainly
-exists. The tables of `features` say what a call, an operator or an attribute means.
+An unknown value is `UNKNOWN`, and so is every result that depends on it: an error is reported only on a path that
+certainly exists. The tables of `features` say what a call, an operator or an attribute means.
 """
 
 import ast
@@ -44,10 +44,12 @@ from typednn.mypy_plugin.values import (
 )
 from typednn.shapes import Flow
 
-# _READERS don't change a list argument, as no function in the table does; _HARMLESS don't assign fields of a self argument.
+# _READERS don't change a list argument, as no function in the table does; _HARMLESS don't assign fields of a self
+# argument.
 _READERS = frozenset(f"builtins.{name}" for name in ("sum", "print", "bool", "repr", "str"))
 _HARMLESS = frozenset(
-    f"builtins.{name}" for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
+    f"builtins.{name}"
+    for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
 )
 _SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 
@@ -56,9 +58,11 @@ _SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 class Evaluator(Context):
     """The expressions of one body."""
 
-    values: dict[int, Value] = field(default_factory=dict[int, Value])  # by mypy node: its value, joined over all visits
+    # by mypy node: its value, joined over all visits
+    values: dict[int, Value] = field(default_factory=dict[int, Value])
     settled: bool = False  # no value can change between two evaluations: those in `values` hold
-    # How many elements loops here may evaluate one by one: of loops within each other the product, so that the cost stays that of one.
+    # How many elements loops here may evaluate one by one: of loops within each other the product, so that the cost
+    # stays that of one.
     unrolled: int = field(default=python.UNROLLED, init=False)
     rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
     unsteady: frozenset[str] = frozenset()  # names that are assigned more than once, or changed in place
@@ -96,16 +100,25 @@ class Evaluator(Context):
             if len(targets) - starred > len(value.items) or (len(targets) < len(value.items) and not starred):
                 self.scope.complain(f"{len(value.items)} arrays for {len(targets)} names", target)
 
-    def _assign_item(self, target: ast.Subscript, inner: ast.expr, place: Value, value: Value, env: Environment) -> None:
+    def _assign_item(
+        self, target: ast.Subscript, inner: ast.expr, place: Value, value: Value, env: Environment
+    ) -> None:
         """``x[place] = value``: of an array, or of a list or a dict in a variable."""
         base = self.peek(inner, env)
-        index, name = integer_of(place), ast.unparse(inner) if isinstance(inner, ast.Name) or syntax.of_self(inner) else ""
+        index, name = (
+            integer_of(place),
+            ast.unparse(inner) if isinstance(inner, ast.Name) or syntax.of_self(inner) else "",
+        )
         match base:
             case Array():
                 arrays.assigned(Call(self, "", target, env, base), place, value)
-            case Pack(items=items, keys=(), frozen=False) if name and index is not None and -len(items) <= index < len(items):
+            case Pack(items=items, keys=(), frozen=False) if (
+                name and index is not None and -len(items) <= index < len(items)
+            ):
                 env[name] = Pack((*items[: index % len(items)], unshared(value), *items[index % len(items) + 1 :]))
-            case Pack(items=items, keys=keys, frozen=False) if name and isinstance(place, Constant) and (keys or not items):
+            case Pack(items=items, keys=keys, frozen=False) if (
+                name and isinstance(place, Constant) and (keys or not items)
+            ):
                 entries = dict(zip(keys, items, strict=True)) | {show(place): unshared(value)}
                 env[name] = Pack(tuple(entries.values()), keys=tuple(entries))
             case _:
@@ -132,7 +145,9 @@ class Evaluator(Context):
         return value
 
     def peek(self, node: ast.expr, env: Environment) -> Value:
-        """Evaluate a collection that is only read. Where a list is passed on, it may be changed, and `evaluate` makes it unknown."""
+        """Evaluate a collection that is only read. Where a list is passed on, it may be changed, and `evaluate` makes
+        it unknown.
+        """
         match node:
             case ast.Name(id=name) if name in env:
                 return self._noted(node, env[name])
@@ -198,7 +213,9 @@ class Evaluator(Context):
                 latest = dict(zip(map(show, names), items, strict=True))
                 known = all(isinstance(name, Constant | Number) for name in names)
                 return Pack(tuple(latest.values()), keys=tuple(latest)) if known else UNKNOWN
-            case ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators):
+            case (
+                ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators)
+            ):
                 return self._comprehension(element, generators, env)
             case ast.DictComp(key=key, value=entry, generators=generators):
                 pairs = self._comprehension(ast.Tuple(elts=[key, entry], ctx=ast.Load()), generators, env)
@@ -206,9 +223,18 @@ class Evaluator(Context):
             case ast.Subscript(value=inner, slice=place):
                 base, index = self.peek(inner, env), self._index(place, env)
                 at = integer_of(index)
-                if isinstance(base, Pack) and _of_shape(inner) and at is not None and not -len(base.items) <= at < len(base.items):
+                if (
+                    isinstance(base, Pack)
+                    and _of_shape(inner)
+                    and at is not None
+                    and not -len(base.items) <= at < len(base.items)
+                ):
                     self.scope.complain(f"{ast.unparse(inner)} has {len(base.items)} sizes, none at {at}", node)
-                return arrays.item(Call(self, "", node, env, base), index) if isinstance(base, Array) else python.item(base, index)
+                return (
+                    arrays.item(Call(self, "", node, env, base), index)
+                    if isinstance(base, Array)
+                    else python.item(base, index)
+                )
             case ast.Slice(lower=lower, upper=upper, step=step):
                 ends = [Constant(None) if each is None else self.evaluate(each, env) for each in (lower, upper, step)]
                 return Slice(*ends)
@@ -246,14 +272,19 @@ class Evaluator(Context):
         if isinstance(place, ast.Tuple):
             return Pack(tuple(self._index(each, env) for each in place.elts), frozen=True)
         value = self.peek(place, env)
-        return symbol(f"index{DOT}", positive=False) if value is UNKNOWN and self.scope.class_name(place) == "builtins.int" else value
+        return (
+            symbol(f"index{DOT}", positive=False)
+            if value is UNKNOWN and self.scope.class_name(place) == "builtins.int"
+            else value
+        )
 
     def _attribute(self, node: ast.Attribute, env: Environment) -> Value:
         name = node.attr
         if syntax.of_self(node) and (name in self.hidden or f"self.{name}" in env):
             return UNKNOWN if name in self.hidden else env[f"self.{name}"]
         base = self.peek(node.value, env)
-        if base is UNKNOWN and syntax.of_self(node) and self.of is not None:  # in a constructor: an object that is not complete
+        # in a constructor: an object that is not complete
+        if base is UNKNOWN and syntax.of_self(node) and self.of is not None:
             own = {each[5:]: value for each, value in env.items() if each.startswith("self.")}
             base = Layer(self.of.name, self.of.fullname, attributes=own)
         if unshared(base) is not base:
@@ -273,7 +304,11 @@ class Evaluator(Context):
             case Gradient(fields=fields):
                 return fields.get(name, UNKNOWN)
             case Pack(fields=(_, *_) as fields, items=items):
-                return items[fields.index(name)] if name in fields else functions.member(Call(self, name, node, env, base), base)
+                return (
+                    items[fields.index(name)]
+                    if name in fields
+                    else functions.member(Call(self, name, node, env, base), base)
+                )
             case Reference(node=nodes.MypyFile(fullname="numpy")) if name in _NUMPY:
                 return _NUMPY[name]
             case Reference(node=nodes.MypyFile() as module):
@@ -287,11 +322,17 @@ class Evaluator(Context):
 
     def _display(self, elements: list[ast.expr], env: Environment, *, frozen: bool) -> Value:
         parts = [
-            python.elements(self.peek(each.value, env)) if isinstance(each, ast.Starred) else Pack((self._element(each, env),))
+            python.elements(self.peek(each.value, env))
+            if isinstance(each, ast.Starred)
+            else Pack((self._element(each, env),))
             for each in elements
         ]
         packs = [part for part in parts if isinstance(part, Pack)]
-        return Pack(tuple(item for pack in packs for item in pack.items), frozen=frozen) if len(packs) == len(parts) else UNKNOWN
+        return (
+            Pack(tuple(item for pack in packs for item in pack.items), frozen=frozen)
+            if len(packs) == len(parts)
+            else UNKNOWN
+        )
 
     def _element(self, node: ast.expr, env: Environment) -> Value:
         """An element of a list or a tuple; a list that is made there has no other name."""
@@ -305,7 +346,9 @@ class Evaluator(Context):
         found = self._generated(element, generators, dict(env))
         return Pack(tuple(found)) if isinstance(found, list) else UNKNOWN if found is UNKNOWN else Many(found)
 
-    def _generated(self, element: ast.expr, generators: list[ast.comprehension], env: Environment) -> "list[Value] | Value":
+    def _generated(
+        self, element: ast.expr, generators: list[ast.comprehension], env: Environment
+    ) -> "list[Value] | Value":
         """The elements one by one, or what is known of each of them."""
         if not generators:
             return [self.evaluate(element, env)]
@@ -349,7 +392,11 @@ class Evaluator(Context):
             lists += [inner] if unshared(value) is not value else []
             if isinstance(each, ast.keyword) and each.arg is None:
                 known_items = isinstance(value, Pack) and bool(value.keys or not value.items)
-                named = dict(zip(map(python.key, value.keys), value.items, strict=True)) if isinstance(value, Pack) and known_items else {}
+                named = (
+                    dict(zip(map(python.key, value.keys), value.items, strict=True))
+                    if isinstance(value, Pack) and known_items
+                    else {}
+                )
                 spread |= not known_items or None in named
                 keywords |= {name: item for name, item in named.items() if name is not None}
             elif isinstance(each, ast.keyword):
@@ -362,12 +409,26 @@ class Evaluator(Context):
             else:
                 arguments.append(value)
         self._forget_fields(node, names, env)
-        call = Call(self, known, node, env, receiver, arguments, keywords, spread, len(arguments) if certain is None else certain)
+        call = Call(
+            self,
+            known,
+            node,
+            env,
+            receiver,
+            arguments,
+            keywords,
+            spread,
+            len(arguments) if certain is None else certain,
+        )
         if known:
             return UNKNOWN if spread and known not in EFFECTS else TABLE[known](call)
         if syntax.of_self(node.func) and self.base is not None and "self" not in env:
             return constructors.continued(replace(call, name=node.func.attr))
-        function = self._attribute_of(receiver, node.func, env) if isinstance(node.func, ast.Attribute) else self.evaluate(node.func, env)
+        function = (
+            self._attribute_of(receiver, node.func, env)
+            if isinstance(node.func, ast.Attribute)
+            else self.evaluate(node.func, env)
+        )
         value = self.apply(function, call)
         if not _READERS.intersection(names) and not functions.only_reads(self, function):
             for each in lists:
@@ -378,8 +439,12 @@ class Evaluator(Context):
         left, right = call.arguments
         if isinstance(left, Array) or isinstance(right, Array):
             if isinstance(call.node, ast.BinOp):
-                call = replace(call, arguments=(self._scalar(left, call.node.left), self._scalar(right, call.node.right)))
-            in_place = isinstance(call.node, ast.BinOp) and getattr(call.node, "in_place", False) and isinstance(left, Array)
+                call = replace(
+                    call, arguments=(self._scalar(left, call.node.left), self._scalar(right, call.node.right))
+                )
+            in_place = (
+                isinstance(call.node, ast.BinOp) and getattr(call.node, "in_place", False) and isinstance(left, Array)
+            )
             return arrays.operator(call, op, call.arguments, in_place=in_place)
         name = f"{type(left).__name__} {_SYMBOLS.get(type(op), '+')} {type(right).__name__}"
         return TABLE[name](replace(call, name=name, node=_operation(call.node, op))) if name in TABLE else UNKNOWN
@@ -392,10 +457,15 @@ class Evaluator(Context):
     def apply(self, function: Value, call: Call) -> Value:
         """The result of a function for the arguments of ``call``."""
         match function:
-            case Partial(function=Reference(node=nodes.FuncDef() as method), arguments=(Layer() | Pack() | Reference() as owner,)):
+            case Partial(
+                function=Reference(node=nodes.FuncDef() as method), arguments=(Layer() | Pack() | Reference() as owner,)
+            ):
                 return functions.method(replace(call, receiver=owner), method)
             case Partial(function=inner, arguments=before, keywords=named):
-                return self.apply(inner, replace(call, arguments=(*before, *call.arguments), keywords={**dict(named), **call.keywords}))
+                return self.apply(
+                    inner,
+                    replace(call, arguments=(*before, *call.arguments), keywords={**dict(named), **call.keywords}),
+                )
             case Layer():
                 return TABLE["Layer.__call__()"](replace(call, name="Layer.__call__()", receiver=function))
             case Reference(node=nodes.TypeInfo() as info):
@@ -420,7 +490,8 @@ class Evaluator(Context):
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name), _:
                 yield f"super().{name}()"
             case ast.Attribute(value=ast.Attribute(value=ast.Name() as owner, attr=ufunc), attr=name), _ if (
-                isinstance(module := self.peek(owner, env), Reference) and getattr(module.node, "fullname", "") == "numpy"
+                isinstance(module := self.peek(owner, env), Reference)
+                and getattr(module.node, "fullname", "") == "numpy"
             ):  # np.add.reduce
                 yield f"numpy.{ufunc}.{name}"
             case ast.Attribute(attr=name), Reference(node=nodes.TypeInfo() as info):
@@ -445,12 +516,18 @@ class Evaluator(Context):
                 pass
 
     def _forget_fields(self, node: ast.Call, names: tuple[str, ...], env: Environment) -> None:
-        """A callee that receives self may assign its fields: in a constructor all of them, in a method those that some method assigns."""
+        """A callee that receives self may assign its fields: in a constructor all of them, in a method those that some
+        method assigns.
+        """
         values = [*node.args, *(each.value for each in node.keywords)]
-        receives_self = any(isinstance(each, ast.Name) and each.id == "self" for each in values) and not _HARMLESS.intersection(names)
+        receives_self = any(
+            isinstance(each, ast.Name) and each.id == "self" for each in values
+        ) and not _HARMLESS.intersection(names)
         if receives_self or syntax.of_self(node.func):
             every_field = receives_self and self.base is not None
-            env |= {each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)}
+            env |= {
+                each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)
+            }
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
             mutated(node.args[0], env)
 
@@ -458,7 +535,8 @@ class Evaluator(Context):
 _WEAK = {"builtins.float": dtypes.WEAK_FLOAT, "builtins.int": dtypes.WEAK_INT, "builtins.bool": dtypes.WEAK_BOOL}
 _NUMPY: dict[str, Value] = {
     **{name: DType(kind) for name, kind in dtypes.BY_NAME.items() if name not in ("bool", "int", "float", "complex")},
-    "newaxis": Constant(None), "pi": Constant(3.14), "e": Constant(2.7), "inf": Constant(float("inf")), "nan": Constant(float("nan")),
+    "newaxis": Constant(None), "pi": Constant(3.14), "e": Constant(2.7), "inf": Constant(float("inf")),
+    "nan": Constant(float("nan")),
 }  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""What the plugin knows about a module's code, for those who show it: an editor, a report. Nothing is collected unless someone asks."""
+"""What the plugin knows about a module's code, for those who show it: an editor, a report. Nothing is collected unless
+someone asks.
+"""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +17,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Known sizes: ``text`` is "batch 14 14 6", of a layer "batch 784 -> batch 10"; ``name`` is the variable, empty for a call."""
+    """Known sizes: ``text`` is "batch 14 14 6", of a layer "batch 784 -> batch 10"; ``name`` is the variable, empty for
+    a call.
+    """
 
     span: Span
     kind: str  # "assignment", "layer" or "call"

@@ -32,13 +32,16 @@ class ConstructionCache:
     """
 
     run: object  # one object for each run of mypy
-    results: dict[Hashable, tuple[Any, set[str], list[Pair]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str], list[Pair]]"])
+    results: dict[Hashable, tuple[Any, set[str], list[Pair]]] = field(
+        default_factory=dict[Hashable, "tuple[Any, set[str], list[Pair]]"]
+    )
     requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
     calls: int = 0  # of functions and constructors that were evaluated for the module that is checked
     told_spent: bool = False  # whether a note says from where on no call is followed
     told: dict[int, Any] = field(default_factory=dict[int, Any])  # by id: nodes of functions that a call was blamed for
     held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
-    faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()  # the nodes that are refused in a function by itself
+    # the nodes that are refused in a function by itself
+    faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()
 
     @property
     def spent(self) -> bool:
@@ -48,7 +51,10 @@ class ConstructionCache:
     def end(self) -> str:
         """What to say where following ends."""
         self.told_spent = True
-        return f"calls are followed no further than here: {CALLS:,} were evaluated in this file; what later ones give is not checked"
+        return (
+            f"calls are followed no further than here: {CALLS:,} were evaluated in this file; what later ones give "
+            "is not checked"
+        )
 
     def begin(self) -> None:
         """Another module is checked."""
@@ -64,10 +70,13 @@ class Names:
     cache: ConstructionCache
     complaints: list[tuple[str, ast.AST]] = field(default_factory=list["tuple[str, ast.AST]"])
     pairs: list[Pair] | None = None  # what comparisons have not decided since `leave_open`; None: nobody counts them
-    follows: bool = False  # whether it is of the module that mypy checks, reached from there by its own functions and constructors alone
+    # whether it is of the module that mypy checks, reached from there by its own functions and constructors alone
+    follows: bool = False
 
     def reads(self, module: str) -> bool:
-        """Whether the bodies of a module's functions can be followed: of the one that mypy checks, read as it is now."""
+        """Whether the bodies of a module's functions can be followed: of the one that mypy checks, read
+        as it is now.
+        """
         return self.follows and module == self.api.tree.fullname
 
     def keeps_signature(self, function: nodes.FuncDef) -> bool:
@@ -135,10 +144,13 @@ class Names:
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         """The name and the annotation strings of the function that a call calls."""
 
-    def complain(self, message: str, node: ast.AST, caller: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None) -> None:
+    def complain(
+        self, message: str, node: ast.AST, caller: ast.AST | None = None, cure: tuple[ast.AST, str] | None = None
+    ) -> None:
         """Keep an error, for whoever called what is evaluated here.
 
-        ``caller`` is the call whose arguments are to blame; ``cure`` the one argument that would mend it, and what to write there.
+        ``caller`` is the call whose arguments are to blame; ``cure`` the one argument that would mend it, and what to
+        write there.
         """
         self.complaints.append((message, node))
 

@@ -44,13 +44,19 @@ def read(path: str | None) -> Options:
     every = cast("Mapping[str, object]", tables if isinstance(tables, Mapping) else {})
     for name in every:
         if name != _TABLE and name.lower().replace("_", "-").startswith("typednn"):
-            raise ArgumentError(explain(where, "has typednn's settings in one table", f"[{prefix}{name}]", f"name it [{prefix}{_TABLE}]"))
+            raise ArgumentError(
+                explain(
+                    where, "has typednn's settings in one table", f"[{prefix}{name}]", f"name it [{prefix}{_TABLE}]"
+                )
+            )
     section: object = {**every}.get(_TABLE, {})  # a ConfigParser has another get
     where = f"{where}: [{prefix}{_TABLE}]"
     if not isinstance(section, Mapping):
         raise ArgumentError(explain(where, "expects a table", shown(section)))
     written = cast("Mapping[str, object]", section)
-    return Options(**{name: _switch(where, name, value) for name, value in written.items() if name not in _defaults(tables)})
+    return Options(
+        **{name: _switch(where, name, value) for name, value in written.items() if name not in _defaults(tables)}
+    )
 
 
 def _defaults(tables: Any) -> Mapping[str, str]:
@@ -63,7 +69,12 @@ def _switch(where: str, name: str, value: object) -> bool:
     if name not in known:
         near = closest(name, known, SURE)
         raise ArgumentError(
-            explain(where, "expects a setting that there is", name, f"did you mean {near}?" if near else f"there are {' and '.join(known)}")
+            explain(
+                where,
+                "expects a setting that there is",
+                name,
+                f"did you mean {near}?" if near else f"there are {' and '.join(known)}",
+            )
         )
     word = str(value).strip().lower()
     if word not in _WORDS:

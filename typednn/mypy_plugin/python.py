@@ -59,13 +59,21 @@ def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
             return Constant((a == b) == isinstance(op, ast.Is))
         case ast.Eq() | ast.NotEq() if isinstance(a, Constant) and isinstance(b, Constant):
             return Constant((a.value == b.value) == isinstance(op, ast.Eq))
-        case ast.Eq() | ast.NotEq() if isinstance(a, Constant | Number) and isinstance(b, Constant | Number) and _never_equal(a, b):
+        case ast.Eq() | ast.NotEq() if (
+            isinstance(a, Constant | Number) and isinstance(b, Constant | Number) and _never_equal(a, b)
+        ):
             return Constant(isinstance(op, ast.NotEq))
-        case ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() if isinstance(a, Layer) and isinstance(b, Layer) and _enum(a) and _enum(b):
+        case ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() if (
+            isinstance(a, Layer) and isinstance(b, Layer) and _enum(a) and _enum(b)
+        ):
             return Constant((a == b) == isinstance(op, ast.Is | ast.Eq))
         case ast.In() | ast.NotIn() if isinstance(b, Pack) and isinstance(a, Constant | Number):
             found = a in b.items or (bool(b.keys) and show(a) in b.keys)
-            sure = found or all(isinstance(each, Constant) or integer_of(each) is not None for each in (*b.items, a)) or bool(b.keys)
+            sure = (
+                found
+                or all(isinstance(each, Constant) or integer_of(each) is not None for each in (*b.items, a))
+                or bool(b.keys)
+            )
             return Constant(found == isinstance(op, ast.In)) if sure else UNKNOWN
         case _ if (first := integer_of(a)) is not None and (second := integer_of(b)) is not None:
             answers: dict[type[ast.cmpop], bool] = {
@@ -110,8 +118,16 @@ def key(shown: str) -> str | None:
 
 def dictionary(pairs: Value) -> Value:
     """A dict of pairs, if all keys are known."""
-    items = [each.items for each in pairs.items if isinstance(each, Pack) and len(each.items) == 2] if isinstance(pairs, Pack) else []
-    if not isinstance(pairs, Pack) or len(items) < len(pairs.items) or not all(isinstance(name, Constant | Number) for name, _ in items):
+    items = (
+        [each.items for each in pairs.items if isinstance(each, Pack) and len(each.items) == 2]
+        if isinstance(pairs, Pack)
+        else []
+    )
+    if (
+        not isinstance(pairs, Pack)
+        or len(items) < len(pairs.items)
+        or not all(isinstance(name, Constant | Number) for name, _ in items)
+    ):
         return UNKNOWN
     latest = {show(name): value for name, value in items}
     return Pack(tuple(latest.values()), keys=tuple(latest))
@@ -139,7 +155,8 @@ def item(base: Value, place: Value) -> Value:
 def keys_of(value: Pack) -> tuple[Value, ...]:
     """The keys of a dict."""
     return tuple(
-        Constant(text) if (text := key(each)) is not None else number(int(each)) if each.isdecimal() else UNKNOWN for each in value.keys
+        Constant(text) if (text := key(each)) is not None else number(int(each)) if each.isdecimal() else UNKNOWN
+        for each in value.keys
     )
 
 

@@ -1,7 +1,7 @@
 """``reveal_type`` in readable lines: mypy's own message with the names that a program imports.
 
-mypy has no hook for ``reveal_type``. But each message passes its filters, which hide the messages of its trials. One more filter hides
-nothing, and shortens what mypy reveals.
+mypy has no hook for ``reveal_type``. But each message passes its filters, which hide the messages of its trials. One
+more filter hides nothing, and shortens what mypy reveals.
 """
 
 import re
@@ -11,7 +11,9 @@ from typing import Any
 from mypy.errors import ErrorInfo, ErrorWatcher
 
 _REVEALED = "Revealed type is "
-_ARRAY = re.compile(r"numpy\.ndarray\[(?:builtins\.)?tuple\[([^\[\]]*)\], numpy\.dtype\[numpy\.(floating|integer)\[Any\]\]\]")
+_ARRAY = re.compile(
+    r"numpy\.ndarray\[(?:builtins\.)?tuple\[([^\[\]]*)\], numpy\.dtype\[numpy\.(floating|integer)\[Any\]\]\]"
+)
 _OWN = re.compile(r"\btypednn(?:\.\w+)+\.(?=\w)")
 
 

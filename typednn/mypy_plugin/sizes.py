@@ -8,10 +8,22 @@ from mypy.nodes import TypeInfo, Var
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Pack, Reference, Value, known, lookup, written_shape
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Array,
+    Constant,
+    Layer,
+    Pack,
+    Reference,
+    Value,
+    known,
+    lookup,
+    written_shape,
+)
 from typednn.shapes import Dim, Flow, Lookup, Mismatch, Shape, Unifier, align, leave, parse, rank
 
-# jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are checked by mypy.
+# jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are checked by
+# mypy.
 _PRECISIONS = (
     {"Float16", "Float32", "Float64", "BFloat16"},
     {"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"},
@@ -24,7 +36,9 @@ def same_precision(a: str, b: str) -> bool:
 
 
 def array(context: Context, shape: "Shape | None", kind: str = "") -> Value:
-    """An array with those sizes that mean the same all through this body; the names of a layer's axes are never this body's."""
+    """An array with those sizes that mean the same all through this body; the names of a layer's axes are never this
+    body's.
+    """
     sizes = known(shape, context.names)
     if sizes is None:
         return UNKNOWN

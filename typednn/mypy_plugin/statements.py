@@ -1,7 +1,7 @@
 """Runs statements in order on what is known of each name.
 
-Where a branch cannot be decided, both sides run, and what they agree on is kept. A loop over known elements is unrolled;
-any other loop runs until nothing changes.
+Where a branch cannot be decided, both sides run, and what they agree on is kept. A loop over known elements is
+unrolled; any other loop runs until nothing changes.
 """
 
 import ast
@@ -122,7 +122,9 @@ class Statements(Evaluator):
                     self._continues[-1].append(env)
                 return None
             case ast.FunctionDef(name=name, args=parameters, body=body, decorator_list=decorators):
-                plain = not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in walk(statement)) and not decorators
+                plain = (
+                    not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in walk(statement)) and not decorators
+                )
                 kept = self.captured(env)
                 env[name] = UNKNOWN
                 if plain:
@@ -144,7 +146,8 @@ class Statements(Evaluator):
         if isinstance(value, Array):
             fits(self, within(self, self.attributes), f'{target.id} is "{text}": ', text, value, statement.value)
         return functions.better(
-            value if isinstance(value, Array) and value.shape is not None else UNKNOWN, promised(self, text, kind, self.attributes)
+            value if isinstance(value, Array) and value.shape is not None else UNKNOWN,
+            promised(self, text, kind, self.attributes),
         )
 
     def _match(self, statement: ast.Match, env: Environment) -> Environment | None:
@@ -197,7 +200,9 @@ class Statements(Evaluator):
                     env[name] = unshared(subject)
                 return True
             case ast.MatchClass(cls=cls, patterns=positional, kwd_attrs=names, kwd_patterns=named):
-                return self._fits_class(self.evaluate(cls, env), positional, dict(zip(names, named, strict=True)), subject, env)
+                return self._fits_class(
+                    self.evaluate(cls, env), positional, dict(zip(names, named, strict=True)), subject, env
+                )
             case _:
                 return None
 
@@ -207,8 +212,13 @@ class Statements(Evaluator):
         attributes: Mapping[str, Value] = {}
         same: bool | None = None
         match subject, cls:
-            case Layer(attributes=known), Reference(node=nodes.TypeInfo(fullname=wanted)) if (info := class_of(self, subject)) is not None:
-                attributes, same = {name: known.get(name, UNKNOWN) for name, _ in classes.record(info)}, info.has_base(wanted)
+            case Layer(attributes=known), Reference(node=nodes.TypeInfo(fullname=wanted)) if (
+                info := class_of(self, subject)
+            ) is not None:
+                attributes, same = (
+                    {name: known.get(name, UNKNOWN) for name, _ in classes.record(info)},
+                    info.has_base(wanted),
+                )
             case Pack(fields=(_, *_) as fields, items=items), _:
                 attributes = dict(zip(fields, items, strict=True))
             case Number(), Reference(node=nodes.TypeInfo(fullname="builtins.int")):

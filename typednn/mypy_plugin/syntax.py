@@ -60,7 +60,9 @@ def walk(node: ast.AST) -> list[ast.AST]:
 
 # The fields of each kind of node that may hold nodes.
 _PARTS: dict[type, tuple[str, ...]] = {
-    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in ("id", "attr", "arg", "ctx", "op", "ops"))
+    kind: ()
+    if kind is ast.Constant
+    else tuple(name for name in kind._fields if name not in ("id", "attr", "arg", "ctx", "op", "ops"))
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
@@ -95,7 +97,9 @@ def _call(node: nodes.CallExpr) -> ast.expr:
             for kind, _, value in arguments
             if kind.is_positional(star=True)
         ],
-        keywords=[ast.keyword(arg=name, value=value) for kind, name, value in arguments if not kind.is_positional(star=True)],
+        keywords=[
+            ast.keyword(arg=name, value=value) for kind, name, value in arguments if not kind.is_positional(star=True)
+        ],
     )
 
 
@@ -128,14 +132,20 @@ _EXPRESSIONS: dict[type[nodes.Expression], Callable[[Any], ast.expr]] = {
     nodes.IntExpr: lambda node: ast.Constant(value=node.value),
     nodes.StrExpr: lambda node: ast.Constant(value=node.value),
     nodes.FloatExpr: lambda node: ast.Constant(value=node.value),
-    nodes.NameExpr: lambda node: ast.Constant(value=_CONSTANTS[node.name]) if node.name in _CONSTANTS else _name(node.name),
-    nodes.SuperExpr: lambda node: ast.Attribute(value=ast.Call(func=_name("super"), args=[], keywords=[]), attr=node.name, ctx=_LOAD),
+    nodes.NameExpr: lambda node: (
+        ast.Constant(value=_CONSTANTS[node.name]) if node.name in _CONSTANTS else _name(node.name)
+    ),
+    nodes.SuperExpr: lambda node: ast.Attribute(
+        value=ast.Call(func=_name("super"), args=[], keywords=[]), attr=node.name, ctx=_LOAD
+    ),
     nodes.MemberExpr: lambda node: ast.Attribute(value=expression(node.expr), attr=node.name, ctx=_LOAD),
     nodes.IndexExpr: lambda node: ast.Subscript(value=expression(node.base), slice=expression(node.index), ctx=_LOAD),
     nodes.SliceExpr: lambda node: ast.Slice(*map(_optional, (node.begin_index, node.end_index, node.stride))),
     nodes.CallExpr: _call,
     nodes.RevealExpr: lambda node: (
-        _unknown() if node.expr is None else ast.Call(func=_name("reveal_type"), args=[expression(node.expr)], keywords=[])
+        _unknown()
+        if node.expr is None
+        else ast.Call(func=_name("reveal_type"), args=[expression(node.expr)], keywords=[])
     ),
     nodes.CastExpr: lambda node: expression(node.expr),
     nodes.AssertTypeExpr: lambda node: expression(node.expr),
@@ -150,7 +160,9 @@ _EXPRESSIONS: dict[type[nodes.Expression], Callable[[Any], ast.expr]] = {
     ),
     nodes.StarExpr: lambda node: ast.Starred(value=expression(node.expr), ctx=_LOAD),
     nodes.AssignmentExpr: lambda node: ast.NamedExpr(target=_name(node.target.name), value=expression(node.value)),
-    nodes.ListComprehension: lambda node: ast.ListComp(elt=expression(node.generator.left_expr), generators=_generators(node.generator)),
+    nodes.ListComprehension: lambda node: ast.ListComp(
+        elt=expression(node.generator.left_expr), generators=_generators(node.generator)
+    ),
     nodes.GeneratorExpr: lambda node: ast.GeneratorExp(elt=expression(node.left_expr), generators=_generators(node)),
     nodes.DictionaryComprehension: lambda node: ast.DictComp(
         key=expression(node.key), value=expression(node.value), generators=_generators(node)
@@ -213,7 +225,9 @@ def _match(node: nodes.MatchStmt) -> list[ast.stmt]:
 def _pattern(pattern: Any) -> ast.pattern:
     match pattern:
         case mypy_patterns.AsPattern(pattern=inner, name=name):
-            return ast.MatchAs(pattern=None if inner is None else _pattern(inner), name=None if name is None else name.name)
+            return ast.MatchAs(
+                pattern=None if inner is None else _pattern(inner), name=None if name is None else name.name
+            )
         case mypy_patterns.OrPattern(patterns=several):
             return ast.MatchOr(patterns=list(map(_pattern, several)))
         case mypy_patterns.ValuePattern(expr=value):
@@ -228,7 +242,10 @@ def _pattern(pattern: Any) -> ast.pattern:
             keywords = list(map(_pattern, pattern.keyword_values))
             positional = list(map(_pattern, pattern.positionals))
             return ast.MatchClass(
-                cls=expression(pattern.class_ref), patterns=positional, kwd_attrs=list(pattern.keyword_keys), kwd_patterns=keywords
+                cls=expression(pattern.class_ref),
+                patterns=positional,
+                kwd_attrs=list(pattern.keyword_keys),
+                kwd_patterns=keywords,
             )
         case _:  # of a mapping only what it captures
             captured: list[ast.pattern] = [ast.MatchAs(pattern=None, name=name) for name in _captured(pattern)]
@@ -248,24 +265,37 @@ def _captured(pattern: Any) -> Iterator[str]:
 
 def _with(node: nodes.WithStmt) -> list[ast.stmt]:
     managers = zip(node.expr, node.target, strict=True)
-    items = [ast.withitem(context_expr=expression(value), optional_vars=_optional(target)) for value, target in managers]
+    items = [
+        ast.withitem(context_expr=expression(value), optional_vars=_optional(target)) for value, target in managers
+    ]
     return [ast.With(items=items, body=_body(node.body))]
 
 
 def _try(node: nodes.TryStmt) -> list[ast.stmt]:
     pairs = zip(node.vars, node.handlers, strict=True)
     handlers = [
-        ast.ExceptHandler(type=None if name is None else _name("Exception"), name=None if name is None else name.name, body=_body(body))
+        ast.ExceptHandler(
+            type=None if name is None else _name("Exception"),
+            name=None if name is None else name.name,
+            body=_body(body),
+        )
         for name, body in pairs
     ]
-    return [ast.Try(body=_body(node.body), handlers=handlers, orelse=_body(node.else_body), finalbody=_body(node.finally_body))]
+    return [
+        ast.Try(
+            body=_body(node.body), handlers=handlers, orelse=_body(node.else_body), finalbody=_body(node.finally_body)
+        )
+    ]
 
 
-# By the class of mypy's node; any other means nothing here. An assignment with a TempNode is a declaration without a value.
+# By the class of mypy's node; any other means nothing here. An assignment with a TempNode is a declaration without a
+# value.
 _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.AssignmentStmt: lambda node: [] if isinstance(node.rvalue, nodes.TempNode) else _assignment(node),
     nodes.OperatorAssignmentStmt: lambda node: [
-        ast.AugAssign(target=cast(Any, expression(node.lvalue)), op=_OPERATORS[node.op](), value=expression(node.rvalue))
+        ast.AugAssign(
+            target=cast(Any, expression(node.lvalue)), op=_OPERATORS[node.op](), value=expression(node.rvalue)
+        )
     ],
     nodes.DelStmt: lambda node: _assigned([node.expr], _unknown()),
     nodes.GlobalDecl: lambda node: [ast.Global(names=node.names), *_forgotten(node.names)],
@@ -278,9 +308,16 @@ _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.ContinueStmt: lambda node: [ast.Continue()],
     nodes.IfStmt: _if,
     nodes.MatchStmt: _match,
-    nodes.WhileStmt: lambda node: [ast.While(test=expression(node.expr), body=_body(node.body), orelse=_body(node.else_body))],
+    nodes.WhileStmt: lambda node: [
+        ast.While(test=expression(node.expr), body=_body(node.body), orelse=_body(node.else_body))
+    ],
     nodes.ForStmt: lambda node: [
-        ast.For(target=expression(node.index), iter=expression(node.expr), body=_body(node.body), orelse=_body(node.else_body))
+        ast.For(
+            target=expression(node.index),
+            iter=expression(node.expr),
+            body=_body(node.body),
+            orelse=_body(node.else_body),
+        )
     ],
     nodes.WithStmt: _with,
     nodes.TryStmt: _try,
@@ -288,7 +325,9 @@ _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.FuncDef: lambda node: [as_function(node)],
     nodes.Decorator: lambda node: [as_function(node.func, node.original_decorators)],
     nodes.ClassDef: lambda node: [
-        ast.ClassDef(name=node.name, bases=[], keywords=[], body=_body(node.defs), decorator_list=[], **_NO_TYPE_PARAMETERS)
+        ast.ClassDef(
+            name=node.name, bases=[], keywords=[], body=_body(node.defs), decorator_list=[], **_NO_TYPE_PARAMETERS
+        )
     ],
 }
 
@@ -327,12 +366,24 @@ def as_function(function: nodes.FuncDef, decorators: Iterable[nodes.Expression] 
     """A function as Python's own node, with its parameters and defaults, without annotations."""
     body = block(function.body.body) or [ast.Pass()]
     arguments, decorated = parameters(function.arguments), _expressions(decorators)
-    return ast.FunctionDef(name=function.name, args=arguments, body=body, decorator_list=decorated, **_NO_TYPE_PARAMETERS)
+    return ast.FunctionDef(
+        name=function.name, args=arguments, body=body, decorator_list=decorated, **_NO_TYPE_PARAMETERS
+    )
 
 
 # Decorators after which a function still takes and gives what it says; what any other makes of it is not known.
 _DECORATORS = (
-    *("staticmethod", "classmethod", "property", "cached_property", "setter", "abstractmethod", "override", "final", "overload"),
+    *(
+        "staticmethod",
+        "classmethod",
+        "property",
+        "cached_property",
+        "setter",
+        "abstractmethod",
+        "override",
+        "final",
+        "overload",
+    ),
     *("cache", "lru_cache", "jaxtyped", "beartype", "typechecked", "deprecated", "njit"),
 )
 
@@ -358,7 +409,9 @@ def decorated(statements: Iterable[nodes.Statement]) -> Iterator[nodes.Decorator
 
 def keeps_signature(decorators: Iterable[nodes.Expression | ast.expr]) -> bool:
     """Whether a function under these decorators still is what its annotations say."""
-    return all(decorator(each if isinstance(each, ast.expr) else expression(each)) in _DECORATORS for each in decorators)
+    return all(
+        decorator(each if isinstance(each, ast.expr) else expression(each)) in _DECORATORS for each in decorators
+    )
 
 
 def decorator(node: ast.expr) -> str:
@@ -373,9 +426,13 @@ def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.Func
     With ``known`` those under a decorator that may change them are left out.
     """
     # Before mypy has analysed a class, the implementation is the last of the overloads.
-    implementations = [each.impl or each.items[-1] if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
+    implementations = [
+        each.impl or each.items[-1] if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body
+    ]
     kept = (
-        each for each in implementations if not (known and isinstance(each, nodes.Decorator)) or keeps_signature(each.original_decorators)
+        each
+        for each in implementations
+        if not (known and isinstance(each, nodes.Decorator)) or keeps_signature(each.original_decorators)
     )
     undecorated = [each.func if isinstance(each, nodes.Decorator) else each for each in kept]
     return {each.name: each for each in undecorated if isinstance(each, nodes.FuncDef)}
@@ -384,7 +441,19 @@ def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.Func
 # ------------------------------------------------------------------ assignments and changes
 
 
-MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
+MUTATORS = (
+    "append",
+    "extend",
+    "insert",
+    "pop",
+    "remove",
+    "clear",
+    "sort",
+    "reverse",
+    "setdefault",
+    "popitem",
+    "__setitem__",
+)
 
 
 def targets(node: ast.AST) -> list[ast.expr]:
@@ -398,7 +467,9 @@ def targets(node: ast.AST) -> list[ast.expr]:
             return [_name(name)]
         case ast.withitem() if node.optional_vars is not None:
             return [node.optional_vars]
-        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
+        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if (
+            name in MUTATORS
+        ):
             return [receiver]
         case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, name, *_]):
             return [first, ast.Attribute(value=first, attr=str(name.value) if isinstance(name, ast.Constant) else "")]
@@ -428,7 +499,9 @@ def of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
 
 
 def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
-    """The attributes that statements assign or change in place; with ``others``, on anything but self (``net.head = …``)."""
+    """The attributes that statements assign or change in place; with ``others``, on anything but self (``net.head =
+    …``).
+    """
     parts = (part for each in body for part in _changed_parts(each))
     return {part.attr for part in parts if isinstance(part, ast.Attribute) and not (others and of_self(part))}
 
@@ -446,14 +519,32 @@ def passed_on(body: Iterable[ast.stmt]) -> set[str]:
 
 
 _READERS = (
-    *("len", "zip", "enumerate", "range", "sum", "list", "tuple", "reversed", "min", "max", "pairwise", "map", "sorted", "all", "any"),
+    *(
+        "len",
+        "zip",
+        "enumerate",
+        "range",
+        "sum",
+        "list",
+        "tuple",
+        "reversed",
+        "min",
+        "max",
+        "pairwise",
+        "map",
+        "sorted",
+        "all",
+        "any",
+    ),
     *("print", "isinstance", "prod"),
 )
 
 
 def handed_on(body: Iterable[ast.stmt]) -> set[str]:
     """The names that statements pass on or store elsewhere, as `passed_on` the attributes."""
-    parts = (node for each in body for node in walk(each) if not (isinstance(node, ast.Call) and decorator(node) in _READERS))
+    parts = (
+        node for each in body for node in walk(each) if not (isinstance(node, ast.Call) and decorator(node) in _READERS)
+    )
     return {value.id for node in parts for value in _values_passed(node) if isinstance(value, ast.Name)}
 
 
@@ -471,7 +562,9 @@ def _values_passed(node: ast.AST) -> Sequence[ast.expr | None]:
 
 def copied(body: Iterable[ast.stmt]) -> set[str]:
     """The names whose value some assignment or loop gives to another name."""
-    assignments = (node for each in body for node in walk(each) if isinstance(node, ast.Assign | ast.NamedExpr | ast.For))
+    assignments = (
+        node for each in body for node in walk(each) if isinstance(node, ast.Assign | ast.NamedExpr | ast.For)
+    )
     values = (node.iter if isinstance(node, ast.For) else node.value for node in assignments)
     return {name for value in values for name in _names_in(value)}
 
@@ -547,11 +640,18 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
 
 
 def inner_contract(declared: Type | None) -> str:
-    """``batch *shape -> batch *shape`` of ``Layer[In, In, G, Literal[…]]``, or of a tuple of such: how a wrapper uses a field's layers."""
+    """``batch *shape -> batch *shape`` of ``Layer[In, In, G, Literal[…]]``, or of a tuple of such: how a wrapper uses a
+    field's layers.
+    """
     match declared:
-        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if word(last) == "Literal" and " -> " in (text_of(literal) or ""):
+        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if word(last) == "Literal" and " -> " in (
+            text_of(literal) or ""
+        ):
             return text_of(literal) or ""
-        case UnboundType(args=[UnboundType() as first, *_]) | UnionType(items=[UnboundType() as first, UnboundType(name="None")]):
+        case (
+            UnboundType(args=[UnboundType() as first, *_])
+            | UnionType(items=[UnboundType() as first, UnboundType(name="None")])
+        ):
             return inner_contract(first)
         case _:
             return ""
@@ -563,7 +663,9 @@ def word(declared: Type | None) -> str:
 
 
 def rank_error(name: str, text: str) -> str | None:
-    """``Array2 promises 2 axes`` where the string has another number; its fault, or nothing, where it cannot be checked."""
+    """``Array2 promises 2 axes`` where the string has another number; its fault, or nothing, where it cannot be
+    checked.
+    """
     promised = re.fullmatch(r"(?:IntArray|Array|Tensor)(\d)", name)
     try:
         written = rank(text)
@@ -598,7 +700,11 @@ def declared_on_self(function: nodes.FuncDef | None) -> Iterator[tuple[str, Type
     for statement in function.body.body if function is not None else ():
         if isinstance(statement, nodes.AssignmentStmt) and statement.unanalyzed_type is not None:
             target = statement.lvalues[0]
-            if isinstance(target, nodes.MemberExpr) and isinstance(target.expr, nodes.NameExpr) and target.expr.name == "self":
+            if (
+                isinstance(target, nodes.MemberExpr)
+                and isinstance(target.expr, nodes.NameExpr)
+                and target.expr.name == "self"
+            ):
                 yield target.name, statement.unanalyzed_type
 
 

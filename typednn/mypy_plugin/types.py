@@ -13,7 +13,17 @@ from typing import Any, cast
 from mypy.expandtype import expand_type
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_OPT, TypeInfo
-from mypy.types import AnyType, CallableType, Instance, LiteralType, TupleType, Type, TypeOfAny, TypeVarType, get_proper_type
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    LiteralType,
+    TupleType,
+    Type,
+    TypeOfAny,
+    TypeVarType,
+    get_proper_type,
+)
 from mypy.typevars import fill_typevars
 
 from typednn.mypy_plugin import classes
@@ -36,11 +46,21 @@ def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
     layer = get_proper_type(declared)
     own = get_proper_type(fill_typevars(layer.type)) if isinstance(layer, Instance) else None
     contracts = _layer_arguments(own)[_PLACE:]
-    if not isinstance(layer, Instance) or not isinstance(own, Instance) or not contracts or contracts[0] not in own.args:
+    if (
+        not isinstance(layer, Instance)
+        or not isinstance(own, Instance)
+        or not contracts
+        or contracts[0] not in own.args
+    ):
         return declared  # no layer, or a class whose contract is written in its header
     at = own.args.index(contracts[0])
-    literal = AnyType(TypeOfAny.explicit) if contract is None else LiteralType(contract, api.named_generic_type("builtins.str", []))
-    copy = cast("Callable[..., Instance]", layer.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
+    literal = (
+        AnyType(TypeOfAny.explicit)
+        if contract is None
+        else LiteralType(contract, api.named_generic_type("builtins.str", []))
+    )
+    # defaults without types
+    copy = cast("Callable[..., Instance]", layer.copy_modified)  # pyright: ignore[reportUnknownMemberType]
     return copy(args=[*layer.args[:at], literal, *layer.args[at + 1 :]])
 
 
@@ -49,8 +69,11 @@ def accepting(signature: CallableType, right: Type | None) -> CallableType:
     anything = AnyType(TypeOfAny.from_error)
     arguments: dict[str, Type] = dict(zip(("_", "Next", "G2"), _layer_arguments(right), strict=False))
     env: dict[Any, Type] = {variable.id: arguments.get(variable.name, anything) for variable in signature.variables}
-    copy = cast("Callable[..., CallableType]", signature.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
-    return copy(arg_types=[anything] * len(signature.arg_types), ret_type=expand_type(signature.ret_type, env), variables=[])
+    # defaults without types
+    copy = cast("Callable[..., CallableType]", signature.copy_modified)  # pyright: ignore[reportUnknownMemberType]
+    return copy(
+        arg_types=[anything] * len(signature.arg_types), ret_type=expand_type(signature.ret_type, env), variables=[]
+    )
 
 
 def value_of(declared: Type | None) -> Value:
@@ -79,7 +102,9 @@ def layer_of(instance: Instance) -> Layer:
     """A layer of which only the type is known: by its contract, else by its class's strings with unknown sizes."""
     info, own = instance.type, of_class(instance.type)
     literals = map(get_proper_type, _layer_arguments(instance)[_PLACE : _PLACE + 1])
-    contract = next((each.value for each in literals if isinstance(each, LiteralType) and isinstance(each.value, str)), None)
+    contract = next(
+        (each.value for each in literals if isinstance(each, LiteralType) and isinstance(each.value, str)), None
+    )
     if contract is None:
         return own
     layer = of_contract(f"{info.name} ({contract})", info.fullname, contract)
@@ -103,8 +128,19 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
     inner = _inner(info, attributes or {})
     told = (attributes or {}).get("shape_contracts", UNKNOWN)
-    contracts = tuple(str(each.value) for each in told.items if isinstance(each, Constant)) if isinstance(told, Pack) else ()
-    return Layer(label or info.name, info.fullname, inputs, output, attributes or {}, ranks=_ranks(info), inner=inner, contracts=contracts)
+    contracts = (
+        tuple(str(each.value) for each in told.items if isinstance(each, Constant)) if isinstance(told, Pack) else ()
+    )
+    return Layer(
+        label or info.name,
+        info.fullname,
+        inputs,
+        output,
+        attributes or {},
+        ranks=_ranks(info),
+        inner=inner,
+        contracts=contracts,
+    )
 
 
 def _further_are_optional(info: TypeInfo) -> bool:
@@ -118,7 +154,11 @@ def _ranks(info: TypeInfo) -> tuple[int, ...]:
     """2 and 3, where what forward reads is a TypeVar of a choice: ``Rows = TypeVar("Rows", Array2, Array3)``."""
     forward = info.get("forward")
     declared = get_proper_type(forward.type) if forward is not None else None
-    reads = get_proper_type(declared.arg_types[1]) if isinstance(declared, CallableType) and len(declared.arg_types) == 2 else None
+    reads = (
+        get_proper_type(declared.arg_types[1])
+        if isinstance(declared, CallableType) and len(declared.arg_types) == 2
+        else None
+    )
     ranks = [rank_of(each) for each in reads.values] if isinstance(reads, TypeVarType) else []
     return () if None in ranks else tuple(each for each in ranks if each is not None)
 
@@ -126,12 +166,18 @@ def _ranks(info: TypeInfo) -> tuple[int, ...]:
 def rank_of(declared: Type | None) -> int | None:
     """The number of axes that mypy knows of an array."""
     array = get_proper_type(declared)
-    sizes = get_proper_type(array.args[0]) if isinstance(array, Instance) and array.type.fullname == classes.NDARRAY else None
+    sizes = (
+        get_proper_type(array.args[0])
+        if isinstance(array, Instance) and array.type.fullname == classes.NDARRAY
+        else None
+    )
     return len(sizes.items) if isinstance(sizes, TupleType) else None
 
 
 def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, str, tuple[Layer, ...]], ...]:
     """The layers in a wrapper's fields, each with its contract, up to the first unknown one."""
-    fields = [(name, contract, layers_of(attributes.get(name, UNKNOWN))) for name, contract in classes.inner(info).items()]
+    fields = [
+        (name, contract, layers_of(attributes.get(name, UNKNOWN))) for name, contract in classes.inner(info).items()
+    ]
     known = takewhile(lambda field: field[2] is not None, fields)
     return tuple((name, contract, layers or ()) for name, contract, layers in known)

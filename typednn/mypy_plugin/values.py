@@ -8,8 +8,8 @@
 `Function`   a nested function, a lambda                      `Partial`    a function with some of its arguments
 `UNKNOWN`    anything else: nothing is ever refused because of it
 
-Integers that only a caller knows are symbols, with names that end in or contain ``·``, which no axis has: ``self·hidden``
-and ``n·`` are printed without the dot.
+Integers that only a caller knows are symbols, with names that end in or contain ``·``, which no axis has:
+``self·hidden`` and ``n·`` are printed without the dot.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from typednn.errors import ShapeError, StackError
 from typednn.shapes import Dim, Flow, Lookup, same, split_contract, undecided
 
 DOT = "·"
-FLEXIBLE = "·flexible"  # the attribute of an object that holds the sizes which its constructor compares: they may be equal
+# the attribute of an object that holds the sizes which its constructor compares: they may be equal
+FLEXIBLE = "·flexible"
 EITHER = " | "  # between the contracts of a layer that reads several ranks
 OWN = "ˈ"  # suffix of a layer's own axis names while they are unified with the caller's
 
@@ -79,7 +80,8 @@ class Many:
 class Array:
     """``flow`` is the shape with its history; ``kind`` jaxtyping's word for the dtype.
 
-    Where the number of axes is not known, ``open`` may hold the shape in names: one of its sizes is ``*shape``, any number of axes.
+    Where the number of axes is not known, ``open`` may hold the shape in names: one of its sizes is ``*shape``, any
+    number of axes.
     """
 
     flow: Flow
@@ -94,7 +96,9 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """``np.float32``, ``"float32"`` or ``float`` where a dtype is meant; ``kind`` as in `Array`, empty where it is not known."""
+    """``np.float32``, ``"float32"`` or ``float`` where a dtype is meant; ``kind`` as in `Array`, empty where it is not
+    known.
+    """
 
     kind: str
 
@@ -146,7 +150,9 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer, or any other object: ``inputs`` and ``output`` are its annotations, ``attributes`` are set by its constructor."""
+    """A layer, or any other object: ``inputs`` and ``output`` are its annotations, ``attributes`` are set by its
+    constructor.
+    """
 
     shown: str  # as repr shows it
     class_name: str  # full name
@@ -156,9 +162,11 @@ class Layer:
     where: tuple[str, ...] = ()
     parts: tuple[Layer, ...] | None = None  # of a chain
     ranks: tuple[int, ...] = ()  # the ranks that it reads, where its annotation allows several
-    inner: tuple[tuple[str, str, tuple[Layer, ...]], ...] = ()  # of a wrapper: each field's name, the contract for its layers, and they
+    # of a wrapper: each field's name, the contract for its layers, and they
+    inner: tuple[tuple[str, str, tuple[Layer, ...]], ...] = ()
     sample: tuple[int, ...] | None = None  # of a chain: the sizes that `Input` declares
-    contracts: tuple[str, ...] = ()  # of a layer whose annotations cannot say what it does to shapes: one for each rank that it reads
+    # of a layer whose annotations cannot say what it does to shapes: one for each rank that it reads
+    contracts: tuple[str, ...] = ()
     traced: Flow | None = field(default=None, compare=False)  # of a stack: its shape flow from input to output
 
     @property
@@ -190,7 +198,9 @@ class Layer:
         if self.parts is None and not self.contracts and (len(self.inputs) != 1 or not self.output):
             return None
         if self.parts is None and not self.inner:
-            sizes = tuple((name, value) for name, value in self.attributes.items() if isinstance(value, Number | Pack | Layer))
+            sizes = tuple(
+                (name, value) for name, value in self.attributes.items() if isinstance(value, Number | Pack | Layer)
+            )
             try:
                 return _contract(self.inputs, self.output, self.where, self.contracts, sizes)
             except TypeError:  # a layer has no hash
@@ -200,7 +210,11 @@ class Layer:
 
 @lru_cache(maxsize=4096)
 def _contract(
-    inputs: tuple[str, ...], output: str, where: tuple[str, ...], contracts: tuple[str, ...], sizes: tuple[tuple[str, Value], ...]
+    inputs: tuple[str, ...],
+    output: str,
+    where: tuple[str, ...],
+    contracts: tuple[str, ...],
+    sizes: tuple[tuple[str, Value], ...],
 ) -> str | None:
     """Of a layer with these annotations, and these among its attributes: a program has many of them."""
     return _traced(Layer("", "", inputs, output, dict(sizes), where, contracts=contracts))
@@ -215,7 +229,21 @@ def _traced(layer: Layer) -> str | None:
         return None
 
 
-Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | DType | Slice | Function | Partial | Gradient | Reference | Layer
+Value: TypeAlias = (
+    Unknown
+    | Number
+    | Constant
+    | Pack
+    | Many
+    | Array
+    | DType
+    | Slice
+    | Function
+    | Partial
+    | Gradient
+    | Reference
+    | Layer
+)
 Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 
@@ -242,7 +270,9 @@ def layers_of(value: Value) -> tuple[Layer, ...] | None:
 
 
 def lookup(attributes: Mapping[str, Value], arguments: Mapping[str, Value] = MappingProxyType({})) -> Lookup:
-    """The value in an annotation's braces: ``self.kernel_size[0]`` among the attributes that a constructor set; ``times`` an argument."""
+    """The value in an annotation's braces: ``self.kernel_size[0]`` among the attributes that a constructor set;
+    ``times`` an argument.
+    """
 
     def ask(path: str) -> Dim | None:
         value = _walk(parsed(path), attributes, arguments)
@@ -265,7 +295,9 @@ def _walk(node: ast.expr, attributes: Mapping[str, Value], arguments: Mapping[st
             return attributes.get(name, UNKNOWN)
         case ast.Subscript(value=inner, slice=ast.Constant(value=int() as place)):
             pack = _walk(inner, attributes, arguments)
-            return pack.items[place] if isinstance(pack, Pack) and -len(pack.items) <= place < len(pack.items) else UNKNOWN
+            return (
+                pack.items[place] if isinstance(pack, Pack) and -len(pack.items) <= place < len(pack.items) else UNKNOWN
+            )
         case ast.Attribute(value=inner, attr=name):
             layer = _walk(inner, attributes, arguments)
             return layer.attributes.get(name, UNKNOWN) if isinstance(layer, Layer) else UNKNOWN
@@ -279,7 +311,9 @@ def unshared(value: Value) -> Value:
 
 
 def join(a: Value, b: Value) -> Value:
-    """What is known where either may be the case. A value that may also be None counts as the value: mypy checks for None."""
+    """What is known where either may be the case. A value that may also be None counts as the value: mypy checks for
+    None.
+    """
     if a == b:
         return a
     match a, b:
@@ -291,13 +325,20 @@ def join(a: Value, b: Value) -> Value:
         case Number(), Number() if same(a.size, b.size):
             return Number(a.size, a.positive and b.positive)
         case Pack() as a, Pack() as b if len(a.items) == len(b.items):
-            return Pack(tuple(map(join, a.items, b.items)), frozen=a.frozen and b.frozen) if a.keys == b.keys else UNKNOWN
+            return (
+                Pack(tuple(map(join, a.items, b.items)), frozen=a.frozen and b.frozen) if a.keys == b.keys else UNKNOWN
+            )
         case ((Pack(keys=(), frozen=False) | Many()), (Pack(keys=(), frozen=False) | Many())):
             items = [*(a.items if isinstance(a, Pack) else (a.item,)), *(b.items if isinstance(b, Pack) else (b.item,))]
             common = reduce(join, items) if items else UNKNOWN
             return Many(common) if isinstance(common, Array | Layer) else UNKNOWN
-        case Array(), Array() if a.flow.shape is not None and b.flow.shape is not None and len(a.flow.shape) == len(b.flow.shape):
-            shape = [x if x is not None and y is not None and same(x, y) else None for x, y in zip(a.flow.shape, b.flow.shape, strict=True)]
+        case Array(), Array() if (
+            a.flow.shape is not None and b.flow.shape is not None and len(a.flow.shape) == len(b.flow.shape)
+        ):
+            shape = [
+                x if x is not None and y is not None and same(x, y) else None
+                for x, y in zip(a.flow.shape, b.flow.shape, strict=True)
+            ]
             return Array(Flow.of(shape), a.kind if a.kind == b.kind else "")
         case Array(), Array():
             return Array(Flow.start(None), a.kind if a.kind == b.kind else "", a.open if a.open == b.open else ())
@@ -307,16 +348,24 @@ def join(a: Value, b: Value) -> Value:
             return a
         case Layer(), Layer() if a.contract is not None and a.contract == b.contract:
             return of_contract(a.shown, a.class_name, a.contract)
-        case Layer(), Layer() if a.class_name == b.class_name and (contract := _common(a.contract, b.contract)) is not None:
+        case Layer(), Layer() if (
+            a.class_name == b.class_name and (contract := _common(a.contract, b.contract)) is not None
+        ):
             return of_contract(f"{a.class_name.rpartition('.')[2]} ({contract})", a.class_name, contract)
         case _:
             return UNKNOWN
 
 
 def _common(a: str | None, b: str | None) -> str | None:
-    """What two contracts agree on, axis by axis: ``batch height width 3 -> batch _ _ 64``; None where the numbers of axes differ."""
+    """What two contracts agree on, axis by axis: ``batch height width 3 -> batch _ _ 64``; None where the numbers of
+    axes differ.
+    """
     ends = [contract.partition(" if ")[0].split() for contract in (a, b) if contract is not None]
-    if len(ends) != 2 or len(ends[0]) != len(ends[1]) or any(word[0] == "*" or word == "..." for end in ends for word in end):
+    if (
+        len(ends) != 2
+        or len(ends[0]) != len(ends[1])
+        or any(word[0] == "*" or word == "..." for end in ends for word in end)
+    ):
         return None
     words = [one if one == other else "_" for one, other in zip(*ends, strict=True)]
     return " ".join(words) if "->" in words else None
@@ -378,5 +427,8 @@ def known(shape: Sequence[Dim | None] | None, names: frozenset[str]) -> list[Dim
     return (
         None
         if shape is None
-        else [size if size is not None and all(name in names or DOT in name for name in size.names()) else None for size in shape]
+        else [
+            size if size is not None and all(name in names or DOT in name for name in size.names()) else None
+            for size in shape
+        ]
     )

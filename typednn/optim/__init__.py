@@ -14,7 +14,16 @@ from typednn.optim.optimizer import GradientOptimizer
 from typednn.optim.penalty import l2_penalty
 from typednn.optim.plateau import ReduceLROnPlateau
 from typednn.optim.rmsprop import RMSprop
-from typednn.optim.schedule import ConstantLR, CosineLR, ExponentialLR, LinearLR, PolynomialLR, Schedule, StepLR, Watching
+from typednn.optim.schedule import (
+    ConstantLR,
+    CosineLR,
+    ExponentialLR,
+    LinearLR,
+    PolynomialLR,
+    Schedule,
+    StepLR,
+    Watching,
+)
 from typednn.optim.settings import Group
 from typednn.optim.sgd import SGD
 from typednn.public import published

@@ -3,7 +3,8 @@
 total ← total + g²   (initial_accumulator_value at first)
 w ← w - lr/(1 + t·lr_decay) · g / (√total + eps)     t counts from 0
 
-Keeps total, one array per parameter. Source: Duchi, Hazan and Singer 2011; the order of operations is torch.optim.Adagrad's.
+Keeps total, one array per parameter. Source: Duchi, Hazan and Singer 2011; the order of operations is
+torch.optim.Adagrad's.
 """
 
 import math
@@ -23,7 +24,11 @@ class Adagrad(GradientOptimizer):
     """Arguments and rule are torch.optim.Adagrad's; ``lr_decay`` lowers a schedule's rates too."""
 
     folds_decay = True
-    limits: ClassVar[Mapping[str, float]] = {"lr_decay": math.inf, "initial_accumulator_value": math.inf, "eps": math.inf}
+    limits: ClassVar[Mapping[str, float]] = {
+        "lr_decay": math.inf,
+        "initial_accumulator_value": math.inf,
+        "eps": math.inf,
+    }
     fixed: ClassVar[frozenset[str]] = frozenset({"initial_accumulator_value"})
 
     def __init__(

@@ -22,7 +22,9 @@ from typednn.optim.settings import Group
 
 
 class Adam(GradientOptimizer):
-    """Arguments and rule are torch.optim.Adam's: its ``weight_decay`` is added to the gradient; `AdamW` decouples it."""
+    """Arguments and rule are torch.optim.Adam's: its ``weight_decay`` is added to the gradient; `AdamW`
+    decouples it.
+    """
 
     folds_decay = True
     limits: ClassVar[Mapping[str, float]] = {"eps": math.inf}
@@ -101,5 +103,8 @@ def pair_of_betas(where: str, betas: Any) -> tuple[float, float]:
     pair: Sequence[Any] = betas
     if not isinstance(betas, list | tuple) or len(pair) != 2:
         raise ArgumentError(explain(where, "betas are two numbers", repr(pair), "such as (0.9, 0.999)"), "betas")
-    beta1, beta2 = (number(where, f"beta{place}", beta, least=0.0, below=1.0, argument="betas") for place, beta in enumerate(pair, 1))
+    beta1, beta2 = (
+        number(where, f"beta{place}", beta, least=0.0, below=1.0, argument="betas")
+        for place, beta in enumerate(pair, 1)
+    )
     return beta1, beta2

@@ -34,7 +34,9 @@ class AdamW(Adam):
     ) -> None:
         if weight_decay is None:
             weight_decay = 0.0 if l2 or decay else 1e-2
-        super().__init__(lr, betas, eps, weight_decay, amsgrad, maximize=maximize, l2=l2, decay=decay, ema=ema, groups=groups)
+        super().__init__(
+            lr, betas, eps, weight_decay, amsgrad, maximize=maximize, l2=l2, decay=decay, ema=ema, groups=groups
+        )
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
         return 2.0 * settings.l2, 1.0 - settings.decay - lr * settings.weight_decay

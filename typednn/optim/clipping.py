@@ -16,9 +16,11 @@ G = TypeVar("G", bound=Gradient)
 
 
 def clip_grad_norm(grad: G, max_norm: float) -> G:
-    """``grad`` scaled so that its norm over all parameters is at most ``max_norm``, as torch.nn.utils.clip_grad_norm_ does.
+    """``grad`` scaled so that its norm over all parameters is at most ``max_norm``, as torch.nn.utils.clip_grad_norm_
+    does.
 
-    A NaN or an infinity in it is an error, as with PyTorch's ``error_if_nonfinite=True``: no factor makes such a gradient small.
+    A NaN or an infinity in it is an error, as with PyTorch's ``error_if_nonfinite=True``: no factor makes such a
+    gradient small.
     """
     where = "clip_grad_norm"
     largest = number(where, "max_norm", max_norm, least=0.0)
@@ -28,7 +30,10 @@ def clip_grad_norm(grad: G, max_norm: float) -> G:
         broken = [name for name, leaf in grad.leaves().items() if not np.isfinite(to_numpy(leaf)).all()]
         got = f"NaN or infinity in {', '.join(broken)}" if broken else "a sum of squares beyond float64"
         raise ArgumentError(
-            explain(where, "a gradient that is clipped is finite", got, "leave this batch out, or lower the learning rate"), "grad"
+            explain(
+                where, "a gradient that is clipped is finite", got, "leave this batch out, or lower the learning rate"
+            ),
+            "grad",
         )
     factor = largest / (norm + 1e-6)
     return grad * factor if factor < 1.0 else grad
@@ -37,8 +42,9 @@ def clip_grad_norm(grad: G, max_norm: float) -> G:
 def accumulate(grads: Iterable[G], divisors: Iterable[float | None] | None = None) -> G:
     """The gradient of several batches as one batch: Σ grad·divisor / Σ divisor.
 
-    ``divisors``: for each gradient what its batch's loss divided by, as ``loss.divisor(prediction, target)`` tells: its rows, or its labels
-    that count. None for a loss that is a sum: these gradients are added. Left out, all batches count the same.
+    ``divisors``: for each gradient what its batch's loss divided by, as ``loss.divisor(prediction, target)`` tells: its
+    rows, or its labels that count. None for a loss that is a sum: these gradients are added. Left out, all batches
+    count the same.
     """
     where, given = "accumulate", None if divisors is None else list(divisors)
     total: Summed[G] = Summed()
@@ -46,7 +52,9 @@ def accumulate(grads: Iterable[G], divisors: Iterable[float | None] | None = Non
     for count, grad in enumerate(grads, 1):
         _check_gradient(where, grad)
         divisor = 1.0 if given is None else given[count - 1] if count <= len(given) else None
-        total.add(grad, None if divisor is None else number(where, "each divisor", divisor, least=0.0, argument="divisors"))
+        total.add(
+            grad, None if divisor is None else number(where, "each divisor", divisor, least=0.0, argument="divisors")
+        )
     if not count:
         raise ArgumentError(explain(where, "needs at least one gradient", "none"), "grads")
     if given is not None and len(given) != count:

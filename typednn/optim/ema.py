@@ -3,11 +3,12 @@
 average ← weights at the first step, then average + (1 - decay)·(weights - average)
 decay   with warmup at most (1 + t)/(10 + t), t the steps before: so the first weights are soon forgotten
 
-An optimizer keeps the average as the array ``ema`` of each parameter: it is saved, loaded and moved with the rest of its state. Buffers
-are not averaged; the model has the newest. It is at least in float32. One pass over memory for each step.
+An optimizer keeps the average as the array ``ema`` of each parameter: it is saved, loaded and moved with the rest of
+its state. Buffers are not averaged; the model has the newest. It is at least in float32. One pass over memory for each
+step.
 
-Source: Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992; torch.optim.swa_utils.get_ema_multi_avg_fn;
-the warm-up is tf.train.ExponentialMovingAverage's.
+Source: Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992;
+torch.optim.swa_utils.get_ema_multi_avg_fn; the warm-up is tf.train.ExponentialMovingAverage's.
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,8 @@ def average(arrays: dict[str, Any], weights: AnyArray, decay: float) -> None:
     if "ema" in arrays:
         update_rules.ema.step(arrays["ema"], weights, 1.0 - decay)
     else:
-        arrays["ema"] = weights.astype(np.result_type(weights.dtype, np.float32))  # a copy; in float16 small moves would be rounded away
+        # a copy; in float16 small moves would be rounded away
+        arrays["ema"] = weights.astype(np.result_type(weights.dtype, np.float32))
 
 
 def put(model: Module, arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,9 @@ w ← w·(1 - lr·weight_decay)
 w ← w - lr·sign(beta1·m + (1 - beta1)·g)
 m ← beta2·m + (1 - beta2)·g
 
-Keeps m, one array per parameter. As all steps are of size lr, lr is 3 to 10 times smaller than AdamW's, and weight_decay as much larger.
-Source: Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algorithm 2. PyTorch has none.
+Keeps m, one array per parameter. As all steps are of size lr, lr is 3 to 10 times smaller than AdamW's, and
+weight_decay as much larger. Source: Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algorithm 2.
+PyTorch has none.
 """
 
 from collections.abc import Sequence
@@ -49,7 +50,9 @@ class Lion(GradientOptimizer):
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         beta1, beta2 = self.betas
-        update_rules.lion.step(state.weights, grad, state.array("m"), lr, beta1, 1 - beta1, beta2, 1 - beta2, state.coupled, state.shrink)
+        update_rules.lion.step(
+            state.weights, grad, state.array("m"), lr, beta1, 1 - beta1, beta2, 1 - beta2, state.coupled, state.shrink
+        )
 
     def array_names(self) -> tuple[str, ...]:
         return ("m",)

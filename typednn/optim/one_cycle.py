@@ -1,9 +1,11 @@
 """OneCycleLR: up to a large rate, and down to a tiny one.
 
 max_lr/div_factor → max_lr                         in pct_start·total_steps steps
-max_lr → max_lr/(div_factor·final_div_factor)      in the rest; with three_phase first back to max_lr/div_factor, in as many as upwards
+max_lr → max_lr/(div_factor·final_div_factor)      in the rest; with three_phase first back to max_lr/div_factor, in as
+                                                   many as upwards
 
-Each arrow is half a cosine or a line. Steps count from 0; the last of ``total_steps`` has the last rate, which then stays.
+Each arrow is half a cosine or a line. Steps count from 0; the last of ``total_steps`` has the last rate, which then
+stays.
 
 Source: Smith and Topin, "Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates", 2019;
 torch.optim.lr_scheduler.OneCycleLR, without its cycle of momentum.
@@ -35,7 +37,9 @@ class OneCycleLR:
         number(where, "max_lr", self.max_lr, least=0.0)
         integer(where, "total_steps", self.total_steps)
         if number(where, "pct_start", self.pct_start, least=0.0) > 1:
-            raise ArgumentError(explain(where, "pct_start is a share of the steps, at most 1", repr(self.pct_start)), "pct_start")
+            raise ArgumentError(
+                explain(where, "pct_start is a share of the steps, at most 1", repr(self.pct_start)), "pct_start"
+            )
         choice(where, "anneal_strategy", self.anneal_strategy, ("cos", "linear"))
         for name in ("div_factor", "final_div_factor"):
             if not number(where, name, getattr(self, name), least=0.0):

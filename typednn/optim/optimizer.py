@@ -1,11 +1,11 @@
 """What every optimizer shares: per-parameter state, groups by name, schedules, and the three meanings of weight decay.
 
 An optimizer gets weights only through a layer's ``update``: ``step(weights, grad)`` writes ``weights`` in place and
-nothing else. Its state belongs to the array that it stepped; after `bind` it belongs to the parameter's dotted name, can be
-saved, and follows the parameter when ``to`` or ``astype`` replaces the array. Steps are counted per parameter.
+nothing else. Its state belongs to the array that it stepped; after `bind` it belongs to the parameter's dotted name,
+can be saved, and follows the parameter when ``to`` or ``astype`` replaces the array. Steps are counted per parameter.
 
-Copied or pickled together with its model, an optimizer belongs to that copy; ``copy.copy(optimizer)`` is another one for
-the same model, with moments of its own. A copy refuses to step parameters of any other model.
+Copied or pickled together with its model, an optimizer belongs to that copy; ``copy.copy(optimizer)`` is another one
+for the same model, with moments of its own. A copy refuses to step parameters of any other model.
 
 =============  ======================================  ========================================
 l2             eq 46: g + 2·l2·w                       the loss has l2·Σw² added
@@ -47,7 +47,8 @@ from typednn.optim.settings import Group, Settings
 class ParameterState:
     """The state of one parameter: the number of its steps, and the optimizer's own arrays.
 
-    ``coupled`` and ``shrink`` are this step's weight decay, for an `apply` that folds it in: g + coupled·w and w·shrink.
+    ``coupled`` and ``shrink`` are this step's weight decay, for an `apply` that folds it in: g + coupled·w and
+    w·shrink.
     """
 
     weights: Any
@@ -58,7 +59,9 @@ class ParameterState:
     shrink: float = 1.0
 
     def array(self, name: str, start: float = 0.0) -> Any:
-        """The optimizer's array of this name; at the first step one like the weights, filled with ``start``, at least in float32."""
+        """The optimizer's array of this name; at the first step one like the weights, filled with ``start``, at least
+        in float32.
+        """
         if name not in self.arrays:
             dtype = np.result_type(self.weights.dtype, np.float32)  # in float16 squares of gradients, and eps, become 0
             self.arrays[name] = namespace(self.weights).full_like(self.weights, start, dtype=dtype)
@@ -68,12 +71,12 @@ class ParameterState:
 class GradientOptimizer(Optimizer):
     """Base of the optimizers: derive and write `apply`."""
 
-    # Whether `apply` does the weight decay itself, in the same pass over memory: g + state.coupled·w, then w·state.shrink.
-    # With ``maximize`` it then gets lr and state.coupled negated. As the step for -g is that for g turned round, with running means of
-    # the other sign, this is the step for -g to the bit.
+    # Whether `apply` does the weight decay itself, in the same pass over memory: g + state.coupled·w, then
+    # w·state.shrink. With ``maximize`` it then gets lr and state.coupled negated. As the step for -g is that for g
+    # turned round, with running means of the other sign, this is the step for -g to the bit.
     folds_decay: ClassVar[bool] = False
-    # Settings of a derived class that are numbers from 0, each below this one; those that are True or False; and those that are said
-    # when the optimizer is built, as groups are.
+    # Settings of a derived class that are numbers from 0, each below this one; those that are True or False; and those
+    # that are said when the optimizer is built, as groups are.
     limits: ClassVar[Mapping[str, float]] = {}
     switches: ClassVar[frozenset[str]] = frozenset({"maximize"})
     fixed: ClassVar[frozenset[str]] = frozenset()
@@ -104,7 +107,9 @@ class GradientOptimizer(Optimizer):
         wrong = [each for each in given if not isinstance(each, Group)] if isinstance(given, Sequence) else [given]
         if wrong:
             cure = 'such as [Group("*.bias", weight_decay=0.0)]'
-            raise ArgumentError(explain(where, "groups are a list of Group(names, ...)", repr(wrong[0]), cure), "groups")
+            raise ArgumentError(
+                explain(where, "groups are a list of Group(names, ...)", repr(wrong[0]), cure), "groups"
+            )
         self._groups: tuple[Group, ...] = tuple(groups)
         self.maximize: bool = maximize
         self.ema: float | EMA | None = ema
@@ -121,7 +126,9 @@ class GradientOptimizer(Optimizer):
 
     @property
     def lr(self) -> float | Schedule:
-        """The rate, a number or a schedule. Setting it replaces either, for all parameters whose group has no rate of its own."""
+        """The rate, a number or a schedule. Setting it replaces either, for all parameters whose group has no rate of
+        its own.
+        """
         rate = self.settings.lr
         return rate.lr if isinstance(rate, ConstantLR) else rate
 
@@ -144,7 +151,8 @@ class GradientOptimizer(Optimizer):
             state.settings = self._settings_of(name)
 
     def checked(self, name: str, value: Any) -> Any:
-        """``value`` as the attribute ``name``, in the constructor and whenever it is set; `ArgumentError` where it cannot be that.
+        """``value`` as the attribute ``name``, in the constructor and whenever it is set; `ArgumentError` where it
+        cannot be that.
 
         Derive to check the settings of your own optimizer.
         """
@@ -157,7 +165,12 @@ class GradientOptimizer(Optimizer):
             return value
         if name in _FIXED | self.fixed:
             raise ArgumentError(
-                explain(where, f"{name} is said when the optimizer is built", "a value set later", f"build another {where}; lr can be set"),
+                explain(
+                    where,
+                    f"{name} is said when the optimizer is built",
+                    "a value set later",
+                    f"build another {where}; lr can be set",
+                ),
                 name,
             )
         member = getattr(type(self), name, None)
@@ -182,10 +195,13 @@ class GradientOptimizer(Optimizer):
         self._step_all(((weights, grad),))
 
     def step_many(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """`step` of each ``(weights, grad)``, in order. New parameters and arrays that may not fit go through `step`, which checks."""
+        """`step` of each ``(weights, grad)``, in order. New parameters and arrays that may not fit go through `step`,
+        which checks.
+        """
         if (
             switch.mode != "full"
-            and getattr(self.step, "__func__", None) is GradientOptimizer.step  # a derived class may have a step of its own
+            # a derived class may have a step of its own
+            and getattr(self.step, "__func__", None) is GradientOptimizer.step
             and all(
                 id(weights) in self._states
                 and grad.__class__ is weights.__class__
@@ -211,7 +227,9 @@ class GradientOptimizer(Optimizer):
                 if step != self._rated:
                     self._rate(step)
                 lr = float(settings.lr(step))
-                coupled, shrink = self.decay(settings, lr) if settings.l2 or settings.decay or settings.weight_decay else (0.0, 1.0)
+                coupled, shrink = (
+                    self.decay(settings, lr) if settings.l2 or settings.decay or settings.weight_decay else (0.0, 1.0)
+                )
                 if self.maximize and self.folds_decay:
                     lr, coupled = -lr, -coupled
             if self.folds_decay:
@@ -230,16 +248,22 @@ class GradientOptimizer(Optimizer):
 
     def _rate(self, step: int) -> None:
         """Refuse an invalid learning rate of any group before the first parameter is written."""
-        for settings in (self.settings, *[settings for _, settings in self.groups]) if self.groups else (self.settings,):
+        for settings in (
+            (self.settings, *[settings for _, settings in self.groups]) if self.groups else (self.settings,)
+        ):
             lr = settings.lr(step)
             if lr.__class__ is not float or not 0.0 <= lr < math.inf:
-                number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0, argument="lr")
+                number(
+                    f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0, argument="lr"
+                )
         self.__dict__["_rated"] = step  # not through `checked`, as this runs at every step
 
     def _watching(self) -> dict[str, Watching]:
         """The schedules that watch a metric, by their key in saved state."""
         rates: dict[str, Schedule] = {"lr": self.settings.lr}
-        rates |= {f"groups.{place}.lr": own.lr for place, (_, own) in enumerate(self.groups) if own.lr is not self.settings.lr}
+        rates |= {
+            f"groups.{place}.lr": own.lr for place, (_, own) in enumerate(self.groups) if own.lr is not self.settings.lr
+        }
         return {key: rate for key, rate in rates.items() if isinstance(rate, Watching)}
 
     def watched(self) -> list[str]:
@@ -247,7 +271,9 @@ class GradientOptimizer(Optimizer):
         return list(dict.fromkeys(rate.metric for rate in self._watching().values()))
 
     def observe(self, metrics: Mapping[str, float]) -> None:
-        """Tell the schedules that watch a metric its newest value, as `fit` does after each evaluation: ``observe({"loss": 0.1})``."""
+        """Tell the schedules that watch a metric its newest value, as `fit` does after each evaluation:
+        ``observe({"loss": 0.1})``.
+        """
         for rate in {id(each): each for each in self._watching().values()}.values():
             if rate.metric not in metrics:
                 rule = f"{type(rate).__name__} watches one of {', '.join(map(repr, metrics)) or 'no metrics'}"
@@ -258,7 +284,9 @@ class GradientOptimizer(Optimizer):
         """With ``ema``, the average of each parameter that was stepped, by name and by reference."""
         if self._model is None:
             where = f"{type(self).__name__}.averages"
-            raise StateError(explain(where, "averages go by name", "an optimizer bound to no model", "call bind(model) first"))
+            raise StateError(
+                explain(where, "averages go by name", "an optimizer bound to no model", "call bind(model) first")
+            )
         self._follow(self._model)
         return {name: state.arrays["ema"] for name, state in self._named.items() if "ema" in state.arrays}
 
@@ -273,13 +301,17 @@ class GradientOptimizer(Optimizer):
             put(cast("Module", self._model), before)
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
-        """This step's weight decay: the factor of the weights in the gradient, and the factor that weights are multiplied by."""
+        """This step's weight decay: the factor of the weights in the gradient, and the factor that weights are
+        multiplied by.
+        """
         return 2.0 * settings.l2 + settings.weight_decay, 1.0 - settings.decay
 
     # ------------------------------------------------------------------ parameters and their state
 
     def bind(self, model: Module) -> Self:
-        """Take the names of the model's parameters, for groups and for saving. Existing state is kept. Returns the optimizer."""
+        """Take the names of the model's parameters, for groups and for saving. Existing state is kept. Returns the
+        optimizer.
+        """
         names = list(model.parameter_shapes())
         for pattern, _ in self.groups:
             if not any(fnmatchcase(name, pattern) for name in names):
@@ -327,18 +359,24 @@ class GradientOptimizer(Optimizer):
         where = type(self).__name__
         if self._model is None:
             if self.groups:
-                raise StateError(explain(where, "groups go by name", "an optimizer bound to no model", "call bind(model) first"))
+                raise StateError(
+                    explain(where, "groups go by name", "an optimizer bound to no model", "call bind(model) first")
+                )
             if self._copied:
                 raise StateError(
                     explain(
                         where,
                         "a copied optimizer steps the arrays that were copied with it",
                         "another array",
-                        "copy both at once, copy.deepcopy((model, optimizer)); one more for the same model is copy.copy(optimizer); "
+                        "copy both at once, copy.deepcopy((model, optimizer)); one more for the same model is "
+                        "copy.copy(optimizer); "
                         "for parameters that were never stepped, call bind(model)",
                     )
                 )
-            if any(type(known.weights) is not type(weights) or known.weights.dtype != weights.dtype for known in self._states.values()):
+            if any(
+                type(known.weights) is not type(weights) or known.weights.dtype != weights.dtype
+                for known in self._states.values()
+            ):
                 rule = "an optimizer bound to no model knows a parameter by its array"
                 cure = "call bind(model) before to or astype, or build another optimizer"
                 raise StateError(explain(where, rule, "one of another dtype or device than those before", cure))
@@ -348,14 +386,21 @@ class GradientOptimizer(Optimizer):
             if id(weights) not in self._states:
                 cure = "bind(model) to that one"
                 if any(state.step for state in self._named.values()):
-                    cure = "copy both at once, copy.deepcopy((model, optimizer)); a new optimizer can load this one's state_dict"
-                raise StateError(explain(where, "steps the parameters of the model it is bound to", "an array of another", cure))
+                    cure = (
+                        "copy both at once, copy.deepcopy((model, optimizer)); a new optimizer can load this one's "
+                        "state_dict"
+                    )
+                raise StateError(
+                    explain(where, "steps the parameters of the model it is bound to", "an array of another", cure)
+                )
         return self._states[id(weights)]
 
     def _follow(self, model: Module) -> None:
         """Each named state belongs to the array in which its parameter lives now."""
         weights = model.named_parameters()
-        moved = {name: state for name, state in self._named.items() if name in weights and weights[name] is not state.weights}
+        moved = {
+            name: state for name, state in self._named.items() if name in weights and weights[name] is not state.weights
+        }
         for name, state in moved.items():
             if any(array.shape != weights[name].shape for array in state.arrays.values()):
                 rule = f"{name!r} keeps the shape that it was stepped with"
@@ -388,7 +433,9 @@ class GradientOptimizer(Optimizer):
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """The whole state, under ``parameter.key``: arrays by reference, ``parameter.step`` as an int; then settings that were changed."""
+        """The whole state, under ``parameter.key``: arrays by reference, ``parameter.step`` as an int; then settings
+        that were changed.
+        """
         if self._model is None:
             raise StateError(
                 explain(
@@ -413,7 +460,9 @@ class GradientOptimizer(Optimizer):
         """Copy saved state in; on any misfit nothing is changed."""
         where = f"{type(self).__name__}.load_state_dict"
         if self._model is None:
-            raise StateError(explain(where, "state is loaded by name", "an optimizer bound to no model", "call bind(model) first"))
+            raise StateError(
+                explain(where, "state is loaded by name", "an optimizer bound to no model", "call bind(model) first")
+            )
         if not isinstance(cast("object", state), Mapping):
             raise StateDictError(explain(where, "takes what state_dict gives", type(state).__name__))
         shapes = self._model.parameter_shapes()
@@ -422,23 +471,33 @@ class GradientOptimizer(Optimizer):
         trial = type(self).__new__(type(self))  # the same settings, of no parameter
         vars(trial).update(vars(self), _states={}, _named={}, _set=set())
         settings = saved.read_settings(
-            where, state, {name: getattr(self, name) for name in self._arguments() if hasattr(self, name)}, trial, problems
+            where,
+            state,
+            {name: getattr(self, name) for name in self._arguments() if hasattr(self, name)},
+            trial,
+            problems,
         )
         rates = saved.read_rates(where, state, trial._watching(), problems)
         others = {*settings, *(f"{key}.{name}" for key, values in rates.items() for name in values)}
         state = {key: value for key, value in state.items() if key not in others}
         steps, arrays = saved.read_arrays(where, state, shapes, kinds, problems)
         if problems:
-            raise StateDictError(explain(where, "state must belong to this optimizer and model", listed(problems, "; ")))
+            raise StateDictError(
+                explain(where, "state must belong to this optimizer and model", listed(problems, "; "))
+            )
         self._states = {}
-        self._named = {name: ParameterState(None, self._settings_of(name), steps[name], arrays[name]) for name in shapes}
+        self._named = {
+            name: ParameterState(None, self._settings_of(name), steps[name], arrays[name]) for name in shapes
+        }
         for name, value in settings.items():
             setattr(self, name, value)
         for key, rate in self._watching().items():
             rate.load_state_dict(rates[key])
 
     def array_names(self) -> tuple[str, ...]:
-        """The names of the arrays this optimizer keeps for each parameter, from its first step on; ``ema`` is the weights' average."""
+        """The names of the arrays this optimizer keeps for each parameter, from its first step on; ``ema`` is the
+        weights' average.
+        """
         return ()
 
 

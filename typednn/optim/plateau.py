@@ -1,11 +1,14 @@
 """ReduceLROnPlateau: a smaller rate whenever a measured value has stopped improving.
 
-better:  value < best·(1 - threshold), of "rel";  value < best - threshold, of "abs";  with mode "max" value > best·(1 + threshold)
+better:    value < best·(1 - threshold), of "rel";    value < best - threshold, of "abs";
+with mode "max" value > best·(1 + threshold)
          and value > best + threshold
-lr ← max(factor·lr, min_lr)  where more than ``patience`` values in a row were not better, unless that changes lr by eps or less;
+lr ← max(factor·lr, min_lr)  where more than ``patience`` values in a row were not better, unless that changes lr by eps
+                             or less;
          the ``cooldown`` values after it do not count
 
-`fit` tells it the value of ``metric`` after every evaluation. In a loop of your own, call ``optimizer.observe({"loss": value})``.
+`fit` tells it the value of ``metric`` after every evaluation. In a loop of your own, call ``optimizer.observe({"loss":
+value})``.
 
 Source: torch.optim.lr_scheduler.ReduceLROnPlateau.
 """
@@ -21,7 +24,9 @@ from typednn.errors import ArgumentError, StateDictError, explain
 
 @dataclass(slots=True)
 class ReduceLROnPlateau:
-    """``lr``, until the metric stops improving. The other arguments are PyTorch's; ``metric`` is ``"loss"`` or one of the task's."""
+    """``lr``, until the metric stops improving. The other arguments are PyTorch's; ``metric`` is ``"loss"`` or one of
+    the task's.
+    """
 
     lr: float
     mode: Literal["min", "max"] = "min"
@@ -50,7 +55,9 @@ class ReduceLROnPlateau:
             integer(where, name, getattr(self, name), least=0)
         metric: object = self.metric
         if not isinstance(metric, str):
-            raise ArgumentError(explain(where, "metric is the name of a metric", repr(metric), 'such as "loss"'), "metric")
+            raise ArgumentError(
+                explain(where, "metric is the name of a metric", repr(metric), 'such as "loss"'), "metric"
+            )
         self.rate = self.lr
         self.best = math.inf if self.mode == "min" else -math.inf
 

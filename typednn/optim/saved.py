@@ -25,10 +25,14 @@ def settings(changed: Mapping[str, object]) -> dict[str, Any]:
 def rates(watching: Mapping[str, Watching]) -> dict[str, Any]:
     """The state of schedules, each under its key."""
     states = {key: rate.state_dict() for key, rate in watching.items()}
-    return {f"{key}.{name}": np.array(value, np.float64) for key, state in states.items() for name, value in state.items()}
+    return {
+        f"{key}.{name}": np.array(value, np.float64) for key, state in states.items() for name, value in state.items()
+    }
 
 
-def read_settings(where: str, state: Mapping[str, Any], known: Mapping[str, object], trial: Any, problems: list[str]) -> dict[str, Any]:
+def read_settings(
+    where: str, state: Mapping[str, Any], known: Mapping[str, object], trial: Any, problems: list[str]
+) -> dict[str, Any]:
     """The ``known`` settings in ``state``, set on the optimizer ``trial``; what can't be is added to ``problems``."""
     found: dict[str, Any] = {}
     for name in sorted(known.keys() & state.keys()):
@@ -41,7 +45,9 @@ def read_settings(where: str, state: Mapping[str, Any], known: Mapping[str, obje
     return found
 
 
-def read_rates(where: str, state: Mapping[str, Any], watching: Mapping[str, Watching], problems: list[str]) -> dict[str, dict[str, float]]:
+def read_rates(
+    where: str, state: Mapping[str, Any], watching: Mapping[str, Watching], problems: list[str]
+) -> dict[str, dict[str, float]]:
     """The state of each schedule by its key; what is missing, or does not fit, is added to ``problems``."""
     found: dict[str, dict[str, float]] = {}
     for key, rate in watching.items():
@@ -50,7 +56,9 @@ def read_rates(where: str, state: Mapping[str, Any], watching: Mapping[str, Watc
         problems += missing
         if not missing:
             try:
-                found[key] = {name: _read(where, f"{key}.{name}", state[f"{key}.{name}"], like) for name, like in likes.items()}
+                found[key] = {
+                    name: _read(where, f"{key}.{name}", state[f"{key}.{name}"], like) for name, like in likes.items()
+                }
                 copy.deepcopy(rate).load_state_dict(found[key])
             except (ArgumentError, LocatedError, StateDictError, OverflowError, ValueError) as error:
                 problems.append(str(error))
@@ -58,9 +66,15 @@ def read_rates(where: str, state: Mapping[str, Any], watching: Mapping[str, Watc
 
 
 def read_arrays(
-    where: str, state: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], kinds: Sequence[str], problems: list[str]
+    where: str,
+    state: Mapping[str, Any],
+    shapes: Mapping[str, tuple[int, ...]],
+    kinds: Sequence[str],
+    problems: list[str],
 ) -> tuple[dict[str, int], dict[str, dict[str, Any]]]:
-    """The steps of each parameter, and copies of its arrays; ``kinds`` are their names. What does not fit is added to ``problems``."""
+    """The steps of each parameter, and copies of its arrays; ``kinds`` are their names. What does not fit is added to
+    ``problems``.
+    """
     steps: dict[str, int] = {}
     arrays: dict[str, dict[str, Any]] = {name: {} for name in shapes}
     for key, value in state.items():

@@ -10,8 +10,9 @@ CosineLR       warm-up: lr·(step+1)/warmup_steps, then eta_min + (lr - eta_min)
                t from 0 to 1 over the remaining steps of total_steps; eta_min afterwards
 =============  =====================================================================================
 
-`OneCycleLR` and `ReduceLROnPlateau` are in files of their own. Steps count from 0. A rate beyond floats is an `ArgumentError`.
-Source: the schedulers of the same names in torch.optim.lr_scheduler, CosineLR's CosineAnnealingLR; there per scheduler step.
+`OneCycleLR` and `ReduceLROnPlateau` are in files of their own. Steps count from 0. A rate beyond floats is an
+`ArgumentError`. Source: the schedulers of the same names in torch.optim.lr_scheduler, CosineLR's CosineAnnealingLR;
+there per scheduler step.
 """
 
 import math
@@ -34,7 +35,9 @@ class Schedule(Protocol):
 
 @runtime_checkable
 class Watching(Schedule, Protocol):
-    """A schedule that is told a measured value, which `fit` does after each evaluation. Its state is saved with the optimizer's."""
+    """A schedule that is told a measured value, which `fit` does after each evaluation. Its state is saved with the
+    optimizer's.
+    """
 
     @property
     def metric(self) -> str:
@@ -154,12 +157,18 @@ class CosineLR:
         if step < self.warmup_steps:
             return checked_rate("CosineLR", step, self.lr * (step + 1) / self.warmup_steps)
         done = min(1.0, (step - self.warmup_steps) / (self.total_steps - self.warmup_steps))
-        return checked_rate("CosineLR", step, self.eta_min + (self.lr - self.eta_min) * (1 + math.cos(math.pi * done)) / 2)
+        return checked_rate(
+            "CosineLR", step, self.eta_min + (self.lr - self.eta_min) * (1 + math.cos(math.pi * done)) / 2
+        )
 
 
 def checked_rate(where: str, step: int, rate: float) -> float:
     """``rate``, or an `ArgumentError` that names the schedule and the step where it is beyond floats."""
-    return rate if 0.0 <= rate < math.inf else number(f"{where}, step {step}", "the learning rate", rate, least=0.0, argument="lr")
+    return (
+        rate
+        if 0.0 <= rate < math.inf
+        else number(f"{where}, step {step}", "the learning rate", rate, least=0.0, argument="lr")
+    )
 
 
 def _decayed(lr: float, gamma: float, times: int) -> float:

@@ -1,4 +1,6 @@
-"""What an optimizer does to a parameter: its learning rate and its weight decay, common to all or of a group by name."""
+"""What an optimizer does to a parameter: its learning rate and its weight decay, common to all or of a
+group by name.
+"""
 
 from dataclasses import dataclass, replace
 from typing import cast
@@ -19,11 +21,16 @@ class Settings:
     frozen: bool = False
 
     def check(self, where: str) -> "Settings":
-        names = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
+        names = [
+            name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)
+        ]
         if len(names) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
             raise ArgumentError(
                 explain(
-                    where, "takes one meaning of weight decay", " and ".join(names), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
+                    where,
+                    "takes one meaning of weight decay",
+                    " and ".join(names),
+                    "l2 is eq 46, decay eq 47, weight_decay PyTorch's",
                 ),
                 min(names),
             )
@@ -34,8 +41,8 @@ class Settings:
 class Group:
     """Other settings for the parameters whose dotted name matches ``names``, where ``*`` stands for anything.
 
-    ``Group("*.bias", weight_decay=0.0)``; None means the common setting. ``Group("body.*", frozen=True)``: those are not stepped,
-    and keep no state.
+    ``Group("*.bias", weight_decay=0.0)``; None means the common setting. ``Group("body.*", frozen=True)``: those are
+    not stepped, and keep no state.
     """
 
     names: str
@@ -49,7 +56,9 @@ class Group:
         """The common settings with this group's own in their place."""
         frozen, names = cast("tuple[object, object]", (self.frozen, self.names))
         if not isinstance(names, str):
-            raise ArgumentError(explain(where, "a group's names are one pattern", repr(names), 'such as "*.bias"'), "names")
+            raise ArgumentError(
+                explain(where, "a group's names are one pattern", repr(names), 'such as "*.bias"'), "names"
+            )
         where = f"{where}, group {names!r}"
         if frozen is not False:
             others = [name for name in ("lr", "l2", "decay", "weight_decay") if getattr(self, name) is not None]
@@ -58,6 +67,8 @@ class Group:
                 rule = "frozen is True or False, and a frozen group has no other setting"
                 raise ArgumentError(explain(where, rule, got), "frozen")
             return replace(common, frozen=True)
-        overrides = {name: getattr(self, name) for name in ("l2", "decay", "weight_decay") if getattr(self, name) is not None}
+        overrides = {
+            name: getattr(self, name) for name in ("l2", "decay", "weight_decay") if getattr(self, name) is not None
+        }
         lr = common.lr if self.lr is None else schedule(where, self.lr)
         return replace(common, lr=lr, **overrides).check(where)

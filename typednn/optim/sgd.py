@@ -52,7 +52,8 @@ class SGD(GradientOptimizer):
             if bool(value) != bool(vars(self).get(name, value)):
                 cure = "build another SGD with momentum, or without"
                 raise ArgumentError(
-                    explain("SGD", "momentum is not switched on or off later", f"{value} after {self.momentum}", cure), name
+                    explain("SGD", "momentum is not switched on or off later", f"{value} after {self.momentum}", cure),
+                    name,
                 )
         elif name == "dampening":
             value = number("SGD", name, value)

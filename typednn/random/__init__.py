@@ -11,8 +11,8 @@ A file each: the protocols (`generator`), `pcg32`, `xorshift64`, a generator's `
 Philox, by which dropout draws, is a part of that op: `typednn.kernels.dropout`.
 
 Sources: "Deep Learning Implementation With Rust", eqs 48-53 and 55; M. O'Neill, "PCG: A Family of Simple Fast
-Space-Efficient Statistically Good Algorithms for Random Number Generation" (2014); S. Vigna, "An experimental exploration of Marsaglia's
-xorshift generators, scrambled" (2016); each rule names its own.
+Space-Efficient Statistically Good Algorithms for Random Number Generation" (2014); S. Vigna, "An experimental
+exploration of Marsaglia's xorshift generators, scrambled" (2016); each rule names its own.
 """
 
 from typednn.random.generator import Draws, Rng

@@ -34,7 +34,9 @@ class Rng(Draws, Protocol):
 def shape_of(where: str, size: tuple[int, ...]) -> tuple[int, ...]:
     """``size``, a tuple of integers."""
     if not isinstance(size, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
-        raise ArgumentError(explain(where, "size is a tuple of integers", repr(size), "write (3,) for three numbers"), "size")
+        raise ArgumentError(
+            explain(where, "size is a tuple of integers", repr(size), "write (3,) for three numbers"), "size"
+        )
     return tuple(integer(where, "each of size", axis, 0, below=1 << 63, argument="size") for axis in size)
 
 

@@ -219,13 +219,17 @@ def initialiser(name_or_object: str | Initialiser, argument: str = "name_or_obje
         lower = name_or_object.lower()
         near = closest(lower, _NAMED) or next((name for name in _NAMED if lower and name.startswith(lower)), "")
         cure = f"did you mean {near!r}?" if near else "or pass a rule, such as Normal(0.02)"
-        raise ArgumentError(explain("initialiser", f"a name is one of {', '.join(_NAMED)}", repr(name_or_object), cure), argument)
+        raise ArgumentError(
+            explain("initialiser", f"a name is one of {', '.join(_NAMED)}", repr(name_or_object), cure), argument
+        )
     if isinstance(name_or_object, type):
         raise ArgumentError(
-            explain("initialiser", "expects a rule", repr(name_or_object), f"write {name_or_object.__name__}(...)"), argument
+            explain("initialiser", "expects a rule", repr(name_or_object), f"write {name_or_object.__name__}(...)"),
+            argument,
         )
     if not callable(name_or_object):
         raise ArgumentError(
-            explain("initialiser", "expects a name or a rule", repr(name_or_object), "pass HeNormal() or 'he_normal'"), argument
+            explain("initialiser", "expects a name or a rule", repr(name_or_object), "pass HeNormal() or 'he_normal'"),
+            argument,
         )
     return name_or_object

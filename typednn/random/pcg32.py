@@ -81,7 +81,8 @@ class PCG32:
         for start in range(0, normals.size, _CHUNK):
             chunk = normals[start : start + _CHUNK]
             u1, u2 = self.random((chunk.size, 2)).T
-            chunk[:] = np.sqrt(-2.0 * np.log(np.maximum(u1, 2.0**-126))) * np.cos(2.0 * np.pi * u2)  # the smallest normal float32
+            # the smallest normal float32
+            chunk[:] = np.sqrt(-2.0 * np.log(np.maximum(u1, 2.0**-126))) * np.cos(2.0 * np.pi * u2)
         return normals.reshape(size)
 
     def uniform(self, low: float, high: float, size: tuple[int, ...], /) -> Floats:
@@ -118,10 +119,14 @@ class PCG32:
     @state.setter
     def state(self, saved: Mapping[str, int]) -> None:
         if set(saved) != {"state", "increment"}:
-            raise ArgumentError(explain("PCG32.state", "needs the keys 'state' and 'increment'", repr(saved), "pass what .state gave"))
+            raise ArgumentError(
+                explain("PCG32.state", "needs the keys 'state' and 'increment'", repr(saved), "pass what .state gave")
+            )
         state, increment = (integer("PCG32.state", key, saved[key], 0, below=1 << 64) for key in ("state", "increment"))
         if increment % 2 == 0:
-            raise ArgumentError(explain("PCG32.state", "increment is 2·stream + 1, so odd", str(increment), "pass what .state gave"))
+            raise ArgumentError(
+                explain("PCG32.state", "increment is 2·stream + 1, so odd", str(increment), "pass what .state gave")
+            )
         self._state, self._increment = state, increment
 
     def __eq__(self, other: object) -> bool:

@@ -13,7 +13,9 @@ _MOST = {"pos": 624, "buffer_pos": 4, "has_uint32": 1}  # NumPy reads at this in
 
 
 def generator_state(rng: Rng) -> dict[str, Any]:
-    """``{"kind": "PCG32" or a bit generator's name such as "PCG64", "state": …}``; for `PCG32` and ``numpy.random.Generator``."""
+    """``{"kind": "PCG32" or a bit generator's name such as "PCG64", "state": …}``; for `PCG32` and
+    ``numpy.random.Generator``.
+    """
     if isinstance(rng, PCG32):
         return {"kind": "PCG32", "state": dict(rng.state)}
     return {"kind": type(_bits(rng)).__name__, "state": json.loads(json.dumps(_bits(rng).state, default=_plain))}
@@ -27,7 +29,12 @@ def restore_generator(rng: Rng, saved: Any) -> None:
     before = generator_state(rng)
     if not isinstance(saved, dict) or set(cast("dict[object, object]", saved)) != {"kind", "state"}:
         raise StateDictError(
-            explain("restore_generator", "needs the keys 'kind' and 'state'", repr(cast(object, saved))[:80], "pass what was saved")
+            explain(
+                "restore_generator",
+                "needs the keys 'kind' and 'state'",
+                repr(cast(object, saved))[:80],
+                "pass what was saved",
+            )
         )
     state: Any = cast("dict[str, Any]", saved)["state"]
     if saved["kind"] != before["kind"]:
@@ -41,11 +48,15 @@ def restore_generator(rng: Rng, saved: Any) -> None:
             problem = str(error)[:200]
             _set(rng, before["state"])
     if problem:
-        raise StateDictError(explain("restore_generator", f"needs the state of a {before['kind']}", problem, "pass what was saved"))
+        raise StateDictError(
+            explain("restore_generator", f"needs the state of a {before['kind']}", problem, "pass what was saved")
+        )
 
 
 def _misfit(name: str, saved: Any, current: Any) -> str:
-    """The first difference in structure between ``saved`` and ``current``. NumPy would read beyond arrays that are too short."""
+    """The first difference in structure between ``saved`` and ``current``. NumPy would read beyond arrays that are too
+    short.
+    """
     kind: Any = current.__class__
     if type(saved) is not kind:
         return f"{name} = {saved!r}"[:80]
@@ -75,7 +86,10 @@ def _bits(rng: Rng) -> Any:
     bits: Any = getattr(rng, "bit_generator", None)
     if not isinstance(bits, np.random.BitGenerator):
         cure = "pass numpy.random.default_rng(0) or PCG32(0)"
-        raise ArgumentError(explain("generator_state", "rng must be a generator whose state can be saved", type(rng).__name__, cure), "rng")
+        raise ArgumentError(
+            explain("generator_state", "rng must be a generator whose state can be saved", type(rng).__name__, cure),
+            "rng",
+        )
     return bits
 
 

@@ -34,7 +34,12 @@ def _mlp(classes: int = 10, shape: tuple[int, ...] = (28, 28, 1)) -> AnyModel:
     return read >> hidden >> ReLU() >> Linear(128, classes, weight_init="he_normal", bias_init="zeros").named("fc2")
 
 
-_MODERN = {"type": "SGD", "lr": {"type": "CosineLR", "lr": 0.05, "warmup_steps": 100}, "momentum": 0.9, "nesterov": True}
+_MODERN = {
+    "type": "SGD",
+    "lr": {"type": "CosineLR", "lr": 0.05, "warmup_steps": 100},
+    "momentum": 0.9,
+    "nesterov": True,
+}
 
 
 def _deep(name: str, model: Callable[..., AnyModel], about: str, lr: float = 0.1) -> Recipe:
@@ -42,7 +47,16 @@ def _deep(name: str, model: Callable[..., AnyModel], about: str, lr: float = 0.1
     optimizer = {**_MODERN, "lr": {"type": "CosineLR", "lr": lr, "warmup_steps": 200}, "weight_decay": 5e-4}
     small = partial(model, classes=10, image=(32, 32, 3))
     return Recipe(
-        name, small, optimizer, about, "cifar-10", epochs=30, least_steps=500, batch_size=128, validation=0.05, adapts=("classes", "image")
+        name,
+        small,
+        optimizer,
+        about,
+        "cifar-10",
+        epochs=30,
+        least_steps=500,
+        batch_size=128,
+        validation=0.05,
+        adapts=("classes", "image"),
     )
 
 
@@ -52,7 +66,11 @@ def gpt2(classes: int = 50257, **sizes: Any) -> AnyModel:
     return Input(model.n_positions, dtype=int) >> model
 
 
-_ADAMW = {"type": "AdamW", "betas": [0.9, 0.99], "group": [{"names": name, "weight_decay": 0.0} for name in ("*bias", "*ln_*")]}
+_ADAMW = {
+    "type": "AdamW",
+    "betas": [0.9, 0.99],
+    "group": [{"names": name, "weight_decay": 0.0} for name in ("*bias", "*ln_*")],
+}
 _SPOKEN = Recipe(
     "gpt2",
     partial(gpt2, n_positions=64, n_embd=128, n_layer=4, n_head=4),
@@ -125,7 +143,8 @@ RECIPES: dict[str, Recipe] = {
             "lenet5-paper",
             lenet5,
             {"type": "SGD", "lr": 1.0, "decay": 1e-7},
-            about="LeNet5 as the paper trains it: PCG(42, 6), learning rate 1.0, batches of 600, ten epochs, smoothed targets",
+            about="LeNet5 as the paper trains it: PCG(42, 6), learning rate 1.0, batches of 600, ten epochs, smoothed "
+            "targets",
             data="mnist",
             epochs=10,
             batch_size=600,
@@ -172,7 +191,9 @@ def recipe(name: str) -> Recipe:
 
 
 def preset(name: str, of: Recipe) -> Recipe:
-    """``of``, a gpt2, with the size and the settings of a preset; `ArgumentError` with the one that was probably meant."""
+    """``of``, a gpt2, with the size and the settings of a preset; `ArgumentError` with the one that was
+    probably meant.
+    """
     _check_name("--preset", of)
     if name not in PRESETS:
         raise ArgumentError(explain("--preset", "expects the name of one", repr(name), suggestion(name, PRESETS)))
@@ -180,12 +201,16 @@ def preset(name: str, of: Recipe) -> Recipe:
 
 
 def starting_from(path: str, of: Recipe, vocabulary: str | None = None) -> Recipe:
-    """``of``, a gpt2, with the sizes and weights at ``path``, as `typednn.recipes.weights` reads them, and their vocabulary or another."""
+    """``of``, a gpt2, with the sizes and weights at ``path``, as `typednn.recipes.weights` reads them, and their
+    vocabulary or another.
+    """
     _check_name("--from", of)
     place = local_folder("--from", path).resolve()
     sizes = sizes_at(place)
     count = sizes.pop("vocab_size")
-    return replace(of, model=partial(gpt2, **sizes), vocabulary=vocabulary or vocabulary_for(place, count), weights=str(place))
+    return replace(
+        of, model=partial(gpt2, **sizes), vocabulary=vocabulary or vocabulary_for(place, count), weights=str(place)
+    )
 
 
 def _check_name(option: str, of: Recipe) -> None:
@@ -194,10 +219,11 @@ def _check_name(option: str, of: Recipe) -> None:
 
 
 def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
-    """A config file as a recipe: its model, its optimizer (SGD, 0.05, momentum 0.9 where it names none) and its generator.
+    """A config file as a recipe: its model, its optimizer (SGD, 0.05, momentum 0.9 where it names none) and its
+    generator.
 
-    Where the model ends with Softmax, the loss is `CrossEntropy`, else `SoftmaxCrossEntropy`. A config in the paper's own format is
-    trained as the paper does: its batch size, ten epochs, smoothed targets.
+    Where the model ends with Softmax, the loss is `CrossEntropy`, else `SoftmaxCrossEntropy`. A config in the paper's
+    own format is trained as the paper does: its batch size, ten epochs, smoothed targets.
     """
     config = load(path, imports)
     model, optimizer = config.checked, config.optimizer()
@@ -233,11 +259,15 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     got, cure = repr(name_or_config), _NO_CONFIGS.get(place.suffix.lower(), "")
     if name_or_config and place.is_dir():
         got = f"the folder {name_or_config!r}"
-        cure = "a run goes on with: typednn resume RUN" if (place / "recipe.json").exists() else "data are named by --data"
+        cure = (
+            "a run goes on with: typednn resume RUN" if (place / "recipe.json").exists() else "data are named by --data"
+        )
     elif not cure:
         near = closest(name_or_config.replace("-", "").replace("_", ""), RECIPES)
         cure = f"did you mean {near!r}?" if near else suggestion(name_or_config, RECIPES)
-    raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")
+    raise ArgumentError(
+        explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config"
+    )
 
 
 _TOML = "configs are TOML or JSON, such as `typednn new NAME` writes; docs/config.md has every key"
@@ -245,6 +275,12 @@ _NO_CONFIGS = {
     **dict.fromkeys((".yaml", ".yml", ".ini", ".cfg", ".xml"), _TOML),
     ".py": "a script is started with python; typednn check looks for size mistakes in it",
     ".ipynb": "a notebook is started with Jupyter",
-    **dict.fromkeys((".csv", ".tsv", ".parquet", ".arrow", ".feather"), "a table is data: typednn train --data TABLE --target COLUMN"),
-    **dict.fromkeys((".safetensors", ".pt", ".pth", ".onnx", ".h5", ".keras", ".ckpt", ".bin"), "that is a file of weights, not a recipe"),
+    **dict.fromkeys(
+        (".csv", ".tsv", ".parquet", ".arrow", ".feather"),
+        "a table is data: typednn train --data TABLE --target COLUMN",
+    ),
+    **dict.fromkeys(
+        (".safetensors", ".pt", ".pth", ".onnx", ".h5", ".keras", ".ckpt", ".bin"),
+        "that is a file of weights, not a recipe",
+    ),
 }

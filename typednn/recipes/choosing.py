@@ -4,8 +4,8 @@
     recipe, samples = choose("houses.csv", target="price")                # a network for its columns, a regression
     result = train(recipe, samples, run="runs/houses")
 
-The data decide classes, channels, the size of images and columns (`Recipe.adapts`); their number decides batches and steps. `chosen`
-says in words what was decided.
+The data decide classes, channels, the size of images and columns (`Recipe.adapts`); their number decides batches and
+steps. `chosen` says in words what was decided.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,8 @@ from typednn.recipes.running import outputs_of
 from typednn.recipes.samples import NAMES, Samples, is_image_folder, load_tables
 from typednn.recipes.texts import TINY_SHAKESPEARE
 
-_NAMED: Final = {"cifar-10": "resnet18", "spiral": "mlp", TINY_SHAKESPEARE: "gpt2"}  # any other set of a name is of digits, or like them
+# any other set of a name is of digits, or like them
+_NAMED: Final = {"cifar-10": "resnet18", "spiral": "mlp", TINY_SHAKESPEARE: "gpt2"}
 _FEW = 2000  # samples, below which batches are small
 _SMALL = 32  # samples of a small batch
 
@@ -41,25 +42,37 @@ def choose(
     decimal: Literal[".", ","] | None = None,
     announce: Callable[[str], object] | None = None,
 ) -> tuple[Recipe, Samples]:
-    """A recipe for data, and the data: ``model``, or one for their kind, with sizes, optimizer and schedule that suit them.
+    """A recipe for data, and the data: ``model``, or one for their kind, with sizes, optimizer and schedule that suit
+    them.
 
-    ``data`` is a name, a folder, a table, or two tables to train and to test. Of a table ``target`` is the column to learn, by default the
-    first, and ``task`` is by default what it holds (`load_tables`). A ``model`` whose sizes are written down keeps all that it says.
-    ``seed`` draws the part to test, where the data have none. ``header``, ``delimiter`` and ``decimal`` say how a CSV file is written, as
-    `typednn.data.read_table` has them; how it was read is told in ``Samples.told``.
+    ``data`` is a name, a folder, a table, or two tables to train and to test. Of a table ``target`` is the column to
+    learn, by default the first, and ``task`` is by default what it holds (`load_tables`). A ``model`` whose sizes are
+    written down keeps all that it says. ``seed`` draws the part to test, where the data have none. ``header``,
+    ``delimiter`` and ``decimal`` say how a CSV file is written, as `typednn.data.read_table` has them; how it was read
+    is told in ``Samples.told``.
     """
     files = [data] if isinstance(data, str) else list(data)
     if not all(is_table(file) for file in files) or len(files) not in (1, 2):
         if len(files) != 1:
-            raise ArgumentError(explain("choose", "takes a name, a folder, a table or two tables", ", ".join(map(repr, files))))
+            raise ArgumentError(
+                explain("choose", "takes a name, a folder, a table or two tables", ", ".join(map(repr, files)))
+            )
         if target is not None:
             raise ArgumentError(
-                explain("--target", "names a column of a table", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}")
+                explain(
+                    "--target", "names a column of a table", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}"
+                )
             )
         for name, value in (("header", header), ("delimiter", delimiter), ("decimal", decimal)):
             if value is not None:
                 raise ArgumentError(
-                    explain(f"--{name}", "says how a table is written", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}"), name
+                    explain(
+                        f"--{name}",
+                        "says how a table is written",
+                        f"data {files[0]!r}",
+                        f"tables end in {', '.join(ENDINGS)}",
+                    ),
+                    name,
                 )
         recipe = model or RECIPES[_model_of(files[0])]
         if task is not None:
@@ -96,11 +109,21 @@ def is_table(name: str) -> bool:
 def chosen(recipe: Recipe, samples: Samples) -> str:
     """What was decided for the data, in a line."""
     shape = samples.x.shape[1:]
-    reads = f"{shape[0]} columns" if len(shape) == 1 else f"{' x '.join(map(str, shape))} images" if len(shape) == 3 else "texts"
+    reads = (
+        f"{shape[0]} columns"
+        if len(shape) == 1
+        else f"{' x '.join(map(str, shape))} images"
+        if len(shape) == 3
+        else "texts"
+    )
     gives = "to one number" if recipe.task == "regression" else f"to {samples.classes} classes"
     lr: Any = recipe.optimizer.get("lr", "its own")
     rate = f"lr {lr['lr']:g} under {lr['type']}" if isinstance(lr, dict) else f"lr {lr}"
-    scaled = ("; inputs and targets standardised" if recipe.task == "regression" else "; inputs standardised") if recipe.standardise else ""
+    scaled = (
+        ("; inputs and targets standardised" if recipe.task == "regression" else "; inputs standardised")
+        if recipe.standardise
+        else ""
+    )
     steps = f"{recipe.epochs_for(len(samples.x) - samples.held_back(recipe.validation))} epochs"
     return f"{reads} {gives}; {recipe.optimizer['type']}, {rate}, batches of {recipe.batch_size}, {steps}{scaled}"
 
@@ -132,7 +155,9 @@ def _for_rows(recipe: Recipe, samples: Samples) -> Recipe:
 
 
 def _for_few(recipe: Recipe, samples: Samples) -> Recipe:
-    """Small batches of few images, and a learning rate that is smaller by as much (Goyal et al. 2017, arXiv:1706.02677)."""
+    """Small batches of few images, and a learning rate that is smaller by as much (Goyal et al. 2017,
+    arXiv:1706.02677).
+    """
     if len(samples.x) >= _FEW or recipe.batch_size <= _SMALL or recipe.optimizer["type"] != "SGD":
         return recipe
     schedule: dict[str, Any] = dict(recipe.optimizer["lr"])

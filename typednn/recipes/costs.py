@@ -1,7 +1,8 @@
-"""What a model costs: for each of its layers the parameters, what one sample is after it, the flops and the memory of that.
+"""What a model costs: for each of its layers the parameters, what one sample is after it, the flops and the memory of
+that.
 
-Flops are those of the ops that forward runs (`typednn.kernels.op`): each layer is run once, on one sample of ones, in eval and on its own,
-so that nothing is fused. A layer that runs no op, such as one of your own in NumPy, has None.
+Flops are those of the ops that forward runs (`typednn.kernels.op`): each layer is run once, on one sample of ones, in
+eval and on its own, so that nothing is fused. A layer that runs no op, such as one of your own in NumPy, has None.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ from typednn.training.evaluation import evaluating
 @final
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one layer: its name, its call, ``output`` of one sample, parameters, flops of a sample's forward, bytes of its float32 output."""
+    """Of one layer: its name, its call, ``output`` of one sample, parameters, flops of a sample's forward, bytes of its
+    float32 output.
+    """
 
     name: str
     layer: str
@@ -68,7 +71,14 @@ def table(model: Any) -> str:
     rows = [("layer", "", "output", "parameters", "flops", "memory")]
     rows.append(("input", "", " x ".join(map(str, model.sample.flow.sizes() or ())), "", "", ""))
     rows += [
-        (each.name, each.layer, " x ".join(map(str, each.output)), f"{each.parameters:,}", _counted(each.flops), _bytes(each.memory))
+        (
+            each.name,
+            each.layer,
+            " x ".join(map(str, each.output)),
+            f"{each.parameters:,}",
+            _counted(each.flops),
+            _bytes(each.memory),
+        )
         for each in found
     ]
     flops = sum(each.flops or 0 for each in found)
@@ -76,14 +86,16 @@ def table(model: Any) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     lines = [
         "  ".join(
-            f"{cell:<{width}}" if column < 3 else f"{cell:>{width}}" for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            f"{cell:<{width}}" if column < 3 else f"{cell:>{width}}"
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
     ]
     number = model.num_parameters()
     sums = [
         f"{number:,} parameters, {_bytes(4 * number)} in float32",
-        f"of one sample: {_counted(flops)} flops forward{unknown}, {_bytes(sum(each.memory for each in found))} of outputs in float32",
+        f"of one sample: {_counted(flops)} flops forward{unknown}, {_bytes(sum(each.memory for each in found))} "
+        "of outputs in float32",
     ]
     return "\n".join(line.rstrip() for line in [*lines, *sums])
 
@@ -91,10 +103,15 @@ def table(model: Any) -> str:
 def _counted(flops: int | None) -> str:
     if flops is None:
         return "?"
-    scale, unit = next(((scale, unit) for scale, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")) if flops >= scale), (1.0, ""))
+    scale, unit = next(
+        ((scale, unit) for scale, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")) if flops >= scale), (1.0, "")
+    )
     return f"{flops / scale:.1f}{unit}" if unit else str(flops)
 
 
 def _bytes(number: int) -> str:
-    scale, unit = next(((1 << power, unit) for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if number >= 1 << power), (1, "B"))
+    scale, unit = next(
+        ((1 << power, unit) for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if number >= 1 << power),
+        (1, "B"),
+    )
     return f"{number / scale:.1f} {unit}" if scale > 1 else f"{number} B"

@@ -1,8 +1,8 @@
 """Inputs for a trained model: images and rows from files, in the form of the training data.
 
-For a model of images `typednn.data.read_inputs` reads images (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows NPY,
-CSV, TSV, Parquet and Arrow hold an input per row, in named columns where the training data had names; for one of tokens a ``.txt`` file
-holds a text. Numbers have the range of the training data: 0 to 255 for images.
+For a model of images `typednn.data.read_inputs` reads images (resized to the model's size), NPY, NPZ, CSV and IDX. For
+one of rows NPY, CSV, TSV, Parquet and Arrow hold an input per row, in named columns where the training data had names;
+for one of tokens a ``.txt`` file holds a text. Numbers have the range of the training data: 0 to 255 for images.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +33,12 @@ def inputs_of(
     columns: Sequence[str] = (),
     layout: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[npt.NDArray[Any], str]:
-    """Inputs (n, *shape) of a file, and a remark: how a table was read, or that an image looks unlike the training data.
+    """Inputs (n, *shape) of a file, and a remark: how a table was read, or that an image looks unlike the training
+    data.
 
-    ``resize`` is how images were brought to their size, ``columns`` are the names of the inputs, where the training data had them, and
-    ``layout`` is how a CSV file is written, where that was said (`typednn.recipes.samples.layout_of`). `DataError` where they do not fit.
+    ``resize`` is how images were brought to their size, ``columns`` are the names of the inputs, where the training
+    data had them, and ``layout`` is how a CSV file is written, where that was said
+    (`typednn.recipes.samples.layout_of`). `DataError` where they do not fit.
     """
     path = path_of("inputs_of", path)
     if tokens:
@@ -45,7 +47,9 @@ def inputs_of(
             raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
         return read_text(path, shape[0]), ""
     read, told = (
-        (_images(path, shape, invert, resize, layout.get("header")), "") if len(shape) == 3 else _rows(path, shape, columns, layout)
+        (_images(path, shape, invert, resize, layout.get("header")), "")
+        if len(shape) == 3
+        else _rows(path, shape, columns, layout)
     )
     inputs: Floats | Exact = read if len(shape) == 3 else np.asarray(read, np.float64)
     if not (np.abs(inputs) <= np.finfo(np.float32).max).all():
@@ -73,7 +77,12 @@ def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str], layout: Ma
         rows = rows.reshape(1, *shape)
     if rows.shape[1:] != shape or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):
         raise DataError(
-            explain(str(path), f"must hold rows of {shape[0]} numbers", f"{rows.dtype} of shape {rows.shape}", "leave the label out")
+            explain(
+                str(path),
+                f"must hold rows of {shape[0]} numbers",
+                f"{rows.dtype} of shape {rows.shape}",
+                "leave the label out",
+            )
         )
     return rows, told
 

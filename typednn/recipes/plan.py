@@ -1,8 +1,9 @@
-"""Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
+"""Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use
+the run.
 
-``{"format": 6, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32
-of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
-"targets": {"mean", "deviation"} of a regression's}``
+``{"format": 6, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`,
+"checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes',
+"columns": the inputs' of a table, "targets": {"mean", "deviation"} of a regression's}``
 """
 
 import json
@@ -30,8 +31,8 @@ from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
 from typednn.tasks import Regression
 
-# 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6 ``drop_last``, 7 a checksum
-# of the test data.
+# 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
+# ``drop_last``, 7 a checksum of the test data.
 FORMAT = 7
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
@@ -63,7 +64,11 @@ class Plan:
     def task(self) -> AnyTask:
         """The recipe's task, with the classes' names."""
         task = self.recipe.made_task(self.names)
-        if not isinstance(task, Regression) or not isinstance(self.targets.mean, tuple) or not isinstance(self.targets.deviation, tuple):
+        if (
+            not isinstance(task, Regression)
+            or not isinstance(self.targets.mean, tuple)
+            or not isinstance(self.targets.deviation, tuple)
+        ):
             return task
         return replace(task, mean=self.targets.mean, deviation=self.targets.deviation)
 
@@ -71,7 +76,9 @@ class Plan:
         """The data; `DataError` where they differ from those that the run began with."""
         samples = samples_of(self.recipe, self.data)
         expected = {"training": (self.checksum, checksum_of), "test": (self.test_checksum, test_checksum_of)}
-        other = next((part for part, (told, found) in expected.items() if told is not None and found(samples) != told), None)
+        other = next(
+            (part for part, (told, found) in expected.items() if told is not None and found(samples) != told), None
+        )
         if other is not None:
             rule, cure = "must be what the run began with", "bring the old files back, or start a new run"
             raise DataError(explain(f"data {samples.name!r}", rule, f"other {other} data", cure))
@@ -101,7 +108,8 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     settled = recipe.changed({"epochs": recipe.epochs_for(rows), "max_steps": recipe.max_steps})
     if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:
         settled = replace(settled, vocabulary=str(Path(recipe.vocabulary).resolve()))
-    with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
+    # both read all the data, at the same time, as neither needs the interpreter's lock
+    with ThreadPoolExecutor(1) as beside:
         checksum, test_checksum = beside.submit(checksum_of, samples), beside.submit(test_checksum_of, samples)
         scaling = targets = Scaling()
         if recipe.standardise and samples.vocabulary is None and samples.x.dtype != TOKENS:
@@ -163,8 +171,8 @@ def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str]
 def _image_of(recipe: Recipe, folder: Path) -> tuple[int, int, int]:
     """Height, width and channels of the images that the recipe's model reads.
 
-    A model that adapts reads colours in any size: the recipe's ``image``, else that of the first image where no side is longer than 64,
-    else 64 x 64.
+    A model that adapts reads colours in any size: the recipe's ``image``, else that of the first image where no side is
+    longer than 64, else 64 x 64.
     """
     first = next((path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")), None)
     if "image" not in recipe.adapts:
@@ -181,10 +189,14 @@ def _image_of(recipe: Recipe, folder: Path) -> tuple[int, int, int]:
 def _decided(recipe: Recipe, samples: Samples) -> dict[str, Any]:
     """The arguments of the recipe's model that the data decide."""
     if samples.x.dtype == TOKENS and "shape" in recipe.adapts:
-        raise ArgumentError(explain(f"data {samples.name!r}", f"{recipe.name} reads numbers", "texts", "such as typednn train lstm"))
+        raise ArgumentError(
+            explain(f"data {samples.name!r}", f"{recipe.name} reads numbers", "texts", "such as typednn train lstm")
+        )
     if "image" in recipe.adapts and samples.x.ndim != 4:
         got = "texts" if samples.x.dtype == TOKENS else f"rows of {samples.x.shape[1]} numbers"
-        raise ArgumentError(explain(f"data {samples.name!r}", f"{recipe.name} reads images", got, "choose other data or another model"))
+        raise ArgumentError(
+            explain(f"data {samples.name!r}", f"{recipe.name} reads images", got, "choose other data or another model")
+        )
     outputs = samples.classes if recipe.task != "regression" else 1 if samples.y.ndim == 1 else samples.y.shape[1]
     known: dict[str, Any] = {"classes": outputs, "image": samples.x.shape[1:], "shape": samples.x.shape[1:]}
     return {name: known[name] for name in recipe.adapts}
@@ -201,7 +213,10 @@ def read_plan(folder: Path) -> Plan:
         got, cure = "no such folder", "`typednn train` makes one"
         if folder.is_file():
             got = "a file"
-            cure = next((f"its run is {place}" for place in folder.parents if (place / FILE).is_file()), "name the folder of a run")
+            cure = next(
+                (f"its run is {place}" for place in folder.parents if (place / FILE).is_file()),
+                "name the folder of a run",
+            )
         elif folder.is_dir():
             runs = sorted(place.parent for place in folder.glob(f"*/{FILE}"))
             got, cure = "no such file", f"did you mean {str(runs[-1])!r}?" if runs else "is it the folder of a run?"
@@ -213,10 +228,14 @@ def read_plan(folder: Path) -> Plan:
     if type(version) is not int or version < 1:
         raise _not_ours(where, f"format {version!r}"[:100])
     if version > FORMAT:
-        raise ConfigError(explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", "update typednn"), where)
+        raise ConfigError(
+            explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", "update typednn"), where
+        )
     try:
         config, scaling = str(saved["config"]), saved["scaling"]
-        before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
+        before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | (
+            {"task": "classification"} if version < 3 else {}
+        )
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
         before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
@@ -243,11 +262,16 @@ def read_plan(folder: Path) -> Plan:
 
 
 def _refuse_unknown(where: str, imports: Sequence[str]) -> None:
-    """A `ConfigError` where a run names modules that nobody has imported: who made the run chose them, and their code would run."""
+    """A `ConfigError` where a run names modules that nobody has imported: who made the run chose them, and their code
+    would run.
+    """
     unknown = [name for name in imports if name not in sys.modules]
     if unknown:
         options = " ".join(f"--import {name}" for name in unknown)
-        rule, cure = "a run imports no code by itself", f"if you trust that code, add {options}; in Python, import it before"
+        rule, cure = (
+            "a run imports no code by itself",
+            f"if you trust that code, add {options}; in Python, import it before",
+        )
         raise ConfigError(explain(where, rule, f"layers of {listed(unknown)}, not imported", cure), where)
 
 
@@ -259,7 +283,8 @@ def _scaling(saved: Any) -> Scaling:
 
 
 def checksum_of(samples: Samples) -> int:
-    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, or of a text's tokens; piece by piece.
+    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, or of a text's tokens;
+    piece by piece.
 
     Of images in files, that of the files' contents.
     """
@@ -288,4 +313,6 @@ def _checksum(x: Any, y: Any, a_text: bool) -> int:
 
 
 def _not_ours(where: str, got: str) -> ConfigError:
-    return ConfigError(explain(where, "must be what typednn wrote", got, "it was changed or damaged; start a new run"), where)
+    return ConfigError(
+        explain(where, "must be what typednn wrote", got, "it was changed or damaged; start a new run"), where
+    )

@@ -1,7 +1,7 @@
 """Published results of a recipe, compared with ours: for lenet5-paper, the paper's Table I.
 
-Source: "Deep Learning Implementation With Rust", Table I: precision, recall and F1 of each digit on the training and the test
-images, to two decimals; accuracy 0.976 and 0.970.
+Source: "Deep Learning Implementation With Rust", Table I: precision, recall and F1 of each digit on the training and
+the test images, to two decimals; accuracy 0.976 and 0.970.
 """
 
 from typing import Final
@@ -27,7 +27,11 @@ ACCURACIES: Final[tuple[float, float]] = (0.976, 0.970)
 
 def beside_published(recipe: str, train: object, test: object) -> str | None:
     """The published results of the recipe of this name beside the reports; None where there are none."""
-    if recipe != "lenet5-paper" or not isinstance(train, ClassificationReport) or not isinstance(test, ClassificationReport):
+    if (
+        recipe != "lenet5-paper"
+        or not isinstance(train, ClassificationReport)
+        or not isinstance(test, ClassificationReport)
+    ):
         return None
     return beside_the_paper(train, test) if test.classes == len(TABLE_I) else None
 
@@ -36,7 +40,9 @@ def beside_the_paper(train: ClassificationReport, test: ClassificationReport) ->
     """Table I with two numbers in each place: the paper's, then ours."""
     for part, report in (("train", train), ("test", test)):
         if report.classes != len(TABLE_I):
-            raise ArgumentError(explain("beside_the_paper", f"Table I has ten digits, {part} too", f"{report.classes} classes"))
+            raise ArgumentError(
+                explain("beside_the_paper", f"Table I has ten digits, {part} too", f"{report.classes} classes")
+            )
     lines = [
         "Table I of the paper, and ours beside it (paper ours)",
         "",
@@ -44,9 +50,15 @@ def beside_the_paper(train: ClassificationReport, test: ClassificationReport) ->
         f"{'digit':5}" + f"  {'train':<11}  {'test':<12}" * 2 + "  train        test",
     ]
     for digit, row in enumerate(TABLE_I):
-        ours = [float(share[digit]) for name in ("precision", "recall", "f1") for share in (getattr(train, name), getattr(test, name))]
+        ours = [
+            float(share[digit])
+            for name in ("precision", "recall", "f1")
+            for share in (getattr(train, name), getattr(test, name))
+        ]
         cells = (f"{theirs:.2f} {own:.3f}" for theirs, own in zip(row, ours, strict=True))
-        lines.append(f"{digit:5}" + "".join(f"  {cell:<{12 if place % 2 else 11}}" for place, cell in enumerate(cells)).rstrip())
+        lines.append(
+            f"{digit:5}" + "".join(f"  {cell:<{12 if place % 2 else 11}}" for place, cell in enumerate(cells)).rstrip()
+        )
     lines.append("")
     for part, paper, report in zip(("train", "test"), ACCURACIES, (train, test), strict=True):
         lines.append(f"{part} accuracy  paper {paper:.3f}  ours {report.accuracy:.4f}")

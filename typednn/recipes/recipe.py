@@ -1,8 +1,9 @@
-"""Recipe: everything that decides how a model is trained, as one value. It is saved with the run, so that the run can be repeated.
+"""Recipe: everything that decides how a model is trained, as one value. It is saved with the run, so that the run can
+be repeated.
 
-A recipe is a model, an optimizer as a config's ``[optimizer]`` table, and settings. `Recipe.config` writes the first two and
-the generator as a TOML config, and training uses the config read back. `changed` gives a recipe with other settings, as
-``--set optimizer.lr=0.05`` does, and refuses unknown settings.
+A recipe is a model, an optimizer as a config's ``[optimizer]`` table, and settings. `Recipe.config` writes the first
+two and the generator as a TOML config, and training uses the config read back. `changed` gives a recipe with other
+settings, as ``--set optimizer.lr=0.05`` does, and refuses unknown settings.
 """
 
 from __future__ import annotations
@@ -41,34 +42,44 @@ TokensName: TypeAlias = Literal["auto", "int32", "uint16", "uint64"]
 class Recipe:
     """How to train. A recipe is immutable; ``replace`` and `changed` give another.
 
-    ================  ============================================================================================================
+    ================  ==================================================================================================
     model             builds it, its parameters not yet filled; of layers that configs know, with its input declared
-    adapts            the arguments of ``model`` that the data decide: ``classes``, their number, which for a regression is that of the
-                      outputs, and ``image``, the shape of one, or ``shape``, that of any sample
-    optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
+    adapts            the arguments of ``model`` that the data decide: ``classes``, their number, which for a regression
+                      is that of the outputs, and ``image``, the shape of one, or ``shape``, that of any sample
+    optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole
+                      training
     data              a name or a folder, as `typednn.recipes.load_data` takes it
-    task              ``classification`` of labels, ``regression`` of numbers, whose loss is ``mse``, ``l1`` or ``huber``, or ``language``
+    task              ``classification`` of labels, ``regression`` of numbers, whose loss is ``mse``, ``l1`` or
+                      ``huber``, or ``language``
     max_steps         this many steps instead of ``epochs``, the last epoch in part; None for whole epochs
     least_steps       small data get more than ``epochs`` epochs, until there are this many steps; 0 for never
     smoothing         the share of each target that is spread over all classes: 0.1 over ten classes gives 0.91 and 0.01
-    standardise       whether inputs get the training data's mean 0 and deviation 1, each column of rows its own; and a regression's targets
+    standardise       whether inputs get the training data's mean 0 and deviation 1, each column of rows its own; and a
+                      regression's targets
     stream            of PCG32; one generator of this seed fills the parameters, another draws the order of the batches
-    patience          stop after this many evaluations without improvement, and go back to the best weights; needs ``validation``
+    patience          stop after this many evaluations without improvement, and go back to the best weights; needs
+                      ``validation``
     validation        the share of the training data that is held out for evaluation during training
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
     fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
-    augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 2}]``
+    augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type":
+                      "RandomCrop", "padding": 2}]``
     balance           whether each class is drawn as often as any other (`typednn.data.Loader`)
     drop_last         whether the rows of an epoch that fill no batch are left out (`typednn.data.Loader`)
     workers           threads that read and change the next batches
-    image             the height and width of images from a folder, for a model that reads any size; None for their own, up to 64
-    vocabulary        of a language model: ``characters``, ``gpt2``, ``nina`` or a folder, as `typednn.recipes.texts` has it
-    tokens            of a language model: what a file of tokens holds, ``int32``, ``uint16`` or ``uint64``; ``auto`` looks at the file
+    image             the height and width of images from a folder, for a model that reads any size; None for their own,
+                      up to 64
+    vocabulary        of a language model: ``characters``, ``gpt2``, ``nina`` or a folder, as `typednn.recipes.texts`
+                      has it
+    tokens            of a language model: what a file of tokens holds, ``int32``, ``uint16`` or ``uint64``; ``auto``
+                      looks at the file
     stride            of a language model: how many tokens a window begins behind the one before; None for its length
-    weights           of a language model: the path of weights to start from, as `typednn.recipes.weights` reads them; "" for none
+    weights           of a language model: the path of weights to start from, as `typednn.recipes.weights` reads them;
+                      "" for none
     imports           modules that register the model's layers
-    described         the config that ``model`` is read from, if it is: then the model that was checked there is the one that is trained
-    ================  ============================================================================================================
+    described         the config that ``model`` is read from, if it is: then the model that was checked there is the one
+                      that is trained
+    ================  ==================================================================================================
     """
 
     name: str
@@ -122,10 +133,18 @@ class Recipe:
         for name in ("patience", "max_steps", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
-        for name, choices in (("loss", LossName), ("generator", GeneratorName), ("task", TaskName), ("tokens", TokensName)):
+        for name, choices in (
+            ("loss", LossName),
+            ("generator", GeneratorName),
+            ("task", TaskName),
+            ("tokens", TokensName),
+        ):
             choice(where, name, getattr(self, name), get_args(choices))
         if self.task == "regression" and (self.loss not in ("mse", "l1", "huber") or self.smoothing):
-            rule, got = "a regression has the loss mse, l1 or huber, and no smoothing", f"loss {self.loss}, smoothing {self.smoothing:g}"
+            rule, got = (
+                "a regression has the loss mse, l1 or huber, and no smoothing",
+                f"loss {self.loss}, smoothing {self.smoothing:g}",
+            )
             raise ArgumentError(explain(where, rule, got), "loss")
         if self.task == "language" and (self.loss != "softmax_cross_entropy" or self.smoothing or not self.vocabulary):
             rule = "a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary"
@@ -143,7 +162,10 @@ class Recipe:
         for name, value in foreign.items():
             if value:
                 raise ArgumentError(
-                    explain(where, f"{name} is a language model's", _shortened(value), "leave it out, or set task=language"), name
+                    explain(
+                        where, f"{name} is a language model's", _shortened(value), "leave it out, or set task=language"
+                    ),
+                    name,
                 )
         if self.task == "language":
             for name in ("vocabulary", "weights"):
@@ -153,7 +175,8 @@ class Recipe:
             number(where, name, getattr(self, name), least=0.0, below=1.0)
         if self.patience is not None and not self.validation:
             raise ArgumentError(
-                explain(where, "patience watches data kept apart", "validation 0", "set validation, such as 0.1"), "patience"
+                explain(where, "patience watches data kept apart", "validation 0", "set validation, such as 0.1"),
+                "patience",
             )
         if self.clip_grad_norm is not None:
             number(where, "clip_grad_norm", self.clip_grad_norm, least=1e-30)
@@ -174,7 +197,11 @@ class Recipe:
         """The model, the optimizer for a training of ``steps`` steps, and the generator, as a TOML config."""
         table = dict(self.optimizer)
         schedule = _table(table.get("lr"))
-        if schedule is not None and schedule.get("type") in ("CosineLR", "OneCycleLR") and "total_steps" not in schedule:
+        if (
+            schedule is not None
+            and schedule.get("type") in ("CosineLR", "OneCycleLR")
+            and "total_steps" not in schedule
+        ):
             warmup = schedule.get("warmup_steps", 0)
             if type(warmup) is int and warmup > 0:
                 schedule["warmup_steps"] = min(warmup, steps // 2)
@@ -219,7 +246,9 @@ class Recipe:
         return loads(config, name, self.imports, self._described.built() if self._described else None)
 
     def made_loss(self) -> AnyLoss:
-        """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores, over samples."""
+        """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores,
+        over samples.
+        """
         losses: dict[LossName, AnyLoss] = {
             "softmax_cross_entropy": SoftmaxCrossEntropy(),
             "cross_entropy": CrossEntropy(),
@@ -239,12 +268,15 @@ class Recipe:
         return Classification(names, not scores or bool(self.smoothing), self.smoothing, scores)
 
     def changed(self, settings: Mapping[str, Any]) -> Recipe:
-        """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``; `ArgumentError` for an unknown one."""
+        """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``; `ArgumentError` for an unknown
+        one.
+        """
         plain: dict[str, Any] = {}
         table: dict[str, Any] = dict(self.optimizer)
         sizes: dict[str, Any] = {}
         hints = get_type_hints(Recipe)
-        for name, value in sorted(settings.items(), key=lambda setting: setting[0] != "optimizer"):  # a table before its keys
+        # a table before its keys
+        for name, value in sorted(settings.items(), key=lambda setting: setting[0] != "optimizer"):
             head, _, rest = name.partition(".")
             if head == "model" and rest:
                 sizes[rest] = value
@@ -258,7 +290,13 @@ class Recipe:
                 rule = "is an optimizer's name or the table of its settings"
                 raise ArgumentError(explain("--set optimizer", rule, repr(value), "such as optimizer=Adam"))
             elif name == "augment":
-                plain[name] = (value,) if isinstance(value, str | Mapping) else tuple(value) if type(value) in (list, tuple) else value
+                plain[name] = (
+                    (value,)
+                    if isinstance(value, str | Mapping)
+                    else tuple(value)
+                    if type(value) in (list, tuple)
+                    else value
+                )
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
@@ -288,7 +326,11 @@ class Recipe:
         known: dict[str, Any] = getattr(self.model, "keywords", {})
         unknown = next((name for name in sizes if name not in known), None)
         if unknown is not None:
-            rule = f"recipe {self.name!r} has no such size" if known else "sizes of this model are changed where it is written"
+            rule = (
+                f"recipe {self.name!r} has no such size"
+                if known
+                else "sizes of this model are changed where it is written"
+            )
             cure = suggestion(unknown, known) if known else ""
             raise ArgumentError(explain(f"--set model.{unknown}", rule, _shortened(sizes[unknown]), cure))
         return partial(self.model, **sizes)
@@ -303,12 +345,15 @@ class Recipe:
 
 
 CHANGEABLE: tuple[str, ...] = tuple(
-    each.name for each in fields(Recipe) if each.name not in ("name", "about", "model", "adapts", "optimizer", "imports", "described")
+    each.name
+    for each in fields(Recipe)
+    if each.name not in ("name", "about", "model", "adapts", "optimizer", "imports", "described")
 )
 
 
 def from_json(saved: Mapping[str, Any], config: str) -> Recipe:
-    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; KeyError, TypeError or ValueError where the values are no recipe.
+    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; KeyError, TypeError or ValueError where the values
+    are no recipe.
 
     Nothing is imported: what is saved names modules, whose code would run.
     """
@@ -342,10 +387,14 @@ def _value(text: str) -> Any:
 
 
 def _optimizer(name: str, before: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of another optimizer, with its own default learning rate under the schedule of the one before; of SGD with momentum."""
+    """The table of another optimizer, with its own default learning rate under the schedule of the one before; of SGD
+    with momentum.
+    """
     kind = next((kind for kind in OPTIMIZERS if kind.lower() == name.lower()), None)
     if kind is None:
-        raise ArgumentError(explain("optimizer", "expects the name of one", repr(name), suggestion(name, OPTIMIZERS)), "optimizer")
+        raise ArgumentError(
+            explain("optimizer", "expects the name of one", repr(name), suggestion(name, OPTIMIZERS)), "optimizer"
+        )
     if kind == before.get("type"):
         return dict(before)
     lr: float = 0.05 if kind == "SGD" else inspect.signature(OPTIMIZERS[kind]).parameters["lr"].default
@@ -366,12 +415,18 @@ def _put(table: dict[str, Any], path: Sequence[str], value: Any, name: str) -> N
         nested = _table(table.get(key))
         if nested is None:
             raise ArgumentError(
-                explain("--set", f"{key!r} of {name!r} must be a table", repr(table.get(key)), f"give {key!r} itself a value")
+                explain(
+                    "--set",
+                    f"{key!r} of {name!r} must be a table",
+                    repr(table.get(key)),
+                    f"give {key!r} itself a value",
+                )
             )
         table[key] = nested
         table = nested
     schedule = _table(table.get(path[-1]))
-    if schedule is not None and path[-1] == "lr" and isinstance(value, int | float):  # the schedule stays, with another base rate
+    # the schedule stays, with another base rate
+    if schedule is not None and path[-1] == "lr" and isinstance(value, int | float):
         value = {**schedule, "lr": value}
     table[path[-1]] = value
 

@@ -3,9 +3,10 @@
     result = train(recipe("mlp"), "digits", run="runs/first")
     print(result.test)
 
-Parameters are filled from the recipe's generator at its start; the order of the batches is drawn from another of the same
-seed. The result has the last weights, or with early stopping (``patience``) those that were best on the held-out share of the
-training data (``validation``). Without such a share, the test set is measured during training, for the curves only.
+Parameters are filled from the recipe's generator at its start; the order of the batches is drawn from another of the
+same seed. The result has the last weights, or with early stopping (``patience``) those that were best on the held-out
+share of the training data (``validation``). Without such a share, the test set is measured during training, for the
+curves only.
 """
 
 import json
@@ -47,7 +48,8 @@ Report: TypeAlias = ClassificationReport | LanguageReport | RegressionReport
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """The result of a training: the model with its last or best weights, history and reports; ``folder`` is the run's, or None.
+    """The result of a training: the model with its last or best weights, history and reports; ``folder`` is the run's,
+    or None.
 
     ``steps`` are those of this call: none where a run is resumed that had ended.
     """
@@ -64,7 +66,11 @@ class Trained:
         """What a notebook shows: where the run is, how it went, and the report on the test set."""
         from typednn.html import Html, facts, shown
 
-        told = {"train": self.train.headline, "test": self.test.headline, "run": "none" if self.folder is None else self.folder}
+        told = {
+            "train": self.train.headline,
+            "test": self.test.headline,
+            "run": "none" if self.folder is None else self.folder,
+        }
         parts: tuple[Any, ...] = self.history, self.test
         return shown(self.plan.recipe.name, facts(told), *(Html(part._repr_html_()) for part in parts))
 
@@ -80,12 +86,13 @@ def train(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Trained:
-    """Train from the start. ``data`` is a name, a folder or `Samples`, by default the recipe's own; ``run`` a new folder, or None.
+    """Train from the start. ``data`` is a name, a folder or `Samples`, by default the recipe's own; ``run`` a new
+    folder, or None.
 
     ``overwrite``: a run that is in that folder is removed first, as `Run.create` says.
 
-    ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves (`Samples.source`):
-    ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
+    ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves
+    (`Samples.source`): ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
     """
     if data is None or isinstance(data, str):
         name = recipe.data if data is None else data
@@ -116,7 +123,9 @@ def resume(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Trained:
-    """Continue the run in a folder from its last checkpoint or from the start, to the same bits as without the interruption."""
+    """Continue the run in a folder from its last checkpoint or from the start, to the same bits as without the
+    interruption.
+    """
     plan = read_plan(Path(run))
     with Run.open(run) as opened:
         _restore_config(opened, plan)
@@ -167,7 +176,8 @@ def _trained(
         balance=recipe.balance,
         drop_last=recipe.drop_last,
         augment=[
-            replace(change, classes=outputs_of(model)) if isinstance(change, MixUp) else change for change in augmentations(recipe.augment)
+            replace(change, classes=outputs_of(model)) if isinstance(change, MixUp) else change
+            for change in augmentations(recipe.augment)
         ],
     )
     loss: Any = recipe.made_loss()
@@ -229,13 +239,17 @@ def chosen(x: Any, rows: Any) -> Any:
 
 
 def reported(plan: Plan, running: Any, x: Any, y: Any) -> tuple[Any, Report]:
-    """The outputs for ``x``, and the report on them. A language model's outputs are as many as a batch's at a time, and are not kept."""
+    """The outputs for ``x``, and the report on them. A language model's outputs are as many as a batch's at a time, and
+    are not kept.
+    """
     task = plan.task
     if not isinstance(task, Language):
         scores = evaluate(running, x, transform=plan.scaling)
         return scores, task.report(scores, y)
     with evaluating(running):
-        return None, task.measured((running.forward(x[rows]), y[rows]) for rows in in_order(len(x), plan.recipe.batch_size))
+        return None, task.measured(
+            (running.forward(x[rows]), y[rows]) for rows in in_order(len(x), plan.recipe.batch_size)
+        )
 
 
 def learned_part(plan: Plan, data: Samples) -> tuple[Any, Any]:
@@ -252,14 +266,20 @@ def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
     weights = weights_at(local_folder("weights", path))
     own = {f"0.{name}": array for name, array in weights.named_parameters().items()}
     if {name: array.shape for name, array in own.items()} != names:
-        got = f"{weights.vocab_size:,} tokens of {weights.n_embd} features at {weights.n_positions} positions, in {weights.n_layer} blocks"
-        cure = "typednn train gpt2 --from PATH takes the sizes from there; the vocabulary must be the one of the weights"
+        got = (
+            f"{weights.vocab_size:,} tokens of {weights.n_embd} features at {weights.n_positions} positions, in "
+            f"{weights.n_layer} blocks"
+        )
+        cure = (
+            "typednn train gpt2 --from PATH takes the sizes from there; the vocabulary must be the one of the weights"
+        )
         raise ArgumentError(explain("weights", f"{path} must have the sizes of the model", got, cure))
     return own
 
 
 def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
-    """The model that is run for ``model``, and the shape of its samples: the layers as a chain, which fuses, or the stack itself and a row.
+    """The model that is run for ``model``, and the shape of its samples: the layers as a chain, which fuses, or the
+    stack itself and a row.
 
     A stack within the stack reshapes its rows, which a chain can't: then nothing is fused.
     """
@@ -286,7 +306,9 @@ def _restore_config(run: Run, plan: Plan) -> None:
         write_whole(run.folder / "config.toml", content)
 
 
-def write_results(folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: Report, train: Any) -> None:
+def write_results(
+    folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: Report, train: Any
+) -> None:
     """``report.json``, and the data of pictures (`typednn.runs.shown`); ``train`` is a report like ``test``."""
     write_whole(folder / "report.json", (json.dumps(test.as_json(train), indent=1) + "\n").encode())
     inputs: Any = samples.test_x

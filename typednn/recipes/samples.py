@@ -43,13 +43,21 @@ from typednn.tasks import Classification, Language, Regression
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
 Exact: TypeAlias = npt.NDArray[np.float64]
-Inputs: TypeAlias = npt.NDArray[np.float32] | Exact | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | npt.NDArray[np.uint16] | ImageFiles
+Inputs: TypeAlias = (
+    npt.NDArray[np.float32]
+    | Exact
+    | npt.NDArray[np.uint8]
+    | npt.NDArray[np.int32]
+    | npt.NDArray[np.uint16]
+    | ImageFiles
+)
 
 AnyTask: TypeAlias = Classification | Language | Regression
 _LABELS = Classification()
 
 NAMES: tuple[str, ...] = ("auto", *DATASETS)
-LAYOUT: tuple[str, ...] = ("header", "delimiter", "decimal")  # how a CSV file is written: arguments of `typednn.data.read_table`
+# how a CSV file is written: arguments of `typednn.data.read_table`
+LAYOUT: tuple[str, ...] = ("header", "delimiter", "decimal")
 TEST_SHARE = 0.2  # of data that have no test part of their own
 IN_MEMORY = 1 << 29  # bytes of pixels, up to which images are decoded once; more are decoded anew in each epoch
 MEASURED = 1000  # images in files whose mean and deviation stand for all
@@ -61,8 +69,8 @@ _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spira
 class Samples:
     """Inputs (n, ...) and labels (n) or targets. ``where`` describes the source.
 
-    Inputs are in float32, in float64 where they are a table's numbers, which are scaled first, bytes as in their files, or tokens. Inputs
-    may be `typednn.data.ImageFiles`, which are decoded when they are read.
+    Inputs are in float32, in float64 where they are a table's numbers, which are scaled first, bytes as in their files,
+    or tokens. Inputs may be `typednn.data.ImageFiles`, which are decoded when they are read.
     """
 
     name: str
@@ -74,7 +82,9 @@ class Samples:
     names: tuple[str, ...] = ()
     """The classes' names; their numbers where there are none."""
     vocabulary: Stored | None = None
-    """Of a text, whose tokens ``x`` holds (n), and ``y`` too, until `shaped` makes windows of them. Its end is ``test_x``."""
+    """Of a text, whose tokens ``x`` holds (n), and ``y`` too, until `shaped` makes windows of them. Its end is
+    ``test_x``.
+    """
     validation: int = 0
     """How many samples at the end of ``x`` are a validation part of their own; 0 where a share is drawn."""
     columns: tuple[str, ...] = ()
@@ -82,11 +92,15 @@ class Samples:
     told: str = ""
     """How a table was read, in a line: names, delimiter, decimal mark, target, task and classes."""
     source: Mapping[str, str] = field(default_factory=dict[str, str])
-    """How a run finds the data again: the arguments of `load_data` (``name``, …) or of `load_tables` (``train``, …), as texts."""
+    """How a run finds the data again: the arguments of `load_data` (``name``, …) or of `load_tables` (``train``, …), as
+    texts.
+    """
 
     @property
     def classes(self) -> int:
-        """How many there are: those that have names, or up to the largest label; of a text, the tokens of its vocabulary."""
+        """How many there are: those that have names, or up to the largest label; of a text, the tokens of its
+        vocabulary.
+        """
         return len(self.vocabulary) if self.vocabulary is not None else len(self.names) or int(self.y.max()) + 1
 
     def _repr_html_(self) -> str:
@@ -96,7 +110,9 @@ class Samples:
         told: dict[str, object] = {"to train on": f"{len(self.x):,}", "to test": f"{len(self.test_x):,}"}
         labelled = self.vocabulary is None and self.y.dtype.kind in "iu"
         told |= {"classes": self.classes} if labelled else {"targets": self.y.dtype}
-        return shown(f"{self.name}: {self.where}", facts(told), first_images(self.x, self.y, self.names) if labelled else "")
+        return shown(
+            f"{self.name}: {self.where}", facts(told), first_images(self.x, self.y, self.names) if labelled else ""
+        )
 
     def shaped(self, *sizes: int, stride: int | None = None) -> Samples:
         """Each input as an array of ``sizes``, the shape of one sample in the model; texts are cut or padded to it.
@@ -107,7 +123,9 @@ class Samples:
             pad = self.vocabulary.vocab.get("<pad>") if isinstance(self.vocabulary, Tokenizer) else None
             if len(sizes) != 1:
                 got = "a model of other inputs"
-                raise ArgumentError(explain(f"data {self.name!r}", "a text is read by a language model", got, "such as gpt2"))
+                raise ArgumentError(
+                    explain(f"data {self.name!r}", "a text is read by a language model", got, "such as gpt2")
+                )
             tokens: tuple[Any, Any] = (self.x, self.test_x)
             rows: list[Any] = [*windows(tokens[0], sizes[0], stride, pad=pad), *windows(tokens[1], sizes[0], pad=pad)]
             return replace(self, **dict(zip(("x", "y", "test_x", "test_y"), rows, strict=True)))
@@ -124,10 +142,14 @@ class Samples:
                         "choose other data or another model",
                     )
                 )
-        return replace(self, x=self.x.reshape(len(self.x), *sizes), test_x=self.test_x.reshape(len(self.test_x), *sizes))
+        return replace(
+            self, x=self.x.reshape(len(self.x), *sizes), test_x=self.test_x.reshape(len(self.test_x), *sizes)
+        )
 
     def held_back(self, share: float) -> int:
-        """The number of training samples in a ``share``: at least one unless the share is 0, and never all. A text's is in ``test_x``."""
+        """The number of training samples in a ``share``: at least one unless the share is 0, and never all. A text's is
+        in ``test_x``.
+        """
         if self.vocabulary is not None:
             return 0
         if self.validation:
@@ -135,7 +157,9 @@ class Samples:
         return min(max(1, round(share * len(self.x))), len(self.x) - 1) if share else 0
 
     def split(self, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The rows of the training samples without a ``share`` of them, and the rows of the share. ``seed`` decides which."""
+        """The rows of the training samples without a ``share`` of them, and the rows of the share. ``seed`` decides
+        which.
+        """
         count = self.held_back(share)
         if self.validation:
             rows = np.arange(len(self.x))
@@ -147,7 +171,8 @@ class Samples:
 @final
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Numbers scaled by the training data's mean and deviation: ``(x - mean)/deviation``, in float32; one pair for all, or one per column.
+    """Numbers scaled by the training data's mean and deviation: ``(x - mean)/deviation``, in float32; one pair for all,
+    or one per column.
 
     It is saved with the run, so that new inputs are scaled alike.
     """
@@ -157,7 +182,9 @@ class Scaling:
 
     @classmethod
     def of_columns(cls, rows: npt.NDArray[Any]) -> Scaling:
-        """Mean and deviation of each column of ``rows`` (n, columns), summed in float64; a column of equal numbers has the deviation 1."""
+        """Mean and deviation of each column of ``rows`` (n, columns), summed in float64; a column of equal numbers has
+        the deviation 1.
+        """
         exact = np.asarray(rows, np.float64)
         if not np.isfinite(exact).all():
             raise ArgumentError(explain("standardise", "training data must be finite", "NaN or infinity"))
@@ -184,7 +211,11 @@ class Scaling:
         """``x`` scaled, as a new array; tokens as they are."""
         if x.dtype in (TOKENS, np.uint16):
             return x
-        if (x.dtype == np.float32 or x.dtype == np.uint8) and isinstance(self.mean, float) and isinstance(self.deviation, float):
+        if (
+            (x.dtype == np.float32 or x.dtype == np.uint8)
+            and isinstance(self.mean, float)
+            and isinstance(self.deviation, float)
+        ):
             scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
             scaled /= np.float32(self.deviation)
             return scaled
@@ -202,15 +233,18 @@ def load_data(
     skip_damaged: bool = False,
     stream: bool | None = None,
 ) -> Samples:
-    """The data set of that name, or the one in that folder; ``"auto"`` is MNIST where it is found, else scikit-learn's digits.
+    """The data set of that name, or the one in that folder; ``"auto"`` is MNIST where it is found, else scikit-learn's
+    digits.
 
-    A set that is not on this machine is downloaded (`typednn.data.load`), after a call of ``announce``. A folder holds the files of MNIST,
-    of a set in its format or of CIFAR-10; or images in a folder per class, in ``train`` and ``test`` or together
-    (`typednn.data.open_image_folder`); or ``train`` and ``test``, each with a folder of texts per class.
+    A set that is not on this machine is downloaded (`typednn.data.load`), after a call of ``announce``. A folder holds
+    the files of MNIST, of a set in its format or of CIFAR-10; or images in a folder per class, in ``train`` and
+    ``test`` or together (`typednn.data.open_image_folder`); or ``train`` and ``test``, each with a folder of texts per
+    class.
 
-    The other arguments are for folders of images. ``image`` is (height, width, channels), to which images are brought; without it they are
-    grey and all have the size of the first. ``seed`` draws the test part of a folder that has none. ``stream`` says whether images stay in
-    their files until their batch is made; by default they do where their pixels would take more than `IN_MEMORY`.
+    The other arguments are for folders of images. ``image`` is (height, width, channels), to which images are brought;
+    without it they are grey and all have the size of the first. ``seed`` draws the test part of a folder that has none.
+    ``stream`` says whether images stay in their files until their batch is made; by default they do where their pixels
+    would take more than `IN_MEMORY`.
     """
     if name == "auto":
         name = "digits" if find_mnist() is None else "mnist"
@@ -227,7 +261,9 @@ def load_data(
         return _of(name, data, where, class_names(name))
     folder = Path(name)
     if not folder.is_dir():
-        raise ArgumentError(explain("--data", "expects a data set's name or a folder that exists", repr(name), suggestion(name, NAMES)))
+        raise ArgumentError(
+            explain("--data", "expects a data set's name or a folder that exists", repr(name), suggestion(name, NAMES))
+        )
     if part_folders(folder) and _holds(folder, "train/*/*.txt"):
         return _of_texts(folder)
     if is_image_folder(folder):
@@ -242,7 +278,8 @@ def load_data(
         raise DataError(
             explain(
                 str(folder),
-                "must hold a folder of images for each class, or such folders in train and test, or the files of MNIST or CIFAR-10",
+                "must hold a folder of images for each class, or such folders in train and test, or the files "
+                "of MNIST or CIFAR-10",
                 "none of these",
             )
         ) from error
@@ -250,7 +287,9 @@ def load_data(
 
 
 def is_image_folder(folder: Path) -> bool:
-    """Whether a folder holds classes of images, in parts or not: folders, no texts, and none of the files of MNIST or CIFAR-10."""
+    """Whether a folder holds classes of images, in parts or not: folders, no texts, and none of the files of MNIST or
+    CIFAR-10.
+    """
     if part_folders(folder):
         return not _holds(folder, "train/*/*.txt")
     return not _holds(folder, "*ubyte*", "*.bin", "*.tar.gz") and any(place.is_dir() for place in inside(folder))
@@ -271,13 +310,19 @@ def _holds(folder: Path, *patterns: str) -> bool:
 def _of_images(folder: Path) -> Samples:
     train, test = read_image_folder(folder / "train"), read_image_folder(folder / "test")
     _same_classes(folder, train.names, test.names)
-    (x, y), (test_x, test_y) = ((np.asarray(part.images, np.float32), np.asarray(part.labels, np.int64)) for part in (train, test))
+    (x, y), (test_x, test_y) = (
+        (np.asarray(part.images, np.float32), np.asarray(part.labels, np.int64)) for part in (train, test)
+    )
     return Samples(folder.resolve().name, f"images in {folder}", x, y, test_x, test_y, train.names)
 
 
-def _of_files(folder: Path, image: tuple[int, int, int] | None, seed: int, skip_damaged: bool, stream: bool | None) -> Samples:
+def _of_files(
+    folder: Path, image: tuple[int, int, int] | None, seed: int, skip_damaged: bool, stream: bool | None
+) -> Samples:
     size, channels = (None, 1) if image is None else (image[:2], image[2])
-    sets = open_image_folder(folder, size=size, channels=channels, test=TEST_SHARE, seed=seed, skip_damaged=skip_damaged)
+    sets = open_image_folder(
+        folder, size=size, channels=channels, test=TEST_SHARE, seed=seed, skip_damaged=skip_damaged
+    )
     image = (*sets.train_images.size, channels)
     height, width = sets.train_images.size
     x, y, held = sets.train_images, sets.train_labels, sets.validation_images
@@ -291,7 +336,17 @@ def _of_files(folder: Path, image: tuple[int, int, int] | None, seed: int, skip_
     source |= {"skip_damaged": str(skip_damaged).lower(), "stream": str(streamed).lower()}
     labels: Any = (np.asarray(y, np.int64), np.asarray(sets.test_labels, np.int64))
     validation = 0 if held is None else len(held)
-    return Samples(folder.resolve().name, where, train, labels[0], test, labels[1], sets.names, validation=validation, source=source)
+    return Samples(
+        folder.resolve().name,
+        where,
+        train,
+        labels[0],
+        test,
+        labels[1],
+        sets.names,
+        validation=validation,
+        source=source,
+    )
 
 
 def _of_texts(folder: Path) -> Samples:
@@ -320,20 +375,25 @@ def load_tables(
     decimal: Literal[".", ","] | None = None,
     outputs: int | None = None,
 ) -> Samples:
-    """Tables in CSV, Parquet or Arrow files (`typednn.data.read_table`), to train and to test, or one of which a part is kept apart.
+    """Tables in CSV, Parquet or Arrow files (`typednn.data.read_table`), to train and to test, or one of which a part
+    is kept apart.
 
-    ``target`` is the name of the target's column, by default the first; the other columns are the inputs. For a classification, the
-    default, targets are words, or whole numbers from 0; for a regression any numbers. A task that is None is what the targets look like: a
-    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Words of which most occur
-    once are refused then. Without ``test`` a fifth of the rows, of each class, is the test part, drawn by ``seed``.
+    ``target`` is the name of the target's column, by default the first; the other columns are the inputs. For a
+    classification, the default, targets are words, or whole numbers from 0; for a regression any numbers. A task that
+    is None is what the targets look like: a classification of words, or of whole numbers up to 100 of which each from 0
+    (or 1) occurs, else a regression. Words of which most occur once are refused then. Without ``test`` a fifth of the
+    rows, of each class, is the test part, drawn by ``seed``.
 
-    Whole numbers that are not 0, 1, … are numbered, and are the names of their classes. ``outputs`` are those of a model whose sizes are
-    written down: labels below it are the model's own, and are kept; others are numbered if they are as many, else refused. ``header``,
-    ``delimiter`` and ``decimal`` are those of `typednn.data.read_table`, for both files. ``Samples.told`` says how they were read.
+    Whole numbers that are not 0, 1, … are numbered, and are the names of their classes. ``outputs`` are those of a
+    model whose sizes are written down: labels below it are the model's own, and are kept; others are numbered if they
+    are as many, else refused. ``header``, ``delimiter`` and ``decimal`` are those of `typednn.data.read_table`, for
+    both files. ``Samples.told`` says how they were read.
     """
     layout: dict[str, Any] = {"header": header, "delimiter": delimiter, "decimal": decimal}
     layout = {name: value for name, value in layout.items() if value is not None}
-    table = read_table(train, target=target, dtype="float64", labels=True if isinstance(task, Classification) else None, **layout)
+    table = read_table(
+        train, target=target, dtype="float64", labels=True if isinstance(task, Classification) else None, **layout
+    )
     guessed, task = task is None, task or (_LABELS if table.names or _are_labels(table.y) else Regression())
     y = targets_of(train, table, task)
     kinds = len(np.unique(y))
@@ -357,25 +417,39 @@ def load_tables(
         rows, apart = split(classes, TEST_SHARE, seed=seed)
         where = f"{train}, of which {len(apart):,} rows are kept apart to test"
         x, tested = table.x[rows], table.x[apart]
-        return Samples(name, where, x, y[rows], tested, y[apart], names, columns=table.columns, source=source, told=told)
+        return Samples(
+            name, where, x, y[rows], tested, y[apart], names, columns=table.columns, source=source, told=told
+        )
     source["test"] = str(Path(test).resolve())
     columns, labels = None if target is None else table.columns, None if table.names else False
-    other = read_table(test, target=target, columns=columns, names=table.names or None, labels=labels, dtype="float64", **layout)
+    other = read_table(
+        test, target=target, columns=columns, names=table.names or None, labels=labels, dtype="float64", **layout
+    )
     if table.x.shape[1] != other.x.shape[1]:
-        raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{table.x.shape[1]} and {other.x.shape[1]}"))
+        raise DataError(
+            explain(
+                f"{train} and {test}", "must have as many inputs per row", f"{table.x.shape[1]} and {other.x.shape[1]}"
+            )
+        )
     test_y = targets_of(test, other, task, names)
     if other.told != table.told:
         told += f"; {Path(test).name}: {other.told}"
-    return Samples(name, f"{train} and {test}", table.x, y, other.x, test_y, names, columns=table.columns, source=source, told=told)
+    return Samples(
+        name, f"{train} and {test}", table.x, y, other.x, test_y, names, columns=table.columns, source=source, told=told
+    )
 
 
 def layout_of(data: Mapping[str, str]) -> dict[str, Any]:
-    """How the tables of a run are written, where that was said: the arguments ``header``, ``delimiter`` and ``decimal`` of `read_table`."""
+    """How the tables of a run are written, where that was said: the arguments ``header``, ``delimiter`` and ``decimal``
+    of `read_table`.
+    """
     return {name: data[name] == "true" if name == "header" else data[name] for name in LAYOUT if name in data}
 
 
 def _numbered(path: str | Path, table: Table, y: Labels | Exact, outputs: int | None) -> tuple[Labels, tuple[str, ...]]:
-    """Labels as they are, and no names, where they are 0, 1, … or a model's own; else the numbers of those that occur, and their names."""
+    """Labels as they are, and no names, where they are 0, 1, … or a model's own; else the numbers of those that occur,
+    and their names.
+    """
     found, labels = np.unique(y, return_inverse=True)
     if len(found) == found[-1] + 1 or (outputs is not None and found[-1] < outputs):
         return np.asarray(y, np.int64), ()
@@ -383,7 +457,12 @@ def _numbered(path: str | Path, table: Table, y: Labels | Exact, outputs: int | 
         rule = f"{_named(table)}, labels must be 0 to {outputs - 1}, as the model gives {outputs} numbers"
         row = int(np.argmax(y >= outputs))
         raise DataError(
-            explain(str(path), rule, f"{y[row]:g} in {table.place(row)}", "give the model as many outputs as there are classes")
+            explain(
+                str(path),
+                rule,
+                f"{y[row]:g} in {table.place(row)}",
+                "give the model as many outputs as there are classes",
+            )
         )
     return np.asarray(labels, np.int64), tuple(str(int(label)) for label in found)
 
@@ -394,7 +473,11 @@ def _named(table: Table) -> str:
 
 def _told(table: Table, task: AnyTask, names: tuple[str, ...], guessed: bool, kinds: int) -> str:
     """How a table was read, in a line: the file, the target, the task, the classes."""
-    kind, other = ("words", "") if table.names else ("whole numbers", "; --task regression learns them as numbers" if guessed else "")
+    kind, other = (
+        ("words", "")
+        if table.names
+        else ("whole numbers", "; --task regression learns them as numbers" if guessed else "")
+    )
     classes = f"{kind}, {kinds} classes{f': {listed(names)}' if names else ''}{other}"
     held = classes if isinstance(task, Classification) else "numbers, a regression"
     return f"{f'{table.told}; ' if table.told else ''}{_named(table)}: {held}"
@@ -414,7 +497,11 @@ def targets_of(path: str | Path, table: Table, task: AnyTask, names: tuple[str, 
     if table.names:
         if not isinstance(task, Classification):
             rule = f"{_named(table)} must be numbers, for a regression"
-            raise DataError(explain(str(path), rule, f"words, such as {table.names[0]!r}", "choose another column, or a classification"))
+            raise DataError(
+                explain(
+                    str(path), rule, f"words, such as {table.names[0]!r}", "choose another column, or a classification"
+                )
+            )
         return np.asarray(table.y, np.int64)
     y: Labels | Exact = task.column(str(path), _named(table), np.asarray(table.y, np.float64), table.place)
     if not names:
@@ -430,6 +517,9 @@ def targets_of(path: str | Path, table: Table, task: AnyTask, names: tuple[str, 
 
 
 def _of(name: str, data: Dataset | Pixels, where: str, names: tuple[str, ...]) -> Samples:
-    x, test_x = (images if images.dtype == np.uint8 else np.asarray(images, np.float32) for images in (data.train_images, data.test_images))
+    x, test_x = (
+        images if images.dtype == np.uint8 else np.asarray(images, np.float32)
+        for images in (data.train_images, data.test_images)
+    )
     y, test_y = (np.asarray(labels, np.int64) for labels in (data.train_labels, data.test_labels))
     return Samples(name, where, x, y, test_x, test_y, names)

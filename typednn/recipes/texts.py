@@ -1,17 +1,18 @@
 """Texts: what a language model learns from, with the vocabulary that turns it into tokens.
 
---data            a text file; a folder of .txt files, joined in the order of their names; "tinyshakespeare"; a folder with the shards of
-                  TinyStories; or tokens: a .bin file (`typednn.data.read_tokens`), or a folder with train.bin and val.bin
+--data            a text file; a folder of .txt files, joined in the order of their names; "tinyshakespeare"; a folder
+                  with the shards of TinyStories; or tokens: a .bin file (`typednn.data.read_tokens`), or a folder with
+                  train.bin and val.bin
 vocabulary        "characters"  each character of the text is a token
                   "gpt2"        GPT-2's 50,257 tokens; its files are found or downloaded as data sets are
                   "nina"        byte pairs learned from the cleaned text, up to 30,000 tokens, 19 of them special
                   FOLDER        the vocabulary in a folder, or a file tokenizer.bin, which reads tokens only
-tokens            what a .bin file holds; "auto" looks at it: numbers that say their count are uint64; else it is int32 where that gives
-                  tokens of the vocabulary; else uint16, as nanoGPT has it, where that does, unless half of every second number is 0, as
-                  in a file of int32 with another vocabulary
+tokens            what a .bin file holds; "auto" looks at it: numbers that say their count are uint64; else it is int32
+                  where that gives tokens of the vocabulary; else uint16, as nanoGPT has it, where that does, unless
+                  half of every second number is 0, as in a file of int32 with another vocabulary
 
-The end of the text, a share of it, is held out for the validation. Where nothing is held out, the validation is its last tenth, which was
-learned. Tokens in files are mapped, not read, and may be larger than memory.
+The end of the text, a share of it, is held out for the validation. Where nothing is held out, the validation is its
+last tenth, which was learned. Tokens in files are mapped, not read, and may be larger than memory.
 """
 
 import os
@@ -23,7 +24,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from typednn.data import Characters, TokenTable, read_tiny_stories, read_tokens, read_vocabulary, source_folder, train_tokenizer
+from typednn.data import (
+    Characters,
+    TokenTable,
+    read_tiny_stories,
+    read_tokens,
+    read_vocabulary,
+    source_folder,
+    train_tokenizer,
+)
 from typednn.data.text import TOKENS
 from typednn.data.tiny_stories import shards_in
 from typednn.data.token_files import Kind
@@ -39,11 +48,26 @@ _NAMED = ("user", "bot", "action", "emotion", "thought", "narration", "location"
 SPECIAL: Final = ("<|endoftext|>", "<pad>", "<unk>", *(f"<{end}{name}>" for name in _NAMED for end in ("", "/")))
 NINA_SIZE: Final = 30_000  # at most; Tiny Shakespeare has pairs for 12,729
 _LOOKED_AT = 1 << 22  # bytes of a file of tokens
-_PLAIN = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\ufeff": "", "\r\n": "\n", "\r": "\n"}
+_PLAIN = {
+    "\u2018": "'",
+    "\u2019": "'",
+    "\u201c": '"',
+    "\u201d": '"',
+    "\u2013": "-",
+    "\u2014": "-",
+    "\ufeff": "",
+    "\r\n": "\n",
+    "\r": "\n",
+}
 
 
 def load_text(
-    name: str, vocabulary: str, share: float, announce: Callable[[str], object] | None = None, *, kind: TokensName = "auto"
+    name: str,
+    vocabulary: str,
+    share: float,
+    announce: Callable[[str], object] | None = None,
+    *,
+    kind: TokensName = "auto",
 ) -> Samples:
     """The text or tokens of that name, with ``share`` of it, its end, held out.
 
@@ -52,7 +76,9 @@ def load_text(
     path = path_of("--data", name)
     if name != TINY_SHAKESPEARE and not os.path.exists(path):
         cure = f"such as --data input.txt, or {TINY_SHAKESPEARE}"
-        raise ArgumentError(explain("--data", "expects a text, a file of tokens or a folder of either", repr(name), cure))
+        raise ArgumentError(
+            explain("--data", "expects a text, a file of tokens or a folder of either", repr(name), cure)
+        )
     if path.suffix.lower() == ".bin" or (path / "train.bin").is_file():
         coder = _vocabulary(vocabulary, None, announce)
         if path.is_dir():
@@ -60,7 +86,9 @@ def load_text(
             return _samples(name, train, test, coder)
         return _samples(name, *_parts(_tokens(path, coder, kind, announce), share), coder)
     if path.is_dir() and shards_in(path):
-        coder = _vocabulary(vocabulary, None, announce, "stories begin with <|endoftext|>, which a vocabulary must have")
+        coder = _vocabulary(
+            vocabulary, None, announce, "stories begin with <|endoftext|>, which a vocabulary must have"
+        )
         return _samples(name, *read_tiny_stories(path, coder), coder)
     text = _text(path if name != TINY_SHAKESPEARE else _source(name, announce) / "input.txt")
     text = cleaned(text) if vocabulary == "nina" else text
@@ -68,14 +96,21 @@ def load_text(
         raise DataError(explain(name, "must hold a text", "an empty one"))
     coder = _vocabulary(vocabulary, text, announce)
     if isinstance(coder, TokenTable):
-        got, cure = "gpt.c's table, which reads no text", "give the folder with vocab.json and merges.txt, or files of tokens"
-        raise ArgumentError(explain("vocabulary", f"{name} is a text, and needs one that makes tokens of it", got, cure))
+        got, cure = (
+            "gpt.c's table, which reads no text",
+            "give the folder with vocab.json and merges.txt, or files of tokens",
+        )
+        raise ArgumentError(
+            explain("vocabulary", f"{name} is a text, and needs one that makes tokens of it", got, cure)
+        )
     train, test = (coder.encode(part).astype(TOKENS, copy=False) for part in _parts(text, share))
     return _samples(name, train, test, coder)
 
 
 def cleaned(text: str) -> str:
-    """``text`` in NFKC, of printable characters, with plain quotes and dashes, single blanks, and at most one empty line in a row."""
+    """``text`` in NFKC, of printable characters, with plain quotes and dashes, single blanks, and at most one empty
+    line in a row.
+    """
     text = unicodedata.normalize("NFKC", text)
     for odd, plain in _PLAIN.items():
         text = text.replace(odd, plain)
@@ -145,7 +180,10 @@ def _kind(path: Path, count: int) -> Kind:
     if size % 2 or not len(halves) or halves.max() >= count or (words.min() >= 0 and words.max() < count):
         return "int32"
     if 2 * np.count_nonzero(halves[1::2]) <= len(halves[1::2]):
-        rule, got = "must be tokens of the vocabulary in int32, or in uint16", "what may be either, of another vocabulary"
+        rule, got = (
+            "must be tokens of the vocabulary in int32, or in uint16",
+            "what may be either, of another vocabulary",
+        )
         raise DataError(explain(str(path), rule, got, "--set tokens=int32 or tokens=uint16 says which it is"))
     return "uint16"
 

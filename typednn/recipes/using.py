@@ -31,7 +31,9 @@ from typednn.training import evaluate
 
 
 def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any]:
-    """The plan of a run, and its model with the weights of `typednn.recipes.running.which`, or others. Needs no lock."""
+    """The plan of a run, and its model with the weights of `typednn.recipes.running.which`, or others.
+    Needs no lock.
+    """
     plan, model, _ = restored(run, weights)
     return plan, model
 
@@ -55,15 +57,22 @@ def evaluate_run(
 ) -> tuple[Report, Samples]:
     """The report on the run's own test set, which is also written into its folder, or on other data; and those samples.
 
-    ``header``, ``delimiter`` and ``decimal`` say how a CSV file of other data is written (`typednn.data.read_table`); by default as was
-    said of the training data.
+    ``header``, ``delimiter`` and ``decimal`` say how a CSV file of other data is written (`typednn.data.read_table`);
+    by default as was said of the training data.
     """
     if data is None and (header, delimiter, decimal) != (None, None, None):
         raise ArgumentError(
-            explain("eval", "header, delimiter and decimal say how other data are written", "no data", "add data=... (--data)")
+            explain(
+                "eval",
+                "header, delimiter and decimal say how other data are written",
+                "no data",
+                "add data=... (--data)",
+            )
         )
     plan, model = opened(run, weights)
-    samples = plan.samples() if data is None else _others(Path(run), data, plan, _layout(plan, header, delimiter, decimal))
+    samples = (
+        plan.samples() if data is None else _others(Path(run), data, plan, _layout(plan, header, delimiter, decimal))
+    )
     running, sizes = computed(model, fused=plan.recipe.fuse)
     shaped = samples.shaped(*sizes)
     plan.task.check(f"data {samples.name!r}", samples.test_y, outputs_of(model))
@@ -86,13 +95,16 @@ def predict(
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
 ) -> list[Answer | Estimate]:
-    """The predictions of the run's model for all inputs in the files: images, IDX, NPY, CSV, TSV, Parquet and Arrow, without labels.
+    """The predictions of the run's model for all inputs in the files: images, IDX, NPY, CSV, TSV, Parquet and Arrow,
+    without labels.
 
     ``header``, ``delimiter`` and ``decimal`` say how CSV files are written, as in `evaluate_run`.
     """
     plan, model = opened(run)
     if isinstance(plan.task, Language):
-        raise ArgumentError(explain(str(run), "predict labels inputs", "a language model", "typednn generate RUN --prompt TEXT"))
+        raise ArgumentError(
+            explain(str(run), "predict labels inputs", "a language model", "typednn generate RUN --prompt TEXT")
+        )
     answers: list[Answer | Estimate] = []
     sample: Any = model.sample
     tokens = isinstance(model, FirstChain)
@@ -101,13 +113,19 @@ def predict(
     columns = plan.columns if "target" in plan.data else ()
     layout = _layout(plan, header, delimiter, decimal)
     for file in files:
-        inputs, remark = inputs_of(file, shape, tokens=tokens, invert=invert, resize=resize, columns=columns, layout=layout)
-        answers.extend(plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark))
+        inputs, remark = inputs_of(
+            file, shape, tokens=tokens, invert=invert, resize=resize, columns=columns, layout=layout
+        )
+        answers.extend(
+            plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark)
+        )
     return answers
 
 
 def language_model(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[GPT2, Stored]:
-    """The language model of a run, in eval, and its vocabulary; `ArgumentError` where the run trained another kind of model."""
+    """The language model of a run, in eval, and its vocabulary; `ArgumentError` where the run trained another kind of
+    model.
+    """
     plan, model = opened(run, weights)
     speaker = speaker_in(run, plan, model)
     model.eval()
@@ -118,7 +136,9 @@ def speaker_in(run: str | Path, plan: Plan, model: Any) -> GPT2:
     """The language model in the model of a run; `ArgumentError` where there is none."""
     speaker = speaker_of(model)
     if not isinstance(plan.task, Language) or speaker is None:
-        raise ArgumentError(explain(str(run), "must be the run of a language model", f"a {plan.recipe.task}", "typednn predict uses it"))
+        raise ArgumentError(
+            explain(str(run), "must be the run of a language model", f"a {plan.recipe.task}", "typednn predict uses it")
+        )
     return speaker
 
 
@@ -147,7 +167,8 @@ def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any]) -> Samples
         y = targets_of(data, table, plan.task, plan.names if numbered else ())
         return Samples(Path(data).name, data, table.x, y, table.x, y, told=table.told)
     place = Path(data)
-    if "image" in plan.data and place.is_dir() and not part_folders(place):  # nothing of it was trained on: all of it is measured
+    # nothing of it was trained on: all of it is measured
+    if "image" in plan.data and place.is_dir() and not part_folders(place):
         height, width, channels = plan.shape
         read = read_image_folder(place, size=(height, width), resize="crop", channels=channels)
         images: tuple[Any, Any] = (np.asarray(read.images, np.float32), np.asarray(read.labels, np.int64))
@@ -165,7 +186,12 @@ def _labels_of(samples: Samples, plan: Plan) -> Any:
     unknown = [name for name in samples.names if name not in plan.names]
     if unknown:
         raise DataError(
-            explain(f"data {samples.name!r}", f"the run knows the classes {listed(plan.names)}", listed(unknown), "is it the right data?")
+            explain(
+                f"data {samples.name!r}",
+                f"the run knows the classes {listed(plan.names)}",
+                listed(unknown),
+                "is it the right data?",
+            )
         )
     numbers = np.array([plan.names.index(name) for name in samples.names], np.int64)
     labels: Any = numbers[np.asarray(samples.test_y, np.int64)]

@@ -1,7 +1,8 @@
 """Weights of a GPT-2 by the path of what holds them, and the vocabulary beside them.
 
 a folder    ``config.json`` and ``model.safetensors``, as Hugging Face's `transformers` has them; or ``hf://owner/name``
-a file      gpt.c's model; its vocabulary may stand in the same folder, as ``tokenizer.bin``, or as ``vocab.json`` and ``merges.txt``
+a file      gpt.c's model; its vocabulary may stand in the same folder, as ``tokenizer.bin``, or as ``vocab.json`` and
+            ``merges.txt``
 """
 
 import os
@@ -23,8 +24,12 @@ def weights_at(place: Path) -> GPT2:
         return read_gpt_c(place)[0]
     if os.path.isfile(place / CONFIG):
         return load_gpt2(place)
-    rule = f"must be the run of a language model, a folder with {CONFIG} and model.safetensors, or gpt.c's file of a model"
-    raise DataError(explain(str(place), rule, "a folder without these" if os.path.isdir(place) else "no such file or folder"))
+    rule = (
+        f"must be the run of a language model, a folder with {CONFIG} and model.safetensors, or gpt.c's file of a model"
+    )
+    raise DataError(
+        explain(str(place), rule, "a folder without these" if os.path.isdir(place) else "no such file or folder")
+    )
 
 
 def sizes_at(place: Path) -> dict[str, int]:
@@ -39,7 +44,9 @@ def vocabulary_beside(place: Path) -> Path | None:
 
 
 def vocabulary_for(place: Path, size: int) -> str:
-    """The vocabulary of a training from these weights: that of the folder; of gpt.c's file the one beside it, else GPT-2's own."""
+    """The vocabulary of a training from these weights: that of the folder; of gpt.c's file the one beside it, else
+    GPT-2's own.
+    """
     if not os.path.isfile(place):
         return str(place)
     beside = vocabulary_beside(place)
@@ -48,5 +55,8 @@ def vocabulary_for(place: Path, size: int) -> str:
         return str(beside)
     if size == _GPT2:
         return "gpt2"
-    rule, got = f"needs the vocabulary of the model's {size:,} tokens", "none beside it" if count is None else f"one of {count:,} beside it"
+    rule, got = (
+        f"needs the vocabulary of the model's {size:,} tokens",
+        "none beside it" if count is None else f"one of {count:,} beside it",
+    )
     raise ArgumentError(explain(str(place), rule, got, "give --set vocabulary=FOLDER, or gpt.c's tokenizer.bin"))

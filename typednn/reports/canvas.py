@@ -1,10 +1,12 @@
 """The base of all pictures: matplotlib imported on demand, colours for colour-blind readers too, reproducible bytes.
 
-A picture is drawn for a medium: `FILE` is a PNG on white paper. `PAGE` and `PHONE` are SVG without paper, for wide and for narrow screens;
-their colours are CSS variables with two values, so that the same picture is readable in the light and in the dark.
+A picture is drawn for a medium: `FILE` is a PNG on white paper. `PAGE` and `PHONE` are SVG without paper, for wide and
+for narrow screens; their colours are CSS variables with two values, so that the same picture is readable in the light
+and in the dark.
 
 Figures are made directly on the Agg canvas: no window, no global figure, and the user's ``matplotlibrc`` has no effect.
-The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), without their yellow, which is invisible on white.
+The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), without their yellow, which is
+invisible on white.
 """
 
 import importlib
@@ -20,7 +22,8 @@ import numpy as np
 from typednn.errors import optional
 from typednn.runs.recorded import Numbers
 
-INK, PAPER, GRID, ALARM = "#1b1f24", "#fffffe", "#dddddd", "#b00020"  # no pure white and black: SVG files have others of them
+# no pure white and black: SVG files have others of them
+INK, PAPER, GRID, ALARM = "#1b1f24", "#fffffe", "#dddddd", "#b00020"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)
 STYLES = ("-", "--", ":", "-.")
 CELL = "#010101"  # numbers in cells of a matrix, which are `STRONG` on white or on black paper, more or less opaque
@@ -79,7 +82,10 @@ FILE, PAGE, PHONE = Medium("png", 14.0), Medium("svg", 14.0), Medium("svg", 3.6)
 def matplotlib() -> Any:
     """The package, without pyplot; `MissingExtra` where it is not installed."""
     return optional(
-        "matplotlib", "typednn.reports.plots", "pictures need the package matplotlib", "install it with: pip install 'typednn[plots]'"
+        "matplotlib",
+        "typednn.reports.plots",
+        "pictures need the package matplotlib",
+        "install it with: pip install 'typednn[plots]'",
     )
 
 
@@ -94,7 +100,8 @@ def drawing() -> Generator[None]:
 
 
 def figure(width: float, height: float, *grid: int, **options: Any) -> tuple[Any, Any]:
-    """A figure of ``width`` x ``height`` inches on the Agg canvas, which arranges its parts so that none overlap; and its subplots.
+    """A figure of ``width`` x ``height`` inches on the Agg canvas, which arranges its parts so that none overlap; and
+    its subplots.
 
     ``grid`` and ``options`` are those of matplotlib's ``Figure.subplots``.
     """
@@ -104,7 +111,9 @@ def figure(width: float, height: float, *grid: int, **options: Any) -> tuple[Any
 
 
 def rendered(drawn: Any, medium: Medium) -> bytes:
-    """``drawn`` as the bytes of a PNG or an SVG file: the same figure gives the same bytes, as neither date nor version is written."""
+    """``drawn`` as the bytes of a PNG or an SVG file: the same figure gives the same bytes, as neither date nor version
+    is written.
+    """
     stream = io.BytesIO()
     if medium.kind == "png":
         drawn.savefig(stream, format="png", metadata={"Software": None})
@@ -114,12 +123,16 @@ def rendered(drawn: Any, medium: Medium) -> bytes:
 
 
 def _themed(svg: str) -> str:
-    """``svg`` with a CSS variable in the place of each colour of `DARK`, and the variables' values in the light and in the dark."""
+    """``svg`` with a CSS variable in the place of each colour of `DARK`, and the variables' values in the light and in
+    the dark.
+    """
     names = {colour: f"--c{place}" for place, colour in enumerate(DARK)}
     styled = re.sub(r"#[0-9a-f]{6}\b", lambda found: f"var({names[found[0]]})" if found[0] in names else found[0], svg)
     light = "".join(f"{name}:{colour};" for colour, name in names.items())
     dark = "".join(f"{name}:{DARK[colour]};" for colour, name in names.items())
-    rules = f"<style>:root{{color-scheme:light dark;{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}</style>"
+    rules = (
+        f"<style>:root{{color-scheme:light dark;{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}</style>"
+    )
     return re.sub(r"(<svg [^>]*>)", lambda found: found[1] + rules, styled, count=1)
 
 
@@ -133,7 +146,9 @@ def label(text: str, limit: int = 24) -> str:
 
 
 def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """(x, mean, least, greatest) of at most ``points`` groups of neighbours, of the finite ``y`` alone, brought within ±1e30."""
+    """(x, mean, least, greatest) of at most ``points`` groups of neighbours, of the finite ``y`` alone, brought within
+    ±1e30.
+    """
     finite = np.isfinite(y)
     x, y = x[finite], np.clip(y[finite], -GREATEST, GREATEST)
     if len(x) <= points:
@@ -145,12 +160,14 @@ def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numb
 
 
 def smoothed(y: Numbers, share: float = 0.05) -> Numbers:
-    """The mean of each value and its neighbours, a ``share`` of all values on either side, at least 10; at the ends there are fewer.
+    """The mean of each value and its neighbours, a ``share`` of all values on either side, at least 10; at the ends
+    there are fewer.
 
-    At the start as few after a value as before it: the curve begins with the first value. At the end the values before stay, and the
-    curve ends with the mean of the last ``share``. So both ends of the window only move on, and values that never rise give a curve that
-    never rises. With equally many on both sides the curve would end with the last value, whose noise looks like a turn. In exchange the
-    end of a falling curve is a little too high: it lags by half a ``share``.
+    At the start as few after a value as before it: the curve begins with the first value. At the end the values before
+    stay, and the curve ends with the mean of the last ``share``. So both ends of the window only move on, and values
+    that never rise give a curve that never rises. With equally many on both sides the curve would end with the last
+    value, whose noise looks like a turn. In exchange the end of a falling curve is a little too high: it lags by half a
+    ``share``.
     """
     at, reach = np.arange(len(y)), max(10, int(len(y) * share))
     before = np.minimum(reach, at)
@@ -159,7 +176,9 @@ def smoothed(y: Numbers, share: float = 0.05) -> Numbers:
 
 
 def opacity(share: Any) -> Any:
-    """How opaque a cell of a matrix is for a ``share`` of its row: not in proportion, so that one in a hundred is visible."""
+    """How opaque a cell of a matrix is for a ``share`` of its row: not in proportion, so that one in a hundred is
+    visible.
+    """
     return share**0.45
 
 
@@ -172,7 +191,9 @@ def step_axis(axes: Any, medium: Medium) -> None:
     """Whole steps on the x axis, few enough to be read, thousands set apart."""
     ticker = matplotlib().ticker
     axes.set_xlabel("step")
-    axes.xaxis.set_major_locator(ticker.MaxNLocator(3 if medium.narrow else 7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_locator(
+        ticker.MaxNLocator(3 if medium.narrow else 7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
+    )
     axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
 
 

@@ -41,14 +41,18 @@ _SPLITS = {
 
 
 def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
-    """The loss of each training step, its smoothed course, each evaluation; beneath it the learning rate, where it changes."""
+    """The loss of each training step, its smoothed course, each evaluation; beneath it the learning rate, where it
+    changes.
+    """
     steps, epochs, losses, rates = metrics.steps[:4]
     if not len(steps) and not metrics.evaluations:
         return None
     with drawing():
         changes = len(np.unique(rates[np.isfinite(rates)])) > 1
         lines, height, ratios = (2, 5.6, [3, 1]) if changes else (1, 4.4, [1])
-        drawn, grid = figure(min(8.0, medium.width), height, lines, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios})
+        drawn, grid = figure(
+            min(8.0, medium.width), height, lines, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios}
+        )
         top = grid[0, 0]
         finite = losses[np.isfinite(losses)]
         evaluated = [values[np.isfinite(values)] for _, values, _ in metrics.evaluations.values()]
@@ -86,7 +90,9 @@ def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
 
 def accuracy_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
     """The share of right answers at each evaluation, a line for each split, the last and the best in words."""
-    curves = [(split, at, 100 * values) for split, (at, _, values) in metrics.evaluations.items() if np.isfinite(values).any()]
+    curves = [
+        (split, at, 100 * values) for split, (at, _, values) in metrics.evaluations.items() if np.isfinite(values).any()
+    ]
     if not curves:
         return None
     with drawing():
@@ -110,7 +116,11 @@ def accuracy_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
 
 def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
     """The length of each layer's gradient, logarithmic; few layers are named, many have colours from first to last."""
-    norms = {layer: series for layer, series in metrics.gradient_norms.items() if (np.isfinite(series[1]) & (series[1] > 0)).any()}
+    norms = {
+        layer: series
+        for layer, series in metrics.gradient_norms.items()
+        if (np.isfinite(series[1]) & (series[1] > 0)).any()
+    }
     if not norms:
         return None
     with drawing():
@@ -118,7 +128,9 @@ def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | Non
         drawn, axes = figure(min(8.0, medium.width), 4.8)
         package = matplotlib()
         # From first to last; the part of the scale that is seen on white and on black.
-        scale = package.colors.LinearSegmentedColormap.from_list("layers", package.colormaps["viridis"](np.linspace(0.3, 0.75, 32)), 2048)
+        scale = package.colors.LinearSegmentedColormap.from_list(
+            "layers", package.colormaps["viridis"](np.linspace(0.3, 0.75, 32)), 2048
+        )
         colours = package.cm.ScalarMappable(package.colors.Normalize(0, max(len(norms) - 1, 1)), scale)
         for place, (layer, (at, values)) in enumerate(norms.items()):
             x, y, least, most = thinned(at, np.where(values > 0, values, np.nan))
@@ -148,7 +160,14 @@ def learning_rate_curve(found: LearningRates) -> bytes:
     with drawing():
         drawn, axes = figure(8.0, 4.2)
         rates, losses, course = (np.array(values, np.float64) for values in (found.rates, found.losses, found.smoothed))
-        axes.plot(rates, np.clip(losses, -GREATEST, GREATEST), color=PALETTE[0], alpha=0.35, linewidth=0.7, label="training step")
+        axes.plot(
+            rates,
+            np.clip(losses, -GREATEST, GREATEST),
+            color=PALETTE[0],
+            alpha=0.35,
+            linewidth=0.7,
+            label="training step",
+        )
         axes.plot(rates, np.clip(course, -GREATEST, GREATEST), color=PALETTE[0], label="smoothed")
         if found.suggestion is not None:
             axes.axvline(found.suggestion, color=PALETTE[1], linewidth=1.2, label=f"suggested: {found.suggestion:.2g}")
@@ -165,10 +184,14 @@ def learning_rate_curve(found: LearningRates) -> bytes:
 
 
 def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str, decades: bool) -> None:
-    """The losses, and their smoothed course; on a logarithmic axis that of the logarithms, as one high loss would outweigh many others."""
+    """The losses, and their smoothed course; on a logarithmic axis that of the logarithms, as one high loss would
+    outweigh many others.
+    """
     x, y, least, most = thinned(steps, losses)
     if (least < most).any():  # neighbours are grouped
-        axes.fill_between(x, least, most, color=colour, alpha=0.22, linewidth=0, label="training steps, least to greatest")
+        axes.fill_between(
+            x, least, most, color=colour, alpha=0.22, linewidth=0, label="training steps, least to greatest"
+        )
     elif len(x) < 50:
         axes.plot(x, y, color=colour, marker=".", linewidth=1.0, label="training step")
         return
@@ -182,20 +205,27 @@ def _mark_breaks(axes: Any, steps: Numbers, values: Numbers, text: str) -> None:
     """A dotted line at the first step whose value is not finite."""
     broken = steps[~np.isfinite(values)]
     if len(broken):
-        axes.axvline(broken[0], color=ALARM, linestyle=":", linewidth=1.4, label=f"{text}, first at step {broken[0]:,.0f}")
+        axes.axvline(
+            broken[0], color=ALARM, linestyle=":", linewidth=1.4, label=f"{text}, first at step {broken[0]:,.0f}"
+        )
 
 
 def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers, medium: Medium) -> None:
-    """Numbers of at most ten epochs (four on a phone) above ``axes``, each where the epoch ends, at round numbers; no lines.
+    """Numbers of at most ten epochs (four on a phone) above ``axes``, each where the epoch ends, at round numbers; no
+    lines.
 
     The last epoch has a number if it has as many steps as the one before: then it is over.
     """
     at = np.flatnonzero(np.diff(epochs) > 0)
     if len(at) and steps[-1] - steps[at[-1]] >= steps[at[-1]] - (steps[at[-2]] if len(at) > 1 else 0):
         at = np.append(at, len(steps) - 1)
-    ends = {number: step for number, step in zip(epochs[at].tolist(), steps[at].tolist(), strict=True) if 0 < number < 2**53}
+    ends = {
+        number: step for number, step in zip(epochs[at].tolist(), steps[at].tolist(), strict=True) if 0 < number < 2**53
+    }
     most, greatest = 4 if medium.narrow else 10, max(ends, default=0.0)
-    every = next(by for by in (factor * 10**power for power in range(17) for factor in (1, 2, 5)) if greatest <= by * most)
+    every = next(
+        by for by in (factor * 10**power for power in range(17) for factor in (1, 2, 5)) if greatest <= by * most
+    )
     shown = {number: step for number, step in ends.items() if number % every == 0}
     if shown:
         above = axes.secondary_xaxis("top")

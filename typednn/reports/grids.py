@@ -36,13 +36,18 @@ _FILTERS = 64
 def confusion_picture(confusion: AnyNumbers, names: Sequence[str], medium: Medium = FILE) -> bytes:
     """Counts, true classes in rows and predicted ones in columns; the darker, the greater the share of the row.
 
-    The colour scale is not linear, so that one mistake in a hundred is visible. Up to 100 classes have numbers in their cells.
+    The colour scale is not linear, so that one mistake in a hundred is visible. Up to 100 classes have numbers in their
+    cells.
     """
     counts = np.asarray(confusion)
     classes = len(names)
     if counts.shape != (classes, classes) or not classes or not is_integer(counts.dtype) or (counts < 0).any():
         raise ArgumentError(
-            explain("confusion_picture", f"needs counts of shape ({classes}, {classes}), one row for each name", described(counts)),
+            explain(
+                "confusion_picture",
+                f"needs counts of shape ({classes}, {classes}), one row for each name",
+                described(counts),
+            ),
             "confusion",
         )
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -77,7 +82,9 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str], medium: Mediu
         axes.set_title(f"Confusion matrix: {right:,} of {total:,} right{share}", fontsize=max(11.0, 1.3 * side))
         axes.set_xlabel("predicted", fontsize=max(9.0, side))
         axes.set_ylabel("true", fontsize=max(9.0, side))
-        bar = drawn.colorbar(shown, ax=axes, shrink=0.7, fraction=0.06, pad=0.03, aspect=25, ticks=[0, 0.01, 0.1, 0.5, 1])
+        bar = drawn.colorbar(
+            shown, ax=axes, shrink=0.7, fraction=0.06, pad=0.03, aspect=25, ticks=[0, 0.01, 0.1, 0.5, 1]
+        )
         bar.ax.set_yticklabels(["0 %", "1 %", "10 %", "50 %", "100 %"])
         bar.set_label("share of the true class")
         return rendered(drawn, medium)
@@ -86,14 +93,16 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str], medium: Mediu
 def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None, medium: Medium = FILE) -> bytes:
     """The misclassified images, the worst first, each with the probabilities of its true and of its predicted class.
 
-    Images are (batch, height, width), with channels last or without, or flat (batch, pixels), which are drawn as squares where they
-    can be. If none was misclassified, the picture says so.
+    Images are (batch, height, width), with channels last or without, or flat (batch, pixels), which are drawn as
+    squares where they can be. If none was misclassified, the picture says so.
     """
     if not len(mistakes.labels):
         with drawing():
             drawn, axes = figure(5.0, 1.2)
             axes.axis("off")
-            drawn.text(0.5, 0.5, f"None of {mistakes.total:,} images was misclassified.", ha="center", va="center", wrap=True)
+            drawn.text(
+                0.5, 0.5, f"None of {mistakes.total:,} images was misclassified.", ha="center", va="center", wrap=True
+            )
             return rendered(drawn, medium)
     tiles = _as_images("worst_picture", mistakes.images)
     classes = mistakes.probabilities.shape[1]
@@ -104,19 +113,30 @@ def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None, medium
         captions.append("\n".join(f"{word} {label(known[at], 16)}: {_percent(shares[at])}" for word, at in named))
     title = f"The worst {len(captions)} of {mistakes.wrong:,} misclassified images (of {mistakes.total:,})"
     return _tiled(
-        tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0, medium
+        tiles,
+        captions,
+        title,
+        "gray",
+        (float(tiles.min()), float(tiles.max())),
+        1.4 if max(map(len, known)) <= 5 else 2.0,
+        medium,
     )
 
 
 def filter_picture(weight: AnyNumbers, medium: Medium = FILE) -> bytes:
-    """The weights of a first layer, a tile for each filter: orange is negative, purple positive, and zero has no colour.
+    """The weights of a first layer, a tile for each filter: orange is negative, purple positive, and zero has no
+    colour.
 
-    ``weight`` as typednn keeps it: (out_channels, height, width, in_channels), or (out_features, in_features) of a Linear, whose
-    rows are drawn as squares where they can be. Three channels are red, green, blue; of other numbers, each is a tile of its own.
+    ``weight`` as typednn keeps it: (out_channels, height, width, in_channels), or (out_features, in_features) of a
+    Linear, whose rows are drawn as squares where they can be. Three channels are red, green, blue; of other numbers,
+    each is a tile of its own.
     """
     values = np.asarray(weight)
     if values.ndim not in (2, 4) or not is_number(values.dtype) or not values.size:
-        raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", described(values)), "weight")
+        raise ArgumentError(
+            explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", described(values)),
+            "weight",
+        )
     values = np.clip(np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0), -GREATEST, GREATEST)
     limit = float(np.abs(values).max()) or 1.0
     channels = values.shape[3] if values.ndim == 4 and values.shape[3] != 3 else 1  # each of them is a tile
@@ -126,9 +146,15 @@ def filter_picture(weight: AnyNumbers, medium: Medium = FILE) -> bytes:
         tiles = 0.5 + values / (2 * limit)
     else:
         tiles = np.moveaxis(values, 3, 1).reshape(-1, values.shape[1], values.shape[2])
-    captions = [f"{place // channels}" + (f", in {place % channels}" if channels > 1 else "") for place in range(len(tiles))]
-    title = "Filters of the first layer" + (f", the first {_FILTERS} of {len(tiles):,}" if len(tiles) > _FILTERS else "")
-    return _tiled(tiles[:_FILTERS], captions[:_FILTERS], title, _diverging(), (-limit, limit), 1.05, medium, bar=tiles.ndim == 3)
+    captions = [
+        f"{place // channels}" + (f", in {place % channels}" if channels > 1 else "") for place in range(len(tiles))
+    ]
+    title = "Filters of the first layer" + (
+        f", the first {_FILTERS} of {len(tiles):,}" if len(tiles) > _FILTERS else ""
+    )
+    return _tiled(
+        tiles[:_FILTERS], captions[:_FILTERS], title, _diverging(), (-limit, limit), 1.05, medium, bar=tiles.ndim == 3
+    )
 
 
 def _tiled(
@@ -171,14 +197,17 @@ def _tiled(
 def _diverging() -> Any:
     """Colours from negative over none at all to positive."""
     colours, powers = matplotlib().colors, np.linspace(-1.0, 1.0, 257)
-    return colours.ListedColormap([colours.to_rgba(NEGATIVE if power < 0 else POSITIVE, abs(power)) for power in powers])
+    return colours.ListedColormap(
+        [colours.to_rgba(NEGATIVE if power < 0 else POSITIVE, abs(power)) for power in powers]
+    )
 
 
 def _as_images(where: str, images: AnyNumbers) -> Numbers:
     """(batch, height, width) between any two numbers, or (batch, height, width, 3) between 0 and 1."""
     if not (is_number(images.dtype) or images.dtype == bool) or images.ndim not in (2, 3, 4) or not images.size:
         raise ArgumentError(
-            explain(where, "images must be numbers of 2, 3 or 4 axes, the batch first", described(np.asarray(images))), "images"
+            explain(where, "images must be numbers of 2, 3 or 4 axes, the batch first", described(np.asarray(images))),
+            "images",
         )
     values = np.nan_to_num(images.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     if values.ndim == 2:

@@ -1,10 +1,10 @@
 """One page of a run: everything in its folder, in a single HTML file that loads nothing.
 
-Pictures are embedded as data URIs, styles are in the page, there are no scripts, and a content security policy forbids the
-browser to load anything. All text from files is escaped. A note stands in the place of a missing or damaged part.
+Pictures are embedded as data URIs, styles are in the page, there are no scripts, and a content security policy forbids
+the browser to load anything. All text from files is escaped. A note stands in the place of a missing or damaged part.
 
-Pictures are SVG, of which a browser takes the one for its width; their colours follow the reader's setting as the page's do. Whatever is
-wider than a phone scrolls in a box of its own.
+Pictures are SVG, of which a browser takes the one for its width; their colours follow the reader's setting as the
+page's do. Whatever is wider than a phone scrolls in a box of its own.
 """
 
 import base64
@@ -54,7 +54,15 @@ _FACTS = {
     "gpu": "GPU",
 }
 # A folder with one of these files is a run.
-_FILES = ("config.toml", "recipe.json", "model.txt", "environment.json", "metrics.jsonl", "report.json", "pictures.safetensors")
+_FILES = (
+    "config.toml",
+    "recipe.json",
+    "model.txt",
+    "environment.json",
+    "metrics.jsonl",
+    "report.json",
+    "pictures.safetensors",
+)
 _TEXT_LIMIT = 200_000  # characters of a file
 _VALUE_LIMIT = 2000  # characters of a name or value in a table
 _ROWS = 200
@@ -94,10 +102,12 @@ img.chart{{filter:invert(1) hue-rotate(180deg)}}}}
     + """
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
-body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+body{margin:0;background:var(--paper);color:var(--ink);
+ font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 header,main{max-width:62rem;margin:0 auto;padding:1rem}
 h1{margin:.4rem 0;font-size:1.7rem;line-height:1.25;overflow-wrap:break-word}
-h2{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line);padding-bottom:.2rem;overflow-wrap:break-word}
+h2{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line);padding-bottom:.2rem;
+ overflow-wrap:break-word}
 dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(9rem,100%),1fr));gap:.6rem;margin:1rem 0}
 dl div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.5rem .8rem;min-width:0}
 dt{color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}
@@ -117,10 +127,12 @@ th,td{padding:.25rem .8rem .25rem 0;text-align:left;border-bottom:1px solid var(
 td{white-space:nowrap}
 .names td:first-child,.words td{white-space:pre-wrap;overflow-wrap:anywhere;min-width:4rem;max-width:40rem}
 th{color:var(--soft);font-weight:600}summary{cursor:pointer;margin:.8rem 0 .3rem;font-weight:600;overflow-wrap:anywhere}
-.matrix th,.matrix td{border:1px solid var(--line);padding:.15rem .3rem;text-align:center;vertical-align:middle;min-width:1.7rem}
+.matrix th,.matrix td{border:1px solid var(--line);padding:.15rem .3rem;text-align:center;
+ vertical-align:middle;min-width:1.7rem}
 .matrix td{color:var(--cell)}
 .matrix thead th{vertical-align:bottom}
-.matrix thead span{writing-mode:vertical-rl;transform:rotate(180deg);max-height:11rem;text-align:left;overflow-wrap:anywhere}
+.matrix thead span{writing-mode:vertical-rl;transform:rotate(180deg);max-height:11rem;text-align:left;
+ overflow-wrap:anywhere}
 .matrix tbody span{display:block;width:max-content;max-width:9rem;margin-left:auto;overflow-wrap:anywhere}
 .matrix th[scope=row]{position:sticky;left:0;background:var(--paper);text-align:right}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.8rem;overflow-x:auto;
@@ -137,7 +149,11 @@ dl{grid-template-columns:1fr 1fr;gap:.4rem}dd{font-size:1.1rem}}
 def cell_style(level: int) -> str:
     """The rule for a cell of the matrix that is ``level`` of `_LEVELS` opaque."""
     share = level / _LEVELS
-    return f".matrix .a{level}{{background:{STRONG}{round(255 * share):02x}" + (f";color:{ON_STRONG}" if share > HALF else "") + "}"
+    return (
+        f".matrix .a{level}{{background:{STRONG}{round(255 * share):02x}"
+        + (f";color:{ON_STRONG}" if share > HALF else "")
+        + "}"
+    )
 
 
 def page_style() -> str:
@@ -154,7 +170,12 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     folder = existing_run("write_report", run_folder)
     if not any((folder / name).exists() for name in _FILES):
         raise DataError(
-            explain(str(folder), "needs the folder of a run", f"none of {', '.join(_FILES)}", "give the folder that training wrote")
+            explain(
+                str(folder),
+                "needs the folder of a run",
+                f"none of {', '.join(_FILES)}",
+                "give the folder that training wrote",
+            )
         )
     remarks: list[str] = []
     metrics = attempted(remarks, read_metrics, folder) or Metrics(tuple(np.empty(0) for _ in range(6)), {}, {})
@@ -170,7 +191,9 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
         remarks.append(f"pictures are not drawn anew: {absent}")
     facts = _facts(metrics, scores)
     pictures = {
-        name: _svg(name, *drawn[name], facts.get(name, "")) if name in drawn else _picture(folder, name, absent, remarks)
+        name: _svg(name, *drawn[name], facts.get(name, ""))
+        if name in drawn
+        else _picture(folder, name, absent, remarks)
         for name in _PICTURES
         if not (is_table and name == "confusion.png")
     }
@@ -180,9 +203,13 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
+def _page(
+    folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]
+) -> str:
     title = folder.resolve().name or "run"
-    model = _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
+    model = _text(folder, "model.txt", remarks) or note(
+        "model.txt is missing or damaged: the model's tree is not known."
+    )
     starts, count = _starts(folder, remarks)
     config, environment = _config(folder, remarks), _started(starts, count) if starts else _environment(folder, remarks)
     recipe = as_object((attempted([], read_json, folder, "recipe.json") or {}).get("recipe")) or {}
@@ -207,14 +234,17 @@ def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: di
     omitted = f"<aside><h2>Left out</h2><ul>{items}</ul></aside>" if items else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; style-src '
+        "'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" '
+        'content="no-referrer">\n'
         f'<meta name="color-scheme" content="light dark">\n<title>{escaped(title)} · typednn</title>\n'
         f"<style>{page_style()}</style>\n</head>\n<body>\n"
         f"<header><h1>{escaped(title)}</h1>{_origin(starts, count)}{_tiles(metrics, scores)}"
         f'<nav aria-label="Sections">{links}</nav></header>\n<main>\n{omitted}\n'
         + "\n".join(
-            f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{escaped(words)}</h2>\n{content}</section>'
+            f'<section id="{name}" aria-labelledby="{name}-heading"><h2 '
+            f'id="{name}-heading">{escaped(words)}</h2>\n{content}</section>'
             for name, words, content in sections
         )
         + "\n</main>\n</body>\n</html>\n"
@@ -235,7 +265,9 @@ def _tiles(metrics: Metrics, scores: AnyScores | None) -> str:
             f"{unit} per second": f"{np.median(speeds) * each:,.0f}" if len(speeds) else "",
             "time": _duration(float(seconds[-1])) if len(seconds) else "",
         }
-    tiles = "".join(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in numbers.items() if value)
+    tiles = "".join(
+        f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in numbers.items() if value
+    )
     return f"<dl>{tiles}</dl>" if tiles else ""
 
 
@@ -249,11 +281,19 @@ def _duration(seconds: float) -> str:
 
 
 def _evaluations(metrics: Metrics) -> str:
-    rows = [(at, split, *values) for split, series in metrics.evaluations.items() for at, *values in zip(*series, strict=True)]
+    rows = [
+        (at, split, *values)
+        for split, series in metrics.evaluations.items()
+        for at, *values in zip(*series, strict=True)
+    ]
     rows.sort(key=lambda row: row[0])
     if not rows:
         return note("No evaluation was recorded.")
-    others = {(split, name, at): value for (split, name), series in metrics.others.items() for at, value in zip(*series, strict=True)}
+    others = {
+        (split, name, at): value
+        for (split, name), series in metrics.others.items()
+        for at, value in zip(*series, strict=True)
+    }
     names = dict.fromkeys(name for _, name in metrics.others)
     head = ["step", "split", "loss", *(["accuracy"] if any(np.isfinite(row[3]) for row in rows) else [])]
     cells = [
@@ -270,10 +310,18 @@ def _language(scores: LanguageScores | None, metrics: Metrics) -> list[tuple[str
     results = note("There is no report of the text: report.json is missing or damaged. `typednn eval` writes one.")
     if scores is not None:
         report = scores.report
-        row = [f"{report.tokens:,}", f"{report.loss:.4f}", f"{report.perplexity:.2f}", f"{100 * report.token_accuracy:.2f} %"]
-        results = table(["tokens", "loss in nats", "perplexity", "next tokens told"], [row], f"On the {scores.split} split")
+        row = [
+            f"{report.tokens:,}",
+            f"{report.loss:.4f}",
+            f"{report.perplexity:.2f}",
+            f"{100 * report.token_accuracy:.2f} %",
+        ]
+        results = table(
+            ["tokens", "loss in nats", "perplexity", "next tokens told"], [row], f"On the {scores.split} split"
+        )
     texts = "".join(
-        f'{note(f"after step {step:,}")}<pre class="text">{escaped(text[:_TEXT_LIMIT])}</pre>' for step, text in reversed(metrics.texts)
+        f'{note(f"after step {step:,}")}<pre class="text">{escaped(text[:_TEXT_LIMIT])}</pre>'
+        for step, text in reversed(metrics.texts)
     )
     return [("text", "Text", results), ("samples", "Samples", texts or note("No sample was recorded."))]
 
@@ -283,8 +331,18 @@ def _errors(scores: RegressionScores | None, pictures: dict[str, str]) -> list[t
     errors = note("There is no report of the errors: report.json is missing or damaged. `typednn eval` writes one.")
     if scores is not None:
         report = scores.report
-        row = [f"{report.samples:,}", f"{report.mse:.6g}", f"{report.rmse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]
-        errors = table(["samples", "mean squared error", "its root", "mean absolute error", "R²"], [row], f"On the {scores.split} split")
+        row = [
+            f"{report.samples:,}",
+            f"{report.mse:.6g}",
+            f"{report.rmse:.6g}",
+            f"{report.mae:.6g}",
+            f"{report.r2:.4f}",
+        ]
+        errors = table(
+            ["samples", "mean squared error", "its root", "mean absolute error", "R²"],
+            [row],
+            f"On the {scores.split} split",
+        )
     return [("errors", "Errors", errors), ("residuals", "Residuals", pictures["residuals.png"])]
 
 
@@ -295,7 +353,8 @@ def _classes(scores: Scores | None, pictures: dict[str, str]) -> list[tuple[str,
     if scores is not None:
         matrix = _right(scores) + (_matrix(scores) if len(scores.names) <= _CELLS else matrix) + _confusions(scores)
         columns = [
-            [f"{100 * share:.1f} %" for share in (*shares, shares.mean())] for shares in (scores.precision, scores.recall, scores.f1)
+            [f"{100 * share:.1f} %" for share in (*shares, shares.mean())]
+            for shares in (scores.precision, scores.recall, scores.f1)
         ]
         samples = [f"{count:,}" for count in (*scores.support, scores.support.sum())]
         classes = table(
@@ -319,21 +378,29 @@ def _right(scores: Scores) -> str:
 
 
 def _matrix(scores: Scores) -> str:
-    """The confusion matrix as a table: a whole name in each row and column; the more of its row a cell has, the stronger."""
+    """The confusion matrix as a table: a whole name in each row and column; the more of its row a cell has, the
+    stronger.
+    """
     counts, names = scores.confusion, [escaped(name[:_VALUE_LIMIT]) for name in scores.names]
     levels = np.ceil(_LEVELS * opacity(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))).astype(int)
     tag = "b" if max(map(len, names)) <= 3 else "span"  # longer names stand upright
     top = "".join(f'<th scope="col"><{tag}>{name}</{tag}></th>' for name in names)
     rows = "\n".join(
         f'<tr><th scope="row"><span>{name}</span></th>'
-        + "".join(f'<td class="a{level}">{count:,}</td>' if count else "<td></td>" for count, level in zip(row, shades, strict=True))
+        + "".join(
+            f'<td class="a{level}">{count:,}</td>' if count else "<td></td>"
+            for count, level in zip(row, shades, strict=True)
+        )
         + "</tr>"
         for name, row, shades in zip(names, counts.tolist(), levels.tolist(), strict=True)
     )
-    words = "True classes in rows, predicted ones in columns. The stronger the colour, the greater the share of the row."
+    words = (
+        "True classes in rows, predicted ones in columns. The stronger the colour, the greater the share of the row."
+    )
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="Confusion matrix">'
-        f'<table class="matrix"><thead><tr><th scope="col">true</th>{top}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
+        '<table class="matrix"><thead><tr><th '
+        f'scope="col">true</th>{top}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
         f'<p class="note">{words}</p>'
     )
 
@@ -356,7 +423,9 @@ def _confusions(scores: Scores) -> str:
         ]
         for true, called in pairs
     ]
-    return table(["true", "predicted", "count", "of the true class"], rows, "The most frequent confusions", kind="words")
+    return table(
+        ["true", "predicted", "count", "of the true class"], rows, "The most frequent confusions", kind="words"
+    )
 
 
 def _config(folder: Path, remarks: list[str]) -> str:
@@ -385,15 +454,26 @@ def _origin(starts: Sequence[dict[str, str]], count: int) -> str:
         return ""
     first, again = starts[0], f"started {count:,} times, the last {starts[-1]['date']}" if count > 1 else ""
     commit, command = first.get("git.commit", ""), first.get("command", "")
-    commit = f"commit {commit[:12]}{', with uncommitted changes' if first.get('git.changed') == 'True' else ''}" if commit else ""
-    words = " · ".join(part for part in (first["date"], commit, first.get("processor"), first.get("gpu"), again) if part and part != "–")
+    commit = (
+        f"commit {commit[:12]}{', with uncommitted changes' if first.get('git.changed') == 'True' else ''}"
+        if commit
+        else ""
+    )
+    words = " · ".join(
+        part
+        for part in (first["date"], commit, first.get("processor"), first.get("gpu"), again)
+        if part and part != "–"
+    )
     return f"<p>{escaped(words[:_VALUE_LIMIT])}</p><p><code>{escaped(command[:_VALUE_LIMIT])}</code></p>"
 
 
 def _started(starts: Sequence[dict[str, str]], count: int) -> str:
     """A column for each process that trained, a row for each fact."""
     names = list(dict.fromkeys(name for facts in starts for name, value in facts.items() if value != "–"))[:_ROWS]
-    rows = [[_FACTS.get(name, name)[:_VALUE_LIMIT], *(facts.get(name, "–")[:_VALUE_LIMIT] for facts in starts)] for name in names]
+    rows = [
+        [_FACTS.get(name, name)[:_VALUE_LIMIT], *(facts.get(name, "–")[:_VALUE_LIMIT] for facts in starts)]
+        for name in names
+    ]
     left_out = f" (the first and the last {len(starts) - 1} of {count:,} times)" if count > len(starts) else ""
     head = ["what", *(["first", *["later"] * (len(starts) - 1)] if len(starts) > 1 else ["value"])]
     return table(head, rows, f"How and with what training was started{left_out}", kind="words")
@@ -444,12 +524,17 @@ def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
     words, meaning = _PICTURES[name]
     content = attempted(remarks, read_bytes, folder, f"plots/{name}", 1 << 25)
     if content is None:
-        return note(f"{words}: there is no picture" + (f", because {absent}." if absent else f" plots/{name} that can be shown."))
+        return note(
+            f"{words}: there is no picture"
+            + (f", because {absent}." if absent else f" plots/{name} that can be shown.")
+        )
     if not content.startswith(b"\x89PNG\r\n\x1a\n"):
         remarks.append(f"plots/{name} is not a PNG picture")
         return note(f"{words}: plots/{name} is not a PNG picture.")
     kind = "photo" if name in ("worst.png", "filters.png") else "chart"  # a chart is inverted in the dark
-    return _figure(f'<img class="{kind}" src="{_data(content, "png")}" alt="{escaped(words)}: {escaped(meaning)}">', meaning, name)
+    return _figure(
+        f'<img class="{kind}" src="{_data(content, "png")}" alt="{escaped(words)}: {escaped(meaning)}">', meaning, name
+    )
 
 
 def _svg(name: str, wide: bytes, narrow: bytes | None, facts: str) -> str:
@@ -458,7 +543,9 @@ def _svg(name: str, wide: bytes, narrow: bytes | None, facts: str) -> str:
     alt = escaped(f"{words}: {meaning}. {facts}".strip())
     if narrow is None:
         image = f'<img class="large" src="{_data(wide, "svg+xml")}" alt="{alt}">'
-        return _figure(f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(words)}">{image}</div>', meaning, name)
+        return _figure(
+            f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(words)}">{image}</div>', meaning, name
+        )
     source = f'<source media="(max-width:36rem)" srcset="{_data(narrow, "svg+xml")}">'
     return _figure(f'<picture>{source}<img src="{_data(wide, "svg+xml")}" alt="{alt}"></picture>', meaning, name)
 
@@ -489,7 +576,7 @@ def _facts(metrics: Metrics, scores: AnyScores | None) -> dict[str, str]:
     return {name: " ".join(words) for name, words in parts.items()}
 
 
-# --- the elements of the page, which escape all their text ----------------------------------------------------------------
+# --- the elements of the page, which escape all their text ------------------------------------------------------------
 
 
 def note(text: str) -> str:
@@ -497,7 +584,9 @@ def note(text: str) -> str:
     return f'<p class="note">{escaped(text)}</p>'
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_open: bool = True, kind: str = "numbers") -> str:
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_open: bool = True, kind: str = "numbers"
+) -> str:
     """A table that can be folded away; a wide one has its own scroll bar.
 
     In a ``kind`` of ``words`` lines are broken in all cells, in one of ``names`` in the first column.

@@ -1,4 +1,5 @@
-"""Pictures of a run, as PNG files in ``RUN/plots`` and as SVG for its page; needs the extra ``typednn[plots]``, which is matplotlib.
+"""Pictures of a run, as PNG files in ``RUN/plots`` and as SVG for its page; needs the extra ``typednn[plots]``, which
+is matplotlib.
 
     curves.png           loss and learning rate          from metrics.jsonl
     accuracy.png         share of right answers          from metrics.jsonl
@@ -41,14 +42,19 @@ def write_plots(
 ) -> list[Path]:
     """Draw all pictures that the run folder and the arrays allow, and return the written files.
 
-    ``images``, ``labels`` and ``scores`` (those of `worst_mistakes`) come together or not at all; ``filters`` is a first layer's
-    weight. Without them the run's own are drawn. Missing data are not drawn, and older pictures of them stay. A damaged
-    ``report.json`` or ``pictures.safetensors`` is a `DataError`, after everything else was drawn. `MissingExtra` without matplotlib.
+    ``images``, ``labels`` and ``scores`` (those of `worst_mistakes`) come together or not at all; ``filters`` is a
+    first layer's weight. Without them the run's own are drawn. Missing data are not drawn, and older pictures of them
+    stay. A damaged ``report.json`` or ``pictures.safetensors`` is a `DataError`, after everything else was drawn.
+    `MissingExtra` without matplotlib.
     """
     folder = existing_run("write_plots", run_folder)
-    together = [name for name, value in (("images", images), ("labels", labels), ("scores", scores)) if value is not None]
+    together = [
+        name for name, value in (("images", images), ("labels", labels), ("scores", scores)) if value is not None
+    ]
     if together and (images is None or labels is None or scores is None):
-        raise ArgumentError(explain("write_plots", "images, labels and scores come together", f"only {' and '.join(together)}"))
+        raise ArgumentError(
+            explain("write_plots", "images, labels and scores come together", f"only {' and '.join(together)}")
+        )
     matplotlib()
     damages: list[str] = []
     report = attempted(damages, read_scores, folder)
@@ -73,7 +79,8 @@ def write_plots(
 def page_pictures(
     folder: Path, metrics: Metrics, report: AnyScores | None, without: Collection[str] = ()
 ) -> dict[str, tuple[bytes, bytes | None]]:
-    """SVG of what the run's files allow, for wide and for narrow screens, by the name of the PNG file; `MissingExtra` without matplotlib.
+    """SVG of what the run's files allow, for wide and for narrow screens, by the name of the PNG file; `MissingExtra`
+    without matplotlib.
 
     A confusion matrix has no narrow form, as it is drawn only where it is large.
     """
@@ -95,7 +102,9 @@ def _makers(
     return {
         "curves.png": lambda medium: loss_curve(metrics, medium),
         "accuracy.png": lambda medium: accuracy_curve(metrics, medium),
-        "confusion.png": lambda medium: confusion_picture(report.confusion, report.names, medium) if isinstance(report, Scores) else None,
+        "confusion.png": lambda medium: (
+            confusion_picture(report.confusion, report.names, medium) if isinstance(report, Scores) else None
+        ),
         "worst.png": lambda medium: worst_picture(shown, names, medium) if isinstance(shown, Mistakes) else None,
         "residuals.png": lambda medium: residual_picture(shown, medium) if isinstance(shown, Residuals) else None,
         "filters.png": lambda medium: None if filters is None else filter_picture(filters, medium),
@@ -104,7 +113,9 @@ def _makers(
 
 
 def write_learning_rates(found: LearningRates, path: str | os.PathLike[str]) -> Path:
-    """Draw what `typednn.training.find_learning_rate` found as the PNG file ``path``, and return it; `MissingExtra` without matplotlib."""
+    """Draw what `typednn.training.find_learning_rate` found as the PNG file ``path``, and return it; `MissingExtra`
+    without matplotlib.
+    """
     matplotlib()
     file = Path(path)
     write_whole(file, learning_rate_curve(found))

@@ -14,7 +14,9 @@ def residual_picture(residuals: Residuals, medium: Medium = FILE) -> bytes:
     Right, or below: the residual, true − predicted, over the prediction.
     """
     finite = np.isfinite(residuals.predictions) & np.isfinite(residuals.targets)
-    predicted, true = (np.clip(array[finite], -GREATEST, GREATEST) for array in (residuals.predictions, residuals.targets))
+    predicted, true = (
+        np.clip(array[finite], -GREATEST, GREATEST) for array in (residuals.predictions, residuals.targets)
+    )
     with drawing():
         drawn, (left, right) = figure(medium.width, 7.6, 2, 1) if medium.narrow else figure(9.0, 4.4, 1, 2)
         dots: dict[str, Any] = {"color": PALETTE[0], "marker": ".", "linewidth": 0, "alpha": 0.5, "markersize": 5}

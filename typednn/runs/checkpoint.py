@@ -2,14 +2,15 @@
 
     checkpoints/step-00001234/weights.safetensors      parameters and buffers by dotted name
                               optimizer.safetensors    the optimizer's arrays, ``parameter.key``
-                              state.json               format, version, step, loader, generators, metrics position, best, epochs;
-                                                       step counts of the optimizer; the layers with their sizes; environment;
-                                                       SHA-256 of the run's configs, which identify the run;
-                                                       bytes and SHA-256 of the other two, and of itself (``checksum``)
+                              state.json               format, version, step, loader, generators, metrics position,
+                                                       best, epochs; step counts of the optimizer; the layers with their
+                                                       sizes; environment; SHA-256 of the run's configs, which identify
+                                                       the run; bytes and SHA-256 of the other two, and of itself
+                                                       (``checksum``)
 
-Written into a hidden sibling; each file is fsynced, then the folder; it is renamed, and the parent fsynced. So a name without a dot is
-always a complete checkpoint. Reading checks sizes, checksums, types and names before anything is used, and opens plain files only.
-A folder whose name has another step than its state is not a checkpoint of that step.
+Written into a hidden sibling; each file is fsynced, then the folder; it is renamed, and the parent fsynced. So a name
+without a dot is always a complete checkpoint. Reading checks sizes, checksums, types and names before anything is used,
+and opens plain files only. A folder whose name has another step than its state is not a checkpoint of that step.
 """
 
 import errno
@@ -34,7 +35,12 @@ FORMAT = "typednn checkpoint"
 VERSION = 2  # in version 1 the model stood as it prints
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 _NAME = re.compile(r"step-(\d{8,15})")
-_KINDS = {stat.S_IFLNK: "a link to elsewhere", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+_KINDS = {
+    stat.S_IFLNK: "a link to elsewhere",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +126,13 @@ def write_checkpoint(
                 "environment": dict(environment or {}),
                 "configs": dict(configs or {}),
                 "files": {
-                    name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} for name, content in contents.items()
+                    name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+                    for name, content in contents.items()
                 },
             }
-            write_file(new / STATE, json.dumps({**table, "checksum": _checksum(table)}, indent=1, allow_nan=False).encode())
+            write_file(
+                new / STATE, json.dumps({**table, "checksum": _checksum(table)}, indent=1, allow_nan=False).encode()
+            )
             sync_folder(new)
             os.rename(new, folder)
         except OSError:
@@ -143,11 +152,15 @@ def _checksum(table: Json) -> str:
 def checkpoints(parent: Path) -> list[Path]:
     """The checkpoints below ``parent``, oldest first; leftovers, links and other files are ignored."""
     try:
-        folders = [path for path in parent.iterdir() if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
+        folders = [
+            path for path in parent.iterdir() if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        ]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise CheckpointError(explain(str(parent), "must be readable", reason(error), "change its permissions")) from None
+        raise CheckpointError(
+            explain(str(parent), "must be readable", reason(error), "change its permissions")
+        ) from None
     return sorted(folders, key=lambda path: int(path.name.removeprefix("step-")))
 
 
@@ -158,7 +171,9 @@ def clean(parent: Path) -> None:
 
 
 def rotate(parent: Path, keep: int, best: int | None) -> None:
-    """Remove all but the newest ``keep`` and that of step ``best``; each is renamed first, so none is ever incomplete."""
+    """Remove all but the newest ``keep`` and that of step ``best``; each is renamed first, so none is
+    ever incomplete.
+    """
     for folder in checkpoints(parent)[:-keep]:
         if best is None or folder.name != f"step-{best:08d}":
             old = folder.with_name(f".old-{folder.name}")
@@ -172,7 +187,9 @@ def rotate(parent: Path, keep: int, best: int | None) -> None:
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
-    """Everything in ``folder``, checked against its checksums; a `CheckpointError` names the file and what is wrong with it."""
+    """Everything in ``folder``, checked against its checksums; a `CheckpointError` names the file and what is wrong
+    with it.
+    """
     where = str(folder / STATE)
     state = parsed(_content(folder / STATE))
     if state is None:
@@ -221,12 +238,15 @@ def _structure(where: str, state: Json) -> list[list[str]] | str:
     if isinstance(model, str):
         return model
     return [
-        [word(where, {"model": text}, "model") for text in items(where, {"model": row}, "model")] for row in items(where, state, "model")
+        [word(where, {"model": text}, "model") for text in items(where, {"model": row}, "model")]
+        for row in items(where, state, "model")
     ]
 
 
 def _content(path: Path, size: object = None) -> bytes:
-    """The file's bytes, ``size`` of them where that is known; nothing is read of a file that is larger than it may be."""
+    """The file's bytes, ``size`` of them where that is known; nothing is read of a file that is larger
+    than it may be.
+    """
     try:
         about = path.lstat()
         kind = stat.S_IFMT(about.st_mode)
@@ -238,7 +258,9 @@ def _content(path: Path, size: object = None) -> bytes:
         most = max(limit_of("Run", None), getattr(about, "st_blocks", 0) * 512)
         if about.st_size > most:
             cure = f"if that much is free, set {VARIABLE}={about.st_size}"
-            raise CheckpointError(explain(str(path), f"may take at most {most:,} bytes of memory", f"{about.st_size:,}", cure))
+            raise CheckpointError(
+                explain(str(path), f"may take at most {most:,} bytes of memory", f"{about.st_size:,}", cure)
+            )
         return path.read_bytes()
     except FileNotFoundError:
         raise _damaged(str(path), "must be there", "no such file") from None
@@ -249,7 +271,9 @@ def _content(path: Path, size: object = None) -> bytes:
 def _arrays(path: Path, expected: Json) -> dict[str, Any]:
     content = _content(path, expected.get("bytes"))
     if hashlib.sha256(content).hexdigest() != expected.get("sha256"):
-        raise _damaged(str(path), f"its SHA-256 must be {str(expected.get('sha256'))[:12]}…", "another: a bit or more has changed")
+        raise _damaged(
+            str(path), f"its SHA-256 must be {str(expected.get('sha256'))[:12]}…", "another: a bit or more has changed"
+        )
     try:
         return unpacked(content)
     except ValueError as error:

@@ -1,8 +1,8 @@
 """checksums.json: the size and the SHA-256 of every file of a run but its checkpoints, which have their own.
 
-It is written behind each checkpoint, and behind each report, with new checksums of what was written there and of no other file: damage is
-not covered up. Of files that grow what was there then is covered, and no event file begun since. ``typednn check RUN`` compares. A checksum
-tells damage, and a file that was exchanged by mistake; it is no signature.
+It is written behind each checkpoint, and behind each report, with new checksums of what was written there and of no
+other file: damage is not covered up. Of files that grow what was there then is covered, and no event file begun since.
+``typednn check RUN`` compares. A checksum tells damage, and a file that was exchanged by mistake; it is no signature.
 """
 
 import hashlib
@@ -19,12 +19,22 @@ from typednn.runs.run_files import read_json
 
 FILE: Final = "checksums.json"
 CONFIGS: Final = ("config.toml", "recipe.json")
-# Of files that grow, how many bytes were read, and their SHA-256 so far: a checkpoint reads what came since the one before.
+# Of files that grow, how many bytes were read, and their SHA-256 so far: a checkpoint reads what came since the one
+# before.
 Begun: TypeAlias = dict[str, tuple[int, Any]]
 # What a run's folder holds: see docs/runs.md.
 OWN: Final = frozenset(
     {
-        *("checkpoints", "environment.json", "events", "lock", "metrics.jsonl", "model.txt", "pictures.safetensors", "plots"),
+        *(
+            "checkpoints",
+            "environment.json",
+            "events",
+            "lock",
+            "metrics.jsonl",
+            "model.txt",
+            "pictures.safetensors",
+            "plots",
+        ),
         *("report.html", "report.json", "starts.jsonl", "vocabulary", FILE, *CONFIGS),
     }
 )
@@ -42,9 +52,11 @@ def is_run(folder: str | Path) -> bool:
 
 
 def write_checksums(folder: Path, written: tuple[str, ...], begun: Begun | None = None) -> None:
-    """Write the checksums of the files whose names begin with one of ``written``, and of those that have none yet; others keep theirs.
+    """Write the checksums of the files whose names begin with one of ``written``, and of those that have none yet;
+    others keep theirs.
 
-    An `OSError` where one cannot be read, or they cannot be written. ``begun`` is kept between calls by the one who makes files grow.
+    An `OSError` where one cannot be read, or they cannot be written. ``begun`` is kept between calls by the one who
+    makes files grow.
     """
     try:
         before = as_object((read_json(folder, FILE) or {}).get("files")) or {}
@@ -80,7 +92,8 @@ def problems(folder: Path) -> tuple[int, list[str]]:
         found.append(f"{FILE}: does not have the checksum that it states")
     else:
         found += [said for name, expected in told.items() if (said := _compared(folder, name, expected))]
-        new = [name for name in files if name not in told and not name.startswith("events/")]  # a process begins event files of its own
+        # a process begins event files of its own
+        new = [name for name in files if name not in told and not name.startswith("events/")]
         found += [f"{name}: has no checksum: it was not there when they were written" for name in new]
     places = checkpoints(folder / "checkpoints")
     for place in places:

@@ -1,4 +1,6 @@
-"""All that the bits of a training depend on besides its config: versions, machine, threads, engine; and how a process started it."""
+"""All that the bits of a training depend on besides its config: versions, machine, threads, engine; and how a process
+started it.
+"""
 
 import math
 import os
@@ -42,8 +44,8 @@ def environment() -> Json:
 def start(step: int, device: str) -> Json:
     """How this process begins to train: after which step, when (UTC), by which command, from which git commit, on what.
 
-    The command line is its arguments only, without passwords in addresses; no variable of the environment but the numbers of threads.
-    ``git`` is absent outside a repository, and ``gpu`` on a CPU.
+    The command line is its arguments only, without passwords in addresses; no variable of the environment but the
+    numbers of threads. ``git`` is absent outside a repository, and ``gpu`` on a CPU.
     """
     code, gpu = git_state(Path.cwd()), select(device).described()
     return {
@@ -57,15 +59,20 @@ def start(step: int, device: str) -> Json:
 
 
 def command_line(arguments: Sequence[str]) -> str:
-    """``arguments`` as they would be typed, the program without its folder; passwords, tokens, and users of addresses become ``…``."""
+    """``arguments`` as they would be typed, the program without its folder; passwords, tokens, and users of addresses
+    become ``…``.
+    """
     program, *others = arguments or [sys.executable]  # where Python is embedded there are none
     line = shlex.join([Path(program).name, *others]).encode(errors="replace").decode()
     return re.sub(_SECRET, r"\1…", line)[:_COMMAND]
 
 
 def git_state(folder: Path) -> Json | None:
-    """The commit that ``folder`` has checked out, and whether tracked files differ from it; None without a repository, a commit or git."""
-    # Nothing in the repository is written, and no program is run that its settings name: no monitor, no filter, no module's settings.
+    """The commit that ``folder`` has checked out, and whether tracked files differ from it; None without a repository,
+    a commit or git.
+    """
+    # Nothing in the repository is written, and no program is run that its settings name: no monitor, no filter, no
+    # module's settings.
     variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:
         names = _git(["config", "--list", "--name-only", "-z"], folder, variables).split("\0")
@@ -83,7 +90,9 @@ def git_state(folder: Path) -> Json | None:
         return None
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
     return (
-        {"commit": commit, "changed": any(not line.startswith("#") for line in lines)} if re.fullmatch("[0-9a-f]{40,64}", commit) else None
+        {"commit": commit, "changed": any(not line.startswith("#") for line in lines)}
+        if re.fullmatch("[0-9a-f]{40,64}", commit)
+        else None
     )
 
 
@@ -103,13 +112,18 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = 
 
 
 def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
-    """The facts that decide the bits: Python without its micro version, the engine without the reasons for it, the threads in use.
+    """The facts that decide the bits: Python without its micro version, the engine without the reasons for it, the
+    threads in use.
 
-    Compiled kernels compute float32 and float64, with products of the separate OpenBLAS package. NumPy multiplies without that package, and
-    other dtypes. It uses as many threads as its environment variable says, or cores.
+    Compiled kernels compute float32 and float64, with products of the separate OpenBLAS package. NumPy multiplies
+    without that package, and other dtypes. It uses as many threads as its environment variable says, or cores.
     """
     engine, threads = str(facts.get("engine", "")), facts.get("threads")
-    deciding: Json = {**facts, "python": ".".join(str(facts.get("python", "")).split(".")[:2]), "engine": re.sub(r" \([^)]*\)", "", engine)}
+    deciding: Json = {
+        **facts,
+        "python": ".".join(str(facts.get("python", "")).split(".")[:2]),
+        "engine": re.sub(r" \([^)]*\)", "", engine),
+    }
     if isinstance(threads, dict):
         counts, compiled = cast("Json", threads), engine.startswith("Halide")
         del deciding["threads"]
@@ -117,7 +131,12 @@ def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
             deciding["the kernels' number of threads"] = counts.get("kernels")
         if dtype not in ("float32", "float64") or not compiled or "OpenBLAS multiplies" not in engine:
             names = ("MKL_NUM_THREADS" if "mkl" in engine.lower() else "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-            limit = next((int(counts[name]) for name in names if str(counts.get(name, "")).isdecimal() and int(counts[name])), math.inf)
+            limit = next(
+                (int(counts[name]) for name in names if str(counts.get(name, "")).isdecimal() and int(counts[name])),
+                math.inf,
+            )
             cores = counts.get("cores")
-            deciding["the number of threads of NumPy's products"] = min(limit, cores) if isinstance(cores, int) else limit
+            deciding["the number of threads of NumPy's products"] = (
+                min(limit, cores) if isinstance(cores, int) else limit
+            )
     return deciding

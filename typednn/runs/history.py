@@ -13,7 +13,9 @@ RECORD = ("step", "epoch", "split", "loss")  # keys of an evaluation besides its
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One update of the weights; ``step`` and ``epoch`` count from 1, ``loss`` is that of the rows that the step read."""
+    """One update of the weights; ``step`` and ``epoch`` count from 1, ``loss`` is that of the rows that
+    the step read.
+    """
 
     step: int
     epoch: int
@@ -55,16 +57,22 @@ class Measured:
         return {**{name: getattr(self, name) for name in RECORD}, "accuracy": None, **self.metrics}
 
     def value(self, metric: str) -> float:
-        """The number for comparison: higher is better, so errors are negated; an `ArgumentError` where it was not measured."""
+        """The number for comparison: higher is better, so errors are negated; an `ArgumentError` where it was not
+        measured.
+        """
         known = {"loss": self.loss, **self.metrics}
         if metric not in known:
-            raise ArgumentError(explain("EarlyStopping", f"metric must be one of {', '.join(map(repr, known))}", repr(metric)), "metric")
+            raise ArgumentError(
+                explain("EarlyStopping", f"metric must be one of {', '.join(map(repr, known))}", repr(metric)), "metric"
+            )
         return -known[metric] if metric in ("loss", "mse", "mae") else known[metric]
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best evaluation so far: at which step, by which metric, and its value (errors are negated: higher is better)."""
+    """The best evaluation so far: at which step, by which metric, and its value (errors are negated:
+    higher is better).
+    """
 
     step: int
     metric: str
@@ -113,7 +121,9 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class LearningRates:
-    """What `typednn.training.find_learning_rate` measured: the loss at each rate, from the lowest rate to the last that was tried."""
+    """What `typednn.training.find_learning_rate` measured: the loss at each rate, from the lowest rate to the last that
+    was tried.
+    """
 
     rates: tuple[float, ...]
     losses: tuple[float, ...]

@@ -42,10 +42,10 @@ _RECORD = ("kind", *RECORD, "accuracy")  # keys of an evaluation besides its oth
 class Metrics:
     """``metrics.jsonl`` as arrays, in the order of steps.
 
-    ``steps``: (step, epoch, loss, learning rate, samples per second, seconds since the start), NaN where a line has none or null.
-    ``evaluations``: for each split, (step, loss, accuracy). ``gradient_norms``: for each layer, (step, norm).
-    ``texts``: (step, text) of each sample of a language model, the last `TEXT_LIMIT` of them.
-    ``others``: for each split and each metric of its evaluations besides the accuracy, (step, value), where that is finite.
+    ``steps``: (step, epoch, loss, learning rate, samples per second, seconds since the start), NaN where a line has
+    none or null. ``evaluations``: for each split, (step, loss, accuracy). ``gradient_norms``: for each layer, (step,
+    norm). ``texts``: (step, text) of each sample of a language model, the last `TEXT_LIMIT` of them. ``others``: for
+    each split and each metric of its evaluations besides the accuracy, (step, value), where that is finite.
     """
 
     steps: Series
@@ -104,7 +104,11 @@ class LanguageScores:
     def headline(self) -> dict[str, str]:
         """The numbers that a reader wants first."""
         train = {} if self.train_loss is None else {"train loss": f"{self.train_loss:.4f}"}
-        return {f"{self.split} perplexity": f"{self.report.perplexity:.2f}", f"{self.split} loss": f"{self.report.loss:.4f}", **train}
+        return {
+            f"{self.split} perplexity": f"{self.report.perplexity:.2f}",
+            f"{self.split} loss": f"{self.report.loss:.4f}",
+            **train,
+        }
 
 
 AnyScores: TypeAlias = Scores | LanguageScores | RegressionScores
@@ -115,13 +119,19 @@ AnyScores: TypeAlias = Scores | LanguageScores | RegressionScores
 
 def read_metrics(run_folder: Path) -> Metrics:
     """``metrics.jsonl``; without the file, or without a usable line, everything is empty, with a remark."""
-    numbers: defaultdict[Key, array[float]] = defaultdict(lambda: array("d"))  # the rows of each series, one after the other
+    # the rows of each series, one after the other
+    numbers: defaultdict[Key, array[float]] = defaultdict(lambda: array("d"))
     texts: deque[tuple[int, str]] = deque(maxlen=TEXT_LIMIT)
     unusable, last_is_cut, first_unusable, number = 0, False, 0, 0
     path, name = run_folder / "metrics.jsonl", "metrics.jsonl"
     try:
         if not is_inside(run_folder, path):
-            return Metrics(_series(numbers["step",], 6), {}, {}, (f"{name} is missing: nothing is known of the way that training took",))
+            return Metrics(
+                _series(numbers["step",], 6),
+                {},
+                {},
+                (f"{name} is missing: nothing is known of the way that training took",),
+            )
         with path.open("rb") as stream:
             while line := stream.readline(LINE_LIMIT + 1):
                 number += 1
@@ -132,7 +142,9 @@ def read_metrics(run_folder: Path) -> Metrics:
                 entry = None if too_long else parsed(line)
                 texts.extend(_texts(entry or {}))
                 rows = None if entry is None else _rows(entry)
-                if rows is not None and (rows.keys() <= numbers.keys() or len(numbers.keys() | rows.keys()) <= NAME_LIMIT):
+                if rows is not None and (
+                    rows.keys() <= numbers.keys() or len(numbers.keys() | rows.keys()) <= NAME_LIMIT
+                ):
                     for key, row in rows.items():
                         numbers[key].extend(row)
                 elif line.strip():
@@ -141,9 +153,14 @@ def read_metrics(run_folder: Path) -> Metrics:
                     first_unusable = first_unusable or (0 if last_is_cut else number)
     except OSError as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
-    evaluations = {split: _series(numbers["evaluation", split], 3) for split in SPLITS if ("evaluation", split) in numbers}
+    evaluations = {
+        split: _series(numbers["evaluation", split], 3) for split in SPLITS if ("evaluation", split) in numbers
+    }
     steps = _series(numbers["step",], 6)
-    left_out = f"{unusable:,} of {number:,} lines are not what they should be and were left out, the first is line {first_unusable:,}"
+    left_out = (
+        f"{unusable:,} of {number:,} lines are not what they should be and were left out, the first is line "
+        f"{first_unusable:,}"
+    )
     remarks = {
         f"{name}: {left_out}": unusable,
         f"{name}: the last line is cut off, as by a killed process, and was left out": last_is_cut,
@@ -160,7 +177,9 @@ def read_metrics(run_folder: Path) -> Metrics:
 
 
 def read_starts(run_folder: Path) -> list[dict[str, Any]]:
-    """``starts.jsonl``: the facts of each process that trained, in order; lines that are no JSON objects are left out."""
+    """``starts.jsonl``: the facts of each process that trained, in order; lines that are no JSON
+    objects are left out.
+    """
     content = read_bytes(run_folder, "starts.jsonl") or b""
     return [entry for line in content.splitlines() if (entry := parsed(line)) is not None]
 
@@ -190,7 +209,9 @@ def _rows(entry: dict[str, Any]) -> Rows | None:
         return {("step",): (step, epoch if isfinite(epoch) else nan, *others), **norms}
     if kind == "evaluation" and split in SPLITS:
         numbers = {name: _number(value) for name, value in entry.items() if name not in _RECORD}
-        metrics: Rows = {("metric", split, name): (step, number) for name, number in numbers.items() if isfinite(number)}
+        metrics: Rows = {
+            ("metric", split, name): (step, number) for name, number in numbers.items() if isfinite(number)
+        }
         return {("evaluation", split): (step, _number(entry["loss"]), _number(entry.get("accuracy"))), **metrics}
     return {} if isinstance(kind, str) and kind != "evaluation" else None  # lines of other kinds are ignored
 
@@ -220,12 +241,19 @@ def read_scores(run_folder: Path) -> AnyScores | None:
         "regression": _regression,
         "language": _language,
     }
-    task = _checked("task", table.get("task", "classification"), "classification, regression or language", lambda task: task in [*readers])
+    task = _checked(
+        "task",
+        table.get("task", "classification"),
+        "classification, regression or language",
+        lambda task: task in [*readers],
+    )
     return readers[task](table)
 
 
 def _language(table: dict[str, Any]) -> LanguageScores:
-    train_loss = _checked("train_loss", table.get("train_loss"), "a finite number", lambda value: value is None or _is_number(value))
+    train_loss = _checked(
+        "train_loss", table.get("train_loss"), "a finite number", lambda value: value is None or _is_number(value)
+    )
     return LanguageScores(
         LanguageReport(
             _checked("tokens", table.get("tokens"), "a number of tokens", lambda value: _is_count(value, 1)),
@@ -239,7 +267,9 @@ def _language(table: dict[str, Any]) -> LanguageScores:
 
 
 def _regression(table: dict[str, Any]) -> RegressionScores:
-    train_r2 = _checked("train_r2", table.get("train_r2"), "a finite number", lambda value: value is None or _is_number(value))
+    train_r2 = _checked(
+        "train_r2", table.get("train_r2"), "a finite number", lambda value: value is None or _is_number(value)
+    )
     return RegressionScores(
         RegressionReport(
             _checked("samples", table.get("samples"), "a number of samples", lambda value: _is_count(value, 1)),
@@ -254,17 +284,27 @@ def _regression(table: dict[str, Any]) -> RegressionScores:
 
 def _classification(table: dict[str, Any]) -> Scores:
     classes = _checked(
-        "classes", table.get("classes"), f"an integer from 1 to {CLASS_LIMIT}", lambda value: _is_count(value, 1, CLASS_LIMIT)
+        "classes",
+        table.get("classes"),
+        f"an integer from 1 to {CLASS_LIMIT}",
+        lambda value: _is_count(value, 1, CLASS_LIMIT),
     )
     names = table.get("names", [str(label) for label in range(classes)])
-    rows = _checked("confusion", table.get("confusion"), f"{classes} rows of {classes} counts", lambda rows: _is_list(rows, classes))
+    rows = _checked(
+        "confusion", table.get("confusion"), f"{classes} rows of {classes} counts", lambda rows: _is_list(rows, classes)
+    )
 
     def counts(key: str, row: Any) -> Counts:
-        return np.array(_checked(key, row, f"{classes} counts in a row", lambda row: _is_list(row, classes, _is_count)), np.int64)
+        return np.array(
+            _checked(key, row, f"{classes} counts in a row", lambda row: _is_list(row, classes, _is_count)), np.int64
+        )
 
     def shares(key: str) -> Numbers:
         return np.array(
-            _checked(key, table.get(key), f"{classes} numbers from 0 to 1", lambda row: _is_list(row, classes, _is_share)), np.float64
+            _checked(
+                key, table.get(key), f"{classes} numbers from 0 to 1", lambda row: _is_list(row, classes, _is_share)
+            ),
+            np.float64,
         )
 
     return Scores(
@@ -292,7 +332,9 @@ def _split(table: dict[str, Any]) -> str:
 def _checked(key: str, value: object, rule: str, fits: Callable[[Any], bool]) -> Any:
     """The value of ``key`` in the report; a `DataError` with the rule unless it fits."""
     if not fits(value):
-        raise DataError(explain("report.json", f"{key!r} must be {rule}", "something else", "write it anew with `typednn eval`"))
+        raise DataError(
+            explain("report.json", f"{key!r} must be {rule}", "something else", "write it anew with `typednn eval`")
+        )
     return value
 
 

@@ -1,13 +1,15 @@
 """Run: the folder of one training, and all its files.
 
     RUN/config.toml      what was trained, as it was written (or recipe.json)     RUN/model.txt   the model as printed
-    RUN/environment.json versions, machine, threads, engine                       RUN/lock        pid of the process that writes
+    RUN/environment.json versions, machine, threads, engine    RUN/lock    pid of the process that writes
     RUN/metrics.jsonl    a line per step and per evaluation                       RUN/events/     TensorBoard
-    RUN/checkpoints/     `typednn.runs.checkpoint`; best.json names the best       RUN/starts.jsonl  a line per process that trained
+    RUN/checkpoints/    `typednn.runs.checkpoint`; best.json names the best    RUN/starts.jsonl
+    a line per process that trained
     RUN/checksums.json   of all of these
 
-The config is written last, so a folder with a config is a complete run. One process writes: `Run.create` and `Run.open` take the lock, by
-``flock``, which ends with the process (POSIX). A checkpoint contains the digests of its run's configs, and is refused with others.
+The config is written last, so a folder with a config is a complete run. One process writes: `Run.create` and `Run.open`
+take the lock, by ``flock``, which ends with the process (POSIX). A checkpoint contains the digests of its run's
+configs, and is refused with others.
 """
 
 import hashlib
@@ -83,14 +85,17 @@ class Run(AbstractContextManager["Run"]):
     ) -> Self:
         """A new run in ``folder``, which is made where it is missing and must not hold a run already.
 
-        ``prepare`` writes what else the run holds from its start, a vocabulary, before the config makes the folder a run: so a run never
-        lacks it, whenever the process is killed.
+        ``prepare`` writes what else the run holds from its start, a vocabulary, before the config makes the folder a
+        run: so a run never lacks it, whenever the process is killed.
 
-        With ``overwrite`` a run that it holds is removed first, and one that this process has left open there is closed: a notebook's
-        cell can be run twice. A folder that holds anything else, or in which another process trains, stays as it is, with an error.
+        With ``overwrite`` a run that it holds is removed first, and one that this process has left open there is
+        closed: a notebook's cell can be run twice. A folder that holds anything else, or in which another process
+        trains, stays as it is, with an error.
         """
         if config not in CONFIGS:
-            raise ArgumentError(explain("Run.create", f"config must be one of {', '.join(CONFIGS)}", repr(config)), "config")
+            raise ArgumentError(
+                explain("Run.create", f"config must be one of {', '.join(CONFIGS)}", repr(config)), "config"
+            )
         run = cls(folder)
         if flag("Run.create", "overwrite", overwrite):
             run._remove_earlier()
@@ -153,7 +158,9 @@ class Run(AbstractContextManager["Run"]):
         """A place in the run folder; a name or a link that leads out of it is a `CheckpointError`."""
         path = self.folder / name
         if not path.resolve().is_relative_to(self.folder.resolve()):
-            raise CheckpointError(explain(str(self.folder), "everything lies within the run folder", f"{name!r}, which leads out of it"))
+            raise CheckpointError(
+                explain(str(self.folder), "everything lies within the run folder", f"{name!r}, which leads out of it")
+            )
         return path
 
     def _repr_html_(self) -> str:
@@ -163,8 +170,14 @@ class Run(AbstractContextManager["Run"]):
         metrics = read_metrics(self.folder)
         steps, epochs, losses, *_ = metrics.steps
         lines = {"training": list(zip(steps.tolist(), losses.tolist(), strict=True))}
-        lines |= {split: list(zip(*(series.tolist() for series in found[:2]), strict=True)) for split, found in metrics.evaluations.items()}
-        told: dict[str, object] = {"config": "none" if self.config_path is None else self.config_path.name, "steps": f"{len(steps):,}"}
+        lines |= {
+            split: list(zip(*(series.tolist() for series in found[:2]), strict=True))
+            for split, found in metrics.evaluations.items()
+        }
+        told: dict[str, object] = {
+            "config": "none" if self.config_path is None else self.config_path.name,
+            "steps": f"{len(steps):,}",
+        }
         told |= {"epochs": f"{epochs[-1]:g}", "last loss": number(float(losses[-1]))} if len(steps) else {}
         return shown(f"Run {self.folder}", facts(told), curves(lines, "step"))
 
@@ -181,7 +194,11 @@ class Run(AbstractContextManager["Run"]):
         if self.config_path is None and not gone.is_dir():
             return
         with storing(self.folder):
-            others = sorted(path.name for path in self.folder.iterdir() if path.name not in OWN and not path.name.startswith(".new-"))
+            others = sorted(
+                path.name
+                for path in self.folder.iterdir()
+                if path.name not in OWN and not path.name.startswith(".new-")
+            )
         if others:
             rule, got = "overwrite=True removes a run and nothing else", f"a run, and {', '.join(others[:5])}"
             raise StateError(explain(str(self.folder), rule, got, "move that away, or choose another folder"))
@@ -203,7 +220,9 @@ class Run(AbstractContextManager["Run"]):
         begun = {"lock", "model.txt", "environment.json"}  # by a process that was killed before there was a run
         others = sorted(names - (begun | {"vocabulary"} if "environment.json" in names else begun))
         if others:
-            raise StateError(explain(str(self.folder), "a new run needs an empty folder", ", ".join(others[:5]), "choose another"))
+            raise StateError(
+                explain(str(self.folder), "a new run needs an empty folder", ", ".join(others[:5]), "choose another")
+            )
 
     def _acquire(self) -> None:
         """Take the lock; after an error the caller closes the run."""
@@ -213,15 +232,21 @@ class Run(AbstractContextManager["Run"]):
         refused: list[OSError] = []
         with storing(path):
             self._locks.append(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644))
-            # The file may be removed, the folder can't be. So the folder is locked too, where the file system allows it.
+            # The file may be removed, the folder can't be. So the folder is locked too, where the file system allows
+            # it.
             self._locks.append(os.open(self.folder, os.O_RDONLY))
             for handle in self._locks:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     pid = os.read(self._locks[0], 20).decode("ascii", "replace").strip()
-                    got, cure = f"a lock held by {f'process {pid}' if pid else 'another process'}", "wait for it to end, or end it"
-                    raise RunLocked(explain(str(self.folder), "one process at a time trains in a run folder", got, cure)) from None
+                    got, cure = (
+                        f"a lock held by {f'process {pid}' if pid else 'another process'}",
+                        "wait for it to end, or end it",
+                    )
+                    raise RunLocked(
+                        explain(str(self.folder), "one process at a time trains in a run folder", got, cure)
+                    ) from None
                 except OSError as error:
                     refused.append(error)
             os.ftruncate(self._locks[0], 0)
@@ -229,14 +254,19 @@ class Run(AbstractContextManager["Run"]):
         _LOCKED.add(self)
         self._by_file = bool(refused)
         if len(refused) == len(self._locks):
-            self.warn(f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here")
+            self.warn(
+                f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
+            )
 
     def require_lock(self) -> None:
         """`StateError` unless this process has the lock."""
         if not self._locks:
             raise StateError(
                 explain(
-                    str(self.folder), "training needs the run's lock", "a run opened without it, or closed", "open it with Run.open(folder)"
+                    str(self.folder),
+                    "training needs the run's lock",
+                    "a run opened without it, or closed",
+                    "open it with Run.open(folder)",
                 )
             )
         if self._by_file:
@@ -269,7 +299,9 @@ class Run(AbstractContextManager["Run"]):
     # ------------------------------------------------------------------ metrics
 
     def start_metrics(self, size: int) -> None:
-        """Open metrics.jsonl for appending, cut back to ``size`` bytes: the part up to the checkpoint that training continues from."""
+        """Open metrics.jsonl for appending, cut back to ``size`` bytes: the part up to the checkpoint that training
+        continues from.
+        """
         self.require_lock()
         self._begun.clear()  # files are cut back now
         path = self.path("metrics.jsonl")
@@ -280,14 +312,19 @@ class Run(AbstractContextManager["Run"]):
                 raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
             present = os.fstat(self._metrics).st_size
             if present < size:
-                self.warn(f"metrics.jsonl holds {present} bytes, the checkpoint was written after {size}: the curves will have a gap")
+                self.warn(
+                    f"metrics.jsonl holds {present} bytes, the checkpoint was written after {size}: the curves "
+                    "will have a gap"
+                )
                 size = path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
         self.metrics_bytes = size
 
     def write_start(self, step: int, device: str) -> None:
-        """Append to starts.jsonl how this process begins to train; the file is replaced as a whole, so it has no half lines."""
+        """Append to starts.jsonl how this process begins to train; the file is replaced as a whole, so it has no half
+        lines.
+        """
         self.require_lock()
         before = read_bytes(self.folder, "starts.jsonl") or b""
         with storing(self.folder / "starts.jsonl"):
@@ -311,12 +348,17 @@ class Run(AbstractContextManager["Run"]):
         return self.checkpoint_folder / f"step-{step:08d}"
 
     def save(self, state: TrainingState, model: Module, optimizer: Any, loader: Any, *, keep: int = 3) -> Path:
-        """Write a checkpoint, then `best.json`, and remove old ones. After an error the earlier checkpoints are unchanged.
+        """Write a checkpoint, then `best.json`, and remove old ones. After an error the earlier checkpoints are
+        unchanged.
 
         ``state`` gets the positions of loader, generators and metrics, which `restore` and `start_metrics` restore.
         """
         self.require_lock()
-        state.loader, state.generators, state.metrics_bytes = loader.state_dict(), generator_states(model), self.metrics_bytes
+        state.loader, state.generators, state.metrics_bytes = (
+            loader.state_dict(),
+            generator_states(model),
+            self.metrics_bytes,
+        )
         if self._metrics is not None:
             with storing(self.folder / "metrics.jsonl"):
                 os.fsync(self._metrics)
@@ -334,7 +376,9 @@ class Run(AbstractContextManager["Run"]):
         return folder
 
     def settle(self, best: Best | None, *, keep: int = 3) -> None:
-        """After a checkpoint: write the best to `best.json`, and the checksums; remove old ones. Resuming repeats this where it failed."""
+        """After a checkpoint: write the best to `best.json`, and the checksums; remove old ones. Resuming repeats this
+        where it failed.
+        """
         path = self.checkpoint_folder / "best.json"
         with storing(path, "the checkpoints are whole: resuming writes it"):
             if best is None or not self.folder_of(best.step).is_dir():
@@ -371,9 +415,9 @@ class Run(AbstractContextManager["Run"]):
     def latest(self) -> Checkpoint | None:
         """The newest valid checkpoint, None where there is none at all.
 
-        A damaged one, one with another step than its name, and one of another run cause a `RunWarning` and are renamed to ``damaged-…``;
-        then the one before is used. Where none is left, the newest's error is raised. A newer format is an error, and never
-        skipped.
+        A damaged one, one with another step than its name, and one of another run cause a `RunWarning` and are renamed
+        to ``damaged-…``; then the one before is used. Where none is left, the newest's error is raised. A newer format
+        is an error, and never skipped.
         """
         damaged: list[tuple[Path, CheckpointError]] = []
         for folder in reversed(checkpoints(self.checkpoint_folder)):
@@ -385,7 +429,10 @@ class Run(AbstractContextManager["Run"]):
                 damaged.append((folder, error))
             else:
                 for broken, why in damaged:
-                    warnings.warn(RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"), stacklevel=caller_level())
+                    warnings.warn(
+                        RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"),
+                        stacklevel=caller_level(),
+                    )
                     if self._locks:
                         self._put_aside(broken)
                 return checkpoint
@@ -399,18 +446,28 @@ class Run(AbstractContextManager["Run"]):
             os.rename(folder, next(aside for aside in map(folder.with_name, names) if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
-        """The newest checkpoint, or the best by validation (the newest where none was measured); an error where it is not there."""
+        """The newest checkpoint, or the best by validation (the newest where none was measured); an error where it is
+        not there.
+        """
         newest = self.latest()
         if newest is None:
             raise CheckpointError(
-                explain(str(self.folder), "must hold a checkpoint", "none", "train first: one is written at the end of each epoch")
+                explain(
+                    str(self.folder),
+                    "must hold a checkpoint",
+                    "none",
+                    "train first: one is written at the end of each epoch",
+                )
             )
         best = newest.state.best
         folder = self.folder_of(best.step) if best is not None else newest.folder
         if which == "latest" or folder == newest.folder:
             return newest
         if not folder.is_dir():
-            rule, cure = f"must hold the best checkpoint, {folder.name}", f"use the newest, {newest.folder.name}: --weights latest"
+            rule, cure = (
+                f"must hold the best checkpoint, {folder.name}",
+                f"use the newest, {newest.folder.name}: --weights latest",
+            )
             raise CheckpointError(explain(str(self.folder), rule, "none of that name", cure))
         return self._read(folder)
 
@@ -427,7 +484,12 @@ def check_model(checkpoint: Checkpoint, model: Module) -> None:
     if checkpoint.model and saved != current:
         before, now = next((a, b) for a, b in zip([*saved, ""], [*current, ""], strict=False) if a != b)
         raise CheckpointError(
-            explain(str(checkpoint.folder), f"is of a model with {before!r}", repr(now), "use the config it was trained with")
+            explain(
+                str(checkpoint.folder),
+                f"is of a model with {before!r}",
+                repr(now),
+                "use the config it was trained with",
+            )
         )
 
 
@@ -455,11 +517,16 @@ def _lines(model: list[list[str]] | str) -> list[str]:
 def load_weights(checkpoint: Checkpoint, model: Module, *, averaged: bool = True) -> None:
     """Fill ``model``; a `CheckpointError` says how a checkpoint of another model differs.
 
-    Where the optimizer averaged the weights, these are the averages, which were evaluated; to train on, ``averaged=False``.
+    Where the optimizer averaged the weights, these are the averages, which were evaluated; to train on,
+    ``averaged=False``.
     """
     check_model(checkpoint, model)
     optimizer, weights = checkpoint.optimizer, checkpoint.weights
-    averages = {name: optimizer[f"{name}.ema"].astype(array.dtype) for name, array in weights.items() if f"{name}.ema" in optimizer}
+    averages = {
+        name: optimizer[f"{name}.ema"].astype(array.dtype)
+        for name, array in weights.items()
+        if f"{name}.ema" in optimizer
+    }
     try:
         model.load_state_dict(weights | averages if averaged else weights)
     except StateDictError as error:
@@ -467,14 +534,21 @@ def load_weights(checkpoint: Checkpoint, model: Module, *, averaged: bool = True
 
 
 def restore(checkpoint: Checkpoint, model: Module, optimizer: Any, loader: Any) -> None:
-    """A checkpoint of another model, optimizer or data is a `CheckpointError`; optimizer, loader and weights are then unchanged."""
+    """A checkpoint of another model, optimizer or data is a `CheckpointError`; optimizer, loader and weights are then
+    unchanged.
+    """
     where, name = str(checkpoint.folder), type(optimizer).__name__
     check_model(checkpoint, model)
     if checkpoint.optimizer_name != name:
         raise CheckpointError(
-            explain(where, f"is of a training with {checkpoint.optimizer_name}", name, "use the config it was trained with")
+            explain(
+                where, f"is of a training with {checkpoint.optimizer_name}", name, "use the config it was trained with"
+            )
         )
-    before = {key: value if isinstance(value, int) else np.array(to_numpy(value)) for key, value in optimizer.state_dict().items()}
+    before = {
+        key: value if isinstance(value, int) else np.array(to_numpy(value))
+        for key, value in optimizer.state_dict().items()
+    }
     position = loader.state_dict()
     try:
         optimizer.load_state_dict(checkpoint.optimizer)
@@ -484,7 +558,9 @@ def restore(checkpoint: Checkpoint, model: Module, optimizer: Any, loader: Any) 
     except (StateDictError, CheckpointError) as error:
         optimizer.load_state_dict(before)
         loader.load_state_dict(position)
-        raise error if isinstance(error, CheckpointError) else CheckpointError(f"{where}: of another training: {error}") from None
+        raise (
+            error if isinstance(error, CheckpointError) else CheckpointError(f"{where}: of another training: {error}")
+        ) from None
 
 
 def _pretty(table: Json) -> bytes:

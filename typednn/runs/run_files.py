@@ -22,7 +22,12 @@ def existing_run(where: str, run_folder: str | os.PathLike[str]) -> Path:
     folder = path_of(where, run_folder)
     if not folder.is_dir():
         raise DataError(
-            explain(where, "needs the folder of a run", f"{str(folder)!r}, which is no folder", "give the folder that training wrote")
+            explain(
+                where,
+                "needs the folder of a run",
+                f"{str(folder)!r}, which is no folder",
+                "give the folder that training wrote",
+            )
         )
     return folder
 
@@ -34,7 +39,8 @@ def read_bytes(run_folder: Path, name: str, limit: int = FILE_LIMIT) -> bytes | 
         if not is_inside(run_folder, path):
             return None
         with path.open("rb") as stream:
-            content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)  # this much memory is allocated at once
+            # this much memory is allocated at once
+            content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
     except (OSError, ValueError) as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
     if len(content) > limit:
@@ -56,7 +62,12 @@ def read_json(run_folder: Path, name: str) -> dict[str, Any] | None:
     table = parsed(content)
     if table is None:
         raise DataError(
-            explain(name, "must hold one JSON object", "something else", "it may have been cut off; write it anew with `typednn eval`")
+            explain(
+                name,
+                "must hold one JSON object",
+                "something else",
+                "it may have been cut off; write it anew with `typednn eval`",
+            )
         )
     return table
 

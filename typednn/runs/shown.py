@@ -1,11 +1,14 @@
 """Data of a run's pictures besides ``metrics.jsonl`` and ``report.json``: ``RUN/pictures.safetensors``.
 
-    worst.images, worst.labels, worst.probabilities   the worst mistakes, the worst first: rows of inputs, labels, shares by class
+    worst.images, worst.labels, worst.probabilities   the worst mistakes, the worst first: rows of inputs, labels,
+                                                      shares by class
     worst.counts                                      the numbers of misclassified and of all inputs
-    residuals.predictions, residuals.targets          a regression's numbers, of `ROWS` inputs at most, and the true ones
+    residuals.predictions, residuals.targets          a regression's numbers, of `ROWS` inputs at most, and the true
+                                                      ones
     filters                                           weights of the first layer that has filters
 
-Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.reports.plots` draws on demand.
+Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.reports.plots` draws on
+demand.
 """
 
 import os
@@ -32,7 +35,9 @@ ROWS = 5000
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Mistakes:
-    """The worst of ``wrong`` misclassified inputs among ``total``: images, labels, and the probability of each class."""
+    """The worst of ``wrong`` misclassified inputs among ``total``: images, labels, and the probability
+    of each class.
+    """
 
     images: AnyNumbers
     labels: AnyNumbers
@@ -70,12 +75,19 @@ class Residuals:
 
 
 def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *, count: int = 25) -> Mistakes:
-    """The ``count`` misclassified images whose true class got the least probability, the worst first; no other images are read.
+    """The ``count`` misclassified images whose true class got the least probability, the worst first; no other images
+    are read.
 
     ``scores`` (batch, classes): probabilities, or logits.
     """
     where, labels, scores = "worst_mistakes", np.asarray(labels), np.asarray(scores)
-    if scores.ndim != 2 or not is_number(scores.dtype) or labels.shape != scores.shape[:1] or len(images) != len(labels) or not len(labels):
+    if (
+        scores.ndim != 2
+        or not is_number(scores.dtype)
+        or labels.shape != scores.shape[:1]
+        or len(images) != len(labels)
+        or not len(labels)
+    ):
         raise ArgumentError(
             explain(
                 where,
@@ -84,16 +96,24 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
             )
         )
     if not is_integer(labels.dtype) or labels.min() < 0 or labels.max() >= scores.shape[1]:
-        raise ArgumentError(explain(where, f"labels must be classes from 0 to {scores.shape[1] - 1}", described(labels)), "labels")
+        raise ArgumentError(
+            explain(where, f"labels must be classes from 0 to {scores.shape[1] - 1}", described(labels)), "labels"
+        )
     probabilities = _probabilities(scores)
     wrong = np.flatnonzero(probabilities.argmax(axis=1) != labels)
     worst = wrong[np.argsort(probabilities[wrong, labels[wrong]], kind="stable")][: integer(where, "count", count)]
     return Mistakes(
-        np.array([np.asarray(images[row]) for row in worst.tolist()]), labels[worst], probabilities[worst], len(wrong), len(labels)
+        np.array([np.asarray(images[row]) for row in worst.tolist()]),
+        labels[worst],
+        probabilities[worst],
+        len(wrong),
+        len(labels),
     )
 
 
-def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None) -> None:
+def write_shown(
+    run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None
+) -> None:
     """Write them to the run folder, in the form that pictures need; a `DataError` where it cannot be written."""
     arrays = ({} if shown is None else shown.arrays()) | ({} if filters is None else {"filters": filters})
     write_tensors(existing_run("write_shown", run_folder) / FILE, arrays)
@@ -137,7 +157,9 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumber
 
 
 def _probabilities(scores: AnyNumbers) -> Numbers:
-    """``scores`` themselves where each row is a distribution, else their softmax; numbers that are not finite count as very small."""
+    """``scores`` themselves where each row is a distribution, else their softmax; numbers that are not finite count as
+    very small.
+    """
     values = np.nan_to_num(scores.astype(np.float64), nan=-1e300, posinf=1e300, neginf=-1e300)
     if (values >= 0).all() and np.allclose(values.sum(axis=1), 1.0, atol=1e-3):
         return values

@@ -60,7 +60,9 @@ class TrainingState:
             evaluations=[
                 Measured(
                     **plain(where, row, Measured),
-                    metrics={name: real(where, row, name) for name in row if name not in RECORD and row[name] is not None},
+                    metrics={
+                        name: real(where, row, name) for name in row if name not in RECORD and row[name] is not None
+                    },
                 )
                 for row in rows(where, table, "evaluations")
             ],
@@ -125,7 +127,9 @@ def rows(where: str, table: Json, key: str) -> list[Json]:
 
 
 def plain(where: str, table: Json, record: type[Any]) -> Json:
-    """The numbers, words and tables among the fields of the dataclass ``record``, each read by its annotation, a string here."""
+    """The numbers, words and tables among the fields of the dataclass ``record``, each read by its annotation, a string
+    here.
+    """
     readers: dict[str, Callable[[str, Json, str], Any]] = {"int": count, "float": real, "str": word, "Json": inner}
     return {each.name: readers[each.type](where, table, each.name) for each in fields(record) if each.type in readers}
 
@@ -151,7 +155,12 @@ def restore_generators(where: str, model: Module, saved: Json) -> None:
     generators_by_name = dict(generators(model))
     if set(generators_by_name) != set(saved):
         raise CheckpointError(
-            explain(where, f"the model's generators are {sorted(generators_by_name)}", str(sorted(saved)), "is it another model's?")
+            explain(
+                where,
+                f"the model's generators are {sorted(generators_by_name)}",
+                str(sorted(saved)),
+                "is it another model's?",
+            )
         )
     for name, rng in generators_by_name.items():
         try:

@@ -1,9 +1,11 @@
-"""TensorBoard events: the measurements of a run in the files that TensorBoard shows, and truncating these files on resume.
+"""TensorBoard events: the measurements of a run in the files that TensorBoard shows, and truncating these files on
+resume.
 
-A file is a row of records: length (uint64), masked CRC-32C of the length (uint32), an `Event` message, masked CRC-32C of the message
-(uint32), all little-endian; masked(c) = (c >> 15 | c << 17) + 0xa282ead8 mod 2³². The first record names the version ``brain.Event:2``.
-Format: TensorFlow's ``record_writer.h`` and ``event.proto``; messages and checksums come from tensorboardX, which the
-extra ``typednn[tensorboard]`` installs. TensorBoard itself is needed only to look: ``tensorboard --logdir RUN/events``.
+A file is a row of records: length (uint64), masked CRC-32C of the length (uint32), an `Event` message, masked CRC-32C
+of the message (uint32), all little-endian; masked(c) = (c >> 15 | c << 17) + 0xa282ead8 mod 2³². The first record names
+the version ``brain.Event:2``. Format: TensorFlow's ``record_writer.h`` and ``event.proto``; messages and checksums come
+from tensorboardX, which the extra ``typednn[tensorboard]`` installs. TensorBoard itself is needed only to look:
+``tensorboard --logdir RUN/events``.
 """
 
 import os
@@ -46,7 +48,9 @@ class EventWriter(AbstractContextManager["EventWriter"]):
         """``value`` of ``tag`` at ``step``; kept as float32, as TensorBoard reads it."""
         unchecked: object = tag
         if not isinstance(unchecked, str) or not tag:
-            raise ArgumentError(explain("EventWriter.scalar", "tag must be a string that is not empty", repr(tag)), "tag")
+            raise ArgumentError(
+                explain("EventWriter.scalar", "tag must be a string that is not empty", repr(tag)), "tag"
+            )
         if integer("EventWriter.scalar", "step", step, 0) >= 2**63:
             raise ArgumentError(explain("EventWriter.scalar", "step must be below 2**63", repr(step)), "step")
         try:
@@ -86,14 +90,18 @@ class EventWriter(AbstractContextManager["EventWriter"]):
 
     def _check_open(self) -> None:
         if self._file.closed:
-            raise StateError(explain("EventWriter", "must be open", "a closed one", "make a new EventWriter: it begins a new file"))
+            raise StateError(
+                explain("EventWriter", "must be open", "a closed one", "make a new EventWriter: it begins a new file")
+            )
 
 
 def truncate(folder: str | os.PathLike[str], step: int) -> int:
-    """Drop every event after ``step``, and every damaged record, from the event files of ``folder``; how many files changed.
+    """Drop every event after ``step``, and every damaged record, from the event files of ``folder``; how many files
+    changed.
 
-    A file is rewritten to a temporary file, fsynced and renamed: a process killed meanwhile leaves the old or the new file, and
-    repeating it gives the same. A record that was cut off ends its file. Without a folder, or without event files, nothing happens.
+    A file is rewritten to a temporary file, fsynced and renamed: a process killed meanwhile leaves the old or the new
+    file, and repeating it gives the same. A record that was cut off ends its file. Without a folder, or without event
+    files, nothing happens.
     """
     last, place = integer("truncate", "step", step, 0), Path(folder)
     with writing(place, "event files"):
@@ -153,4 +161,6 @@ def _tensorboardx() -> tuple[Any, Any]:
     """The message types and the checksum of tensorboardX."""
     where, rule = "typednn.runs.tensorboard", "TensorBoard events need the package tensorboardX"
     cure = "install it with: pip install 'typednn[tensorboard]'"
-    return optional("tensorboardX.proto.event_pb2", where, rule, cure), optional("tensorboardX.record_writer", where, rule, cure)
+    return optional("tensorboardX.proto.event_pb2", where, rule, cure), optional(
+        "tensorboardX.record_writer", where, rule, cure
+    )

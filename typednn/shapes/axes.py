@@ -44,7 +44,11 @@ class Slot:
     @property
     def key(self) -> str:
         """What other annotations of one call refer to it by: ``height``, ``*shape``; empty where they cannot."""
-        return "" if self.broadcast or not (self.variadic or self.is_name) or not self.text else f"{'*' * self.variadic}{self.text}"
+        return (
+            ""
+            if self.broadcast or not (self.variadic or self.is_name) or not self.text
+            else f"{'*' * self.variadic}{self.text}"
+        )
 
     @property
     def names(self) -> set[str]:
@@ -92,7 +96,10 @@ class Mismatch:
         """``256 features``, ``1 feature``; empty where the axis is not called after what it counts."""
         if not self.label.isidentifier() or not self.label.endswith("s"):
             return ""
-        return f"{self.expected} {self.label[:-1] if self.expected == '1' and not self.label.endswith('ss') else self.label}"
+        return (
+            f"{self.expected} "
+            f"{self.label[:-1] if self.expected == '1' and not self.label.endswith('ss') else self.label}"
+        )
 
     def sentence(self, why: str = "") -> str:
         """``expects 256 features, gets 400``, with ``why`` after it."""
@@ -123,7 +130,8 @@ def _slot(word: str) -> Slot:
     rules = {
         "= stands between a name that documents the axis and its size": not equals or (title.isidentifier() and after),
         "only one each of *, _ and # can stand before a name": "?" not in marks and len(set(marks)) == len(marks),
-        "_ stands for any size, so only a name can follow it": not anonymous or (not broadcast and (not text or text.isidentifier())),
+        "_ stands for any size, so only a name can follow it": not anonymous
+        or (not broadcast and (not text or text.isidentifier())),
         "* stands for any number of axes, so one name must follow it": not variadic or anonymous or text.isidentifier(),
     }
     for rule, holds in rules.items():
@@ -155,7 +163,8 @@ def sizes(annotation: str, attributes: Lookup) -> tuple[int, ...]:
         dim = evaluate(slot.text, unknown, attributes) if slot.text else None
         if dim is None or dim.value is None:
             raise DefinitionError(
-                f'axis "{slot.source}" of "{annotation}": a parameter\'s size must follow from its layer\'s attributes, '
+                f'axis "{slot.source}" of "{annotation}": a parameter\'s size must follow from its layer\'s '
+                "attributes, "
                 f"got {slot.source if dim is None else dim}; write a number or {{self.…}} of an integer attribute"
             )
         known.append(dim.value)
@@ -204,7 +213,9 @@ class Unifier:
         layout = align(slots, len(shape))
         if layout is None:
             fixed = [slot for slot in slots if not slot.variadic]
-            expected = ("at least " if len(fixed) < len(slots) else "") + count_axes([slot.described(self.size(slot)) for slot in fixed])
+            expected = ("at least " if len(fixed) < len(slots) else "") + count_axes(
+                [slot.described(self.size(slot)) for slot in fixed]
+            )
             self.mismatches.append(Mismatch(None, "", expected, count_axes(list(map(written, shape))), annotation))
             return shape
         known = [
@@ -257,7 +268,9 @@ class Unifier:
             return actual
         expected = evaluate(slot.text, self.lookup, self.attributes)
         if expected is not None and actual is not None:
-            self._settle(index, f"axis {index}" if slot.label.isdecimal() else label(slot.label), expected, actual, slot.source)
+            self._settle(
+                index, f"axis {index}" if slot.label.isdecimal() else label(slot.label), expected, actual, slot.source
+            )
         elif expected is None and slot.is_name:
             if slot.text in self.sizes:
                 leave(None, actual)

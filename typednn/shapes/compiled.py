@@ -1,11 +1,12 @@
 """Annotations as comparisons of integers: the same verdict as jaxtyping's, in a hundredth of its time.
 
-``batch {self.in_features}`` becomes ``len(s0) == 2 and 0 not in s0 and s0[1] == self.in_features``. A name is written as the
-place where it was first bound: ``batch`` in a later annotation is ``s0[0]``. So the check of a call is one
+``batch {self.in_features}`` becomes ``len(s0) == 2 and 0 not in s0 and s0[1] == self.in_features``. A name is written
+as the place where it was first bound: ``batch`` in a later annotation is ``s0[0]``. So the check of a call is one
 expression, generated once from its annotations.
 
-Where the expression is false or fails, the caller asks jaxtyping, which decides and words the error. Annotations that cannot be written
-this way give None, such as ``*#name``, or a brace with more than attributes, subscripts and arithmetic in it.
+Where the expression is false or fails, the caller asks jaxtyping, which decides and words the error. Annotations that
+cannot be written this way give None, such as ``*#name``, or a brace with more than attributes, subscripts and
+arithmetic in it.
 """
 
 import ast
@@ -21,7 +22,18 @@ from typednn.shapes.expressions import parse_expression
 Scope: TypeAlias = tuple[tuple[str, str], ...]
 
 # Nodes allowed in a brace. jaxtyping pastes the value of a brace as text; these values mean the same as text.
-_PLAIN = (ast.Attribute, ast.Subscript, ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp, ast.USub, ast.Call, ast.operator, ast.expr_context)
+_PLAIN = (
+    ast.Attribute,
+    ast.Subscript,
+    ast.Constant,
+    ast.Name,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.USub,
+    ast.Call,
+    ast.operator,
+    ast.expr_context,
+)
 _FUNCTIONS = frozenset({"min", "max", "abs"})
 
 
@@ -31,12 +43,17 @@ class _Inexpressible(Exception):
 
 @lru_cache(maxsize=4096)
 def comparison(
-    parameters: str, facts: tuple[str, ...], scopes: tuple[Scope, ...], known: frozenset[str] = frozenset(), returned: Sequence[str] = ()
+    parameters: str,
+    facts: tuple[str, ...],
+    scopes: tuple[Scope, ...],
+    known: frozenset[str] = frozenset(),
+    returned: Sequence[str] = (),
 ) -> Callable[..., Callable[..., Any]] | None:
-    """A function of the values that ``facts`` must have. It returns a function of ``parameters``: whether facts and shapes fit.
+    """A function of the values that ``facts`` must have. It returns a function of ``parameters``: whether facts and
+    shapes fit.
 
-    ``known`` shapes are known to fit, and only give names their sizes. Where all fits, the result is the tuple of the shapes
-    ``returned``, or True if there are none; otherwise None.
+    ``known`` shapes are known to fit, and only give names their sizes. Where all fits, the result is the tuple of the
+    shapes ``returned``, or True if there are none; otherwise None.
     """
     shapes = _Shapes(known)
     try:
@@ -51,8 +68,11 @@ def comparison(
 
 
 @lru_cache(maxsize=1024)
-def outcome(inputs: str, output: str, where: tuple[str, ...] = ()) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
-    """The function of a layer and its input's shape that gives its output's; None where it doesn't fit, or only jaxtyping can tell.
+def outcome(
+    inputs: str, output: str, where: tuple[str, ...] = ()
+) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
+    """The function of a layer and its input's shape that gives its output's; None where it doesn't fit, or only
+    jaxtyping can tell.
 
     ``where`` holds conditions between sizes, ``height*width==400``.
     """
@@ -87,14 +107,25 @@ class _Shapes:
     def read(self, attribute: str) -> str:
         """``gradient.weight.dtype`` as ``v0.dtype``: an object with several attributes is looked up once."""
         value, _, name = attribute.rpartition(".")
-        return attribute if not value or value.isidentifier() else f"{self.values.setdefault(value, f'v{len(self.values)}')}.{name}"
+        return (
+            attribute
+            if not value or value.isidentifier()
+            else f"{self.values.setdefault(value, f'v{len(self.values)}')}.{name}"
+        )
 
     def compiled(self, parameters: str, facts: Sequence[str], result: str) -> Callable[..., Callable[..., Any]]:
         """The function that `comparison` gives; the other one returns ``result`` where all fits."""
         expected = [f"f{place}" for place in range(len(facts))]
-        same = [f"({fact} is {value} or {fact} == {value})" for fact, value in zip(map(self.read, facts), expected, strict=True)]
+        same = [
+            f"({fact} is {value} or {fact} == {value})"
+            for fact, value in zip(map(self.read, facts), expected, strict=True)
+        ]
         read = [f"{local} = {shape}" for shape, local in self.locals.items()]
-        read += ["".join(f"{local}_{axis}, " for axis in range(rank)) + f"= {local}" for local, rank in self.ranks.items() if rank]
+        read += [
+            "".join(f"{local}_{axis}, " for axis in range(rank)) + f"= {local}"
+            for local, rank in self.ranks.items()
+            if rank
+        ]
         source = f"""
 def make({", ".join(expected)}):
     def compare({parameters}):
@@ -110,7 +141,8 @@ def make({", ".join(expected)}):
     return compare
 """
         scope: dict[str, Any] = {}
-        execute(source, "comparison of sizes", scope)  # made of parsed annotations: names, numbers and what _PLAIN lists
+        # made of parsed annotations: names, numbers and what _PLAIN lists
+        execute(source, "comparison of sizes", scope)
         make: Callable[..., Callable[..., Any]] = scope["make"]
         return make
 
@@ -138,10 +170,15 @@ class _Names:
             raise _Inexpressible  # it never fits
         if rank is None and count > 1:
             yield f"len({shape}) >= {count - 1}"
-        if count == 1 and slots[0].variadic and slots[0].text in self.groups:  # equal to an earlier shape, which has no empty axis
+        # equal to an earlier shape, which has no empty axis
+        if count == 1 and slots[0].variadic and slots[0].text in self.groups:
             self.shapes.full.add(shape)
         elif shape not in self.shapes.full:
-            yield f"0 not in {shape}" if rank is None else " and ".join(f"{shape}_{axis}" for axis in range(rank)) or f"not {shape}"
+            yield (
+                f"0 not in {shape}"
+                if rank is None
+                else " and ".join(f"{shape}_{axis}" for axis in range(rank)) or f"not {shape}"
+            )
         for place, slot in enumerate(slots):
             if slot.text and not slot.variadic:
                 axis = place if several is None or place < several else place - count
@@ -187,7 +224,9 @@ class _Names:
                 return node
             case ast.UnaryOp(op=op, operand=operand):
                 return ast.UnaryOp(op, self._python(operand))
-            case ast.BinOp(left=left, op=op, right=right) if not (isinstance(op, ast.Pow) and isinstance(left, ast.Set)):
+            case ast.BinOp(left=left, op=op, right=right) if not (
+                isinstance(op, ast.Pow) and isinstance(left, ast.Set)
+            ):
                 return ast.BinOp(self._python(left), op, self._python(right))  # -1 pasted before **2 reads -1**2
             case ast.Call(func=ast.Name(id=name) as func, args=args) if name not in self.sizes:
                 return ast.Call(func, list(map(self._python, args)), [])
@@ -199,6 +238,7 @@ def _is_plain(hole: ast.expr) -> bool:
     """Whether the value of a brace is one of numbers, attributes of ``self``, and arithmetic."""
     called = {id(node.func) for node in ast.walk(hole) if isinstance(node, ast.Call)}
     return all(
-        isinstance(node, _PLAIN) and (not isinstance(node, ast.Name) or node.id in (_FUNCTIONS if id(node) in called else ("self",)))
+        isinstance(node, _PLAIN)
+        and (not isinstance(node, ast.Name) or node.id in (_FUNCTIONS if id(node) in called else ("self",)))
         for node in ast.walk(hole)
     )

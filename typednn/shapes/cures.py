@@ -1,4 +1,6 @@
-"""What to write where the number of axes does not fit, or their order: the one place that knows, below the layers, what helps."""
+"""What to write where the number of axes does not fit, or their order: the one place that knows, below the layers, what
+helps.
+"""
 
 from collections.abc import Sequence
 

@@ -93,7 +93,9 @@ class Dim:
         if not unit and factor < 0:
             return -self // -divisor
         quotients = [(None if term[1] % factor else _without(term[0], unit), term) for term in self.terms]
-        whole = _polynomial([(monomial, coefficient // factor) for monomial, (_, coefficient) in quotients if monomial is not None])
+        whole = _polynomial(
+            [(monomial, coefficient // factor) for monomial, (_, coefficient) in quotients if monomial is not None]
+        )
         rest = _polynomial([term for monomial, term in quotients if monomial is None])
         return whole + _remainder(rest, divisor)
 
@@ -106,10 +108,15 @@ class Dim:
             denominator = atom.denominator.substitute(known)
             return atom.numerator.substitute(known) // denominator if denominator.terms else _polynomial([((atom,), 1)])
 
-        return self._rebuilt(put) if any(known.get(name, self) != Dim.named(name) for name in self.names() & known.keys()) else self
+        return (
+            self._rebuilt(put)
+            if any(known.get(name, self) != Dim.named(name) for name in self.names() & known.keys())
+            else self
+        )
 
     def reduced(self) -> Dim:
-        """The same polynomial with ``0 <= r < k`` in every ``(q+r)//k``: ``(height-3)//2+1`` becomes ``(height+1)//2-1``.
+        """The same polynomial with ``0 <= r < k`` in every ``(q+r)//k``: ``(height-3)//2+1`` becomes
+        ``(height+1)//2-1``.
 
         Printed formulas keep the numbers that a layer's author wrote; comparisons use this form.
         """
@@ -126,7 +133,9 @@ class Dim:
         return self._rebuilt(shift)
 
     def _rebuilt(self, replace: Callable[[Atom], Dim]) -> Dim:
-        products = (math.prod(map(replace, monomial), start=Dim.of(coefficient)) for monomial, coefficient in self.terms)
+        products = (
+            math.prod(map(replace, monomial), start=Dim.of(coefficient)) for monomial, coefficient in self.terms
+        )
         return sum(products, start=Dim(()))
 
     def __str__(self) -> str:
@@ -175,7 +184,9 @@ def _remainder(rest: Dim, divisor: Dim) -> Dim:
         return Dim.of(rest.value // size)
     common = math.gcd(size, *(coefficient for monomial, coefficient in rest.terms if monomial))
     if common > 1:
-        return _polynomial((monomial, coefficient // common) for monomial, coefficient in rest.terms) // (size // common)
+        return _polynomial((monomial, coefficient // common) for monomial, coefficient in rest.terms) // (
+            size // common
+        )
     for monomial, coefficient in rest.terms:
         if coefficient == 1 and len(monomial) == 1 and isinstance(inner := monomial[0], Floor):
             beside = rest - _polynomial([(monomial, 1)])
@@ -204,7 +215,8 @@ _undecided: list[Pair] | None = None  # where `undecided` notes them; None: nobo
 
 @contextmanager
 def undecided() -> Generator[list[Pair]]:
-    """The pairs of sizes that should be equal and that no comparison within decides; None stands for a size that is not known.
+    """The pairs of sizes that should be equal and that no comparison within decides; None stands for a size that is not
+    known.
 
     Those of a context within this one are noted there alone.
     """
@@ -244,13 +256,21 @@ def _certainly_not_zero(rest: Dim) -> bool:
 
 
 def _more_than_its_share(rest: Dim) -> bool:
-    """Whether ``rest`` is a size less a share of that size, such as ``n-n//2``; of other floor divisions little is certain."""
-    shares = [(monomial[0], factor) for monomial, factor in rest.terms if len(monomial) == 1 and isinstance(monomial[0], Floor)]
+    """Whether ``rest`` is a size less a share of that size, such as ``n-n//2``; of other floor divisions little is
+    certain.
+    """
+    shares = [
+        (monomial[0], factor)
+        for monomial, factor in rest.terms
+        if len(monomial) == 1 and isinstance(monomial[0], Floor)
+    ]
     match shares:
         case [(Floor(numerator=whole, denominator=parts), -1)] if (parts.value or 0) > 1:
             beside = rest + _polynomial([((shares[0][0],), 1)])
             more = beside - whole
-            positive = all(factor > 0 and all(isinstance(atom, str) for atom in monomial) for monomial, factor in whole.terms)
+            positive = all(
+                factor > 0 and all(isinstance(atom, str) for atom in monomial) for monomial, factor in whole.terms
+            )
             return positive and more.value is not None and more.value >= 0
         case _:
             return False

@@ -56,10 +56,13 @@ def parse_expression(text: str) -> ast.expr:
     try:
         return _checked(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise DefinitionError(f'axis "{text}": not an expression; balance its brackets and write it without spaces') from None
+        raise DefinitionError(
+            f'axis "{text}": not an expression; balance its brackets and write it without spaces'
+        ) from None
     except _Unsupported as error:
         raise DefinitionError(
-            f'axis "{text}": sizes are integers, names and {{self.…}} joined by + - * // % ** or in min, max, abs, got {error}'
+            f'axis "{text}": sizes are integers, names and {{self.…}} joined by + - * // % ** or in min, max, '
+            f"abs, got {error}"
         ) from None
 
 
@@ -79,11 +82,15 @@ def _checked(node: ast.expr) -> ast.expr:
             return node
         case ast.Constant(value=value) if type(value) is int:
             return node
-        case ast.Set(elts=[hole]) if not any(isinstance(part, ast.Set | ast.Dict | ast.Starred) for part in ast.walk(hole)):
+        case ast.Set(elts=[hole]) if not any(
+            isinstance(part, ast.Set | ast.Dict | ast.Starred) for part in ast.walk(hole)
+        ):
             return node
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return ast.UnaryOp(op=node.op, operand=_checked(operand))
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod() | ast.Pow(), right=right):
+        case ast.BinOp(
+            left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod() | ast.Pow(), right=right
+        ):
             return ast.BinOp(left=_checked(left), op=node.op, right=_checked(right))
         case ast.Call(func=ast.Name() as func, args=args) if _is_numeric(node):
             return ast.Call(func=func, args=[_checked(argument) for argument in args], keywords=[])
@@ -120,7 +127,9 @@ def _value(node: ast.expr, names: Lookup, attributes: Lookup) -> Dim | None:
 
 
 def operation(op: ast.operator, a: Dim, b: Dim, *, pasted: bool = False) -> Dim | None:
-    """``a op b``, as Python's integers have it; None where that is no integer for sure. ``pasted``: ``a`` was written out before it."""
+    """``a op b``, as Python's integers have it; None where that is no integer for sure. ``pasted``: ``a`` was written
+    out before it.
+    """
     match op:
         case ast.Add():
             return a + b

@@ -1,6 +1,7 @@
 """A shape that runs through a stack of layers, and remembers where its sizes come from.
 
-    flow = Flow.start((28, 28, 1))                                     # Input(28, 28, 1); Flow.start() if nothing is declared
+    flow = Flow.start((28, 28, 1))                                     # Input(28, 28, 1); Flow.start() if nothing is
+                                                                       declared
     flow = flow.through("Conv2d(1, 6, 5)", inputs, output, attributes)     # StackError where the layer cannot follow
 
 Every step gives a new flow. An unknown size is a name. When a later layer decides its value, the flow
@@ -29,7 +30,8 @@ class Axis:
     """One size, and where it comes from if a layer computed it."""
 
     size: Dim | None
-    formula: str | tuple[str, Unifier] | None = field(default=None, compare=False)  # as text, or a layer's expression and its names
+    # as text, or a layer's expression and its names
+    formula: str | tuple[str, Unifier] | None = field(default=None, compare=False)
     origin: str = ""  # what that layer read: "from MaxPool2d on 10x10x16"
 
     @property
@@ -151,7 +153,8 @@ class Flow:
         if flow.axes is not None and known is not None:
             flow = replace(flow, axes=tuple(map(Axis.sized, flow.axes, known)))
         named = _named(inputs, flow.axes)
-        if flow.axes is None and any(use.branch for use in used):  # what all branches read may be decided by a later one
+        # what all branches read may be decided by a later one
+        if flow.axes is None and any(use.branch for use in used):
             opened = flow
             for use in used:
                 opened, _ = opened._around(label, inputs, use, unifier, _named(inputs, opened.axes))
@@ -161,7 +164,9 @@ class Flow:
             flow, outputs = flow._around(label, inputs, use, unifier, named)
             named = _named(inputs, flow.axes) | outputs | named
         kept = inputs.split() == output.split() and all(slot.text and not slot.broadcast for slot in parse(inputs))
-        after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(label, unifier)
+        after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(
+            label, unifier
+        )
         before = flow.axes and after._updated(flow.axes)
         kept = kept or (bool(inner) and after.axes is not None and after.axes == before)
         return replace(
@@ -173,12 +178,18 @@ class Flow:
         )
 
     def through_one(self, label: str, contracts: Sequence[str], attributes: Lookup = unknown) -> Flow:
-        """`through` the contract that reads as many axes as there are; where that is not known, what all of them give."""
+        """`through` the contract that reads as many axes as there are; where that is not known, what
+        all of them give.
+        """
         known = list(map(split_contract, contracts))
         if self.axes is None and len(known) > 1:
             outputs = {output for _, output, _ in known}
             ranks = {rank(output) for output in outputs}
-            shared = next(iter(outputs)) if len(outputs) == 1 else "batch" + " _" * (min(map(len, map(str.split, outputs))) - 1)
+            shared = (
+                next(iter(outputs))
+                if len(outputs) == 1
+                else "batch" + " _" * (min(map(len, map(str.split, outputs))) - 1)
+            )
             return self.through(label, "batch *sample", shared if len(ranks) == 1 else "batch *output", attributes)
         fitting = [each for each in known if self.axes is None or rank(each[0]) == len(self.axes)]
         if not fitting and len(known) > 1:
@@ -203,16 +214,22 @@ class Flow:
         unifier.bind(gives, after.shape)
         if unifier.mismatches:
             raise _inner_misfit(label, use, unifier, after)
-        outside = replace(after, axes=axes, began=began, previous=self.previous, origin=self.origin, untouched=self.untouched)
+        outside = replace(
+            after, axes=axes, began=began, previous=self.previous, origin=self.origin, untouched=self.untouched
+        )
         return outside, _named(gives, after.axes)
 
     def _opened(self, inputs: str, attributes: Lookup) -> Flow:
-        """This flow; where the shape is unknown, with the layer's input annotation as the shape, its names as unknown sizes."""
+        """This flow; where the shape is unknown, with the layer's input annotation as the shape, its names as unknown
+        sizes.
+        """
         slots = parse(inputs)
         if self.axes is not None or any(slot.variadic for slot in slots):
             return self
         symbols, opened = dict(self.symbols), Unifier(attributes)
-        opened.sizes.update({name: _fresh(name, symbols) for name in dict.fromkeys(slot.text for slot in slots if slot.is_name)})
+        opened.sizes.update(
+            {name: _fresh(name, symbols) for name in dict.fromkeys(slot.text for slot in slots if slot.is_name)}
+        )
         dims = tuple(opened.size(slot) for slot in slots)
         return replace(self, axes=tuple(map(Axis, dims)), began=dims if self.untouched else self.began, symbols=symbols)
 
@@ -296,7 +313,10 @@ class Flow:
     def wrong_rank(self, label: str, ranks: Sequence[int]) -> StackError:
         """The error of a layer that reads only the numbers of axes in ``ranks``."""
         *others, last = map(str, ranks)
-        expected, got = f"{', '.join(others)}{' or ' * bool(others)}{last} axes", count_axes(list(map(written, self.shape or ())))
+        expected, got = (
+            f"{', '.join(others)}{' or ' * bool(others)}{last} axes",
+            count_axes(list(map(written, self.shape or ()))),
+        )
         return self._misfit(label, Mismatch(None, "", expected, got, " ".join("_" * ranks[0])))
 
 
@@ -314,8 +334,9 @@ class Use:
 def uses(output: str, inner: Sequence[Field]) -> tuple[str, list[Use]]:
     """What a wrapper gives, and how it uses the layers of each of its fields, given as in `Flow.through`.
 
-    Several layers of a field stand one after another. ``batch *input -> batch *image +channels`` puts them side by side: each reads
-    the same, and the output's ``channels`` is the sum of what each gives. A field without a layer passes on what it would have read.
+    Several layers of a field stand one after another. ``batch *input -> batch *image +channels`` puts them side by
+    side: each reads the same, and the output's ``channels`` is the sum of what each gives. A field without a layer
+    passes on what it would have read.
     """
     passed: dict[str, str] = {}
     for _, contract, layers in inner:
@@ -338,7 +359,13 @@ def uses(output: str, inner: Sequence[Field]) -> tuple[str, list[Use]]:
         reads, gives, _ = split_contract(plain)
         names = [f"{added}_{place}" for place in range(len(layers))]
         used += [
-            Use(f"{own}.{place}", f"{reads} -> {_put(gives, added, name)}", [layer], f"{own}.0" * (place > 0), branch=True)
+            Use(
+                f"{own}.{place}",
+                f"{reads} -> {_put(gives, added, name)}",
+                [layer],
+                f"{own}.0" * (place > 0),
+                branch=True,
+            )
             for place, (name, layer) in enumerate(zip(names, layers, strict=True))
         ]
         output = _put(output, added, "+".join(names))
@@ -346,7 +373,9 @@ def uses(output: str, inner: Sequence[Field]) -> tuple[str, list[Use]]:
 
 
 def side_by_side(contract: str) -> tuple[str, str]:
-    """A contract without its ``+``, and the name of the axis that had it; empty where the layers stand one after another."""
+    """A contract without its ``+``, and the name of the axis that had it; empty where the layers stand one after
+    another.
+    """
     added = re.search(r"(?<!\S)\+([A-Za-z_]\w*)", contract)
     return (contract, "") if added is None else (contract.replace(added[0], added[1]), added[1])
 
@@ -392,7 +421,9 @@ def _sample(axes: tuple[Axis, ...] | None) -> str:
 
 
 def _arithmetic(gives: str, axis: str, after: Flow) -> str:
-    """`` (= 10-4 x 10-4, from Input(10, 10, 1))`` of the axes that a name stands for in what a layer gives, or nothing."""
+    """`` (= 10-4 x 10-4, from Input(10, 10, 1))`` of the axes that a name stands for in what a layer
+    gives, or nothing.
+    """
     axes = _named(gives, after.axes).get(axis, ())
     origin = next((each.origin for each in axes if each.how), None)
     how = " x ".join(each.how or written(each.size) for each in axes)
@@ -413,5 +444,8 @@ def _inner_misfit(label: str, use: Use, unifier: Unifier, after: Flow) -> StackE
     message = f"{label}: the inner layer must give {wanted}, gives {got}"
     if use.like:
         before = " before the last axis" if use.branch else ""
-        message = f"{label}: {use.name} must give {wanted}{before}, as {use.like} does, gives {got}{_arithmetic(gives, axis, after)}"
+        message = (
+            f"{label}: {use.name} must give {wanted}{before}, as {use.like} does, gives "
+            f"{got}{_arithmetic(gives, axis, after)}"
+        )
     return StackError(message, "size" if axis else "rank", axis=axis, expected=expected, got=got, trace=after.trace)

@@ -1,8 +1,8 @@
 """Static checks of sizes in Python files: mypy with typednn's plugin, without a mypy set-up of one's own.
 
-mypy runs within this process, with a configuration made here. Only what the plugin says is reported, and files that cannot be parsed;
-everything else that mypy finds is left to those who run mypy. Of the user's own mypy settings those count that decide where modules are
-found.
+mypy runs within this process, with a configuration made here. Only what the plugin says is reported, and files that
+cannot be parsed; everything else that mypy finds is left to those who run mypy. Of the user's own mypy settings those
+count that decide where modules are found.
 """
 
 from typing import TYPE_CHECKING
@@ -19,4 +19,14 @@ if TYPE_CHECKING:  # importing the plugin needs mypy
     from typednn.mypy_plugin.facts import Problem as Problem
     from typednn.mypy_plugin.facts import Span as Span
 
-__all__ = ["Finding", "KeptMypy", "coverage", "end_of", "findings", "is_installed", "known_facts", "python_files", "written_as"]
+__all__ = [
+    "Finding",
+    "KeptMypy",
+    "coverage",
+    "end_of",
+    "findings",
+    "is_installed",
+    "known_facts",
+    "python_files",
+    "written_as",
+]

@@ -10,8 +10,15 @@ if TYPE_CHECKING:  # importing the plugin needs mypy
 
 
 def coverage(files: Sequence[str], known: Mapping[str, "ModuleFacts"], *, as_json: bool) -> Iterator[str]:
-    """A line for each function, below it one for each loss, and totals; or a JSON object each. ``known`` is by absolute path."""
-    functions = [(file, function) for file in files if (path := os.path.abspath(file)) in known for function in known[path].functions]
+    """A line for each function, below it one for each loss, and totals; or a JSON object each. ``known`` is by absolute
+    path.
+    """
+    functions = [
+        (file, function)
+        for file in files
+        if (path := os.path.abspath(file)) in known
+        for function in known[path].functions
+    ]
     return _objects(functions) if as_json else _lines(functions)
 
 
@@ -23,11 +30,22 @@ def _lines(functions: Sequence[tuple[str, "Function"]]) -> Iterator[str]:
         yield from (f"  {file}:{loss.span.line}: {loss.what}" for loss in function.losses)
     total = len(functions)
     share = f"; {100 * counts['proven'] // total} % proven" if total else ""
-    yield f"{total} function{'' if total == 1 else 's'}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}{share}"
+    yield (
+        f"{total} function{'' if total == 1 else 's'}: "
+        f"{', '.join(f'{count} {verdict}' for verdict, count in counts.items())}{share}"
+    )
 
 
 def _objects(functions: Sequence[tuple[str, "Function"]]) -> Iterator[str]:
     for file, function in functions:
-        losses = [{"line": loss.span.line, "column": loss.span.column + 1, "what": loss.what} for loss in function.losses]
-        told = {"path": file, "line": function.line, "function": function.name, "verdict": function.verdict, "losses": losses}
+        losses = [
+            {"line": loss.span.line, "column": loss.span.column + 1, "what": loss.what} for loss in function.losses
+        ]
+        told = {
+            "path": file,
+            "line": function.line,
+            "function": function.name,
+            "verdict": function.verdict,
+            "losses": losses,
+        }
         yield json.dumps(told)

@@ -39,7 +39,9 @@ _OPTIONS: dict[str, object] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One complaint; ``line`` and ``column`` count from 1. ``code`` is ``shape``, ``syntax``, ``config``, ``hidden`` or ``damage``."""
+    """One complaint; ``line`` and ``column`` count from 1. ``code`` is ``shape``, ``syntax``, ``config``, ``hidden`` or
+    ``damage``.
+    """
 
     path: str
     line: int
@@ -59,7 +61,8 @@ class Finding:
 
 
 def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
-    """What the plugin says about ``files``, in the order of files and lines; `TypednnError` where mypy could not do its work.
+    """What the plugin says about ``files``, in the order of files and lines; `TypednnError` where mypy could not do its
+    work.
 
     ``mypy`` runs it; by default once, with its cache.
     """
@@ -67,9 +70,12 @@ def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
         if file != file.encode(errors="replace").decode():
             raise ArgumentError(explain(file, "mypy reads paths in UTF-8", "bytes that are none", "rename it"))
     settings = user_settings(files[0])
-    options = _OPTIONS | {name: getattr(settings, name) for name in ("namespace_packages", "explicit_package_bases", "mypy_path")}
+    options = _OPTIONS | {
+        name: getattr(settings, name) for name in ("namespace_packages", "explicit_package_bases", "mypy_path")
+    }
     if hasattr(settings, "native_parser"):
-        # That parser reads files past an editor's texts, and its columns are wrong on lines that are not ASCII (mypy 2.4.1).
+        # That parser reads files past an editor's texts, and its columns are wrong on lines that are not ASCII (mypy
+        # 2.4.1).
         options["native_parser"] = False
     mypy = OnceMypy(files[0], _cache(settings.cache_dir)) if mypy is None else mypy
     if isinstance(mypy, KeptMypy):
@@ -77,10 +83,16 @@ def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
     texts = {file: _content(file, mypy) for file in files}
     hidden = hidden_by(files, settings.mypy_path)
     if hidden:
-        message = f"no size can be checked: {', '.join(f'{place} hides the package {name}' for name, place in hidden.items())}; rename it"
+        message = (
+            "no size can be checked: "
+            f"{', '.join(f'{place} hides the package {name}' for name, place in hidden.items())}; rename it"
+        )
         return [Finding(file, import_line(text), 1, message, "hidden") for file, text in texts.items()]
     aside = hiding(files)  # in an editor, not on the disk
-    told = [Finding(file, 1, 1, f"hides the package {name}: nothing here is checked; rename it", "hidden") for file, name in aside.items()]
+    told = [
+        Finding(file, 1, 1, f"hides the package {name}: nothing here is checked; rename it", "hidden")
+        for file, name in aside.items()
+    ]
     texts = {file: text for file, text in texts.items() if file not in aside}
     files = [*texts]
     faulty = [finding for file, text in texts.items() if (finding := _syntax_error(file, text)) is not None]
@@ -90,9 +102,15 @@ def findings(files: Sequence[str], mypy: Mypy | None = None) -> list[Finding]:
         unread = []
     names = sorted(set(map(module_name, unread)))
     batches = enumerate(_batches(files, unread))
-    found = {*told, *faulty, *(finding for place, batch in batches for finding in _of_batch(mypy, place, batch, names, options))}
+    found = {
+        *told,
+        *faulty,
+        *(finding for place, batch in batches for finding in _of_batch(mypy, place, batch, names, options)),
+    }
     order = {os.path.abspath(file): place for place, file in enumerate([*files, *aside])}
-    return sorted(found, key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
+    return sorted(
+        found, key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message)
+    )
 
 
 def known_facts(files: Sequence[str]) -> "tuple[list[Finding], dict[str, ModuleFacts]]":
@@ -129,8 +147,12 @@ def _batches(files: Sequence[str], unread: Sequence[str]) -> list[list[str]]:
     return [[file for file in batch if file is not None] for batch in zip_longest(*named.values())]
 
 
-def _of_batch(mypy: Mypy, place: int, files: Sequence[str], unread: Sequence[str], options: Mapping[str, object]) -> list[Finding]:
-    """What mypy finds. ``unread`` modules cannot be parsed; they are not followed, so that those which import them are checked as well."""
+def _of_batch(
+    mypy: Mypy, place: int, files: Sequence[str], unread: Sequence[str], options: Mapping[str, object]
+) -> list[Finding]:
+    """What mypy finds. ``unread`` modules cannot be parsed; they are not followed, so that those which import them are
+    checked as well.
+    """
     if mypy.bases_needed:
         options = {**options, "namespace_packages": True, "explicit_package_bases": True}
     configuration = ["[tool.mypy]", *(f"{key} = {written(value)}" for key, value in options.items())]
@@ -141,7 +163,10 @@ def _of_batch(mypy: Mypy, place: int, files: Sequence[str], unread: Sequence[str
         raise TypednnError(_crash(output, errors))
     lines = [line for line in f"{output}\n{errors}".splitlines() if line and not line.startswith("Found ")]
     objects, prose = _objects(lines), [line for line in lines if not line.startswith("{")]
-    if any(_TWICE in text for text in (*prose, *(one["message"] for one in objects))) and not options["explicit_package_bases"]:
+    if (
+        any(_TWICE in text for text in (*prose, *(one["message"] for one in objects)))
+        and not options["explicit_package_bases"]
+    ):
         # Files of a folder without __init__.py that import each other by its name.
         mypy.bases_needed = True
         return _of_batch(mypy, place, files, unread, options)
@@ -152,7 +177,9 @@ def _of_batch(mypy: Mypy, place: int, files: Sequence[str], unread: Sequence[str
             warnings.warn(f"{file}:{one['line']}: {one['message']}", stacklevel=2)
     if stopped and not reported:
         raise TypednnError("\n".join(["mypy stopped before the end:", *prose]))
-    imported = {module_name(one.path) for one in reported if one.code == "syntax" and one.path not in files} - set(unread)
+    imported = {module_name(one.path) for one in reported if one.code == "syntax" and one.path not in files} - set(
+        unread
+    )
     return reported + _of_batch(mypy, place, files, [*unread, *sorted(imported)], options) if imported else reported
 
 
@@ -161,11 +188,18 @@ def _crash(output: str, errors: str) -> str:
     place = re.search(r"^(.*?):?(\d*): error: INTERNAL ERROR", errors, re.MULTILINE)
     where = ":".join(filter(None, place.groups())) if place is not None else ""
     raised = [line for line in output.splitlines() if re.match(r"[A-Za-z_][\w.]*(: |$)", line)][-1:]
-    with tempfile.NamedTemporaryFile("w", prefix="typednn-crash-", suffix=".txt", delete=False, encoding="utf-8") as kept:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="typednn-crash-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as kept:
         kept.write(f"typednn {__version__}\n{output}\n{errors}")
     got = f"{' '.join(raised) or 'a crash'}{f', at {where}' if where else ''}"
     cure = f"nothing was checked; please report it, with this file and the program: {kept.name}"
-    return explain("mypy", "reads every program to its end; this is a fault of mypy or of typednn's plugin, not of yours", got, cure)
+    return explain(
+        "mypy",
+        "reads every program to its end; this is a fault of mypy or of typednn's plugin, not of yours",
+        got,
+        cure,
+    )
 
 
 def _objects(lines: Sequence[str]) -> list[dict[str, Any]]:
@@ -184,11 +218,15 @@ def _reported(objects: Iterable[dict[str, Any]], files: Sequence[str], *, everyt
         file = _named(one["file"], files)
         if everything or file is not None:
             message = f"{one['message']}\n{one['hint']}" if one["hint"] else one["message"]
-            yield Finding(file or one["file"], max(1, one["line"]), max(1, one["column"] + 1), message, one["code"] or "mypy")
+            yield Finding(
+                file or one["file"], max(1, one["line"]), max(1, one["column"] + 1), message, one["code"] or "mypy"
+            )
 
 
 def _named(path: str, files: Sequence[str]) -> str | None:
-    """Which of ``files`` mypy reports on. Of a file that was copied or moved it may name the earlier path, from its cache."""
+    """Which of ``files`` mypy reports on. Of a file that was copied or moved it may name the earlier path, from its
+    cache.
+    """
     absolute = os.path.abspath(path)
     dotted = ".".join(Path(absolute).with_suffix("").parts).removesuffix(".__init__")
     if Path(absolute).exists():

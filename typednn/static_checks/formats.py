@@ -65,17 +65,23 @@ def _sarif(found: Sequence[Finding]) -> Iterator[str]:
             "ruleIndex": codes.index(finding.code),
             "level": "error",
             "message": {"text": finding.message},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": _address(finding.path)}, "region": _region(finding)}}],
+            "locations": [
+                {"physicalLocation": {"artifactLocation": {"uri": _address(finding.path)}, "region": _region(finding)}}
+            ],
         }
         for finding in found
     ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    yield json.dumps({"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}, indent=2)
+    yield json.dumps(
+        {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}, indent=2
+    )
 
 
 def _address(path: str) -> str:
     """Relative paths stay so: those who read the file know where the repository is."""
-    return Path(path).as_uri() if Path(path).is_absolute() else quote(path.replace(os.sep, "/"), errors="surrogateescape")
+    return (
+        Path(path).as_uri() if Path(path).is_absolute() else quote(path.replace(os.sep, "/"), errors="surrogateescape")
+    )
 
 
 def _region(finding: Finding) -> dict[str, Any]:
@@ -87,7 +93,12 @@ def _region(finding: Finding) -> dict[str, Any]:
     if finding.code == "config":
         return {"startLine": finding.line, "startColumn": column, "endLine": finding.line, "endColumn": column}
     line, end = end_of(text, finding.line, finding.column)
-    return {"startLine": finding.line, "startColumn": column, "endLine": line, "endColumn": max(column, in_characters(text, line, end))}
+    return {
+        "startLine": finding.line,
+        "startColumn": column,
+        "endLine": line,
+        "endColumn": max(column, in_characters(text, line, end)),
+    }
 
 
 FORMATS: Final[dict[str, Callable[[Sequence[Finding]], Iterator[str]]]] = {

@@ -1,4 +1,6 @@
-"""Files that hide a package which sizes are known by: beside a ``numpy.py`` mypy reads that, and knows no size of any array."""
+"""Files that hide a package which sizes are known by: beside a ``numpy.py`` mypy reads that, and knows no size of any
+array.
+"""
 
 import importlib.util
 import os
@@ -21,10 +23,16 @@ def hiding(files: Iterable[str]) -> dict[str, str]:
 
 
 def hidden_by(files: Iterable[str], mypy_path: Sequence[str]) -> dict[str, str]:
-    """The packages that a file on the disk hides, each with that file: where mypy looks before it looks among what is installed."""
+    """The packages that a file on the disk hides, each with that file: where mypy looks before it looks among what is
+    installed.
+    """
     folders = dict.fromkeys([os.getcwd(), *map(os.path.abspath, mypy_path), *map(base_folder, files)])
     places = [(name, Path(folder, form.format(name))) for name in _NEEDED for folder in folders for form in _FORMS]
-    return {name: os.path.relpath(place) for name, place in reversed(places) if place.is_file() and not _is_real(name, str(place))}
+    return {
+        name: os.path.relpath(place)
+        for name, place in reversed(places)
+        if place.is_file() and not _is_real(name, str(place))
+    }
 
 
 def import_line(text: bytes) -> int:

@@ -5,7 +5,8 @@ from contextlib import suppress
 
 
 def end_of(text: str, line: int, column: int) -> tuple[int, int]:
-    """The line and column behind the expression at ``line`` and ``column``, which count from 1; those of the line's end if there is none.
+    """The line and column behind the expression at ``line`` and ``column``, which count from 1; those of the line's end
+    if there is none.
 
     Of several that begin there it is the largest on that line. mypy counts columns in bytes of UTF-8, and so does this.
     """
@@ -14,7 +15,8 @@ def end_of(text: str, line: int, column: int) -> tuple[int, int]:
         ends = [
             node.end_col_offset
             for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.expr) and (node.lineno, node.col_offset, node.end_lineno) == (line, column - 1, line)
+            if isinstance(node, ast.expr)
+            and (node.lineno, node.col_offset, node.end_lineno) == (line, column - 1, line)
             if node.end_col_offset is not None
         ]
         if ends:

@@ -28,8 +28,8 @@ _REPORT = ("--output", "json", "--no-error-summary")
 class Mypy(Protocol):
     """Something that runs mypy.
 
-    ``bases_needed`` remembers that files know each other by the name of a folder without ``__init__.py``. ``known`` is what the plugin
-    knows of each file, by its absolute path; None if nobody asks.
+    ``bases_needed`` remembers that files know each other by the name of a folder without ``__init__.py``. ``known`` is
+    what the plugin knows of each file, by its absolute path; None if nobody asks.
     """
 
     bases_needed: bool
@@ -46,7 +46,8 @@ class Mypy(Protocol):
 
 @final
 class OnceMypy:
-    """Runs mypy with its cache in the folder ``cache``. With ``facts``, files are checked even if the cache has mypy's answer.
+    """Runs mypy with its cache in the folder ``cache``. With ``facts``, files are checked even if the cache has mypy's
+    answer.
 
     ``target`` is named where mypy is not installed.
     """
@@ -65,7 +66,9 @@ class OnceMypy:
             config = Path(folder, "mypy.toml")
             config.write_text(configuration, encoding="utf-8")
             with _collecting(self.known, files), _printed() as printed:
-                output, errors, code = self._api.run(["--config-file", str(config), "--cache-dir", self._cache, *_REPORT, "--", *files])
+                output, errors, code = self._api.run(
+                    ["--config-file", str(config), "--cache-dir", self._cache, *_REPORT, "--", *files]
+                )
         return output + printed[0].getvalue(), errors + printed[1].getvalue(), code
 
 
@@ -73,8 +76,8 @@ class OnceMypy:
 class KeptMypy:
     """Runs mypy and keeps its state, one for each set of options. For one thread only.
 
-    ``buffers`` holds the contents of files that an editor has not saved, ``texts`` what mypy reads. A file that cannot be parsed is read
-    as it was when it could.
+    ``buffers`` holds the contents of files that an editor has not saved, ``texts`` what mypy reads. A file that cannot
+    be parsed is read as it was when it could.
     """
 
     def __init__(self, *, facts: bool = False) -> None:
@@ -101,7 +104,8 @@ class KeptMypy:
 
     def run(self, configuration: str, files: Sequence[str], place: int) -> tuple[str, str, int]:
         key = configuration, place
-        config = Path(self._folder.name, f"{hashlib.sha256(configuration.encode()).hexdigest()}.toml")  # its name is one of mypy's options
+        # its name is one of mypy's options
+        config = Path(self._folder.name, f"{hashlib.sha256(configuration.encode()).hexdigest()}.toml")
         config.write_text(configuration, encoding="utf-8")
         options = ["--config-file", str(config), *_REPORT]
         answer = self._asked(key, options, files)
@@ -113,7 +117,9 @@ class KeptMypy:
     def _asked(self, key: tuple[str, int], options: Sequence[str], files: Sequence[str]) -> dict[str, Any]:
         server = self._servers.pop(key, None)
         if server is None:
-            server = self._daemon.Server(self._daemon.process_start_options(list(options), allow_sources=False), os.devnull)
+            server = self._daemon.Server(
+                self._daemon.process_start_options(list(options), allow_sources=False), os.devnull
+            )
             server.fscache = _file_cache(self)
         anchor = str(Path(self._folder.name, "typednn_kept.py"))
         self.texts[anchor] = _importing(server)
@@ -121,7 +127,9 @@ class KeptMypy:
         # If this raises, the server is not kept: its state could not be trusted.
         with _collecting(self.known), _without_folders_of(files), _printed() as printed:
             try:
-                answer: dict[str, Any] = server.cmd_run(self._version, [*options, "--", *files, anchor], False, False, 80)
+                answer: dict[str, Any] = server.cmd_run(
+                    self._version, [*options, "--", *files, anchor], False, False, 80
+                )
             except SystemExit as crashed:
                 return {"out": printed[0].getvalue(), "err": printed[1].getvalue(), "status": crashed.code}
         self._servers = {**dict(list(self._servers.items())[1 - _MOST :]), key: server}
@@ -130,14 +138,18 @@ class KeptMypy:
     def paths(self) -> set[str]:
         """The files that the last checks read."""
         managers = [server.fine_grained_manager for server in self._servers.values()]
-        return {state.path for manager in managers if manager is not None for state in manager.graph.values() if state.path}
+        return {
+            state.path for manager in managers if manager is not None for state in manager.graph.values() if state.path
+        }
 
 
 def source_folders(files: Sequence[str]) -> list[str]:
     """The folders on Python's path in which some of ``files`` lie, but no folder of installed packages."""
     real = [os.path.realpath(file) for file in files]
     folders = [os.path.abspath(entry) for entry in sys.path]
-    holding = (folder for folder in folders if any(Path(file).is_relative_to(os.path.realpath(folder)) for file in real))
+    holding = (
+        folder for folder in folders if any(Path(file).is_relative_to(os.path.realpath(folder)) for file in real)
+    )
     return [folder for folder in dict.fromkeys(holding) if not is_installed(folder)]
 
 
@@ -156,9 +168,11 @@ def _printed() -> Generator[tuple[io.StringIO, io.StringIO]]:
 
 @contextmanager
 def _without_folders_of(files: Sequence[str]) -> Generator[None]:
-    """mypy takes each folder on Python's path for one of installed packages. Of a file in there it is silent once the file has changed.
+    """mypy takes each folder on Python's path for one of installed packages. Of a file in there it is silent once the
+    file has changed.
 
-    Python's path may hold the current folder, those that PYTHONPATH names, and those of packages that are installed to be edited.
+    Python's path may hold the current folder, those that PYTHONPATH names, and those of packages that are installed to
+    be edited.
     """
     from mypy.modulefinder import get_search_dirs
 
@@ -174,11 +188,15 @@ def _without_folders_of(files: Sequence[str]) -> Generator[None]:
 
 
 def _importing(server: Any) -> bytes:
-    """A module that imports all that mypy has read, which mypy would give up at length, module by module, once nothing imports it."""
+    """A module that imports all that mypy has read, which mypy would give up at length, module by module, once nothing
+    imports it.
+    """
     manager = server.fine_grained_manager
     modules = sorted(manager.graph) if manager is not None else []
     return "".join(
-        f"import {name}\n" for name in modules if all(part.isidentifier() and not iskeyword(part) for part in name.split("."))
+        f"import {name}\n"
+        for name in modules
+        if all(part.isidentifier() and not iskeyword(part) for part in name.split("."))
     ).encode()
 
 

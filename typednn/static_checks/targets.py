@@ -31,7 +31,9 @@ def python_files(target: str) -> list[str] | None:
     if found is None:
         a_module = path.suffix not in _PYTHON and os.sep not in target
         cure = "modules are looked for here, in mypy_path and where Python imports from" if a_module else ""
-        raise ArgumentError(explain(target, "expects a config, a Python file, a folder or a module", "nothing of that name", cure))
+        raise ArgumentError(
+            explain(target, "expects a config, a Python file, a folder or a module", "nothing of that name", cure)
+        )
     return found
 
 
@@ -39,9 +41,13 @@ def _in_folder(folder: str, exclude: Sequence[str]) -> list[str]:
     try:
         found = sorted(_walked(folder, [re.compile(pattern) for pattern in exclude]))
     except re.error as error:
-        raise ArgumentError(explain("mypy's setting exclude", "expects regular expressions", repr(error.pattern), str(error))) from None
+        raise ArgumentError(
+            explain("mypy's setting exclude", "expects regular expressions", repr(error.pattern), str(error))
+        ) from None
     if not found:
-        raise ArgumentError(explain(folder, "expects a folder with Python files", "none", "mypy's setting exclude counts here too"))
+        raise ArgumentError(
+            explain(folder, "expects a folder with Python files", "none", "mypy's setting exclude counts here too")
+        )
     return found
 
 
@@ -68,11 +74,19 @@ def _module_files(name: str) -> list[str] | None:
     places = [os.getcwd(), *map(os.path.abspath, listed)]  # importlib remembers a folder by its name
     spec = PathFinder.find_spec(first, places) or _installed(first)
     for part in rest:
-        spec = PathFinder.find_spec(part, spec.submodule_search_locations) if spec and spec.submodule_search_locations else None
+        spec = (
+            PathFinder.find_spec(part, spec.submodule_search_locations)
+            if spec and spec.submodule_search_locations
+            else None
+        )
     if spec is None:
         return None
     if spec.submodule_search_locations:
-        return [file for folder in spec.submodule_search_locations for file in _in_folder(_from_here(folder), settings.exclude)]
+        return [
+            file
+            for folder in spec.submodule_search_locations
+            for file in _in_folder(_from_here(folder), settings.exclude)
+        ]
     if spec.origin is None or not spec.origin.endswith(".py"):
         raise ArgumentError(explain(name, "expects a module that is written in Python", str(spec.origin)))
     return [_from_here(spec.origin)]
@@ -100,6 +114,8 @@ def base_folder(file: str) -> str:
 def module_name(file: str) -> str:
     """Under which mypy knows the file: the folders above it count as long as they hold an ``__init__``."""
     path = Path(os.path.abspath(file))
-    packages = takewhile(lambda folder: any((folder / f"__init__{suffix}").is_file() for suffix in _PYTHON), path.parents)
+    packages = takewhile(
+        lambda folder: any((folder / f"__init__{suffix}").is_file() for suffix in _PYTHON), path.parents
+    )
     parts = [path.stem, *(folder.name for folder in packages)]
     return ".".join(reversed(parts[1:] if path.stem == "__init__" and len(parts) > 1 else parts))

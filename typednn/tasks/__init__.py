@@ -11,17 +11,30 @@ from typednn.tasks.task import RecipeTask, SpokenTask, Task
 
 
 def task_of(loss: object, validation: Any = None) -> Task:
-    """The default task for a loss, and for the `typednn.training.Evaluation` that is measured on the way, if there is one.
+    """The default task for a loss, and for the `typednn.training.Evaluation` that is measured on the way, if there is
+    one.
 
-    Its labels make a classification. Without labels `MSE`, `L1` and `Huber` make a regression, and so do floats in its ``y`` unless the
-    loss takes them for probabilities. Labels that the loss ignores don't count for the accuracy.
+    Its labels make a classification. Without labels `MSE`, `L1` and `Huber` make a regression, and so do floats in its
+    ``y`` unless the loss takes them for probabilities. Labels that the loss ignores don't count for the accuracy.
     """
     numbers = isinstance(loss, MSE | L1 | Huber)
     if validation is not None:
-        floats = is_floating(validation.y.dtype) and not isinstance(loss, BCEWithLogits | CrossEntropy | KLDiv | NLL | SoftmaxCrossEntropy)
+        floats = is_floating(validation.y.dtype) and not isinstance(
+            loss, BCEWithLogits | CrossEntropy | KLDiv | NLL | SoftmaxCrossEntropy
+        )
         numbers = validation.labels is None and (floats or numbers)
     ignored = loss.ignore_index if isinstance(loss, NLL | SoftmaxCrossEntropy) else None
     return Regression() if numbers else Classification(ignore_index=ignored)
 
 
-__all__ = ["Answer", "Classification", "Estimate", "Language", "RecipeTask", "Regression", "SpokenTask", "Task", "task_of"]
+__all__ = [
+    "Answer",
+    "Classification",
+    "Estimate",
+    "Language",
+    "RecipeTask",
+    "Regression",
+    "SpokenTask",
+    "Task",
+    "task_of",
+]

@@ -22,7 +22,9 @@ from typednn.tasks.task import RecipeTask
 @final
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A classifier's prediction for one input: the file, the input's number in it (from 0), label, name, probabilities by name."""
+    """A classifier's prediction for one input: the file, the input's number in it (from 0), label, name, probabilities
+    by name.
+    """
 
     file: str
     index: int
@@ -35,7 +37,9 @@ class Answer:
         """The name, its probability, and the next best."""
         order = sorted(self.probabilities.items(), key=lambda pair: -pair[1])
         others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:3])
-        return printable(f"{self.file}[{self.index}]  {self.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else ""))
+        return printable(
+            f"{self.file}[{self.index}]  {self.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else "")
+        )
 
 
 @final
@@ -43,9 +47,10 @@ class Answer:
 class Classification(RecipeTask[ClassificationReport, Answer]):
     """``names`` are the classes'. ``rows``: whether targets are rows of probabilities, smoothed by ``smoothing``.
 
-    ``scores``: whether outputs are logits, which a softmax turns into probabilities. ``ignore_index``: a label that does not count for
-    the accuracy. In training, each position of a sequence or an image may have a label. ``top_k``: where it is given, as
-    ``Classification(top_k=5)``, evaluations have ``top_5_accuracy`` too, the share of labels among the five largest scores.
+    ``scores``: whether outputs are logits, which a softmax turns into probabilities. ``ignore_index``: a label that
+    does not count for the accuracy. In training, each position of a sequence or an image may have a label. ``top_k``:
+    where it is given, as ``Classification(top_k=5)``, evaluations have ``top_5_accuracy`` too, the share of labels
+    among the five largest scores.
     """
 
     names: tuple[str, ...] = ()
@@ -68,7 +73,9 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         return one_hot(y, prediction.shape[1], 1.0 - self.smoothing + off, off)
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
-        """The accuracy: the share of labels that have the largest score. Empty where ``y`` holds no labels, 0 where none counts."""
+        """The accuracy: the share of labels that have the largest score. Empty where ``y`` holds no labels, 0 where
+        none counts.
+        """
         right = among = total = 0
         for scores, labels in batches:
             if not is_integer(labels.dtype) or labels.shape != scores.shape[:-1]:
@@ -82,15 +89,21 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         more = {} if self.top_k is None else {f"top_{self.top_k}_accuracy": among / max(total, 1)}
         return {"accuracy": right / max(total, 1), **more}
 
-    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[np.int64]:
+    def column(
+        self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]
+    ) -> npt.NDArray[np.int64]:
         rule = f"{name} must hold labels, whole numbers from 0, or words"
-        return whole_numbers(where, rule, column, "choose another column with target=... (--target), or a regression", place)
+        return whole_numbers(
+            where, rule, column, "choose another column with target=... (--target), or a regression", place
+        )
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
         checked_labels(where, "labels", y, outputs)
 
     def report(self, prediction: Any, y: npt.NDArray[Any]) -> ClassificationReport:
-        return ClassificationReport.from_scores(prediction, y, names_of(self.names, prediction.shape[1]) if self.names else ())
+        return ClassificationReport.from_scores(
+            prediction, y, names_of(self.names, prediction.shape[1]) if self.names else ()
+        )
 
     def shown(self, x: npt.NDArray[Any], y: npt.NDArray[Any], prediction: Any) -> Mistakes | None:
         """The worst mistakes, of images."""

@@ -25,7 +25,8 @@ _PROMPT = 16  # of these from the text
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Language(RecipeTask[LanguageReport, Never]):
-    """``y`` (batch, time); a label that is ``ignore_index`` does not count. A sample has ``per_sample`` tokens, the ``unit`` of speeds.
+    """``y`` (batch, time); a label that is ``ignore_index`` does not count. A sample has ``per_sample`` tokens, the
+    ``unit`` of speeds.
 
     ``vocabulary`` writes samples, which begin with ``prompt`` (n); without it there are none.
     """
@@ -45,7 +46,9 @@ class Language(RecipeTask[LanguageReport, Never]):
         return {"perplexity": report.perplexity, "token_accuracy": report.token_accuracy}
 
     def measured(self, batches: Iterable[tuple[Any, Any]]) -> LanguageReport:
-        """The report on batches of scores (batch, time, tokens) and ``y``; each token counts once, whatever its batch."""
+        """The report on batches of scores (batch, time, tokens) and ``y``; each token counts once,
+        whatever its batch.
+        """
         nats, summed, right, tokens, length = SoftmaxCrossEntropy("sum", ignore_index=self.ignore_index), 0.0, 0, 0, 1
         for scores, y in batches:
             wanted = to_numpy(y)
@@ -57,7 +60,9 @@ class Language(RecipeTask[LanguageReport, Never]):
         return LanguageReport(tokens, summed / max(tokens, 1), right / max(tokens, 1), length)
 
     def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> Never:
-        raise ArgumentError(explain(where, "a language model learns from a text or a file of tokens", "a CSV file", "give --data TEXT"))
+        raise ArgumentError(
+            explain(where, "a language model learns from a text or a file of tokens", "a CSV file", "give --data TEXT")
+        )
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
         if not is_integer(y.dtype):
@@ -66,7 +71,11 @@ class Language(RecipeTask[LanguageReport, Never]):
         largest = int(y.max())
         if largest >= outputs:
             got = f"token {largest}"
-            raise ArgumentError(explain(where, f"the model knows tokens 0 to {outputs - 1}", got, "another vocabulary made these tokens"))
+            raise ArgumentError(
+                explain(
+                    where, f"the model knows tokens 0 to {outputs - 1}", got, "another vocabulary made these tokens"
+                )
+            )
 
     def report(self, prediction: Any, y: npt.NDArray[Any]) -> LanguageReport:
         return self.measured([(prediction, y)])
@@ -76,11 +85,15 @@ class Language(RecipeTask[LanguageReport, Never]):
 
     def answers(self, file: str, prediction: Any, remark: str) -> Never:
         raise ArgumentError(
-            explain(file, "a language model goes on with a text", "an input to label", "typednn generate RUN --prompt TEXT")
+            explain(
+                file, "a language model goes on with a text", "an input to label", "typednn generate RUN --prompt TEXT"
+            )
         )
 
     def sample(self, model: Any, step: int) -> str | None:
-        """What the model writes behind ``prompt``, at temperature 0.8, drawn from a generator of seed ``step``: again the same text."""
+        """What the model writes behind ``prompt``, at temperature 0.8, drawn from a generator of seed ``step``: again
+        the same text.
+        """
         speaker = speaker_of(model)
         if speaker is None or self.vocabulary is None or not self.prompt:
             return None

@@ -17,7 +17,9 @@ from typednn.tasks.task import RecipeTask
 @final
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A regression's prediction for one input: the file, the input's number in it (from 0), a number for each output."""
+    """A regression's prediction for one input: the file, the input's number in it (from 0), a number
+    for each output.
+    """
 
     file: str
     index: int
@@ -33,7 +35,8 @@ class Estimate:
 class Regression(RecipeTask[RegressionReport, Estimate]):
     """``y`` (batch) for a model of one output, or (batch, outputs).
 
-    The model learns ``(y - mean)/deviation``, each of one number or of one per output; what is measured and answered has ``y``'s units.
+    The model learns ``(y - mean)/deviation``, each of one number or of one per output; what is measured and answered
+    has ``y``'s units.
     """
 
     mean: tuple[float, ...] = (0.0,)
@@ -43,10 +46,14 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
         y = _as_rows(y, prediction)
         if self._is_plain:
             return y
-        return ((np.asarray(y, np.float64) - np.asarray(self.mean)) / np.asarray(self.deviation)).astype(prediction.dtype)
+        return ((np.asarray(y, np.float64) - np.asarray(self.mean)) / np.asarray(self.deviation)).astype(
+            prediction.dtype
+        )
 
     def learned(self, y: Any) -> Any:
-        """``y`` as a loader gives it: in float64 until its mean is taken off, as large numbers differ in digits that float32 lacks."""
+        """``y`` as a loader gives it: in float64 until its mean is taken off, as large numbers differ in digits that
+        float32 lacks.
+        """
         return y.astype(np.float32, copy=False) if self._is_plain else y
 
     @property
@@ -61,17 +68,26 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
         """Mean squared error, mean absolute error, R² (`typednn.metrics.RegressionReport`)."""
-        report = RegressionReport.from_batches((self.in_units(prediction), _as_rows(y, prediction)) for prediction, y in batches)
+        report = RegressionReport.from_batches(
+            (self.in_units(prediction), _as_rows(y, prediction)) for prediction, y in batches
+        )
         return {"mse": report.mse, "mae": report.mae, "r2": report.r2}
 
-    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[np.float64]:
+    def column(
+        self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]
+    ) -> npt.NDArray[np.float64]:
         return column
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
         targets = 1 if y.ndim == 1 else y.shape[1]
         if targets != outputs:
             raise ArgumentError(
-                explain(where, f"the model gives {outputs} numbers per sample", f"{targets} to learn", "give the model as many outputs")
+                explain(
+                    where,
+                    f"the model gives {outputs} numbers per sample",
+                    f"{targets} to learn",
+                    "give the model as many outputs",
+                )
             )
         if y.dtype != np.float32 and y.dtype != np.float64:
             rule, cure = "a regression learns numbers in float32 or float64", "convert with astype(numpy.float64)"

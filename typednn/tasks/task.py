@@ -26,7 +26,9 @@ class Task(Protocol):
 
 @runtime_checkable
 class SpokenTask(Task, Protocol):
-    """A task of texts. `fit` tells speed in ``unit``, of which a sample has ``per_sample``, and shows a text after each evaluation."""
+    """A task of texts. `fit` tells speed in ``unit``, of which a sample has ``per_sample``, and shows a text after each
+    evaluation.
+    """
 
     @property
     def unit(self) -> str: ...
@@ -41,8 +43,12 @@ class SpokenTask(Task, Protocol):
 class RecipeTask(Task, Protocol[Report, Answered]):
     """A task that also reads data, reports and predicts."""
 
-    def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> npt.NDArray[Any]:
-        """``y`` from the target's column of a table; a `DataError` that tells the ``place`` of a row that does not fit the task."""
+    def column(
+        self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]
+    ) -> npt.NDArray[Any]:
+        """``y`` from the target's column of a table; a `DataError` that tells the ``place`` of a row that does not fit
+        the task.
+        """
         ...
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:

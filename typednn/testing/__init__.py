@@ -5,9 +5,9 @@
     test_absolute = loss_test(AbsoluteError())
     test_sign_sgd = optimizer_test(SignSGD(0.01))
 
-`check_layer`, `check_loss` and `check_optimizer` run the check at once. A broken law raises `LawBroken` with the law, the
-actual values, and the call that repeats it. An input is an array, a shape, or None. Without inputs, Hypothesis draws sizes,
-which needs the extra ``typednn[testing]``.
+`check_layer`, `check_loss` and `check_optimizer` run the check at once. A broken law raises `LawBroken` with the law,
+the actual values, and the call that repeats it. An input is an array, a shape, or None. Without inputs, Hypothesis
+draws sizes, which needs the extra ``typednn[testing]``.
 """
 
 from typednn.testing.layers import LAYER_LAWS, check_layer, layer_test

@@ -51,9 +51,16 @@ def shapes_of(hints: Sequence[Any], instance: Any, draw: Callable[[Sequence[Any]
 
 
 def for_drawn(
-    where: str, hints: Sequence[Any], instance: Any, fits: Callable[[Shapes, int], bool], check: Callable[..., None], examples: int
+    where: str,
+    hints: Sequence[Any],
+    instance: Any,
+    fits: Callable[[Shapes, int], bool],
+    check: Callable[..., None],
+    examples: int,
 ) -> None:
-    """Call ``check`` with drawn shapes and a seed, ``examples`` times; a failing example is shrunk before it is reported."""
+    """Call ``check`` with drawn shapes and a seed, ``examples`` times; a failing example is shrunk before it is
+    reported.
+    """
     library = hypothesis(where)
     st = importlib.import_module("hypothesis.strategies")
 
@@ -66,7 +73,9 @@ def for_drawn(
 
     # The shapes and the seed of the smallest example describe a failure: no database or explanation is needed.
     phases, checks = (library.Phase.generate, library.Phase.shrink), list(library.HealthCheck)
-    settings = library.settings(max_examples=examples, deadline=None, database=None, phases=phases, suppress_health_check=checks)
+    settings = library.settings(
+        max_examples=examples, deadline=None, database=None, phases=phases, suppress_health_check=checks
+    )
     try:
         settings(library.given(st.data())(example))()
     except library.errors.Unsatisfiable:

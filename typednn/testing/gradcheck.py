@@ -1,9 +1,9 @@
 """gradcheck: does a layer's backward agree with what its forward does?
 
 For the scalar L = Σ w·forward(x), with fixed random w, every derivative that ``backward(w)`` gives is compared with the
-central difference (L(q + eps) - L(q - eps))/(2 eps), one coordinate q at a time, in float64 on a copy of the layer. Where
-the function has a kink within eps (ReLU at 0, two equal numbers under a max) no derivative exists: such a coordinate
-is recognised from forward alone, left out, and counted.
+central difference (L(q + eps) - L(q - eps))/(2 eps), one coordinate q at a time, in float64 on a copy of the layer.
+Where the function has a kink within eps (ReLU at 0, two equal numbers under a max) no derivative exists: such a
+coordinate is recognised from forward alone, left out, and counted.
 
 Both sides are taken in training, where backward belongs. What a forward changes there (a buffer such as running
 statistics, a random generator, a counter) is put back before each forward, so that all of them see the same.
@@ -67,13 +67,16 @@ class GradcheckReport:
 
 
 @using("reference")
-def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float = 1e-6, most: int = 2000, seed: int = 0) -> GradcheckReport:
-    """Compare every derivative of ``layer`` at ``inputs`` with central differences; `GradcheckError` where one disagrees.
+def gradcheck(
+    layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float = 1e-6, most: int = 2000, seed: int = 0
+) -> GradcheckReport:
+    """Compare every derivative of ``layer`` at ``inputs`` with central differences; `GradcheckError` where one
+    disagrees.
 
-    It runs on the reference, and so do other threads meanwhile: the sizes of a check are often used once, and kernels take seconds to
-    compile.
-    ``layer`` is initialised and is left as it is; ``inputs`` are arrays, one for most layers; those that are no floats
-    have no derivative. Of a quantity with more than ``most`` coordinates a random selection is compared.
+    It runs on the reference, and so do other threads meanwhile: the sizes of a check are often used once, and kernels
+    take seconds to compile. ``layer`` is initialised and is left as it is; ``inputs`` are arrays, one for most layers;
+    those that are no floats have no derivative. Of a quantity with more than ``most`` coordinates a random selection is
+    compared.
     """
     number("gradcheck", "eps", eps, least=1e-12, below=1.0)
     number("gradcheck", "tolerance", tolerance, least=0.0)
@@ -83,7 +86,9 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     if not inputs:
         raise ArgumentError(explain("gradcheck", "needs the layer's input", "none", "gradcheck(layer, x)"), "inputs")
     model = copy.deepcopy(layer).to("cpu").astype(np.float64).train()
-    points = [None if x is None else np.array(to_numpy(x), np.float64 if is_floating(x.dtype) else None) for x in inputs]
+    points = [
+        None if x is None else np.array(to_numpy(x), np.float64 if is_floating(x.dtype) else None) for x in inputs
+    ]
     rng = np.random.default_rng(seed)
     restore = _saved_state(model)
 
@@ -104,7 +109,10 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     if loss() != loss():
         rule = f"{layer.label()}.forward must give the same from the same state, and no NaN"
         raise ArgumentError(
-            explain("gradcheck", rule, "two different results", "draw from a generator that the layer holds in a field"), "layer"
+            explain(
+                "gradcheck", rule, "two different results", "draw from a generator that the layer holds in a field"
+            ),
+            "layer",
         )
     derivatives = model.named_gradients(gradient)
     where = f"{layer.label()}.backward"
@@ -113,21 +121,30 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     if missing:
         cure = "name the gradient's field after the array, or declare what is not learnt as Buffer[...]"
         raise GradcheckError(
-            explain(where, f"gives a derivative by {missing[0]!r}", f"those by {listed(list(derivatives)) or 'none'}", cure)
+            explain(
+                where, f"gives a derivative by {missing[0]!r}", f"those by {listed(list(derivatives)) or 'none'}", cure
+            )
         )
     by_parameters = [(name, weight, derivatives[name]) for name, weight in parameters.items()]
-    return GradcheckReport(layer.label(), [compare(where, *each, loss, eps, tolerance, most, rng) for each in (*by_inputs, *by_parameters)])
+    return GradcheckReport(
+        layer.label(), [compare(where, *each, loss, eps, tolerance, most, rng) for each in (*by_inputs, *by_parameters)]
+    )
 
 
 def _saved_state(model: Module) -> Callable[[], None]:
-    """Save what forward may change besides what it keeps; the result restores all of it, shared objects as shared ones."""
+    """Save what forward may change besides what it keeps; the result restores all of it, shared objects
+    as shared ones.
+    """
     modules = [module for _, module in model.named_modules()]
     # Modules and cells stay who they are; parameters are moved by hand, so only buffers' arrays are put back.
     same = {id(thing): thing for module in modules for thing in (module, *module.__typednn_storage__.cells.values())}
-    same |= {id(array): array for array in model.named_parameters().values()}  # also of parts that keep theirs in fields of their own
+    # also of parts that keep theirs in fields of their own
+    same |= {id(array): array for array in model.named_parameters().values()}
     buffers = [cell for *_, cell in model.named_fields("buffer")]
     before = [_attributes(module) for module in modules]
-    changing = [{name: value for name, value in own.items() if copy.deepcopy(value, dict(same)) is not value} for own in before]
+    changing = [
+        {name: value for name, value in own.items() if copy.deepcopy(value, dict(same)) is not value} for own in before
+    ]
     saved = copy.deepcopy((changing, [cell.array for cell in buffers]), dict(same))
 
     def restore() -> None:
@@ -158,7 +175,9 @@ def compare(
     most: int = 2000,
     rng: np.random.Generator | None = None,
 ) -> Quantity:
-    """Compare a derivative with central differences of ``loss``, which reads ``quantity`` in place; ``where`` names its function."""
+    """Compare a derivative with central differences of ``loss``, which reads ``quantity`` in place; ``where`` names its
+    function.
+    """
     places: list[int] = (
         list(range(quantity.size))
         if quantity.size <= most
@@ -181,10 +200,18 @@ def compare(
             differences[place] = (above - below) / (2 * eps)
     if not differences:
         raise ArgumentError(
-            explain("gradcheck", f"{where}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x"), "inputs"
+            explain(
+                "gradcheck",
+                f"{where}: {name!r} needs a point without kinks",
+                "a kink in every coordinate",
+                "try another x",
+            ),
+            "inputs",
         )
     scale = max(1.0, *(abs(difference) for difference in differences.values()))
-    errors = {place: abs(float(derivative.flat[place]) - difference) / scale for place, difference in differences.items()}
+    errors = {
+        place: abs(float(derivative.flat[place]) - difference) / scale for place, difference in differences.items()
+    }
     # A NaN compares as false with everything: it must lose here.
     worst = max(errors, key=lambda place: np.inf if np.isnan(errors[place]) else errors[place])
     if not errors[worst] <= tolerance:

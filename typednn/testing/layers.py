@@ -31,7 +31,9 @@ FORMULA_TOLERANCE: Final = 1e-6
 
 
 def derivatives(subject: Subject) -> None:
-    """The derivatives of backward by every float input and every parameter agree with central differences, in float64."""
+    """The derivatives of backward by every float input and every parameter agree with central
+    differences, in float64.
+    """
     layer = subject.ready()
     inputs = subject.arrays(np.float64)
     report = gradcheck(layer, *inputs, most=40, seed=subject.seed)
@@ -43,11 +45,15 @@ def derivatives(subject: Subject) -> None:
 
 
 def by_formula(subject: Subject) -> None:
-    """Where there is a formula: the output, and the derivatives by every float input and every parameter, are the graph's, to 1e-6."""
+    """Where there is a formula: the output, and the derivatives by every float input and every parameter, are the
+    graph's, to 1e-6.
+    """
     if subject.formula is None:
         return
     layer, inputs = subject.ready(np.float64), subject.arrays(np.float64)
-    learnt: dict[str, Any] = {name.replace(".", "_"): tensor(to_numpy(array).copy()) for name, array in layer.named_parameters().items()}
+    learnt: dict[str, Any] = {
+        name.replace(".", "_"): tensor(to_numpy(array).copy()) for name, array in layer.named_parameters().items()
+    }
     given: list[Any] = [None if x is None else tensor(to_numpy(x)) for x in inputs]
     output = layer.forward(*inputs)
     next_grad = subject.next_grad(output)
@@ -67,7 +73,9 @@ def by_formula(subject: Subject) -> None:
     compared += [(f"the derivative by {name!r}", own[name], found[name]) for name in sources]
     for name, ours, graphs in compared:
         expected: Any = graphs.numpy()
-        apart = float(np.abs(to_numpy(ours) - expected).max(initial=0.0)) / max(1.0, float(np.abs(expected).max(initial=0.0)))
+        apart = float(np.abs(to_numpy(ours) - expected).max(initial=0.0)) / max(
+            1.0, float(np.abs(expected).max(initial=0.0))
+        )
         if not apart <= FORMULA_TOLERANCE:
             raise broken(f"{name} is the formula's, to {FORMULA_TOLERANCE:g}", f"a difference of {apart:.1e}")
 
@@ -94,7 +102,9 @@ def purity(subject: Subject) -> None:
 
 
 def batch(subject: Subject) -> None:
-    """Outputs and derivatives have as many rows as the input: one row, unless the layer rejects it, and one more than drawn; checks off."""
+    """Outputs and derivatives have as many rows as the input: one row, unless the layer rejects it, and one more than
+    drawn; checks off.
+    """
     inputs = subject.arrays()
     slots = [parse(array_hints(hint)[0].dim_str)[0].source for hint in subject.hints]
     for more in (False, True):
@@ -126,7 +136,12 @@ def precision(subject: Subject) -> None:
         layer = subject.ready(dtype)
         output, gradient = _run(layer, subject, dtype)
         inputs = {name: getattr(gradient, name) for name in gradient.__inputs__}
-        for name, array in {"the output": output, **inputs, **layer.named_gradients(gradient), **layer.state_dict()}.items():
+        for name, array in {
+            "the output": output,
+            **inputs,
+            **layer.named_gradients(gradient),
+            **layer.state_dict(),
+        }.items():
             if array is not None and is_floating(array.dtype) and array.dtype != dtype:
                 raise broken(f"{name} stays {np.dtype(dtype)}", str(array.dtype), "keep the dtype: Python floats do")
 
@@ -175,14 +190,17 @@ def evaluation(subject: Subject) -> None:
         raise broken("forward in eval writes no attribute", "one that was written", "ask self.training first")
     del output, bases
     if any(reference() is not None for reference in alive):
-        gc.collect()  # what a circle of the layer's own objects holds; a collection takes seconds where there are many objects
+        # what a circle of the layer's own objects holds; a collection takes seconds where there are many objects
+        gc.collect()
     if any(reference() is not None for reference in alive):
         raise broken("forward in eval keeps nothing", "a reference to an input", "declare what backward needs as Kept")
     _not_forwarded(layer, next_grad, "in eval")
 
 
 def update(subject: Subject) -> None:
-    """Every parameter is stepped once, in the order of declaration, with its own derivative; the derivative is not written."""
+    """Every parameter is stepped once, in the order of declaration, with its own derivative; the derivative is not
+    written.
+    """
     layer = subject.ready()
     gradient = _run(layer, subject)[1]
     before = copied(gradient)
@@ -223,7 +241,9 @@ def trace(subject: Subject) -> None:
 
 
 def configured(subject: Subject) -> None:
-    """A registered layer that is written to a config and read again is equal bit by bit: names, weights, outputs, derivatives."""
+    """A registered layer that is written to a config and read again is equal bit by bit: names, weights, outputs,
+    derivatives.
+    """
     layer: Any = subject.fresh()
     x = to_numpy(subject.arrays()[0])
     tokens = isinstance(layer, FirstLayer)
@@ -232,7 +252,9 @@ def configured(subject: Subject) -> None:
     sizes: Any = x.shape[1:]
     sample: Any = Input(*sizes, dtype=int) if tokens else Input(*sizes)
     alone: Any = FirstChain if tokens else Sequential
-    model: Any = layer if getattr(layer, "sample", None) else alone([layer], sample) if tokens else alone([layer], input=sample)
+    model: Any = (
+        layer if getattr(layer, "sample", None) else alone([layer], sample) if tokens else alone([layer], input=sample)
+    )
     read = config.loads(config.dumps(model), name="round.toml").built()
     for built in (model, read):
         built.fuse(False).init(np.random.default_rng(5))  # fused, results are equal to rounding
@@ -248,7 +270,10 @@ def configured(subject: Subject) -> None:
     arrays: tuple[tuple[str, Any, Any], ...] = (
         ("output", output, rows),
         *([("derivative by the input", gradient.input, of_rows.input)] if not tokens else ()),
-        *((name, array, read.named_gradients(of_rows)[name]) for name, array in model.named_gradients(gradient).items()),
+        *(
+            (name, array, read.named_gradients(of_rows)[name])
+            for name, array in model.named_gradients(gradient).items()
+        ),
     )
     for what, original, loaded in arrays:
         if to_numpy(original).tobytes() != to_numpy(loaded).tobytes():
@@ -281,19 +306,24 @@ def check_layer(
     vocab: int = 2,
     formula: Callable[..., Any] | None = None,
 ) -> None:
-    """Check the laws of a layer or model at ``inputs``, each an array, a shape, or None; `LawBroken` if a law is broken.
+    """Check the laws of a layer or model at ``inputs``, each an array, a shape, or None; `LawBroken` if a law is
+    broken.
 
-    ``layer`` is an instance that has not run, or a function that builds one. The check runs a copy of it. Without ``inputs``,
-    sizes are drawn from the annotations of forward, ``examples`` times. Integer inputs are drawn below ``vocab``.
-    ``formula`` gives the output in operations of `typednn.graph`: of a tensor for each input, and one for each parameter by its name,
-    with ``_`` for a dot. Then forward and backward must agree with it and its derivative.
+    ``layer`` is an instance that has not run, or a function that builds one. The check runs a copy of it. Without
+    ``inputs``, sizes are drawn from the annotations of forward, ``examples`` times. Integer inputs are drawn below
+    ``vocab``. ``formula`` gives the output in operations of `typednn.graph`: of a tensor for each input, and one for
+    each parameter by its name, with ``_`` for a dot. Then forward and backward must agree with it and its derivative.
     """
     prototype: object = layer if isinstance(layer, Module) else layer()
     if not isinstance(prototype, Module):
-        raise ArgumentError(explain("check_layer", "takes a layer or a function that builds one", type(prototype).__name__), "layer")
+        raise ArgumentError(
+            explain("check_layer", "takes a layer or a function that builds one", type(prototype).__name__), "layer"
+        )
     chosen = chosen_laws(LAYER_LAWS, laws)
     if laws is not None and "formula" in chosen and formula is None:
-        raise ArgumentError(explain("check_layer", "the law 'formula' needs a formula", "none", "pass formula="), "formula")
+        raise ArgumentError(
+            explain("check_layer", "the law 'formula' needs a formula", "none", "pass formula="), "formula"
+        )
 
     def at(laws: Sequence[str], inputs: tuple[Any, ...], seed: int) -> None:
         subject = Subject(prototype, inputs, seed, device, vocab, formula)
@@ -309,7 +339,10 @@ def check_layer(
         # Refusals depend on the annotations, not on sizes. Two examples suffice; they take as long as all other laws.
         contract: Any = contract_of(type(prototype), "forward")
         hints = contract.hints
-        for part, times in (([law for law in chosen if law != "refusals"], examples), ([law for law in chosen if law == "refusals"], 2)):
+        for part, times in (
+            ([law for law in chosen if law != "refusals"], examples),
+            ([law for law in chosen if law == "refusals"], 2),
+        ):
             if part:
                 with using("reference"):  # no kernels are compiled for sizes that occur once
                     for_drawn("check_layer", hints, prototype, fits, partial(at, part), times)

@@ -16,7 +16,18 @@ from typednn.shapes import rank
 from typednn.testing.drawing import Shapes, for_drawn
 from typednn.testing.gradcheck import compare
 from typednn.testing.refusals import WRONG
-from typednn.testing.subject import broken, check_laws, copied, filled, locked, names_of, raises, refused, same, unwritten
+from typednn.testing.subject import (
+    broken,
+    check_laws,
+    copied,
+    filled,
+    locked,
+    names_of,
+    raises,
+    refused,
+    same,
+    unwritten,
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,10 @@ class LossSubject:
     def arrays(self, dtype: Any = np.float32) -> tuple[Any, ...]:
         hints = hints_of(self.prototype, self.inputs)
         pairs = zip(hints, self.inputs, strict=True)
-        return tuple(locked(filled(_of_rank(hint, value), value, self.seed + place, dtype)) for place, (hint, value) in enumerate(pairs))
+        return tuple(
+            locked(filled(_of_rank(hint, value), value, self.seed + place, dtype))
+            for place, (hint, value) in enumerate(pairs)
+        )
 
     def ready(self) -> Any:
         return copy.deepcopy(self.prototype)
@@ -60,7 +74,12 @@ def derivatives(subject: LossSubject) -> None:
     point = np.array(prediction)
     gradient = loss.loss_grad(prediction, target)
     compare(
-        f"{loss!r}.loss_grad", "prediction", point, gradient, lambda: float(np.sum(loss.loss(point, target))), rng=np.random.default_rng(0)
+        f"{loss!r}.loss_grad",
+        "prediction",
+        point,
+        gradient,
+        lambda: float(np.sum(loss.loss(point, target))),
+        rng=np.random.default_rng(0),
     )
 
 
@@ -71,7 +90,10 @@ def shape(subject: LossSubject) -> None:
         with checking("off"):
             gradient = subject.ready().loss_grad(prediction, target)
         if (gradient.shape, gradient.dtype) != (prediction.shape, prediction.dtype):
-            raise broken(f"loss_grad gives {prediction.dtype} of shape {prediction.shape}", f"{gradient.dtype} of shape {gradient.shape}")
+            raise broken(
+                f"loss_grad gives {prediction.dtype} of shape {prediction.shape}",
+                f"{gradient.dtype} of shape {gradient.shape}",
+            )
 
 
 def purity(subject: LossSubject) -> None:
@@ -89,7 +111,11 @@ def together(subject: LossSubject) -> None:
     loss, arrays = subject.ready(), subject.arrays()
     if hasattr(loss.__class__, "loss_and_grad"):
         value, gradient = loss.loss_and_grad(*arrays)
-        same("loss_and_grad gives what both give", [np.asarray(loss.loss(*arrays)), loss.loss_grad(*arrays)], [np.asarray(value), gradient])
+        same(
+            "loss_and_grad gives what both give",
+            [np.asarray(loss.loss(*arrays)), loss.loss_grad(*arrays)],
+            [np.asarray(value), gradient],
+        )
 
 
 def refusals(subject: LossSubject) -> None:
@@ -133,18 +159,22 @@ LOSS_LAWS: Final[Mapping[str, Callable[[LossSubject], None]]] = {
 def check_loss(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10, seed: int = 0) -> None:
     """Check the laws of a loss at a prediction and a target, each an array or a shape; `LawBroken` if a law is broken.
 
-    Without them, sizes are drawn from the annotations of loss_grad. For a loss of probabilities, pass arrays of probabilities.
+    Without them, sizes are drawn from the annotations of loss_grad. For a loss of probabilities, pass arrays of
+    probabilities.
     """
     chosen: list[str] | None = None if laws is None else list(laws)
 
     def at(inputs: tuple[Any, ...], seed: int) -> None:
         subject = LossSubject(loss, inputs, seed)
-        described = ", ".join([repr(loss), *(str(each.shape) if hasattr(each, "shape") else repr(each) for each in inputs)])
+        described = ", ".join(
+            [repr(loss), *(str(each.shape) if hasattr(each, "shape") else repr(each) for each in inputs)]
+        )
         check_laws(LOSS_LAWS, chosen, repr(loss), subject, f"repeat it with check_loss({described}, seed={seed}")
 
     def fits(shapes: Shapes, seed: int) -> bool:
         subject = LossSubject(loss, shapes, seed)
-        return not raises(ArgumentError, subject.ready().loss_grad, *subject.arrays())  # such as a label beyond the classes
+        # such as a label beyond the classes
+        return not raises(ArgumentError, subject.ready().loss_grad, *subject.arrays())
 
     hints = hints_of(loss, inputs)
     if not inputs:
@@ -156,5 +186,7 @@ def check_loss(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examp
 
 
 def loss_test(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10) -> Callable[[], None]:
-    """A test function for pytest: ``test_absolute = loss_test(AbsoluteError())``. Arguments are those of `check_loss`."""
+    """A test function for pytest: ``test_absolute = loss_test(AbsoluteError())``. Arguments are those
+    of `check_loss`.
+    """
     return partial(check_loss, loss, *inputs, laws=laws, examples=examples)

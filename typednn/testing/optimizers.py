@@ -25,7 +25,9 @@ def in_place(optimizer: Any) -> None:
         for step in range(_STEPS):
             trial.step(weights, locked(values((3, 4), step + 2, dtype)))
         if (weights == before).all():
-            raise broken("step writes the weights in place", "weights that did not change", "write weights[...] = or weights -=")
+            raise broken(
+                "step writes the weights in place", "weights that did not change", "write weights[...] = or weights -="
+            )
         if not np.isfinite(weights).all():
             raise broken("weights stay finite", str(weights))
 
@@ -57,7 +59,10 @@ def together(optimizer: Any) -> None:
     """``step_many``, if the optimizer has it, does the same as ``step`` of each pair in order."""
     if not hasattr(optimizer.__class__, "step_many"):
         return
-    alone, many = _after(copy.deepcopy(optimizer), _SHAPES), [values(shape, 10 + place, np.float64) for place, shape in enumerate(_SHAPES)]
+    alone, many = (
+        _after(copy.deepcopy(optimizer), _SHAPES),
+        [values(shape, 10 + place, np.float64) for place, shape in enumerate(_SHAPES)],
+    )
     trial = copy.deepcopy(optimizer)
     for step in range(_STEPS):
         trial.step_many([(array, locked(_derivative(step, place, array.shape))) for place, array in enumerate(many)])
@@ -72,7 +77,11 @@ def descends(optimizer: Any) -> None:
         trial.step(weights, weights - centre)
     after = float(np.linalg.norm(weights - centre))
     if not after < before:
-        raise broken(f"a hundred steps on ½|w - c|² bring |w - c| below {before:.3g}", f"{after:.3g}", "step against the gradient")
+        raise broken(
+            f"a hundred steps on ½|w - c|² bring |w - c| below {before:.3g}",
+            f"{after:.3g}",
+            "step against the gradient",
+        )
 
 
 def state(optimizer: Any) -> None:
@@ -93,7 +102,10 @@ def state(optimizer: Any) -> None:
     second.bind(other_layer).load_state_dict({name: copy.deepcopy(value) for name, value in first.state_dict().items()})
     steps(first, layer, _STEPS)
     steps(second, other_layer, _STEPS)
-    rule, cure = "an optimizer whose state was loaded goes on to the same weights", "save every array and number that step reads"
+    rule, cure = (
+        "an optimizer whose state was loaded goes on to the same weights",
+        "save every array and number that step reads",
+    )
     same(rule, layer.state_dict(), other_layer.state_dict(), cure)
 
 
@@ -110,9 +122,18 @@ OPTIMIZER_LAWS: Final[Mapping[str, Callable[[Any], None]]] = {
 
 def check_optimizer(optimizer: Any, *, laws: Iterable[str] | None = None) -> None:
     """Check the laws of an optimizer without steps, on copies of it; `LawBroken` if a law is broken."""
-    if isinstance(optimizer, type | Module) or not isinstance(optimizer, Optimizer):  # layers of sequences have another ``step``
-        raise ArgumentError(explain("check_optimizer", "takes an optimizer, with a step(weights, grad)", repr(optimizer)), "optimizer")
-    check_laws(OPTIMIZER_LAWS, laws, type(optimizer).__name__, optimizer, f"repeat it with check_optimizer({type(optimizer).__name__}(...)")
+    # layers of sequences have another ``step``
+    if isinstance(optimizer, type | Module) or not isinstance(optimizer, Optimizer):
+        raise ArgumentError(
+            explain("check_optimizer", "takes an optimizer, with a step(weights, grad)", repr(optimizer)), "optimizer"
+        )
+    check_laws(
+        OPTIMIZER_LAWS,
+        laws,
+        type(optimizer).__name__,
+        optimizer,
+        f"repeat it with check_optimizer({type(optimizer).__name__}(...)",
+    )
 
 
 def optimizer_test(optimizer: Any, *, laws: Iterable[str] | None = None) -> Callable[[], None]:

@@ -1,4 +1,6 @@
-"""Arguments that contradict a layer's annotations must be errors: in forward, backward, each gradient field and update."""
+"""Arguments that contradict a layer's annotations must be errors: in forward, backward, each gradient
+field and update.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -74,7 +76,11 @@ def forward(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Iter
     for place in checked_inputs(subject, wrong, corrupt):
         layer, inputs = subject.ready(), subject.arrays()
         corrupted = [corrupt(x) if other == place else x for other, x in enumerate(inputs)]
-        yield f"forward: input {place} of wrong {wrong}", partial(layer.forward, *inputs), partial(layer.forward, *corrupted)
+        yield (
+            f"forward: input {place} of wrong {wrong}",
+            partial(layer.forward, *inputs),
+            partial(layer.forward, *corrupted),
+        )
 
 
 def next_grad(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Iterator[Case]:
@@ -89,7 +95,10 @@ def gradient(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Ite
     layer = subject.ready()
     good = subject.next_grad(layer.forward(*subject.arrays()))
     for name in gradient_fields(layer.backward(good)):
-        yield f"backward: gradient field {name!r} of wrong {wrong}", *_good_and_bad_backward(subject, good, name, corrupt)
+        yield (
+            f"backward: gradient field {name!r} of wrong {wrong}",
+            *_good_and_bad_backward(subject, good, name, corrupt),
+        )
 
 
 def _good_and_bad_backward(
@@ -103,7 +112,9 @@ def _good_and_bad_backward(
         corrupted = True
         return faulty.backward(good)
 
-    faulty = with_changed_backward(subject.ready(), lambda grad: changed_field(grad, name, corrupt) if corrupted else grad)
+    faulty = with_changed_backward(
+        subject.ready(), lambda grad: changed_field(grad, name, corrupt) if corrupted else grad
+    )
     faulty.forward(*subject.arrays())
     return partial(faulty.backward, good), corrupted_backward
 
@@ -115,7 +126,11 @@ def update(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Itera
         good, optimizer = layer.backward(subject.next_grad(layer.forward(*subject.arrays()))), SGD(0.1)
         with checking("off"):  # with checks on, the constructor rejects such a gradient
             bad = good.map(corrupt)
-        yield f"update: a gradient of wrong {wrong}", partial(layer.update, optimizer, good), partial(layer.update, optimizer, bad)
+        yield (
+            f"update: a gradient of wrong {wrong}",
+            partial(layer.update, optimizer, good),
+            partial(layer.update, optimizer, bad),
+        )
 
 
 METHODS: Final = {"forward": forward, "next_grad": next_grad, "gradient": gradient, "update": update}
@@ -131,7 +146,9 @@ def check_cases(cases: Iterable[Case], after_valid: bool) -> None:
 
 
 def all_refused(subject: Subject) -> None:
-    """Wrong rank, size, precision, kind and type are errors: in mode full, in cached, and in cached after a valid call."""
+    """Wrong rank, size, precision, kind and type are errors: in mode full, in cached, and in cached
+    after a valid call.
+    """
     modes: list[tuple[Mode, bool]] = [("full", False), ("cached", False), ("cached", True)]
     for (mode, after_valid), method, (wrong, corrupt) in product(modes, METHODS.values(), WRONG.items()):
         with checking(mode):

@@ -48,7 +48,9 @@ class Subject:
         contract: Any = contract_of(type(self.prototype), "forward")
         hints: tuple[Any, ...] = contract.hints
         if len(hints) != len(self.inputs):
-            raise ArgumentError(explain("check_layer", f"{self.label} takes {len(hints)} inputs", f"{len(self.inputs)}"), "inputs")
+            raise ArgumentError(
+                explain("check_layer", f"{self.label} takes {len(hints)} inputs", f"{len(self.inputs)}"), "inputs"
+            )
         return hints
 
     def fresh(self) -> Module:
@@ -65,7 +67,10 @@ class Subject:
     def arrays(self, dtype: Any = np.float32, seed: int = 0) -> tuple[Any, ...]:
         """The inputs as read-only arrays, floats in ``dtype``."""
         pairs = zip(self.hints, self.inputs, strict=True)
-        arrays = (filled(hint, value, self.seed + seed + place, dtype, self.vocab) for place, (hint, value) in enumerate(pairs))
+        arrays = (
+            filled(hint, value, self.seed + seed + place, dtype, self.vocab)
+            for place, (hint, value) in enumerate(pairs)
+        )
         return tuple(locked(array, self.device) for array in arrays)
 
     def next_grad(self, output: Any, seed: int = 3) -> Any:
@@ -73,7 +78,10 @@ class Subject:
         return locked(values(tuple(output.shape), self.seed + seed, output.dtype), self.device)
 
     def described(self) -> str:
-        arrays = [self.prototype.label(), *(str(value.shape) if hasattr(value, "shape") else repr(value) for value in self.inputs)]
+        arrays = [
+            self.prototype.label(),
+            *(str(value.shape) if hasattr(value, "shape") else repr(value) for value in self.inputs),
+        ]
         vocab = "" if self.vocab == 2 else f", vocab={self.vocab}"
         return f"{', '.join(arrays)}, seed={self.seed}{vocab}"
 
@@ -122,7 +130,8 @@ def arrays_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for name, part in value.items():  # pyright: ignore[reportUnknownVariableType]  # whatever a layer keeps
             yield from arrays_in(part, f"{path}{name}.")
     elif isinstance(value, tuple | list):
-        for place, part in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # likewise
+        # likewise
+        for place, part in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             yield from arrays_in(part, f"{path}{place}.")
     elif is_dataclass(value):
         for field in fields(value):
@@ -139,9 +148,15 @@ def bits(value: Any) -> list[bytes]:
 
 
 def same(rule: str, before: Any, after: Any, cure: str = "") -> None:
-    """Raise `LawBroken` with the law ``rule`` unless all arrays inside are equal bit by bit; it names the first that differs."""
+    """Raise `LawBroken` with the law ``rule`` unless all arrays inside are equal bit by bit; it names the first that
+    differs.
+    """
     first, second = dict(arrays_in(before)), dict(arrays_in(after))
-    different = [path for path in (*first, *second) if path not in first or path not in second or bits(first[path]) != bits(second[path])]
+    different = [
+        path
+        for path in (*first, *second)
+        if path not in first or path not in second or bits(first[path]) != bits(second[path])
+    ]
     if different:
         raise broken(rule, f"another {different[0] or 'array'}", cure)
 
@@ -188,8 +203,12 @@ def unwritten() -> Generator[None]:
         raise broken(rule, f"{type(error).__name__}: {error}", "compute into a new array") from error
 
 
-def check_laws(laws: Mapping[str, Callable[[T], None]], chosen: Iterable[str] | None, label: str, subject: T, repeat: str) -> None:
-    """Check the chosen laws; a `LawBroken` names the law, the subject, the actual values, and the call that repeats it."""
+def check_laws(
+    laws: Mapping[str, Callable[[T], None]], chosen: Iterable[str] | None, label: str, subject: T, repeat: str
+) -> None:
+    """Check the chosen laws; a `LawBroken` names the law, the subject, the actual values, and the call
+    that repeats it.
+    """
     for name in chosen_laws(laws, chosen):
         try:
             laws[name](subject)

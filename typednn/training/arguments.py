@@ -1,4 +1,6 @@
-"""What `fit` is called with, checked and brought into one form; a wrong argument is an `ArgumentError` that names it."""
+"""What `fit` is called with, checked and brought into one form; a wrong argument is an `ArgumentError`
+that names it.
+"""
 
 import os
 from collections.abc import Sequence
@@ -27,13 +29,23 @@ _READS: dict[type, tuple[tuple[type, ...], str]] = {
     CrossEntropy: ((Linear, SequenceLinear, Conv2d, LogSoftmax), "probabilities"),
     NLL: ((Linear, SequenceLinear, Conv2d, Softmax), "logarithms of probabilities"),
 }
-_ENDS = {"scores": "leave it out", "probabilities": "end with Softmax()", "logarithms of probabilities": "end with LogSoftmax()"}
+_ENDS = {
+    "scores": "leave it out",
+    "probabilities": "end with Softmax()",
+    "logarithms of probabilities": "end with LogSoftmax()",
+}
 
 
 def _wrong(name: str, rule: str, value: Any, cure: str = "") -> ArgumentError:
     """The error; a class is said to be one, and how to make its instance."""
     kind = isinstance(value, type)
-    got = f"the class {value.__name__}" if kind else shown(value, 60) if isinstance(value, str | int | float) else type(value).__name__
+    got = (
+        f"the class {value.__name__}"
+        if kind
+        else shown(value, 60)
+        if isinstance(value, str | int | float)
+        else type(value).__name__
+    )
     return ArgumentError(explain("fit", rule, got, f"write {value.__name__}(…)" if kind else cure), name)
 
 
@@ -60,7 +72,9 @@ def check_order(loss: object, optimizer: object) -> None:
         if isinstance(passed, type) or not callable(getattr(passed, method, None)):
             name = habits.kin(passed, package.__all__) if isinstance(passed, str) else ""
             cure = f"pass an object, {name or usual}() of {package.__name__}" if isinstance(passed, str) else ""
-            raise _wrong(role, f"takes model, loss, optimizer, loader in this order, the {role} with {method}", passed, cure)
+            raise _wrong(
+                role, f"takes model, loss, optimizer, loader in this order, the {role} with {method}", passed, cure
+            )
 
 
 def check_end(model: Module, loss: object) -> None:
@@ -71,14 +85,21 @@ def check_end(model: Module, loss: object) -> None:
         end = type(last).__name__
         rule = f"{type(loss).__name__} reads {reads}, which the model's last layer gives"
         raise ArgumentError(
-            explain("fit", rule, repr(last), _ENDS[reads] if end != "Linear" else f"{_ENDS[reads]}, or train by SoftmaxCrossEntropy()"),
+            explain(
+                "fit",
+                rule,
+                repr(last),
+                _ENDS[reads] if end != "Linear" else f"{_ENDS[reads]}, or train by SoftmaxCrossEntropy()",
+            ),
             "loss",
         )
 
 
 def check_loader(loader: object) -> None:
     """The data come in batches, from something with a position."""
-    if isinstance(loader, type) or any(not hasattr(loader, name) for name in ("batches", "epoch", "step", "steps_per_epoch", "state_dict")):
+    if isinstance(loader, type) or any(
+        not hasattr(loader, name) for name in ("batches", "epoch", "step", "steps_per_epoch", "state_dict")
+    ):
         raise _wrong("loader", "the fourth argument gives the batches", loader, f"pass {_LOADER}")
 
 
@@ -89,7 +110,12 @@ def validation_of(validation: Any) -> Evaluation[Any, Any] | None:
         return whole
     if type(validation) in (tuple, list) and len(validation) == 2 and all(has_rows(each) for each in validation):
         return Evaluation(*validation)
-    raise _wrong("validation", "validation is a pair of arrays (x, y) or an Evaluation(x, y)", validation, "pass validation=(x, y)")
+    raise _wrong(
+        "validation",
+        "validation is a pair of arrays (x, y) or an Evaluation(x, y)",
+        validation,
+        "pass validation=(x, y)",
+    )
 
 
 def early_stopping_of(early_stopping: Any) -> EarlyStopping | None:
@@ -117,7 +143,9 @@ def callbacks_of(callbacks: Any) -> list[Callback]:
 def check_task(task: object) -> None:
     """A task has `typednn.tasks.Task`'s methods."""
     if isinstance(task, type) or not all(callable(getattr(task, name, None)) for name in ("targets", "metrics")):
-        raise _wrong("task", "a task has targets and metrics", task, "pass Classification() or Regression() of typednn.tasks")
+        raise _wrong(
+            "task", "a task has targets and metrics", task, "pass Classification() or Regression() of typednn.tasks"
+        )
 
 
 def run_of(run: Any, model: Module, optimizer: Any, stack: ExitStack) -> Run | None:

@@ -1,4 +1,6 @@
-"""Protocols of `fit`'s arguments: a loss with a value, and batches of inputs and targets with a position that can be saved."""
+"""Protocols of `fit`'s arguments: a loss with a value, and batches of inputs and targets with a position that can be
+saved.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
@@ -14,8 +16,9 @@ class ValuedLoss(Protocol[Prediction, Target]):
 
     It may have a ``loss_and_grad`` too, which returns both results for the same arguments. Then `fit` calls only that.
 
-    It may have a ``divisor(prediction, target)``: what ``loss`` divided the sum of the batch's losses by, such as the labels that count,
-    or None where it is a sum. Then batches together count as one. Without it a batch counts its rows.
+    It may have a ``divisor(prediction, target)``: what ``loss`` divided the sum of the batch's losses by, such as the
+    labels that count, or None where it is a sum. Then batches together count as one. Without it a batch counts its
+    rows.
     """
 
     def loss(self, prediction: Prediction, target: Target) -> float: ...
@@ -24,7 +27,9 @@ class ValuedLoss(Protocol[Prediction, Target]):
 
 
 def one_pass(loss: object) -> Callable[[Any, Any, Any], tuple[Any, Any]] | None:
-    """The ``loss_and_grad`` of the loss's class; None where there is none, or where a derived class has another loss or loss_grad."""
+    """The ``loss_and_grad`` of the loss's class; None where there is none, or where a derived class has another loss or
+    loss_grad.
+    """
     for kind in type(loss).__mro__:
         members: Mapping[str, Any] = vars(kind)
         if {"loss", "loss_grad", "loss_and_grad"} & members.keys():
@@ -33,13 +38,17 @@ def one_pass(loss: object) -> Callable[[Any, Any, Any], tuple[Any, Any]] | None:
 
 
 def divisor_of(loss: object, prediction: Any, target: Any) -> float | None:
-    """What the loss's mean over this batch divided by, 0 where nothing counts; None where the loss is a sum, which batches add to."""
+    """What the loss's mean over this batch divided by, 0 where nothing counts; None where the loss is a sum, which
+    batches add to.
+    """
     divisor: Callable[[Any, Any], float | None] | None = getattr(loss, "divisor", None)
     return divisor(prediction, target) if callable(divisor) else float(len(prediction))
 
 
 def mean(summed: float, divisor: float) -> float:
-    """The loss of batches together, as of one: Σ loss·divisor by Σ divisor. Of sums, and where nothing counts, ``summed`` as it is."""
+    """The loss of batches together, as of one: Σ loss·divisor by Σ divisor. Of sums, and where nothing counts,
+    ``summed`` as it is.
+    """
     return summed / (divisor or 1.0)
 
 
@@ -55,8 +64,9 @@ class BatchLike(Protocol[X, Y]):
 class Batches(Protocol[X, Y]):
     """The data of `fit`: `typednn.data.Loader`, or any object that behaves like it.
 
-    ``epoch`` epochs are complete, and ``step`` batches of the next were taken, including the current one. ``batches()`` gives the rest;
-    at its end ``epoch`` grows by one and ``step`` is 0. ``load_state_dict`` of a ``state_dict`` (JSON) continues with the same batches.
+    ``epoch`` epochs are complete, and ``step`` batches of the next were taken, including the current one. ``batches()``
+    gives the rest; at its end ``epoch`` grows by one and ``step`` is 0. ``load_state_dict`` of a ``state_dict`` (JSON)
+    continues with the same batches.
     """
 
     @property

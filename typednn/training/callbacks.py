@@ -9,7 +9,8 @@ from typednn.runs.history import Epoch, History, Measured, Step
 
 
 class Callback(Protocol):
-    """Called by `fit`; derive from it and write only what you need. An exception ends the training and is raised by `fit`.
+    """Called by `fit`; derive from it and write only what you need. An exception ends the training and is raised by
+    `fit`.
 
     Returning a text, except from `on_end`, ends the training after the current step; `History.stopped` is that text.
     """
@@ -48,8 +49,16 @@ class Every:
 
     def __post_init__(self) -> None:
         if (self.steps is None) == (self.epochs is None):
-            raise ArgumentError(explain("Every", "takes steps or epochs", f"steps={self.steps}, epochs={self.epochs}", "such as epochs=1"))
-        integer("Every", "steps" if self.epochs is None else "epochs", self.steps if self.steps is not None else self.epochs or 0)
+            raise ArgumentError(
+                explain(
+                    "Every", "takes steps or epochs", f"steps={self.steps}, epochs={self.epochs}", "such as epochs=1"
+                )
+            )
+        integer(
+            "Every",
+            "steps" if self.epochs is None else "epochs",
+            self.steps if self.steps is not None else self.epochs or 0,
+        )
 
     def due(self, step: int, epochs: int | None) -> bool:
         """Whether it is due after ``step`` updates; ``epochs`` is how many passes are complete, None within one."""
@@ -69,9 +78,10 @@ def every(name: str, value: int | Every | None) -> Every:
 class EarlyStopping:
     """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``.
 
-    ``metric`` is ``"loss"`` or one that the task measures, such as ``"accuracy"``. Higher is better but for loss, mse and mae.
-    When `fit` ends, early or not, the model has the weights of the best evaluation, or with
-    ``restore_best_weights=False`` the last. The optimizer and the run's last checkpoint are always those of the last step.
+    ``metric`` is ``"loss"`` or one that the task measures, such as ``"accuracy"``. Higher is better but for loss, mse
+    and mae. When `fit` ends, early or not, the model has the weights of the best evaluation, or with
+    ``restore_best_weights=False`` the last. The optimizer and the run's last checkpoint are always those of the last
+    step.
     """
 
     patience: int

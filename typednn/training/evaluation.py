@@ -28,7 +28,9 @@ Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 @overload
 def evaluate(model: Part[In, Out, Any], x: In, batch_size: int = 500, *, transform: None = None) -> Out: ...
 @overload
-def evaluate(model: Part[In, Out, Any], x: Stored | Rows[Any], batch_size: int = 500, *, transform: Callable[[Stored], In]) -> Out: ...
+def evaluate(
+    model: Part[In, Out, Any], x: Stored | Rows[Any], batch_size: int = 500, *, transform: Callable[[Stored], In]
+) -> Out: ...
 def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[Any], Any] | None = None) -> Any:
     """``model.forward(x)`` in eval mode; afterwards every part has its mode back, also after an error.
 
@@ -58,10 +60,11 @@ def evaluating(model: Module) -> Generator[None, None, None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation(Generic[In, Target]):
-    """Data to be measured on: inputs and targets, arrays, memory maps or images in files, of which a batch is read at a time.
+    """Data to be measured on: inputs and targets, arrays, memory maps or images in files, of which a batch is read at a
+    time.
 
-    Where ``y`` holds probabilities, ``labels`` are used for the accuracy. ``transform`` turns a batch of ``x`` into the model's input, as a
-    `typednn.data.Loader`'s does.
+    Where ``y`` holds probabilities, ``labels`` are used for the accuracy. ``transform`` turns a batch of ``x`` into the
+    model's input, as a `typednn.data.Loader`'s does.
     """
 
     x: In | Rows[Any]
@@ -77,15 +80,25 @@ class Evaluation(Generic[In, Target]):
             value: object = getattr(self, name)
             if not has_rows(value):
                 cure = "convert it with numpy.asarray(...)"
-                raise ArgumentError(explain("Evaluation", f"{name} is an array with rows", type(value).__name__, cure), name)
+                raise ArgumentError(
+                    explain("Evaluation", f"{name} is an array with rows", type(value).__name__, cure), name
+                )
         sizes = [len(self.x), len(self.y), *([] if self.labels is None else [len(self.labels)])]
         if len(set(sizes)) != 1 or not sizes[0]:
             raise ArgumentError(
-                explain("Evaluation", "x, y and labels must have as many rows, and at least one", " and ".join(map(str, sizes)))
+                explain(
+                    "Evaluation",
+                    "x, y and labels must have as many rows, and at least one",
+                    " and ".join(map(str, sizes)),
+                )
             )
 
-    def measure(self, model: Layer[In, Out, Any], loss: ValuedLoss[Out, Target], task: Task) -> tuple[float, dict[str, float]]:
-        """The loss of all rows as of one batch (a sum is added up), and the task's metrics; the model keeps its mode."""
+    def measure(
+        self, model: Layer[In, Out, Any], loss: ValuedLoss[Out, Target], task: Task
+    ) -> tuple[float, dict[str, float]]:
+        """The loss of all rows as of one batch (a sum is added up), and the task's metrics; the model
+        keeps its mode.
+        """
         summed = divisor = 0.0
 
         def batches() -> Iterator[tuple[Any, Any]]:
@@ -95,7 +108,9 @@ class Evaluation(Generic[In, Target]):
                 prediction = model.forward(to_device(x if self.transform is None else self.transform(x), model.device))
                 target = task.targets(y, prediction)
                 counts = divisor_of(loss, prediction, target)
-                summed += float(loss.loss(prediction, to_device(target, model.device))) * (1.0 if counts is None else counts)
+                summed += float(loss.loss(prediction, to_device(target, model.device))) * (
+                    1.0 if counts is None else counts
+                )
                 divisor += counts or 0.0
                 yield prediction, y if self.labels is None else _rows_of(self.labels, rows)
 

@@ -12,7 +12,8 @@ from typednn.training.callbacks import Callback
 class Events(Callback):
     """A run's events: losses and rate by step, evaluations, gradient norms by layer.
 
-    Continues in ``folder`` after ``step``, and drops later events; `MissingExtra` without the extra. ``writer`` is closed by the caller.
+    Continues in ``folder`` after ``step``, and drops later events; `MissingExtra` without the extra. ``writer`` is
+    closed by the caller.
     """
 
     def __init__(self, folder: Path, step: int) -> None:

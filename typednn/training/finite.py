@@ -18,7 +18,9 @@ def finite(array: Any) -> bool:
     if not is_floating(array.dtype):
         return True
     # A finite sum of squares has finite terms. It may overflow although all terms are finite: then each is tested.
-    return math.isfinite(to_number(namespace(array).vdot(array, array))) or bool(to_number(namespace(array).isfinite(array).all()))
+    return math.isfinite(to_number(namespace(array).vdot(array, array))) or bool(
+        to_number(namespace(array).isfinite(array).all())
+    )
 
 
 def all_finite(arrays: Iterable[Any]) -> bool:
@@ -44,7 +46,9 @@ def place_in_gradient(model: Module, grad: Any) -> str:
 
 
 def place_in_forward(model: Module, x: Any) -> str:
-    """The data, the first parameter, or the first layer in the order of the forward whose numbers are not finite; else the loss."""
+    """The data, the first parameter, or the first layer in the order of the forward whose numbers are not finite; else
+    the loss.
+    """
     if not finite(x):
         row = int(np.argmin([finite(sample) for sample in x]))
         return f"in the data: row {row} of the batch"

@@ -3,8 +3,8 @@
 rate[k] = start·(end/start)^(k/(steps - 1))        mean[k] = smoothing·mean[k-1] + (1 - smoothing)·loss[k]
 smoothed[k] = mean[k]/(1 - smoothing^(k+1))        suggestion = the rate in the middle of the longest fall of smoothed
 
-Source: L. N. Smith, "Cyclical Learning Rates for Training Neural Networks" (2017), the range test; smoothing, end and suggestion ("valley")
-as in fastai.
+Source: L. N. Smith, "Cyclical Learning Rates for Training Neural Networks" (2017), the range test; smoothing, end and
+suggestion ("valley") as in fastai.
 """
 
 import math
@@ -43,13 +43,15 @@ def find_learning_rate(
     diverged: float = 4.0,
     task: Task | None = None,
 ) -> LearningRates:
-    """Train a copy of ``model`` for up to ``steps`` steps, the rate growing from ``start`` to ``end``, and tell the loss at each.
+    """Train a copy of ``model`` for up to ``steps`` steps, the rate growing from ``start`` to ``end``, and tell the
+    loss at each.
 
-    It ends early where the smoothed loss is ``diverged`` times its least so far, or no number. The suggestion is a start, not an optimum:
-    look at the picture, which ``typednn.reports.plots.write_learning_rates`` draws.
+    It ends early where the smoothed loss is ``diverged`` times its least so far, or no number. The suggestion is a
+    start, not an optimum: look at the picture, which ``typednn.reports.plots.write_learning_rates`` draws.
 
-    Model, loss and optimizer are as before to the bit: copies of them are trained, which takes their memory a second time. The loader gets
-    its position and its generator back. Rates that the optimizer's groups have of their own stay what they are.
+    Model, loss and optimizer are as before to the bit: copies of them are trained, which takes their memory a second
+    time. The loader gets its position and its generator back. Rates that the optimizer's groups have of their own stay
+    what they are.
     """
     trained = arguments.model_of(model)
     arguments.check_order(loss, optimizer)
@@ -58,16 +60,25 @@ def find_learning_rate(
     where = "find_learning_rate"
     number(where, "start", start, least=0.0)
     if not 0 < start < number(where, "end", end, least=0.0):
-        raise ArgumentError(explain(where, "start and end are rates, 0 < start < end", f"start={start:g}, end={end:g}"), "start")
+        raise ArgumentError(
+            explain(where, "start and end are rates, 0 < start < end", f"start={start:g}, end={end:g}"), "start"
+        )
     integer(where, "steps", steps, least=2)
     number(where, "smoothing", smoothing, least=0.0, below=1.0)
     if number(where, "diverged", diverged) <= 1:
-        raise ArgumentError(explain(where, "diverged is how many times the least loss, more than 1", f"{diverged:g}"), "diverged")
+        raise ArgumentError(
+            explain(where, "diverged is how many times the least loss, more than 1", f"{diverged:g}"), "diverged"
+        )
     if task is not None:
         arguments.check_task(task)
     if not isinstance(optimizer, GradientOptimizer):
         raise ArgumentError(
-            explain(where, "needs an optimizer whose rate can be set", type(optimizer).__name__, "derive it from GradientOptimizer"),
+            explain(
+                where,
+                "needs an optimizer whose rate can be set",
+                type(optimizer).__name__,
+                "derive it from GradientOptimizer",
+            ),
             "optimizer",
         )
     position = loader.state_dict()
@@ -82,7 +93,9 @@ def _rates(start: float, end: float, steps: int) -> list[float]:
     return [start * (end / start) ** (step / (steps - 1)) for step in range(steps)]
 
 
-def _swept(parts: Any, loader: Batches[Any, Any], rates: list[float], smoothing: float, diverged: float) -> LearningRates:
+def _swept(
+    parts: Any, loader: Batches[Any, Any], rates: list[float], smoothing: float, diverged: float
+) -> LearningRates:
     """One step at each rate; ``parts`` are model, loss, optimizer and task."""
     model, loss, optimizer, task = parts
     model.train()
@@ -112,7 +125,11 @@ def _judged(rates: list[float], losses: list[float], smoothed: list[float]) -> L
     tried = rates[: len(losses)]
     lengths: list[int] = []  # of the longest falling subsequence that ends at each place
     for here in smoothed:
-        lengths.append(1 + max([length for before, length in zip(smoothed, lengths, strict=False) if before > here], default=0))
+        lengths.append(
+            1 + max([length for before, length in zip(smoothed, lengths, strict=False) if before > here], default=0)
+        )
     longest = max(lengths, default=0)
     end = lengths.index(longest) if lengths else 0
-    return LearningRates(tuple(tried), tuple(losses), tuple(smoothed), tried[end - longest // 2] if longest > 1 else None)
+    return LearningRates(
+        tuple(tried), tuple(losses), tuple(smoothed), tried[end - longest // 2] if longest > 1 else None
+    )

@@ -4,8 +4,8 @@ for each epoch, for each batch:  prediction = model.forward(x)
                                  grad = model.backward(loss.loss_grad(prediction, y))
                                  model.update(optimizer, grad)
 
-A *step* is one update of the weights. Everything else happens between two steps: evaluation, then the checkpoint. After the last
-step of an epoch it happens when the epoch is complete, so that no step is saved in two states.
+A *step* is one update of the weights. Everything else happens between two steps: evaluation, then the checkpoint. After
+the last step of an epoch it happens when the epoch is complete, so that no step is saved in two states.
 """
 
 import math
@@ -64,35 +64,40 @@ def fit(
 ) -> History:
     """Train ``model`` for ``epochs`` passes over the loader's data, and return its history.
 
-    A model is any object with ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and ``load_state_dict``.
+    A model is any object with ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and
+    ``load_state_dict``.
 
-    =====================  ===========================================================================================================
+    =====================  =============================================================================================
     max_steps              end after this many steps in all, within an epoch too
     task                   what is measured besides the loss; by default as `typednn.tasks.task_of` says
-    run                    metrics, events and checkpoints go there; training continues from its checkpoint, if any, bit for bit.
-                           Of a path, the run in that folder, or a new one
-    validation             an Evaluation, or arrays (x, y), measured each epoch, or as ``evaluate_every`` says (steps, or
-                           ``Every(epochs=2)``), and at the end of training
-    checkpoint_every       by default each epoch; also at a new best, and when training ends early. ``keep`` newest and the best stay
+    run                    metrics, events and checkpoints go there; training continues from its checkpoint, if any, bit
+                           for bit. Of a path, the run in that folder, or a new one
+    validation             an Evaluation, or arrays (x, y), measured each epoch, or as ``evaluate_every`` says (steps,
+                           or ``Every(epochs=2)``), and at the end of training
+    checkpoint_every       by default each epoch; also at a new best, and when training ends early. ``keep`` newest and
+                           the best stay
     accumulate             batches per update, as if they were one batch. The epoch's last update may have fewer
     transform              a function from gradient to gradient, or several in order, between backward and update
     clip_grad_norm         the largest norm of the gradient over all parameters, after ``transform``
-    time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is ``"time limit"``
-    early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then has the best weights
+    time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is
+                           ``"time limit"``
+    early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then
+                           has the best weights
     progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
-    =====================  ===========================================================================================================
+    =====================  =============================================================================================
 
-    A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and checkpoints stay as
-    they were before that step. On a device it is noticed up to 49 steps later, before anything of that step is written: checkpoints stay
-    as they were, but the weights are those of the later step. Ctrl-C and SIGTERM finish the step, save, and then raise
-    `KeyboardInterrupt` or ``SystemExit(143)``; a second one acts at once, and so does the first one before this call's first step is
-    done. At the end, arrays that layers kept are dropped.
+    A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and
+    checkpoints stay as they were before that step. On a device it is noticed up to 49 steps later, before anything of
+    that step is written: checkpoints stay as they were, but the weights are those of the later step. Ctrl-C and SIGTERM
+    finish the step, save, and then raise `KeyboardInterrupt` or ``SystemExit(143)``; a second one acts at once, and so
+    does the first one before this call's first step is done. At the end, arrays that layers kept are dropped.
 
-    The losses of a step, an epoch and an evaluation are those of their batches as one: a mean over all that counts, whatever the batches'
-    sizes; with ``reduction="sum"`` a sum. `ValuedLoss` says what a loss of your own does for that.
+    The losses of a step, an epoch and an evaluation are those of their batches as one: a mean over all that counts,
+    whatever the batches' sizes; with ``reduction="sum"`` a sum. `ValuedLoss` says what a loss of your own does for
+    that.
 
-    Where the optimizer averages the weights (``ema``), evaluations measure the average, and the model has it at the end. Schedules that
-    watch a metric, such as `typednn.optim.ReduceLROnPlateau`, are told it after each evaluation.
+    Where the optimizer averages the weights (``ema``), evaluations measure the average, and the model has it at the
+    end. Schedules that watch a metric, such as `typednn.optim.ReduceLROnPlateau`, are told it after each evaluation.
     """
     trained: Layer[Any, Any, Any] = arguments.model_of(model)
     arguments.check_order(loss, optimizer)
@@ -115,18 +120,25 @@ def fit(
         raise ArgumentError(explain("fit", "early stopping watches an evaluation", "no validation", cure), "validation")
     if measured_on is None and isinstance(optimizer, GradientOptimizer) and optimizer.watched():
         watched = ", ".join(map(repr, optimizer.watched()))
-        raise ArgumentError(explain("fit", f"a schedule watches {watched} of an evaluation", "no validation", cure), "validation")
+        raise ArgumentError(
+            explain("fit", f"a schedule watches {watched} of an evaluation", "no validation", cure), "validation"
+        )
     if progress not in (True, False, "auto"):
         raise ArgumentError(explain("fit", "progress is True, False or 'auto'", shown(progress)), "progress")
     for name, value in (("clip_grad_norm", clip_grad_norm), ("time_limit", time_limit)):
         if value is not None:
             number("fit", name, value, least=0.0)
     functions: Any = transform
-    transforms: tuple[Any, ...] = (functions,) if callable(functions) or not hasattr(functions, "__iter__") else tuple(functions)
+    transforms: tuple[Any, ...] = (
+        (functions,) if callable(functions) or not hasattr(functions, "__iter__") else tuple(functions)
+    )
     for function in transforms:
         if not callable(function):
             raise ArgumentError(
-                explain("fit", "transform is a function from gradient to gradient, or several", type(function).__name__), "transform"
+                explain(
+                    "fit", "transform is a function from gradient to gradient, or several", type(function).__name__
+                ),
+                "transform",
             )
     stop = Stop()
     with ExitStack() as stack:
@@ -153,8 +165,11 @@ def fit(
             progress=bool(progress),
             state=TrainingState(origin=loader.epoch),
         )
-        session.run = arguments.run_of(run, trained, optimizer, stack)  # after all checks: a wrong argument leaves no folder
-        stack.enter_context(stopping(stop, "finishing the step, then saving; once more ends at once" if progress else ""))
+        # after all checks: a wrong argument leaves no folder
+        session.run = arguments.run_of(run, trained, optimizer, stack)
+        stack.enter_context(
+            stopping(stop, "finishing the step, then saving; once more ends at once" if progress else "")
+        )
         stack.callback(trained.free_cache)
         history = session.train(stack)
     if stop.signal is not None:

@@ -1,4 +1,6 @@
-"""Progress: a bar with ETA on a terminal or in a notebook, a line per epoch elsewhere, on standard error; nothing when quiet."""
+"""Progress: a bar with ETA on a terminal or in a notebook, a line per epoch elsewhere, on standard error; nothing when
+quiet.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Cell:
     def _html(self) -> Any:
         from typednn.html import progress
 
-        return self._display.HTML(progress(self._done / self._total, self._words, [*self._notes, *self._epochs[-_LINES:]]))
+        return self._display.HTML(
+            progress(self._done / self._total, self._words, [*self._notes, *self._epochs[-_LINES:]])
+        )
 
     def bar(self, done: int, words: str) -> None:
         """Fill the bar up to the step ``done``, with words beside it and the time that is left."""
@@ -50,7 +54,8 @@ class Cell:
 
 @final
 class Display:
-    """Shows a training of ``total`` steps, ``done`` of them before, until it is closed. When quiet, nothing is imported.
+    """Shows a training of ``total`` steps, ``done`` of them before, until it is closed. When quiet, nothing is
+    imported.
 
     Speed is told in ``unit``, of which a sample has ``per_sample``.
     """
@@ -60,7 +65,9 @@ class Display:
     _bar: Progress | None = None
     _task: TaskID
 
-    def __init__(self, *, shown: bool, total: int, done: int, epochs: int, unit: str = "samples", per_sample: int = 1) -> None:
+    def __init__(
+        self, *, shown: bool, total: int, done: int, epochs: int, unit: str = "samples", per_sample: int = 1
+    ) -> None:
         self.epochs: int = epochs
         self.unit: str = unit
         self.per_sample: int = per_sample
@@ -101,7 +108,10 @@ class Display:
             self._draw(step, epoch, loss, speed)
 
     def _draw(self, step: int, epoch: int, loss: float, speed: float) -> None:
-        description, numbers = f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed * self.per_sample:,.0f} {self.unit}/s"
+        description, numbers = (
+            f"epoch {epoch}/{self.epochs}",
+            f"loss {loss:.4f}  {speed * self.per_sample:,.0f} {self.unit}/s",
+        )
         if self._cell is not None:
             self._cell.bar(step, f"{description}  {numbers}")
         elif self._bar is not None:
@@ -111,7 +121,9 @@ class Display:
     def compiling(self, done: int, total: int, name: str) -> None:
         """While kernels are compiled: on the bar, or a line at the start."""
         if self._bar is not None:
-            self._bar.update(self._task, description=f"compiling {total} kernels", numbers=f"{done} done  {name}" if done else "")
+            self._bar.update(
+                self._task, description=f"compiling {total} kernels", numbers=f"{done} done  {name}" if done else ""
+            )
             self._bar.refresh()
         elif not done:
             self.note(f"compiling {total} kernels for these sizes and this processor")
@@ -120,7 +132,10 @@ class Display:
         """After an epoch: the bar, or a line."""
         self._draw(step, epoch.number, epoch.loss, speed)
         evaluation = "" if measured is None else f"  {summary(measured)}"
-        self.note(f"epoch {epoch.number}/{self.epochs}  train loss {epoch.loss:.4f}{evaluation}  {epoch.seconds:.1f} s", epoch=True)
+        self.note(
+            f"epoch {epoch.number}/{self.epochs}  train loss {epoch.loss:.4f}{evaluation}  {epoch.seconds:.1f} s",
+            epoch=True,
+        )
 
     def note(self, text: str, *, epoch: bool = False) -> None:
         """Print a line of its own; ``epoch``: it is about one."""
@@ -132,5 +147,13 @@ class Display:
 
 def summary(measured: Measured) -> str:
     """``validation loss 0.1234  validation accuracy 98.76 %``: each number says on which data it was measured."""
-    shown = {name: f"{100 * value:.2f} %" if name == "accuracy" else f"{value:.4g}" for name, value in measured.metrics.items()}
-    return "  ".join([f"{measured.split} loss {measured.loss:.4f}", *(f"{measured.split} {name} {text}" for name, text in shown.items())])
+    shown = {
+        name: f"{100 * value:.2f} %" if name == "accuracy" else f"{value:.4g}"
+        for name, value in measured.metrics.items()
+    }
+    return "  ".join(
+        [
+            f"{measured.split} loss {measured.loss:.4f}",
+            *(f"{measured.split} {name} {text}" for name, text in shown.items()),
+        ]
+    )

@@ -44,14 +44,17 @@ _STEP = tuple(each.name for each in fields(Step))
 
 @dataclass(slots=True)
 class _Pending:
-    """A step in progress, or done and not reported yet. On a device ``loss`` (Σ loss·divisor) and ``finite`` are arrays not read yet."""
+    """A step in progress, or done and not reported yet. On a device ``loss`` (Σ loss·divisor) and ``finite`` are arrays
+    not read yet.
+    """
 
     loss: Any = 0.0
     divisor: float = 0.0  # Σ divisor of its batches, 0 where they are added up
     rows: int = 0
     batches: int = 0
     summed: Summed[Any] = field(default_factory=Summed[Any])
-    finite: list[Any] = field(default_factory=list[Any])  # whether each row of each batch is finite, then the loss and each derivative
+    # whether each row of each batch is finite, then the loss and each derivative
+    finite: list[Any] = field(default_factory=list[Any])
     derivatives: list[str] = field(default_factory=list[str])  # the names of the last
     step: int = 0
     rate: float | None = None
@@ -89,7 +92,9 @@ class Session:
     part: _Pending = field(default_factory=_Pending)  # the step in progress
     pending: list[_Pending] = field(default_factory=list[_Pending])
     loss_array: Callable[[Any, Any], Any] | None = None
-    """The loss on its device, so that results of several steps are read at once. Without it, and with clipping, each step is read."""
+    """The loss on its device, so that results of several steps are read at once. Without it, and with clipping, each
+    step is read.
+    """
     check_target: Callable[[Any, int], object] | None = None
     loss_and_grad: Callable[[Any, Any, Any], tuple[Any, Any]] | None = field(init=False)
     at_once: bool = field(init=False)
@@ -105,7 +110,10 @@ class Session:
 
     def __post_init__(self) -> None:
         if self.model.device != "cpu" and self.clip is None:
-            self.loss_array, self.check_target = getattr(self.loss, "loss_array", None), getattr(self.loss, "check_target", None)
+            self.loss_array, self.check_target = (
+                getattr(self.loss, "loss_array", None),
+                getattr(self.loss, "check_target", None),
+            )
         self.loss_and_grad = one_pass(self.loss)
         self.at_once = any(type(each).on_step is not Callback.on_step for each in self.callbacks)
 
@@ -117,9 +125,13 @@ class Session:
         if isinstance(self.optimizer, GradientOptimizer):
             self.steps_before = self.optimizer.steps - self.state.step
         steps = -(-self.loader.steps_per_epoch // self.accumulate)
-        unit, per_sample = (self.task.unit, self.task.per_sample) if isinstance(self.task, SpokenTask) else ("samples", 1)
+        unit, per_sample = (
+            (self.task.unit, self.task.per_sample) if isinstance(self.task, SpokenTask) else ("samples", 1)
+        )
         total = int(min(steps * self.epochs, self.max_steps))
-        self.display = Display(shown=self.progress, total=total, done=self.state.step, epochs=self.epochs, unit=unit, per_sample=per_sample)
+        self.display = Display(
+            shown=self.progress, total=total, done=self.state.step, epochs=self.epochs, unit=unit, per_sample=per_sample
+        )
         stack.callback(self.display.close)
         if self.run is not None:
             try:
@@ -165,14 +177,17 @@ class Session:
         y = self.task.targets(y, prediction)
         divisor = divisor_of(self.loss, prediction, y)  # of the labels on the host too
         if self.loss_array is not None and self.check_target is not None:
-            self.check_target(y, prediction.shape[-1])  # while the labels are on the host: on the device this would wait
+            # while the labels are on the host: on the device this would wait
+            self.check_target(y, prediction.shape[-1])
         y = to_device(y, self.model.device)
         if self.loss_array is not None:
             value, derivative = self.loss_array(prediction, y), self.loss.loss_grad(prediction, y)
             self.part.finite.append(finite_rows(x))
         else:
             both = self.loss_and_grad
-            value, derivative = (self.loss.loss(prediction, y), None) if both is None else both(self.loss, prediction, y)
+            value, derivative = (
+                (self.loss.loss(prediction, y), None) if both is None else both(self.loss, prediction, y)
+            )
             value = float(value)
             if not math.isfinite(value):
                 self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x))
@@ -181,7 +196,9 @@ class Session:
         grad = self.model.backward(derivative)
         if self.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
-            raise ArgumentError(explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate")
+            raise ArgumentError(
+                explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
+            )
         self.part.summed.add(grad, divisor)
         self.part.batches += 1
         self.part.rows += len(x)
@@ -248,13 +265,19 @@ class Session:
             self.state.loss_sum += each.loss
             self.state.divisor += each.divisor
             self.state.rows += each.rows
-            done = Step(each.step, self.number, mean(each.loss, each.divisor), each.rate, speed, each.seconds, each.norms)
+            done = Step(
+                each.step, self.number, mean(each.loss, each.divisor), each.rate, speed, each.seconds, each.norms
+            )
             if self.run is not None:
                 # Not asdict, which copies, as this runs at every step.
                 self.run.write_metrics(
                     {
                         "kind": "step",
-                        **{name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None},
+                        **{
+                            name: getattr(done, name)
+                            for name in _STEP
+                            if name != "gradient_norms" or done.gradient_norms is not None
+                        },
                     }
                 )
             self._call("on_step", done)
@@ -302,13 +325,20 @@ class Session:
     def _diverged(self, step: int, what: str, got: str, place: str) -> None:
         got = f"{got} in step {step} (epoch {self.number}), first {place}"
         raise StateError(
-            explain("fit", f"{what} must stay finite", got, "lower the learning rate, clip the gradient, or look for NaN in the data")
+            explain(
+                "fit",
+                f"{what} must stay finite",
+                got,
+                "lower the learning rate, clip the gradient, or look for NaN in the data",
+            )
         )
 
     def _rehearse(self) -> None:
         """The step in progress, and a batch of the evaluation, on copies of all that they change."""
         optimizer, validation = self.optimizer, self.validation
-        groups = [optimizer.settings, *dict(optimizer.groups).values()] if isinstance(optimizer, GradientOptimizer) else []
+        groups = (
+            [optimizer.settings, *dict(optimizer.groups).values()] if isinstance(optimizer, GradientOptimizer) else []
+        )
         if not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
             return
         model, loss, optimizer, (x, y) = copied(self.model, self.loss, optimizer, self.batch)
@@ -375,20 +405,29 @@ class Session:
                 state.step + 1,
                 f"the {validation.split} loss",
                 str(value),
-                place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device)),
+                place_in_forward(
+                    self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device)
+                ),
             )
         metrics = {name: float(number) for name, number in metrics.items()}
         for name, number in metrics.items():
             if name in (*RECORD, "kind"):
                 raise ArgumentError(
-                    explain("fit", f"a task's metric is not called {', '.join(RECORD)} or kind", repr(name), "give it another name"), "task"
+                    explain(
+                        "fit",
+                        f"a task's metric is not called {', '.join(RECORD)} or kind",
+                        repr(name),
+                        "give it another name",
+                    ),
+                    "task",
                 )
             if not math.isfinite(number):
                 self._diverged(state.step, f"the {validation.split} {name}", str(number), "in the task's metrics")
         measured = Measured(state.step, epoch, validation.split, value, metrics)
         metric = early.metric if early is not None else "loss" if measured.accuracy is None else "accuracy"
         worth = measured.value(metric)
-        if state.best is not None and state.best.metric != metric:  # resumed with another metric: its numbers can't be compared
+        # resumed with another metric: its numbers can't be compared
+        if state.best is not None and state.best.metric != metric:
             state.best, state.watched, state.waited = None, None, 0
         state.evaluations.append(measured)
         if self.run is not None:
@@ -429,7 +468,8 @@ class Session:
         return self.reason is not None
 
     def _finish(self) -> None:
-        """Save where training ends early, and report it; then give the model the best weights, if they are wanted, or the average.
+        """Save where training ends early, and report it; then give the model the best weights, if they are wanted, or
+        the average.
 
         The last weights, and the optimizer that belongs to them, are in the last checkpoint.
         """
@@ -509,7 +549,9 @@ def saved_state(callback: Callback) -> Json:
     except (TypeError, ValueError):
         plain = None
     if plain is None or plain != state:
-        raise ArgumentError(explain("fit", "state_dict gives a dict of JSON values", f"{state!r:.100} from {name}"), "callbacks")
+        raise ArgumentError(
+            explain("fit", "state_dict gives a dict of JSON values", f"{state!r:.100} from {name}"), "callbacks"
+        )
     return {name: plain}
 
 

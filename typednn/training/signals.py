@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM, handled at the end of a step. A second signal acts at once, as without this module.
 
-Before the first step there is nothing to save, and compiling kernels may take a minute: then the first signal acts at once too.
+Before the first step there is nothing to save, and compiling kernels may take a minute: then the first signal acts at
+once too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Stop:
 
 @contextmanager
 def stopping(stop: Stop, note: str) -> Generator[None, None, None]:
-    """In this block SIGINT and SIGTERM only set ``stop.signal``, once, and print ``note``; afterwards the handlers are restored.
+    """In this block SIGINT and SIGTERM only set ``stop.signal``, once, and print ``note``; afterwards the handlers are
+    restored.
 
     Only the main thread receives signals: in another thread this does nothing.
     """
@@ -49,7 +51,8 @@ def stopping(stop: Stop, note: str) -> Generator[None, None, None]:
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(each)
-            if handler is not None and handler != signal.SIG_IGN:  # ignored, as under nohup, or not a Python handler: unchanged
+            # ignored, as under nohup, or not a Python handler: unchanged
+            if handler is not None and handler != signal.SIG_IGN:
                 before[each] = handler
                 signal.signal(each, received)
     try:

@@ -1,8 +1,9 @@
 """Mistakes in the arithmetic of bodies under two static checkers: ``python -m benchmarks.static_checkers.bodies``.
 
-mypy with typednn's plugin reads the programs of ``tests/typing/bodies``. Pyrefly reads the same arithmetic in this folder, as functions of
-PyTorch tensors, or of NumPy arrays where its stubs follow more of them. Each input is annotated with its sizes. Each program is read with
-its mistake and without it. The environment for Pyrefly is that of ``benchmarks.static_checkers.run``.
+mypy with typednn's plugin reads the programs of ``tests/typing/bodies``. Pyrefly reads the same arithmetic in this
+folder, as functions of PyTorch tensors, or of NumPy arrays where its stubs follow more of them. Each input is annotated
+with its sizes. Each program is read with its mistake and without it. The environment for Pyrefly is that of
+``benchmarks.static_checkers.run``.
 """
 
 from __future__ import annotations
@@ -23,10 +24,17 @@ BODIES = Path(__file__).parents[3] / "tests" / "typing" / "bodies"
 def changed_line(faulty: Path) -> int:
     """The first line of a faulty program, after its docstring, that its correct form has otherwise."""
     lines, others = (
-        [line.partition("  # shape: ")[0] for line in (BODIES / kind / faulty.name).read_text(encoding="utf-8").splitlines()]
+        [
+            line.partition("  # shape: ")[0]
+            for line in (BODIES / kind / faulty.name).read_text(encoding="utf-8").splitlines()
+        ]
         for kind in ("faulty", "correct")
     )
-    return next(number for number, (line, other) in enumerate(zip(lines, others, strict=False), 1) if number > 1 and line != other)
+    return next(
+        number
+        for number, (line, other) in enumerate(zip(lines, others, strict=False), 1)
+        if number > 1 and line != other
+    )
 
 
 def plugin_verdicts() -> dict[str, Verdict]:
@@ -56,7 +64,8 @@ def table(columns: Mapping[str, Mapping[str, Verdict]]) -> str:
     for path in programs("bodies"):
         rows.append([path.stem, *(results[path.stem].where for results in columns.values())])
     counts = [
-        f"{title}: " + ", ".join(f"{count} {where}" for where, count in Counter(map(short, results.values())).most_common())
+        f"{title}: "
+        + ", ".join(f"{count} {where}" for where, count in Counter(map(short, results.values())).most_common())
         for title, results in columns.items()
     ]
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", *counts])

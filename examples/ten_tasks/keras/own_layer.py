@@ -25,7 +25,9 @@ class Scale(keras.layers.Layer):
 model = keras.Sequential([keras.Input((4,)), Scale(4), keras.layers.Dense(3)])
 Path("model.json").write_text(model.to_json())
 again = keras.models.model_from_json(Path("model.json").read_text())
-again.compile(keras.optimizers.SGD(0.1), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+again.compile(
+    keras.optimizers.SGD(0.1), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"]
+)
 rng = np.random.default_rng(0)
 x = rng.standard_normal((300, 4))
 y = x[:, :3].argmax(1)

@@ -3,7 +3,8 @@
 import keras
 
 train, test = (
-    keras.utils.image_dataset_from_directory(f"digits/{half}", image_size=(32, 32), color_mode="grayscale") for half in ("train", "test")
+    keras.utils.image_dataset_from_directory(f"digits/{half}", image_size=(32, 32), color_mode="grayscale")
+    for half in ("train", "test")
 )
 layers = [
     keras.Input((32, 32, 1)),

@@ -8,7 +8,12 @@ train, test = (
     keras.utils.image_dataset_from_directory(f"digits/{half}", image_size=(32, 32), color_mode="grayscale", seed=0)
     for half in ("train", "test")
 )
-layers = [keras.Input((32, 32, 1)), keras.layers.Rescaling(1 / 255), keras.layers.Flatten(), keras.layers.Dense(64, activation="relu")]
+layers = [
+    keras.Input((32, 32, 1)),
+    keras.layers.Rescaling(1 / 255),
+    keras.layers.Flatten(),
+    keras.layers.Dense(64, activation="relu"),
+]
 model = keras.Sequential([*layers, keras.layers.Dense(10)])
 model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
 backup = keras.callbacks.BackupAndRestore("here/backup", delete_checkpoint=False)

@@ -71,7 +71,13 @@ def test_damage_is_noticed_and_mended(filled: Path, tmp_path: Path, damage: str)
     for (name, content), other in zip(whole.items(), reversed(whole.values()), strict=True):
         flipped = bytearray(content)
         flipped[len(content) // 2] ^= 0xFF
-        broken = {"truncate": content[:-1000], "flip": bytes(flipped), "empty": b"", "swap": other, "text": b"not a library"}
+        broken = {
+            "truncate": content[:-1000],
+            "flip": bytes(flipped),
+            "empty": b"",
+            "swap": other,
+            "text": b"not a library",
+        }
         (tmp_path / name).write_bytes(broken[damage])
     assert run(tmp_path) == "True"
     assert [path.name for path in libraries(tmp_path)] == sorted(whole)
@@ -123,8 +129,12 @@ def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.skipif(not ROOT, reason="only root can be another user")
 def test_user_without_home_or_name() -> None:
     code = f"import os\nfrom typednn.engines.halide import cache\nos.setuid({STRANGER})\nprint(cache._users_folder())"
-    environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME", "TYPEDNN_CACHE")}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120)
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME", "TYPEDNN_CACHE")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
     assert done.stdout == "None\n"
     assert done.stderr.count("RuntimeWarning") == 1
 
@@ -171,7 +181,8 @@ def test_folder_that_others_can_write(folder: Path, mode: int) -> None:
     folder.chmod(mode)
     with pytest.warns(RuntimeWarning, match="others can write to it"):
         assert asked() == b"built"
-    assert asked(text=b"again") == b"built", "compiled twice in one process"  # and said twice, as warnings are errors here
+    # and said twice, as warnings are errors here
+    assert asked(text=b"again") == b"built", "compiled twice in one process"
     assert content(folder / "key.so") == b"before"
 
 
@@ -292,9 +303,16 @@ def age(path: Path) -> Path:
 
 
 def test_leftovers_of_killed_compilations_go(folder: Path) -> None:
-    """A file and folders that nobody holds; not a young one, nor what another process holds, nor what has another name."""
+    """A file and folders that nobody holds; not a young one, nor what another process holds, nor what
+    has another name.
+    """
     left = [folder / "building-file", folder / "building-folder", folder.parent / "typednn-building-folder"]
-    stay = [folder / "building-young", folder / "building-held", folder.parent / "typednn-building-held", folder / "mine"]
+    stay = [
+        folder / "building-young",
+        folder / "building-held",
+        folder.parent / "typednn-building-held",
+        folder / "mine",
+    ]
     for path in (*left, *stay):
         if "folder" in path.name:
             path.mkdir()
@@ -385,7 +403,9 @@ def test_folder_holds_so_many_entries(folder: Path, monkeypatch: pytest.MonkeyPa
     assert held(folder) == ["a.so", "c.so", "key.so"], "b was used longest ago"
     asked("d")
     asked("e")
-    assert held(folder) == ["c.so", "d.so", "e.so", "key.so"], "used within the last minute: a process may be loading it"
+    assert held(folder) == ["c.so", "d.so", "e.so", "key.so"], (
+        "used within the last minute: a process may be loading it"
+    )
     for key in "cde":
         used(folder / f"{key}.so", 1)
     asked("f")
@@ -433,7 +453,9 @@ def test_what_is_no_undamaged_entry_of_ours_is_not_removed(folder: Path, monkeyp
 
 
 def test_loaded_kernels_outlive_their_entries(tmp_path: Path) -> None:
-    """An entry that another process removes while it is used: the one who uses it keeps it, the next one builds it again."""
+    """An entry that another process removes while it is used: the one who uses it keeps it, the next one builds it
+    again.
+    """
     code = f"""
 {RELU}
 from pathlib import Path

@@ -95,17 +95,26 @@ READ_ONLY.flags.writeable = False
 @pytest.mark.parametrize(
     ("arguments", "error", "says"),
     [
-        pytest.param((X, X[:2].copy()), ShapeError, r"sample.relu: output 0: must have the shape \(elements\)", id="smaller output"),
+        pytest.param(
+            (X, X[:2].copy()),
+            ShapeError,
+            r"sample.relu: output 0: must have the shape \(elements\)",
+            id="smaller output",
+        ),
         pytest.param((X.astype(np.float64), X), DTypeError, "argument 0: must be float32, got float64", id="dtype"),
         pytest.param((X.astype(">f4"), X), DTypeError, "argument 0: must be float32, got >f4", id="byte order"),
         pytest.param((X[:, ::2], X[:, :3].copy()), ShapeError, "argument 0: must be C-contiguous", id="strides"),
-        pytest.param((X, READ_ONLY), ShapeError, "output 0: must be C-contiguous, aligned and writeable", id="read-only output"),
+        pytest.param(
+            (X, READ_ONLY), ShapeError, "output 0: must be C-contiguous, aligned and writeable", id="read-only output"
+        ),
         pytest.param(([1.0], X), DTypeError, "argument 0: must be a numpy.ndarray, got list", id="list"),
         pytest.param((None, X), DTypeError, "must be a numpy.ndarray, got NoneType", id="None"),
         pytest.param((X, np.ma.masked_array(X)), DTypeError, "got MaskedArray", id="subclass"),
     ],
 )
-def test_wrong_arguments_are_refused(relu: Kernel, arguments: tuple[Any, ...], error: type[Exception], says: str) -> None:
+def test_wrong_arguments_are_refused(
+    relu: Kernel, arguments: tuple[Any, ...], error: type[Exception], says: str
+) -> None:
     before = X.copy()
     with pytest.raises(error, match=says):
         relu(*arguments)
@@ -171,7 +180,9 @@ def summed(hl: Any, cpu: Any, x: Any) -> Any:
 def test_tuple_bytes_integers_and_rank_0() -> None:
     x = np.linspace(-1, 1, 37, dtype=np.float32)
     y, positive = np.empty_like(x), np.empty(37, np.uint8)
-    kernel("test.tuple", with_tuple, inputs=(Array("n"),), outputs=(Array("n"), Array("n", dtype="uint8")))(x, y, positive)
+    kernel("test.tuple", with_tuple, inputs=(Array("n"),), outputs=(Array("n"), Array("n", dtype="uint8")))(
+        x, y, positive
+    )
     np.testing.assert_array_equal(y, x * np.float32(3))
     np.testing.assert_array_equal(positive, x > 0)
     total = np.zeros((), np.float32)
@@ -217,10 +228,26 @@ def test_wrong_number_of_outputs_is_reported() -> None:
 
 def test_one_plan_is_one_kernel() -> None:
     def ask(**changed: Any) -> Kernel:
-        return kernel(**{"name": "a", "build": sample_op.build, "inputs": (Array("n"),), "outputs": (Array("n"),), **changed})
+        return kernel(
+            **{"name": "a", "build": sample_op.build, "inputs": (Array("n"),), "outputs": (Array("n"),), **changed}
+        )
 
     assert ask() is ask()
-    assert len({id(each) for each in (ask(), ask(inputs=(Array(4),)), ask(options={"k": 1}), ask(options={"k": 2}), ask(name="b"))}) == 5
+    assert (
+        len(
+            {
+                id(each)
+                for each in (
+                    ask(),
+                    ask(inputs=(Array(4),)),
+                    ask(options={"k": 1}),
+                    ask(options={"k": 2}),
+                    ask(name="b"),
+                )
+            }
+        )
+        == 5
+    )
 
 
 def test_source_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +354,9 @@ def test_fork_after_use(other: str) -> None:
         while not stop.is_set():
             big_relu()
 
-    others = [] if other == "no other thread" else [threading.Thread(target=compute if other == "computing" else stop.wait)]
+    others = (
+        [] if other == "no other thread" else [threading.Thread(target=compute if other == "computing" else stop.wait)]
+    )
     for thread in others:
         thread.start()
     child = os.fork()

@@ -1,4 +1,6 @@
-"""Frames: prepared once for each shape, never shared by two threads, and checked again where an array may be another."""
+"""Frames: prepared once for each shape, never shared by two threads, and checked again where an array
+may be another.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def rows(batch: int, seed: int = 0) -> Any:
 
 def test_shapes_take_turns(fits: list[Any]) -> None:
     flat = Array("size", flat=True)
-    each = Kernel(kernel("test.moved", moved, inputs=(flat, flat, Scalar()), outputs=(flat, flat, flat), written=(0, 1)).plan)
+    each = Kernel(
+        kernel("test.moved", moved, inputs=(flat, flat, Scalar()), outputs=(flat, flat, flat), written=(0, 1)).plan
+    )
     for turn in range(3):
         for shape in ((3,), (2, 5), (7,), (5, 2)):
             x, velocity, out = np.full(shape, turn, np.float32), np.ones(shape, np.float32), np.empty(shape, np.float32)
@@ -86,7 +90,9 @@ def test_shapes_take_turns(fits: list[Any]) -> None:
 def test_shapes_that_always_change_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "_SHAPES", 4)
     flat = Array("size", flat=True)
-    each = Kernel(kernel("test.moved", moved, inputs=(flat, flat, Scalar()), outputs=(flat, flat, flat), written=(0, 1)).plan)
+    each = Kernel(
+        kernel("test.moved", moved, inputs=(flat, flat, Scalar()), outputs=(flat, flat, flat), written=(0, 1)).plan
+    )
     each(np.zeros(1, np.float32), np.ones(1, np.float32), 1.0, np.empty(1, np.float32))
     known = each.call.__globals__["frames"]
     for size in range(1, 30):
@@ -176,7 +182,9 @@ def test_parameters_are_not_kept_alive_and_cannot_be_resized(learnt: Kernel) -> 
 
 def test_threads_at_one_kernel_with_shapes_that_take_turns() -> None:
     batches, wrong = Array("batch", 5), []
-    each = compiled.Kernel(kernel("test.scaled", scaled, inputs=(batches, *[Array(5, parameter=True)] * 2), outputs=(batches,)).plan)
+    each = compiled.Kernel(
+        kernel("test.scaled", scaled, inputs=(batches, *[Array(5, parameter=True)] * 2), outputs=(batches,)).plan
+    )
 
     def work(number: int) -> None:
         weight, bias = np.full(5, number, np.float32), np.full(5, -number, np.float32)

@@ -11,7 +11,10 @@ from typednn.engines.halide import toolchain
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 
-SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 88.7, 88.73, -87.0, -104.0, -150.0, 1e-40, 3e38], np.float32)
+SPECIAL = np.array(
+    [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 88.7, 88.73, -87.0, -104.0, -150.0, 1e-40, 3e38],
+    np.float32,
+)
 PAIRS = np.array([(x, y) for x in SPECIAL for y in SPECIAL], np.float32)
 
 

@@ -1,4 +1,6 @@
-"""Object files by several processes: what they make is what one process makes, and what they can't is left to the caller."""
+"""Object files by several processes: what they make is what one process makes, and what they can't is left to the
+caller.
+"""
 
 import copy
 import pickle  # noqa: TID251  # what jobs go through
@@ -104,7 +106,8 @@ def test_an_interrupt_ends_the_processes(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, op in OPS.items() if op.engines and isinstance(getattr(op.engines[0].run, "__self__", 0), Formula)]
+    "name",
+    [name for name, op in OPS.items() if op.engines and isinstance(getattr(op.engines[0].run, "__self__", 0), Formula)],
 )
 def test_formulas_survive_the_way(name: str) -> None:
     formula = OPS[name].engines[0].run.__self__  # type: ignore[attr-defined]

@@ -1,4 +1,6 @@
-"""Rehearsals: kernels are known before they run, nothing is computed twice, and whatever goes wrong the results are right."""
+"""Rehearsals: kernels are known before they run, nothing is computed twice, and whatever goes wrong the results are
+right.
+"""
 
 import io
 import threading
@@ -124,7 +126,9 @@ def test_one_thread_compiles_alone(compiled_together: list[list[str]]) -> None:
     assert compiled_together == []
 
 
-def test_without_a_linker_nothing_is_rehearsed(compiled_together: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_linker_nothing_is_rehearsed(
+    compiled_together: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(toolchain, "linkers", lambda: ())
     with rehearsal.expecting(lambda: pytest.fail("objects can't be loaded"), None):
         np.testing.assert_array_equal(relu_of(relu("memory")), np.maximum(X, 0))
@@ -142,7 +146,9 @@ def test_several_threads_compile_together_once() -> None:
     compiled_by_this_process: list[str] = []
     write = parallel.Job.write
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel.Job, "write", lambda job, path: (compiled_by_this_process.append(job.symbol), write(job, path))[1])
+        patch.setattr(
+            parallel.Job, "write", lambda job, path: (compiled_by_this_process.append(job.symbol), write(job, path))[1]
+        )
         workers = [threading.Thread(target=compute) for _ in range(3)]
         for worker in workers:
             worker.start()
@@ -159,7 +165,9 @@ def test_without_other_processes_this_one_compiles(monkeypatch: pytest.MonkeyPat
     def fails(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(*((threading.Thread, "start") if isinstance(error, RuntimeError) else (parallel, "compiled")), fails)
+    monkeypatch.setattr(
+        *((threading.Thread, "start") if isinstance(error, RuntimeError) else (parallel, "compiled")), fails
+    )
     one = relu("lonely")
     with rehearsal.expecting(lambda: None, None):
         np.testing.assert_array_equal(relu_of(one), np.maximum(X, 0))
@@ -188,7 +196,9 @@ def test_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     monkeypatch.setattr("sys.stderr", terminal)
     rehearsal.progress_line(0, 2, "")
     rehearsal.progress_line(1, 2, "linear.tiles")
-    assert terminal.getvalue().endswith("\r\x1b[Ktypednn compiles 2 kernels for these sizes and this processor: 1 done, linear.tiles")
+    assert terminal.getvalue().endswith(
+        "\r\x1b[Ktypednn compiles 2 kernels for these sizes and this processor: 1 done, linear.tiles"
+    )
     rehearsal.progress_line(2, 2, "sgd.plain")
     assert terminal.getvalue().endswith("\r\x1b[K")
     monkeypatch.setattr("sys.stderr", None)

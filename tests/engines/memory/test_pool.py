@@ -21,7 +21,9 @@ BYTES = 40_960  # of an owner: 40,000 rounded up
 
 @pytest.fixture(autouse=True)
 def empty_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool of its own for each test: another module of tests may keep arrays to the end, which would be counted here."""
+    """A pool of its own for each test: another module of tests may keep arrays to the end, which would
+    be counted here.
+    """
     monkeypatch.setattr(pool, "_sizes", {})
     monkeypatch.setattr(pool, "_shapes", {})
 
@@ -186,7 +188,9 @@ def content(kept: Any) -> bytes:
 
 
 class Reuse(RuleBasedStateMachine):
-    """The law of `pool.empty`: whatever still refers to memory keeps its values, and an array shares no byte with another."""
+    """The law of `pool.empty`: whatever still refers to memory keeps its values, and an array shares no byte with
+    another.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""Where CUDA kernels are tested: on a stand-in that runs them on the CPU, and on a GPU where there is one (``make gpu``)."""
+"""Where CUDA kernels are tested: on a stand-in that runs them on the CPU, and on a GPU where there is one (``make
+gpu``).
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -20,7 +22,9 @@ class Gpu(NamedTuple):
     """Whether a product and a sum may be joined, and so be rounded once: a GPU's compiler does that."""
 
     def run(self, op: str, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        """``function`` on this device, from and to NumPy arrays, which it may write; asserts that a CUDA kernel did it."""
+        """``function`` on this device, from and to NumPy arrays, which it may write; asserts that a
+        CUDA kernel did it.
+        """
         there = [self.put(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
         with counting() as counts:
             outcome = function(*there, **keywords)

@@ -1,4 +1,6 @@
-"""Every kernel goes through NVIDIA's compilers, as CuPy hands it over: nvcc to machine code, NVRTC, which knows no headers, likewise."""
+"""Every kernel goes through NVIDIA's compilers, as CuPy hands it over: nvcc to machine code, NVRTC, which knows no
+headers, likewise.
+"""
 
 import ctypes
 import importlib
@@ -35,7 +37,9 @@ from typednn.kernels.op import OPS
 
 OLD, NEW = 70, 90  # architectures that kernels are compiled for, or those next to them that a compiler knows
 
-pytestmark = pytest.mark.skipif(not cuda_on_cpu.RUNS_HERE, reason="what is compiled is recorded on a stand-in, which needs a C++ compiler")
+pytestmark = pytest.mark.skipif(
+    not cuda_on_cpu.RUNS_HERE, reason="what is compiled is recorded on a stand-in, which needs a C++ compiler"
+)
 
 
 def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
@@ -88,7 +92,11 @@ def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
 
 def joined(sources: set[tuple[str, tuple[str, ...]]]) -> set[tuple[str, tuple[str, ...]]]:
     """The same, with all kernels of formulas as one text: each run of a compiler takes half a second."""
-    of_formulas = {(code, options) for code, options in sources if "#if" not in code and "__device__" not in code and len(options) == 1}
+    of_formulas = {
+        (code, options)
+        for code, options in sources
+        if "#if" not in code and "__device__" not in code and len(options) == 1
+    }
     return sources - of_formulas | {("\n".join(sorted(code for code, _ in of_formulas)), next(iter(of_formulas))[1])}
 
 
@@ -105,7 +113,10 @@ def written() -> set[str]:
     values = [value for module in found for value in vars(importlib.import_module(module.name)).values()]
     rules = [f"{value.name}_step" for value in values if isinstance(value, update_rules.Rule)]
     of_sums = [kernel for value in values if isinstance(value, CudaColumnSums) for kernel in vars(value).values()]
-    return {*rules, *(value.name for value in [*values, *of_sums, *formulas()] if isinstance(value, CudaKernel | CudaFormula))}
+    return {
+        *rules,
+        *(value.name for value in [*values, *of_sums, *formulas()] if isinstance(value, CudaKernel | CudaFormula)),
+    }
 
 
 def architectures(known: Iterable[int]) -> set[int]:
@@ -125,7 +136,14 @@ def test_nvcc(dtype: Any, tmp_path: Path) -> None:
         sorts = sorted(architectures(int(name.removeprefix("compute_")) for name in known))
         for architecture in sorts if LONG else sorts[:1] if dtype == np.float32 else sorts[-1:]:
             to_machine_code = ("-cubin", f"-arch=sm_{architecture}", "-o", str(tmp_path / "out"))
-            command = [nvcc, *to_machine_code, "--Werror=all-warnings", "-Wno-deprecated-gpu-targets", *options, str(source)]
+            command = [
+                nvcc,
+                *to_machine_code,
+                "--Werror=all-warnings",
+                "-Wno-deprecated-gpu-targets",
+                *options,
+                str(source),
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout + done.stderr
 
@@ -149,7 +167,9 @@ def test_nvrtc(dtype: Any) -> None:
     assert library.nvrtcGetSupportedArchs(known) == 0
     for code, options in sorted(launched(dtype)):
         for architecture in architectures(known):
-            complaint = complaints(library, code, (*options, f"-arch=sm_{architecture}", "--device-as-default-execution-space"))
+            complaint = complaints(
+                library, code, (*options, f"-arch=sm_{architecture}", "--device-as-default-execution-space")
+            )
             assert complaint == ""
     assert "undefined" in complaints(library, 'extern "C" __global__ void wrong() { nothing(); }', ())
 

@@ -1,4 +1,6 @@
-"""conv2d on a GPU against the reference in float64: any sizes, strides, dilations, padding, pooling; NaN and infinities; slopes."""
+"""conv2d on a GPU against the reference in float64: any sizes, strides, dilations, padding, pooling; NaN and
+infinities; slopes.
+"""
 
 import numpy as np
 import pytest
@@ -28,9 +30,13 @@ WINDOWS = [
 
 
 def problem(window, spare, batch, inward, outward, seed, dtype):
-    """(x, weight, bias) of this geometry, with ``spare`` pixels more than two steps of the window need, for some to be pooled."""
+    """(x, weight, bias) of this geometry, with ``spare`` pixels more than two steps of the window need, for some to be
+    pooled.
+    """
     kernel, steps = window
-    size = [s + d * (k - 1) + 1 + more for s, d, k, more in zip(steps.stride, steps.dilation, kernel, spare, strict=True)]
+    size = [
+        s + d * (k - 1) + 1 + more for s, d, k, more in zip(steps.stride, steps.dilation, kernel, spare, strict=True)
+    ]
     size = [more + (steps.pooling is not None) * 2 * s for more, s in zip(size, steps.stride, strict=True)]
     shapes = ((batch, *size, inward), (outward, *kernel, inward), (outward,))
     return [numbers(seed + place, *shape).astype(dtype) for place, shape in enumerate(shapes)]
@@ -39,7 +45,9 @@ def problem(window, spare, batch, inward, outward, seed, dtype):
 def forward(gpu, x, weight, bias, window, activation=IDENTITY):
     """(y, winners) by CUDA kernels."""
     with counting() as counts:
-        y, winners = conv2d.forward(*[None if array is None else gpu.put(array) for array in (x, weight, bias)], window, activation)
+        y, winners = conv2d.forward(
+            *[None if array is None else gpu.put(array) for array in (x, weight, bias)], window, activation
+        )
     assert dict(counts) == {("conv2d.forward", "cuda"): 1}
     return gpu.get(y), None if winners is None else gpu.get(winners)
 
@@ -153,7 +161,9 @@ def test_only_what_is_wanted(gpu):
 
 
 def test_what_does_not_fit_is_left_to_the_reference(gpu):
-    """float16, two dtypes, arrays with gaps, and sizes that contradict each other, about which the reference complains."""
+    """float16, two dtypes, arrays with gaps, and sizes that contradict each other, about which the
+    reference complains.
+    """
     x, weight, bias = problem(WINDOWS[2], (2, 2), 2, 2, 4, 0, np.float32)
     there = [gpu.put(array) for array in (x, weight, bias)]
     with counting() as counts:

@@ -1,4 +1,6 @@
-"""Products as cuBLAS is asked for them: on a library of this file that reads and writes memory as cuBLAS does, and on a GPU."""
+"""Products as cuBLAS is asked for them: on a library of this file that reads and writes memory as cuBLAS does, and on a
+GPU.
+"""
 
 import ctypes
 from types import SimpleNamespace
@@ -57,7 +59,9 @@ class Library:
         for place in range(count):
             left = matrix(a + place * step_a * size, real, *((k, m) if ta else (m, k)), lda)
             right = matrix(b + place * step_b * size, real, *((n, k) if tb else (k, n)), ldb)
-            matrix(c + place * step_c * size, real, m, n, ldc)[...] = (left.T if ta else left) @ (right.T if tb else right)
+            matrix(c + place * step_c * size, real, m, n, ldc)[...] = (left.T if ta else left) @ (
+                right.T if tb else right
+            )
         return self.status
 
     def __getattr__(self, name: str) -> Any:
@@ -80,7 +84,9 @@ class Library:
 def the_library():
     xp = SimpleNamespace(
         empty=lambda shape, dtype: OnCpu(np.full(shape, np.nan, dtype)),
-        cuda=SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=7), device=SimpleNamespace(get_cublas_handle=lambda: 1)),
+        cuda=SimpleNamespace(
+            get_current_stream=lambda: SimpleNamespace(ptr=7), device=SimpleNamespace(get_cublas_handle=lambda: 1)
+        ),
     )
     found = Library()
     with (
@@ -135,7 +141,8 @@ def test_what_needs_a_copy_is_left_to_cupy(library):
         (whole.astype(np.float16), whole.astype(np.float16)),
         (whole[None], whole),
         (whole, whole[:5]),
-        (whole.reshape(3, 2, 3, 2).transpose(0, 2, 1, 3), whole.reshape(3, 2, 3, 2).transpose(0, 2, 3, 1)),  # heads within samples
+        # heads within samples
+        (whole.reshape(3, 2, 3, 2).transpose(0, 2, 1, 3), whole.reshape(3, 2, 3, 2).transpose(0, 2, 3, 1)),
     ):
         with pytest.raises(AssertionError, match="left to CuPy"):
             cublas.product(OnCpu(left), OnCpu(right))

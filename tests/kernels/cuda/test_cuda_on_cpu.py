@@ -68,7 +68,10 @@ def test_arguments_that_are_not_the_parameters(arguments: tuple[Any, ...], compl
 
 def test_threads_meet() -> None:
     """Each reads what the next has written before; no order of threads could do that without meeting."""
-    body = "__shared__ float seen[4]; int t = threadIdx.x; seen[t] = x[i]; {} y[i] = seen[(t + 1) % 4] + seen[(t + 3) % 4];"
+    body = (
+        "__shared__ float seen[4]; int t = threadIdx.x; seen[t] = x[i]; {} y[i] = seen[(t + 1) % 4] + seen[(t + 3) "
+        "% 4];"
+    )
     np.testing.assert_array_equal(launch(body.format("__syncthreads();")), [4, 2, 4, 2, 12, 10, 12, 10])
     assert (launch(body.format("")) != [4, 2, 4, 2, 12, 10, 12, 10]).any()
 

@@ -115,4 +115,6 @@ def test_more_patches_than_can_be_counted_are_left_to_the_reference() -> None:
     assert not conv2d.covers(x, large, None, Window())
     assert conv2d.covers(x, large, None, Window((2, 2)))
     assert conv2d.covers(x, StrictArray(np.zeros((85, 1, 1, 1), np.float32)), None, Window())
-    assert not conv2d.covers(x, StrictArray(np.zeros((86, 1, 1, 1), np.float32)), None, Window()), "more numbers of z than patches"
+    assert not conv2d.covers(x, StrictArray(np.zeros((86, 1, 1, 1), np.float32)), None, Window()), (
+        "more numbers of z than patches"
+    )

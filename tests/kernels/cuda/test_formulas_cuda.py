@@ -1,4 +1,6 @@
-"""Formulas on arrays as CUDA kernels: every pointwise op's against its formula in float64, and what is made of a formula."""
+"""Formulas on arrays as CUDA kernels: every pointwise op's against its formula in float64, and what is made of a
+formula.
+"""
 
 import numpy as np
 import pytest
@@ -106,7 +108,10 @@ def test_an_op_of_such_a_formula_runs_on_the_reference(gpu):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_function_is_numpys(gpu, function):
-    arrays = [numbers(place, 100, special=True) for place in range({"where": 3, "clip": 3, "maximum": 2, "minimum": 2}.get(function, 1))]
+    arrays = [
+        numbers(place, 100, special=True)
+        for place in range({"where": 3, "clip": 3, "maximum": 2, "minimum": 2}.get(function, 1))
+    ]
     if function == "clip":
         arrays[1:] = [np.full(100, bound, np.float32) for bound in (-1, 2)]
 
@@ -157,11 +162,15 @@ def test_column_sums_of_many_axes_and_the_same_bits_every_time(gpu):
     assert len({result.tobytes() for result in results}) == 1
 
 
-@pytest.mark.parametrize("activation", [Activation("identity"), Activation("relu"), Activation("leaky_relu", 0.1), Activation("tanh")])
+@pytest.mark.parametrize(
+    "activation", [Activation("identity"), Activation("relu"), Activation("leaky_relu", 0.1), Activation("tanh")]
+)
 def test_an_activation_with_its_bias(gpu, activation):
     z, bias, dy = numbers(0, 3, 4, 5), numbers(1, 5), numbers(2, 3, 4, 5)
     y = activation.forward(z + bias)
     np.testing.assert_allclose(gpu.get(activation.with_bias(gpu.put(z), gpu.put(bias))), y, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(gpu.get(activation.with_bias(gpu.put(z), None)), activation.forward(z), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        gpu.get(activation.with_bias(gpu.put(z), None)), activation.forward(z), rtol=1e-6, atol=1e-6
+    )
     got = gpu.get(activation.derivative(gpu.put(dy), gpu.put(y)))
     np.testing.assert_allclose(got, activation.backward(dy, y), rtol=1e-5, atol=1e-6)

@@ -1,4 +1,6 @@
-"""The graph's kernels in CUDA, against the interpreter on NumPy: X-A7, fused as on a CPU; each kind of group and each operation."""
+"""The graph's kernels in CUDA, against the interpreter on NumPy: X-A7, fused as on a CPU; each kind of group and each
+operation.
+"""
 
 import cuda_on_cpu
 import numpy as np
@@ -15,7 +17,14 @@ from typednn.graph.program import traced
 from typednn.graph.tensor import binary, cast_to, pad, realize, reduce, tensor, unary
 
 # Their operands are integers, or remainders of them: the interpreter computes these.
-ELSEWHERE = {Binary.MODULO, Binary.BITWISE_AND, Binary.BITWISE_OR, Binary.BITWISE_XOR, Binary.LEFT_SHIFT, Binary.RIGHT_SHIFT}
+ELSEWHERE = {
+    Binary.MODULO,
+    Binary.BITWISE_AND,
+    Binary.BITWISE_OR,
+    Binary.BITWISE_XOR,
+    Binary.LEFT_SHIFT,
+    Binary.RIGHT_SHIFT,
+}
 
 
 def softmax(x):
@@ -36,7 +45,9 @@ def functions(x):
         if operation == Unary.ERF:  # the interpreter computes it in float64
             total = total + cast_to(unary(operation, cast_to(x, np.float32)), x.dtype)
         elif operation != Unary.BITWISE_NOT:
-            total = total + unary(operation, positive if operation in (Unary.LOG, Unary.LOG2, Unary.SQRT) else x + 3.0) * (place + 1.0)
+            total = total + unary(
+                operation, positive if operation in (Unary.LOG, Unary.LOG2, Unary.SQRT) else x + 3.0
+            ) * (place + 1.0)
     return total
 
 
@@ -108,7 +119,9 @@ def test_not_a_number(gpu):
     y = tensor(gpu.put(x))
     results = [binary(Binary.MAXIMUM, y, 0.0), y.max(axis=1), y.min(axis=0), binary(Binary.MASKED, y > 0, y)]
     realize(*results)
-    for got, expected in zip(results, [np.maximum(x, 0), x.max(axis=1), x.min(axis=0), np.where(x > 0, x, 0)], strict=True):
+    for got, expected in zip(
+        results, [np.maximum(x, 0), x.max(axis=1), x.min(axis=0), np.where(x > 0, x, 0)], strict=True
+    ):
         np.testing.assert_array_equal(gpu.get(got.array), expected)
 
 
@@ -120,7 +133,9 @@ def test_every_operation_is_somewhere():
         for step in grouped(program):
             if isinstance(step, Group):
                 assert "__global__" in source(step.description)
-                used |= {(node[0], node[1]) for node in step.description.nodes if node[0] in ("unary", "binary", "reduce")}
+                used |= {
+                    (node[0], node[1]) for node in step.description.nodes if node[0] in ("unary", "binary", "reduce")
+                }
     assert {("unary", each) for each in Unary if each != Unary.BITWISE_NOT} <= used
     assert {("binary", each) for each in Binary if each not in ELSEWHERE} <= used
     assert {("reduce", each) for each in Reduce} <= used

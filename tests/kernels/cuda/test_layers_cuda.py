@@ -1,4 +1,6 @@
-"""Linear, LayerNorm and attention in CUDA against their references in float64, slopes, and what is left to the reference."""
+"""Linear, LayerNorm and attention in CUDA against their references in float64, slopes, and what is left to the
+reference.
+"""
 
 from unittest import mock
 
@@ -37,12 +39,22 @@ def close(got, exact):
 
 
 @settings(max_examples=30, deadline=None)
-@given(batch=few, inputs=few, outputs=few, biased=st.booleans(), activation=st.sampled_from(ACTIVATIONS), wants=st.booleans(), seed=seeds)
+@given(
+    batch=few,
+    inputs=few,
+    outputs=few,
+    biased=st.booleans(),
+    activation=st.sampled_from(ACTIVATIONS),
+    wants=st.booleans(),
+    seed=seeds,
+)
 def test_linear(gpu, batch, inputs, outputs, biased, activation, wants, seed):
     x, weight, dy = numbers(seed, batch, inputs), numbers(seed + 1, outputs, inputs), numbers(seed + 2, batch, outputs)
     bias = numbers(seed + 3, outputs) if biased else None
     y = gpu.run("linear.forward", linear.forward, x, weight, bias, activation)
-    near(y, gpu.reference(linear.forward, *wide(x, weight, bias), activation), 8 * EPS32 * (abs(x) @ abs(weight).T + 10))
+    near(
+        y, gpu.reference(linear.forward, *wide(x, weight, bias), activation), 8 * EPS32 * (abs(x) @ abs(weight).T + 10)
+    )
 
     got = gpu.run("linear.backward", linear.backward, dy, x, weight, y, activation, wants)
     exact = gpu.reference(linear.backward, *wide(dy, x, weight, y), activation, wants)
@@ -68,7 +80,14 @@ features = st.one_of(st.integers(2, 40), st.sampled_from([63, 64, 65, 255, 257, 
 
 
 @settings(max_examples=15, deadline=None)
-@given(rows=few, features=features, centred=st.booleans(), learnt=st.booleans(), mean=st.sampled_from([0, 1000]), seed=seeds)
+@given(
+    rows=few,
+    features=features,
+    centred=st.booleans(),
+    learnt=st.booleans(),
+    mean=st.sampled_from([0, 1000]),
+    seed=seeds,
+)
 def test_layer_norm(gpu, rows, features, centred, learnt, mean, seed):
     x, dy = numbers(seed, rows, 2, features) + np.float32(mean), numbers(seed + 1, rows, 2, features)
     weight, bias = (numbers(seed + 2, features), numbers(seed + 3, features)) if learnt else (None, None)
@@ -167,7 +186,9 @@ def test_some_samples_at_a_time(gpu, monkeypatch):
     assert launched == [16, 16, 8]
     np.testing.assert_array_equal(again[0], y)
     np.testing.assert_array_equal(again[1], log_sums)
-    for got, expected in zip(gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, True), whole, strict=True):
+    for got, expected in zip(
+        gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, True), whole, strict=True
+    ):
         np.testing.assert_array_equal(got, expected)
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from typednn.engines import counting
 from typednn.kernels import max_pool2d
 
-# (kernel, stride, dilation): few, since each is compiled anew. Apart, touching, overlapping, with gaps, spread out, on one axis only.
+# (kernel, stride, dilation): few, since each is compiled anew. Apart, touching, overlapping, with gaps, spread out, on
+# one axis only.
 WINDOWS = [
     ((2, 2), (2, 2), (1, 1)),
     ((3, 3), (2, 2), (1, 1)),

@@ -19,7 +19,9 @@ MOMENTA = [
 ]
 ADAM = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "step": 3}
 
-shapes = st.one_of(st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple), st.sampled_from([(255,), (256,), (257,), (3, 6001)]))
+shapes = st.one_of(
+    st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple), st.sampled_from([(255,), (256,), (257,), (3, 6001)])
+)
 
 
 def state(shape, seed, dtype, special=False):
@@ -33,7 +35,9 @@ def state(shape, seed, dtype, special=False):
 
 
 def agree(gpu, op, function, arrays, **rule):
-    """The step as CUDA and as the reference makes it, in place: the same bits, or where products are joined with sums nearly."""
+    """The step as CUDA and as the reference makes it, in place: the same bits, or where products are joined with sums
+    nearly.
+    """
     theirs = [array.copy() for array in arrays]
     gpu.run(op, function, *arrays, **rule)
     gpu.reference(function, *theirs, **rule)
@@ -54,7 +58,13 @@ def agree(gpu, op, function, arrays, **rule):
 )
 def test_adam_is_the_reference(gpu, shape, step, beta1, decay, dtype, special, seed):
     assume(not (special and gpu.contracts))
-    agree(gpu, "adam.step", adam_step, state(shape, seed, dtype, special), **{**ADAM, "beta1": beta1, "step": step, **decay})
+    agree(
+        gpu,
+        "adam.step",
+        adam_step,
+        state(shape, seed, dtype, special),
+        **{**ADAM, "beta1": beta1, "step": step, **decay},
+    )
 
 
 @settings(max_examples=60, deadline=None)

@@ -36,7 +36,10 @@ def test_is_the_reference(gpu, padding, size, batch, channels, mode, value, dtyp
     if mode == "constant":
         np.testing.assert_array_equal(dx, gpu.reference(pad2d.backward, next_grad, padding, mode))
     else:
-        exact, sizes = (gpu.reference(pad2d.backward, array.astype(np.float64), padding, mode) for array in (next_grad, np.abs(next_grad)))
+        exact, sizes = (
+            gpu.reference(pad2d.backward, array.astype(np.float64), padding, mode)
+            for array in (next_grad, np.abs(next_grad))
+        )
         repeated = (max(padding[:2]) + 1) * (max(padding[2:]) + 1) * 4  # a pixel is at most at all four corners
         assert (np.abs(dx - exact) <= repeated * np.finfo(dtype).eps * sizes).all()
 

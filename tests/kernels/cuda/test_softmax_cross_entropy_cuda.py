@@ -108,7 +108,10 @@ def test_slopes_in_float64(gpu, normal, assert_slope):
 
 def test_the_same_bits_every_time(gpu):
     logits, target = numbers(0, 6, 700), targets(0, 6, 700, True)
-    results = {gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 1.0).tobytes() for _ in range(3)}
+    results = {
+        gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 1.0).tobytes()
+        for _ in range(3)
+    }
     assert len(results) == 1
 
 
@@ -116,4 +119,7 @@ def test_shapes_that_differ_are_left_to_the_reference(gpu):
     with counting() as counts:
         softmax_cross_entropy.backward(gpu.put(numbers(0, 3, 4)), gpu.put(numbers(0, 1, 4)), 1.0)
         softmax_cross_entropy.forward(gpu.put(numbers(0, 4, 3)).T, gpu.put(numbers(0, 3, 4)))
-    assert dict(counts) == {("softmax_cross_entropy.backward", "reference"): 1, ("softmax_cross_entropy.forward", "reference"): 1}
+    assert dict(counts) == {
+        ("softmax_cross_entropy.backward", "reference"): 1,
+        ("softmax_cross_entropy.forward", "reference"): 1,
+    }

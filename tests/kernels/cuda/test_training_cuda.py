@@ -1,4 +1,6 @@
-"""A network trained by CUDA kernels goes where the reference goes, and no op that has a kernel is left to the reference on the way."""
+"""A network trained by CUDA kernels goes where the reference goes, and no op that has a kernel is left to the reference
+on the way.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,9 @@ def network():
     )
 
 
-@pytest.mark.parametrize("optimizer", [lambda: SGD(0.05, momentum=0.9), lambda: Adam(0.01, weight_decay=0.1)], ids=["SGD", "Adam"])
+@pytest.mark.parametrize(
+    "optimizer", [lambda: SGD(0.05, momentum=0.9), lambda: Adam(0.01, weight_decay=0.1)], ids=["SGD", "Adam"]
+)
 def test_training(gpu, optimizer):
     """G-C13: the CUDA kernels' sources, compiled for a CPU, train as the reference does."""
     rng = np.random.default_rng(0)
@@ -49,7 +53,9 @@ def test_training(gpu, optimizer):
                 scores = model.forward(x)
                 losses[device].append(loss.loss(scores, y))
                 model.update(steps, model.backward(loss.loss_grad(scores, y)))
-        ends[device] = {name: array if device == "reference" else gpu.get(array) for name, array in model.named_parameters().items()}
+        ends[device] = {
+            name: array if device == "reference" else gpu.get(array) for name, array in model.named_parameters().items()
+        }
         left = {op for op, engine in counts if engine == "reference"}
         if device == "gpu":
             ran = {op.partition(".")[0] for op, engine in counts if engine == "cuda"}

@@ -1,4 +1,6 @@
-"""Random calls of each function of the table, right ones and wrong ones. To add a function, add its generator to `CALLS`."""
+"""Random calls of each function of the table, right ones and wrong ones. To add a function, add its generator to
+`CALLS`.
+"""
 
 import string
 from collections.abc import Callable, Sequence
@@ -209,7 +211,12 @@ def differences(d: Draw) -> Case:
 
 def norm(d: Draw) -> Case:
     x = d.any(types=REAL)
-    return Case((x,), d.some(axis=lambda: d.one((None, d.axis(x.ndim), d.axes(x.ndim, 2))), keepdims=d.flag, ord=lambda: d.one((1, 2))))
+    return Case(
+        (x,),
+        d.some(
+            axis=lambda: d.one((None, d.axis(x.ndim), d.axes(x.ndim, 2))), keepdims=d.flag, ord=lambda: d.one((1, 2))
+        ),
+    )
 
 
 def quantile(scale: float) -> Call:
@@ -230,7 +237,13 @@ def bincount(d: Draw) -> Case:
 
 def matmul(d: Draw) -> Case:
     a = d.shape(1, 4)
-    b = ((a[0],) if d.flag() else (a[0], d.size())) if len(a) == 1 else (a[-1],) if d.chance(0.15) else (*d.beside(a[:-2]), a[-1], d.size())
+    b = (
+        ((a[0],) if d.flag() else (a[0], d.size()))
+        if len(a) == 1
+        else (a[-1],)
+        if d.chance(0.15)
+        else (*d.beside(a[:-2]), a[-1], d.size())
+    )
     return Case((d.array(d.maybe(a)), d.array(d.maybe(b))))
 
 
@@ -268,7 +281,13 @@ def tensordot(d: Draw) -> Case:
     second = list(range(len(places)))
     if d.chance(MISTAKES) and second:
         second = second[1:]
-    return Case((d.array(a), d.array(d.maybe(b)), (list(places), second) if not d.chance(MISTAKES) else (list(places), [*second, 5])))
+    return Case(
+        (
+            d.array(a),
+            d.array(d.maybe(b)),
+            (list(places), second) if not d.chance(MISTAKES) else (list(places), [*second, 5]),
+        )
+    )
 
 
 def einsum(d: Draw) -> Case:
@@ -382,7 +401,9 @@ def reshape(*, spread: bool = False) -> Call:
             wanted[d.random.randrange(len(wanted))] = -1
         if d.chance(MISTAKES / 2):
             wanted.append(-1)
-        return Case((x, *wanted) if spread and d.flag() else (x, wanted[0] if len(wanted) == 1 and d.flag() else tuple(wanted)))
+        return Case(
+            (x, *wanted) if spread and d.flag() else (x, wanted[0] if len(wanted) == 1 and d.flag() else tuple(wanted))
+        )
 
     return draw
 
@@ -423,7 +444,9 @@ def repeat(d: Draw) -> Case:
         return Case((x, d.one((0, 1, 2, 3))))
     axis = d.axis(x.ndim)
     size = x.shape[axis] if -x.ndim <= axis < x.ndim else 2
-    times = d.one((2, [d.random.randint(0, 2) for _ in range(size + d.chance(MISTAKES))], np.ones(d.maybe((size,)), np.int64)))
+    times = d.one(
+        (2, [d.random.randint(0, 2) for _ in range(size + d.chance(MISTAKES))], np.ones(d.maybe((size,)), np.int64))
+    )
     return Case((x, times), {"axis": axis})
 
 
@@ -562,7 +585,14 @@ def nested(d: Draw) -> Any:
         return d.any()
     shape = d.shape(0, 2)
     return d.one(
-        (d.number(), d.together(d.random.randint(1, 3), shape), [[1, 2], [3, 4 if d.flag() else 0.5]], [1, True], [[1, 2], [3]], [])
+        (
+            d.number(),
+            d.together(d.random.randint(1, 3), shape),
+            [[1, 2], [3, 4 if d.flag() else 0.5]],
+            [1, True],
+            [[1, 2], [3]],
+            [],
+        )
     )
 
 
@@ -579,17 +609,25 @@ def array_ndmin(d: Draw) -> Case:
 def arange(d: Draw) -> Case:
     numbers = [d.random.randint(-3, 6) for _ in range(d.random.randint(1, 2))]
     if d.chance(0.3):
-        return Case((d.random.randint(-3, 3), d.random.randint(-3, 6), d.one((1, 2, -1, 3, 0.5))), d.some(dtype=lambda: np.float32))
+        return Case(
+            (d.random.randint(-3, 3), d.random.randint(-3, 6), d.one((1, 2, -1, 3, 0.5))),
+            d.some(dtype=lambda: np.float32),
+        )
     return Case((*numbers[:-1], d.one((numbers[-1], 2.5))))
 
 
 def linspace(d: Draw) -> Case:
     ends = (0.0, 1) if d.chance(0.7) else (d.any(0, 2, PRECISE), 2.0)
-    return Case(ends, d.some(num=lambda: d.one((0, 1, 5, -1)), dtype=lambda: np.float32, axis=lambda: d.axis(np.ndim(ends[0]) + 1)))
+    return Case(
+        ends,
+        d.some(num=lambda: d.one((0, 1, 5, -1)), dtype=lambda: np.float32, axis=lambda: d.axis(np.ndim(ends[0]) + 1)),
+    )
 
 
 def eye(d: Draw) -> Case:
-    return Case((d.size(),), d.some(M=lambda: d.one((d.size(), None)), k=lambda: 1, dtype=lambda: d.one((np.float32, None))))
+    return Case(
+        (d.size(),), d.some(M=lambda: d.one((d.size(), None)), k=lambda: 1, dtype=lambda: d.one((np.float32, None)))
+    )
 
 
 def identity(d: Draw) -> Case:
@@ -614,7 +652,10 @@ def normal(d: Draw) -> Case:
     x = d.any(0, 2, PRECISE)
     ends = d.one(((), (0.0, 2.0), (x, np.asarray(d.array(d.beside(x.shape), PRECISE) + 4.0))))
     return Case(
-        ends, {} if d.flag() else {"size": np.broadcast_shapes(*map(np.shape, ends)) if d.chance(0.5) and _fit(ends) else new_shape(d)}
+        ends,
+        {}
+        if d.flag()
+        else {"size": np.broadcast_shapes(*map(np.shape, ends)) if d.chance(0.5) and _fit(ends) else new_shape(d)},
     )
 
 
@@ -688,11 +729,15 @@ def assigned(d: Draw) -> Case:
         shape = x[index].shape
     except (IndexError, ValueError):
         shape = ()
-    return Case((x, index, d.number() if d.chance(0.2) else d.array(d.into(shape) if d.chance(0.9) else (1, *shape), REAL)))
+    return Case(
+        (x, index, d.number() if d.chance(0.2) else d.array(d.into(shape) if d.chance(0.9) else (1, *shape), REAL))
+    )
 
 
 def added_at(d: Draw) -> Case:
-    """NumPy writes beyond the array where values have more axes than what they are added to; such calls are left out."""
+    """NumPy writes beyond the array where values have more axes than what they are added to; such calls
+    are left out.
+    """
     x = d.any(1, 3, REAL)
     index = np.asarray(d.array(d.shape(0, 2), ["int64"]) % max(1, x.shape[0]))
     wanted = (*index.shape, *x.shape[1:])
@@ -901,12 +946,18 @@ def vander(d: Draw) -> Case:
 
 
 def indices(d: Draw) -> Case:
-    return Case((d.maybe(d.shape(0, 3)) if not d.chance(MISTAKES) else (2, -1),), d.some(dtype=lambda: np.float32, sparse=d.flag))
+    return Case(
+        (d.maybe(d.shape(0, 3)) if not d.chance(MISTAKES) else (2, -1),),
+        d.some(dtype=lambda: np.float32, sparse=d.flag),
+    )
 
 
 def spaced(d: Draw) -> Case:
     case = linspace(d)
-    return Case([np.asarray(each, np.float64) + 1 if isinstance(each, np.ndarray) else 1.0 for each in case.arguments], case.keywords)
+    return Case(
+        [np.asarray(each, np.float64) + 1 if isinstance(each, np.ndarray) else 1.0 for each in case.arguments],
+        case.keywords,
+    )
 
 
 def of_size(before: Callable[[Draw], Sequence[Any]]) -> Call:
@@ -944,8 +995,15 @@ CALLS: dict[str, Call] = {
         for name in ("sum", "prod")
         for place in ("numpy.", "numpy.nan")
     },
-    **{f"{place}{name}": reduction("keepdims", "dtype", "where") for name in ("mean", "std", "var") for place in ("numpy.", "numpy.nan")},
-    **{f"numpy.{name}": reduction("keepdims", "initial", types=REAL) for name in ("max", "min", "amax", "amin", "nanmax", "nanmin")},
+    **{
+        f"{place}{name}": reduction("keepdims", "dtype", "where")
+        for name in ("mean", "std", "var")
+        for place in ("numpy.", "numpy.nan")
+    },
+    **{
+        f"numpy.{name}": reduction("keepdims", "initial", types=REAL)
+        for name in ("max", "min", "amax", "amin", "nanmax", "nanmin")
+    },
     **{f"numpy.{name}": reduction("keepdims", "where") for name in ("any", "all")},
     **{f"numpy.{name}": reduction("keepdims", several=False) for name in ("argmax", "argmin")},
     **{f"numpy.{name}": running for name in ("cumsum", "cumprod")},
@@ -980,7 +1038,15 @@ CALLS: dict[str, Call] = {
     "Array.transpose()": transpose(spread=True),
     **{
         name: plain()
-        for name in ("Array.T", "Array.mT", "numpy.matrix_transpose", "numpy.ravel", "Array.flatten()", "numpy.flipud", "numpy.fliplr")
+        for name in (
+            "Array.T",
+            "Array.mT",
+            "numpy.matrix_transpose",
+            "numpy.ravel",
+            "Array.flatten()",
+            "numpy.flipud",
+            "numpy.fliplr",
+        )
     },
     "numpy.swapaxes": two_axes,
     "numpy.moveaxis": moveaxis,
@@ -997,7 +1063,10 @@ CALLS: dict[str, Call] = {
     "numpy.broadcast_arrays": broadcast_arrays,
     "numpy.pad": pad,
     **{f"numpy.atleast_{rank}d": at_least for rank in (1, 2, 3)},
-    **{name: plain() for name in ("Array.shape", "Array.ndim", "Array.size", "Array.dtype", "numpy.shape", "numpy.ndim")},
+    **{
+        name: plain()
+        for name in ("Array.shape", "Array.ndim", "Array.size", "Array.dtype", "numpy.shape", "numpy.ndim")
+    },
     **{name: plain() for name in ("Array.real", "Array.imag", "numpy.copy")},
     "Array.astype()": astype,
     **dict.fromkeys(("numpy.tril", "numpy.triu"), triangle),
@@ -1037,7 +1106,16 @@ CALLS: dict[str, Call] = {
     **{name: accumulate for name in TABLE if name.endswith(".accumulate")},
     **{name: added_at for name in TABLE if name.endswith(".at")},
     **{
-        name: plain() for name in ("numpy.sinc", "numpy.angle", "numpy.real", "numpy.imag", "numpy.size", "numpy.ediff1d", "numpy.argwhere")
+        name: plain()
+        for name in (
+            "numpy.sinc",
+            "numpy.angle",
+            "numpy.real",
+            "numpy.imag",
+            "numpy.size",
+            "numpy.ediff1d",
+            "numpy.argwhere",
+        )
     },
     **{name: plain() for name in ("numpy.flatnonzero", "numpy.diagflat")},
     "Array.conjugate()": plain(),
@@ -1093,7 +1171,9 @@ CALLS: dict[str, Call] = {
 
 def call_of(name: str) -> Call | None:
     """The generator of a row; a method has that of the function of its name."""
-    return CALLS.get(name) or (CALLS.get(f"numpy.{name[6:-2]}") if name.startswith("Array.") and name.endswith("()") else None)
+    return CALLS.get(name) or (
+        CALLS.get(f"numpy.{name[6:-2]}") if name.startswith("Array.") and name.endswith("()") else None
+    )
 
 
 def drawn(name: str, seed: int) -> Case:
@@ -1104,12 +1184,18 @@ def drawn(name: str, seed: int) -> Case:
     case = call(d)
     if name.startswith("Array."):
         case.arguments = [np.asarray(case.arguments[0]), *case.arguments[1:]]
-    if "out=" in TABLE[name].parameters and not name.startswith(GENERATOR) and name.startswith(("numpy.", "Array.")) and d.chance(0.2):
+    if (
+        "out=" in TABLE[name].parameters
+        and not name.startswith(GENERATOR)
+        and name.startswith(("numpy.", "Array."))
+        and d.chance(0.2)
+    ):
         try:
             result = computed(name, case)
         except RAISED:
             return case
-        if isinstance(result, np.ndarray | np.generic) and result.size:  # cumsum(x, out=y) writes beyond a y that is too small
+        # cumsum(x, out=y) writes beyond a y that is too small
+        if isinstance(result, np.ndarray | np.generic) and result.size:
             shape = result.shape if call in (running, accumulate) else d.maybe(result.shape)
             case.keywords["out"] = np.zeros(shape, result.dtype)
     return case

@@ -13,16 +13,25 @@ from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Many, Nu
 from typednn.shapes import Dim, Flow, differ
 
 GENERATOR = "numpy.random._generator.Generator."
-WORDS = {name: dtypes.BY_NAME[name] for name in dtypes.BY_NAME if hasattr(np, name) and name not in ("float", "int", "complex")}
+WORDS = {
+    name: dtypes.BY_NAME[name]
+    for name in dtypes.BY_NAME
+    if hasattr(np, name) and name not in ("float", "int", "complex")
+}
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
-    "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift, "@": operator.matmul,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "!=": operator.ne,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+    "@": operator.matmul,
     "neg": operator.neg, "invert": operator.invert, "abs": operator.abs, "[]": operator.getitem,
 }  # fmt: skip
 IN_PLACE: dict[str, Callable[..., Any]] = {
-    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv, "%": operator.imod,
-    "**": operator.ipow, "&": operator.iand, "|": operator.ior, "^": operator.ixor, "<<": operator.ilshift, ">>": operator.irshift,
+    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
+    "%": operator.imod,
+    "**": operator.ipow, "&": operator.iand, "|": operator.ior, "^": operator.ixor, "<<": operator.ilshift,
+    ">>": operator.irshift,
     "@": operator.imatmul,
 }  # fmt: skip
 DTYPE_ERRORS = (TypeError, np.exceptions.DTypePromotionError)
@@ -37,7 +46,9 @@ class Case:
     keywords: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return ", ".join([*map(written, self.arguments), *(f"{name}={written(value)}" for name, value in self.keywords.items())])
+        return ", ".join(
+            [*map(written, self.arguments), *(f"{name}={written(value)}" for name, value in self.keywords.items())]
+        )
 
 
 def written(value: Any) -> str:
@@ -70,7 +81,9 @@ def computed(name: str, case: Case) -> Any:
             target[arguments[1]] = arguments[2]
             return target
         if name.startswith(GENERATOR):
-            return getattr(np.random.default_rng(0), name.removeprefix(GENERATOR).removesuffix("()"))(*arguments, **keywords)
+            return getattr(np.random.default_rng(0), name.removeprefix(GENERATOR).removesuffix("()"))(
+                *arguments, **keywords
+            )
         if name.startswith("Array."):
             found = getattr(np.asarray(arguments[0]), name.removeprefix("Array.").removesuffix("()"))
             return found(*arguments[1:], **keywords) if name.endswith("()") else found
@@ -117,10 +130,15 @@ def answer(name: str, case: Case, row: Row, reading: Reading) -> Value:
     sized = ("shape", "newshape", "size", "new_shape")
     positions = [each.strip() for each in row.parameters.replace("/", "").split(",")]
     named = [positions[place] if place < len(positions) else "" for place in range(len(case.arguments))]
-    values = [reading.value(each, is_size=name.removeprefix("*") in sized) for each, name in zip(case.arguments, named, strict=True)]
+    values = [
+        reading.value(each, is_size=name.removeprefix("*") in sized)
+        for each, name in zip(case.arguments, named, strict=True)
+    ]
     if name == "Array.reshape()":
         values[1:] = [reading.value(each, is_size=True) for each in case.arguments[1:]]
-    return apply(row, values, {key: reading.value(each, is_size=key in sized) for key, each in case.keywords.items()}, differ)
+    return apply(
+        row, values, {key: reading.value(each, is_size=key in sized) for key, each in case.keywords.items()}, differ
+    )
 
 
 def unknown(value: Value) -> bool:
@@ -153,7 +171,9 @@ def contradiction(value: Value, result: Any, sizes: Mapping[str, Dim]) -> str:
                 known = [None if size is None else size.substitute(sizes).value for size in shape]
                 if sizes:  # a formula below zero: the slice holds nothing
                     known = [None if size is None else max(size, 0) for size in known]
-                if len(known) != real.ndim or any(a is not None and a != b for a, b in zip(known, real.shape, strict=True)):
+                if len(known) != real.ndim or any(
+                    a is not None and a != b for a, b in zip(known, real.shape, strict=True)
+                ):
                     return f"the table says {tuple(known)}, NumPy gives {real.shape}"
             word = WORDS.get(real.dtype.name, real.dtype.name)
             if kind and kind != word and kind != dtypes.family(word):
@@ -180,7 +200,9 @@ def contradiction(value: Value, result: Any, sizes: Mapping[str, Dim]) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``wrong`` is empty where the table is right; ``open`` where it says too little: an unknown result, or an error of NumPy's."""
+    """``wrong`` is empty where the table is right; ``open`` where it says too little: an unknown result, or an error of
+    NumPy's.
+    """
 
     wrong: str = ""
     open: str = ""
@@ -198,8 +220,14 @@ def judged(name: str, case: Case, symbols: Mapping[int, str], row: Row | None = 
     except Misfit as misfit:
         return Verdict() if error is not None else Verdict(f"{told}: the table refuses it ({misfit}), NumPy does not")
     if error is not None:
-        return Verdict() if isinstance(error, DTYPE_ERRORS) or symbols else Verdict(open=f"{told}: only NumPy refuses it ({error})")
+        return (
+            Verdict()
+            if isinstance(error, DTYPE_ERRORS) or symbols
+            else Verdict(open=f"{told}: only NumPy refuses it ({error})")
+        )
     wrong = contradiction(value, result, {name: Dim.of(size) for size, name in symbols.items()})
     if wrong:
         return Verdict(f"{told}: {wrong}")
-    return Verdict(open=f"{told}: not known; NumPy gives {shown(result)}") if unknown(value) and not symbols else Verdict()
+    return (
+        Verdict(open=f"{told}: not known; NumPy gives {shown(result)}") if unknown(value) and not symbols else Verdict()
+    )

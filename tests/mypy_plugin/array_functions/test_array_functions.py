@@ -1,8 +1,8 @@
 """Every row of the table of array functions against NumPy itself, on random shapes, dtypes and arguments.
 
-Where all sizes are numbers, the table must give NumPy's shape, the dtype if it names one, and a `Misfit` where NumPy raises because of
-shapes, ranks or axes. Where some sizes are names, what it gives must be right for the sizes that stand for them, and what NumPy
-computes is never refused. `OPEN` holds what a row may leave open, with the reason.
+Where all sizes are numbers, the table must give NumPy's shape, the dtype if it names one, and a `Misfit` where NumPy
+raises because of shapes, ranks or axes. Where some sizes are names, what it gives must be right for the sizes that
+stand for them, and what NumPy computes is never refused. `OPEN` holds what a row may leave open, with the reason.
 """
 
 import re
@@ -26,13 +26,21 @@ NONE = "an error about values: there are no elements to take"
 
 # (rows, what is said, why it is no bug)
 OPEN: tuple[tuple[str, str, str], ...] = (
-    (r"numpy\.(bincount|unique|argwhere|flatnonzero|extract|compress)", "not known|out of bounds|does not match", VALUES),
+    (
+        r"numpy\.(bincount|unique|argwhere|flatnonzero|extract|compress)",
+        "not known|out of bounds|does not match",
+        VALUES,
+    ),
     (r"(numpy|Array)\.(nonzero|nonzero\(\)|compress)", "not known", VALUES),
     (r"(numpy\.|Array\.)repeat(\(\))?", r"int64\(.*not known", "the numbers are in an array, not in a list"),
     (r"\[\]", r"bool\(.*(not known|shape mismatch)", "how many elements a mask has"),
     (r"\[\]=", r"bool\(", "how many elements a mask has"),
     (r"\[\]=", "out of bounds", "the elements of an index array"),
-    (r"(numpy|Array)\.(nan)?(mean|std|var|median|average|quantile|percentile)(\(\))?", r"out of bounds for array of dimension 0", SCALAR),
+    (
+        r"(numpy|Array)\.(nan)?(mean|std|var|median|average|quantile|percentile)(\(\))?",
+        r"out of bounds for array of dimension 0",
+        SCALAR,
+    ),
     (r"numpy\.(quantile|percentile|median|nanmedian|average)", "size 0|division by zero", NONE),
     (r"(numpy|Array)\.(compress|take|take_along_axis|put_along_axis)(\(\))?", "non-empty take|size 0", NONE),
     (r"(numpy|Array)\.(round|around)(\(\))?", "out=", "whole numbers: an out of any shape is taken"),
@@ -75,7 +83,9 @@ def complaints(name: str, row: Row, *, calls: int = CALLS) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", TABLE)
 def test_each_row_has_random_calls(name: str) -> None:
-    assert call_of(name) is not None, f"{name} is compared with nothing: write a generator of its calls into CALLS of calls.py"
+    assert call_of(name) is not None, (
+        f"{name} is compared with nothing: write a generator of its calls into CALLS of calls.py"
+    )
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -86,11 +96,17 @@ def test_each_row_says_what_numpy_does(name: str) -> None:
 
 def test_what_is_left_open_is_met() -> None:
     """No line of OPEN is there in vain."""
-    told = {name: [judged(name, drawn(name, seed), {}).open for seed in range(4 * CALLS)] for name in TABLE if _may_be_open(name)}
+    told = {
+        name: [judged(name, drawn(name, seed), {}).open for seed in range(4 * CALLS)]
+        for name in TABLE
+        if _may_be_open(name)
+    }
     vain = [
         (rows, said)
         for rows, said, _ in OPEN
-        if not any(re.search(said, each) for name, opens in told.items() if re.fullmatch(rows, name) for each in opens if each)
+        if not any(
+            re.search(said, each) for name, opens in told.items() if re.fullmatch(rows, name) for each in opens if each
+        )
     ]
     assert not vain
 
@@ -99,7 +115,7 @@ def _may_be_open(name: str) -> bool:
     return any(re.fullmatch(rows, name) for rows, _, _ in OPEN)
 
 
-# ---------------------------------------------------------------------------------------------------- the tests can fail
+# --------------------------------------------------------------------------------------------------- the tests can fail
 
 
 def first_shape(row: Row) -> Row:
@@ -146,7 +162,11 @@ def noticed(name: str, change: Callable[[Row], Row]) -> bool:
 
 
 ATTRIBUTES = {"Array.shape", "Array.ndim", "Array.size", "Array.dtype", "numpy.shape", "numpy.ndim", "numpy.size"}
-NOTHING = {name for name in TABLE if name.endswith(".at")} | {"numpy.copyto", "numpy.put_along_axis", f"{GENERATOR}shuffle()"}
+NOTHING = {name for name in TABLE if name.endswith(".at")} | {
+    "numpy.copyto",
+    "numpy.put_along_axis",
+    f"{GENERATOR}shuffle()",
+}
 
 
 @pytest.mark.parametrize("name", sorted(TABLE.keys() - ATTRIBUTES - NOTHING))

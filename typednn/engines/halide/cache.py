@@ -1,12 +1,14 @@
 """Compiled kernels on disk, shared by processes.
 
-An entry is one shared library whose last bytes are a digest of its content and its own key, so that a truncated, damaged or renamed
-file is noticed before it is loaded, and built again. A finished file is renamed to its entry, so several processes may build one at once.
-Entries are kept in ``TYPEDNN_CACHE``, or else in ``typednn/kernels`` of the user's cache folder; where that can't be used, in a folder of
-this process alone. Where there are many, those used longest ago are removed when some are added. Deleting the folder is always safe.
+An entry is one shared library whose last bytes are a digest of its content and its own key, so that a truncated,
+damaged or renamed file is noticed before it is loaded, and built again. A finished file is renamed to its entry, so
+several processes may build one at once. Entries are kept in ``TYPEDNN_CACHE``, or else in ``typednn/kernels`` of the
+user's cache folder; where that can't be used, in a folder of this process alone. Where there are many, those used
+longest ago are removed when some are added. Deleting the folder is always safe.
 
-Loading an entry runs its code, so folder and entry must belong to the user and be writable by nobody else. The folder is opened
-once and used through its descriptor only: the file loaded is the file checked, even if folders above it are renamed.
+Loading an entry runs its code, so folder and entry must belong to the user and be writable by nobody else. The folder
+is opened once and used through its descriptor only: the file loaded is the file checked, even if folders above it are
+renamed.
 """
 
 import atexit
@@ -36,7 +38,8 @@ _ROOM = 8 * 2**20  # bytes on disk that a compilation needs at most
 # What the folder may hold: sixteen times what one process may load, of 30 KB each.
 _ENTRIES = 16_384
 _BYTES = 512 * 2**20
-_TRIMMED = 64  # entries that a process adds before it looks at all of them again, which takes 0.1 s where there are many
+# entries that a process adds before it looks at all of them again, which takes 0.1 s where there are many
+_TRIMMED = 64
 _added = count()
 
 
@@ -48,7 +51,9 @@ def digest(*parts: str | bytes) -> str:
 
 @contextmanager
 def entry(key: str, build: Callable[[Path], None]) -> Generator[Path]:
-    """The library of ``key``: found, or made by ``build(path)``, which writes a file at ``path``. Its path is valid within the block."""
+    """The library of ``key``: found, or made by ``build(path)``, which writes a file at ``path``. Its path is valid
+    within the block.
+    """
     with ExitStack() as opened:
         yield _library(f"{key}.so", key, build, opened)
 
@@ -60,7 +65,9 @@ def has(key: str) -> bool:
 
 
 def _found(name: str, key: str, opened: ExitStack) -> tuple[Path | None, Path | None, Path | None]:
-    """The user's folder, a path to it if its entries may be loaded, and the undamaged library there or in this process's folder."""
+    """The user's folder, a path to it if its entries may be loaded, and the undamaged library there or in this
+    process's folder.
+    """
     users = _users_folder()
     safe = None if users is None else _through_descriptor(users, opened)
     paths = [folder / name for folder in (safe, _own) if folder is not None]
@@ -141,7 +148,9 @@ def _stored(content: bytes, path: Path) -> Path:
 def _users_folder() -> Path | None:
     """The folder of the user's entries; None, with a warning, where there is no home folder."""
     configured = os.environ.get("TYPEDNN_CACHE")
-    folder = Path(configured) if configured else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "typednn", "kernels")
+    folder = (
+        Path(configured) if configured else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "typednn", "kernels")
+    )
     try:
         return folder.expanduser()
     except RuntimeError as error:
@@ -150,7 +159,9 @@ def _users_folder() -> Path | None:
 
 
 def _through_descriptor(folder: Path, opened: ExitStack) -> Path | None:
-    """A path to ``folder`` that stays valid when it is renamed; None, with a warning, where its entries must not be loaded."""
+    """A path to ``folder`` that stays valid when it is renamed; None, with a warning, where its entries must not be
+    loaded.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -196,7 +207,9 @@ def _own_folder() -> Path:
 
 
 def _lock(descriptor: int, *, wait: bool = True) -> bool:
-    """Lock the file until the descriptor is closed; False if another process has it, or the file system has no locks."""
+    """Lock the file until the descriptor is closed; False if another process has it, or the file system
+    has no locks.
+    """
     import fcntl  # not on Windows, where kernels are compiled in memory
 
     try:

@@ -1,10 +1,12 @@
 """Kernels: described once, compiled at the first call or loaded from disk, then called with NumPy arrays.
 
-Where it is known what a first call belongs to (`rehearsal`), the other kernels of that computation are compiled with it, in parallel.
+Where it is known what a first call belongs to (`rehearsal`), the other kernels of that computation are compiled with
+it, in parallel.
 
-A call is checked (kind, dtype, layout, shape), fills the arrays' addresses into a frame, and runs with the interpreter's lock released. A
-frame is the C structures that a kernel reads its arguments from, prepared for the shapes of an earlier call. A call takes
-a frame out of the list for its shapes and puts it back afterwards, so that two threads never share one.
+A call is checked (kind, dtype, layout, shape), fills the arrays' addresses into a frame, and runs with the
+interpreter's lock released. A frame is the C structures that a kernel reads its arguments from, prepared for the shapes
+of an earlier call. A call takes a frame out of the list for its shapes and puts it back afterwards, so that two threads
+never share one.
 """
 
 from __future__ import annotations
@@ -43,12 +45,13 @@ def kernel(
     written: tuple[int, ...] = (),
     dtype: Any = "float32",
 ) -> Kernel:
-    """The kernel that ``build(hl, cpu, *inputs, **options)`` describes; the same arguments give the same kernel. Nothing is compiled yet.
+    """The kernel that ``build(hl, cpu, *inputs, **options)`` describes; the same arguments give the same kernel.
+    Nothing is compiled yet.
 
-    ``build`` gets the module ``halide``, a `Cpu` for tile sizes, and a parameter for each of ``inputs``; it returns the output Func, or a
-    list of them. ``options`` are hashable, with a ``repr`` that contains their whole value: they are part of the kernel's key.
-    The first outputs are written over the inputs numbered ``written``, and a call does not name them again. ``dtype`` takes the place of
-    float32 in inputs and outputs.
+    ``build`` gets the module ``halide``, a `Cpu` for tile sizes, and a parameter for each of ``inputs``; it returns the
+    output Func, or a list of them. ``options`` are hashable, with a ``repr`` that contains their whole value: they are
+    part of the kernel's key. The first outputs are written over the inputs numbered ``written``, and a call does not
+    name them again. ``dtype`` takes the place of float32 in inputs and outputs.
     """
     real = np.dtype(dtype).name
     inputs, outputs = tuple(each.of(real) for each in inputs), tuple(each.of(real) for each in outputs)
@@ -64,7 +67,9 @@ def count() -> int:
 
 @final
 class Kernel:
-    """Call it with one argument for each input, then each output that is not written over one: NumPy arrays, and numbers for scalars."""
+    """Call it with one argument for each input, then each output that is not written over one: NumPy arrays, and
+    numbers for scalars.
+    """
 
     __slots__ = ("_lock", "call", "plan")
 
@@ -98,7 +103,9 @@ class Kernel:
 
 
 def _compile_with_others(first: Kernel) -> None:
-    """Compile what the computation that ``first`` belongs to will call, if that is known and another process can help."""
+    """Compile what the computation that ``first`` belongs to will call, if that is known and another
+    process can help.
+    """
     expected = rehearsal.expected() if get_threads() > 1 else None
     if expected is None:
         return
@@ -142,7 +149,11 @@ def _load(plan: Plan) -> Callable[[int], int] | None:
             runtime.load()
             function = getattr(ctypes.CDLL(str(path), mode=os.RTLD_NOW), f"{symbol}_argv")
     except OSError as error:
-        warnings.warn(f"compiled kernels can't be loaded, and are compiled in memory instead: {error}", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            f"compiled kernels can't be loaded, and are compiled in memory instead: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
         return None
     function.argtypes = [ctypes.c_void_p]
     function.restype = ctypes.c_int

@@ -1,4 +1,6 @@
-"""Frames: the C structures that a kernel reads its arguments from, Halide's ``halide_buffer_t``, and the function that fills them in."""
+"""Frames: the C structures that a kernel reads its arguments from, Halide's ``halide_buffer_t``, and the function that
+fills them in.
+"""
 
 import ctypes
 import math
@@ -31,7 +33,9 @@ class Frame:
         self._outputs = len(plan.inputs)
         self._dtypes = [np.dtype(argument.dtype) for argument in self._arguments]
         # First the pointers to the arguments, then each argument: a buffer with its dimensions, or a number.
-        sizes = [_BUFFER + 2 * len(argument.shape) if isinstance(argument, Array) else 1 for argument in self._arguments]
+        sizes = [
+            _BUFFER + 2 * len(argument.shape) if isinstance(argument, Array) else 1 for argument in self._arguments
+        ]
         *self._at, size = accumulate(sizes, initial=len(sizes))
         self.words: Any = (ctypes.c_uint64 * size)()
         self.integers: Any = (ctypes.c_int32 * (2 * size)).from_buffer(self.words)
@@ -39,7 +43,8 @@ class Frame:
         self.doubles: Any = (ctypes.c_double * size).from_buffer(self.words)
         self.address: int = ctypes.addressof(self.words)
         self.shapes: list[tuple[int, ...] | None] = [None] * len(self._arguments)
-        # The arrays that the parameters were filled in from. They are not kept alive, but can't be resized while they live.
+        # The arrays that the parameters were filled in from. They are not kept alive, but can't be resized while they
+        # live.
         self.parameters: tuple[Callable[[], Any], ...] = ()
         for number, (argument, at, dtype) in enumerate(zip(self._arguments, self._at, self._dtypes, strict=True)):
             self.words[number] = self.address + 8 * at
@@ -49,7 +54,9 @@ class Frame:
                 self.words[at + _DIMENSIONS] = self.address + 8 * (at + _BUFFER)
 
     def slot(self, number: int) -> int:
-        """Where argument ``number`` is filled in: a word for an array's address or a float64, half a word for another number."""
+        """Where argument ``number`` is filled in: a word for an array's address or a float64, half a word for another
+        number.
+        """
         if isinstance(self._arguments[number], Array):
             return self._at[number] + _HOST
         return self._at[number] * 8 // self._dtypes[number].itemsize
@@ -105,9 +112,10 @@ class Frame:
 def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str]) -> Callable[..., None]:
     """A function that calls ``run`` with a frame of ``plan``'s arguments.
 
-    Idle frames are kept by the shapes of the arrays with an extent that each call sets (``x`` of a layer, not its parameters), so arrays
-    of several shapes may alternate. The other shapes are compared. The function's source is generated, one line for each argument, as
-    ``dataclass`` generates an ``__init__``: a loop over the arguments would take 1.5 times as long.
+    Idle frames are kept by the shapes of the arrays with an extent that each call sets (``x`` of a layer, not its
+    parameters), so arrays of several shapes may alternate. The other shapes are compared. The function's source is
+    generated, one line for each argument, as ``dataclass`` generates an ``__init__``: a loop over the arguments would
+    take 1.5 times as long.
     """
 
     def failed(code: int) -> None:

@@ -1,8 +1,8 @@
-"""NaN in kernels. Halide's arithmetic may assume that there is none: ``hl.max(x, 0)`` gives 0 for NaN, and ``hl.is_nan`` of what was
-computed may be folded away. A test of the bits is kept, and its cost is too small to measure.
+"""NaN in kernels. Halide's arithmetic may assume that there is none: ``hl.max(x, 0)`` gives 0 for NaN, and
+``hl.is_nan`` of what was computed may be folded away. A test of the bits is kept, and its cost is too small to measure.
 
-Arguments are Halide expressions of float32 or float64. Mind also that Halide's ``exp``, ``log`` and ``tanh`` lose infinities and NaN;
-`exp` here keeps them.
+Arguments are Halide expressions of float32 or float64. Mind also that Halide's ``exp``, ``log`` and ``tanh`` lose
+infinities and NaN; `exp` here keeps them.
 """
 
 from typing import Any
@@ -19,7 +19,9 @@ def type_of(x: Any) -> Any:
 
 
 def bits(hl: Any, x: Any) -> Any:
-    """The bits of |x| as a signed integer. It grows with |x|; infinity comes after all numbers, and NaN after infinity."""
+    """The bits of |x| as a signed integer. It grows with |x|; infinity comes after all numbers, and NaN
+    after infinity.
+    """
     integer = hl.Int(type_of(x).bits())
     return hl.reinterpret(integer, x) & integer.max()
 

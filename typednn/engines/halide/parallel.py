@@ -1,6 +1,7 @@
 """Compiling by several processes at once: within one process Halide compiles one kernel after another.
 
-``python -P -m typednn.engines.halide.parallel`` is one of these processes. A job that fails there is left to the caller.
+``python -P -m typednn.engines.halide.parallel`` is one of these processes. A job that fails there is left to the
+caller.
 """
 
 import os
@@ -53,9 +54,12 @@ def object_of(job: Job, folder: Path) -> Path:
 
 @contextmanager
 def compiled(jobs: Sequence[Job], threads: int, show: Show | None) -> Generator[None]:
-    """Compile ``jobs`` by at most so many processes, if several are worth it; within the block `object_of` finds the results."""
+    """Compile ``jobs`` by at most so many processes, if several are worth it; within the block `object_of` finds the
+    results.
+    """
     count = min(threads, len(jobs) // _EACH, _MOST)
-    if count < 2 or not sys.executable or hasattr(sys, "frozen"):  # a program that holds its interpreter can't be started as one
+    # a program that holds its interpreter can't be started as one
+    if count < 2 or not sys.executable or hasattr(sys, "frozen"):
         yield
         return
     with on_disk.build_folder() as folder:
@@ -70,7 +74,9 @@ def compiled(jobs: Sequence[Job], threads: int, show: Show | None) -> Generator[
 
 
 def _compile(jobs: Sequence[tuple[Job, Path]], file: Path, count: int, show: Show | None) -> None:
-    """Have ``jobs`` done by ``count`` processes, which read them from ``file`` and write the name of each that is done into one pipe."""
+    """Have ``jobs`` done by ``count`` processes, which read them from ``file`` and write the name of each that is done
+    into one pipe.
+    """
     texts: list[bytes] = []
     for job in jobs:
         with suppress(Exception):  # its function has no name that another process could import it by

@@ -1,7 +1,8 @@
 """Rehearsals: which kernels a computation calls, found by running it on copies of its objects, without computing.
 
-Whoever starts a computation that may be repeated on copies says how, with `expecting` or by `asked`. When a kernel is called that has to
-be compiled, the rehearsal runs on a thread of its own. There a kernel that is not compiled is only noted, and its outputs are zeros.
+Whoever starts a computation that may be repeated on copies says how, with `expecting` or by `asked`. When a kernel is
+called that has to be compiled, the rehearsal runs on a thread of its own. There a kernel that is not compiled is only
+noted, and its outputs are zeros.
 """
 
 import sys
@@ -30,7 +31,9 @@ _here = _Here()
 
 @contextmanager
 def expecting(rehearsal: Rehearsal, show: Show | None) -> Generator[None]:
-    """In this block and thread, ``rehearsal`` repeats what is computed; ``show`` gets the progress of compiling, None is silent."""
+    """In this block and thread, ``rehearsal`` repeats what is computed; ``show`` gets the progress of compiling, None
+    is silent.
+    """
     before, _here.expected = _here.expected, (rehearsal, show)
     try:
         yield

@@ -91,7 +91,9 @@ def _set_threads(count: int) -> None:
 
 
 def _before_fork() -> None:
-    """End the pool, so that parent and child each start their own; but not while another Python thread may run a kernel."""
+    """End the pool, so that parent and child each start their own; but not while another Python thread may run a
+    kernel.
+    """
     global _pool_kept_at_fork
     _pool_kept_at_fork = threading.active_count() > 1
     if _library is not None and not _pool_kept_at_fork and not _pool_lost:
@@ -99,7 +101,9 @@ def _before_fork() -> None:
 
 
 def _after_fork() -> None:
-    """Use no pool in a child that inherits the pool's state, perhaps locked, without its threads: the child computes on one core."""
+    """Use no pool in a child that inherits the pool's state, perhaps locked, without its threads: the child computes on
+    one core.
+    """
     global _pool_lost
     if _library is not None and _pool_kept_at_fork:
         _pool_lost = True

@@ -1,7 +1,8 @@
 """The code that decides what a kernel computes, as a key: a changed line makes a changed kernel.
 
-It covers the file of the build function, the files of its options' classes, and all files of the same package that these import
-functions, classes or modules from, directly or not. A file that only numbers are imported from is not seen.
+It covers the file of the build function, the files of its options' classes, and all files of the same package that
+these import functions, classes or modules from, directly or not. A file that only numbers are imported from is not
+seen.
 """
 
 import sys
@@ -17,7 +18,9 @@ from typednn.errors import EngineError
 
 def digest_of(build: Callable[..., Any], *options: Any) -> str:
     """A key of all source that ``build`` and its options depend on."""
-    return _digest_of_modules(build.__module__, *sorted({getattr(option, "__module__", None) or build.__module__ for option in options}))
+    return _digest_of_modules(
+        build.__module__, *sorted({getattr(option, "__module__", None) or build.__module__ for option in options})
+    )
 
 
 @cache
@@ -41,6 +44,9 @@ def _modules_used(name: str) -> set[str]:
         if module not in reached and module in sys.modules:
             reached.add(module)
             values: list[Any] = list(vars(sys.modules[module]).values())
-            homes = [value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) for value in values]
+            homes = [
+                value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+                for value in values
+            ]
             waiting += [home for home in homes if isinstance(home, str) and home.partition(".")[0] == package]
     return reached

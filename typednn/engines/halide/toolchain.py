@@ -1,8 +1,9 @@
-"""Halide and a linker: from the description of a kernel to a shared library. The one place that imports Halide, which has no types.
+"""Halide and a linker: from the description of a kernel to a shared library. The one place that imports Halide, which
+has no types.
 
-Kernels are compiled ahead of time, without Halide's runtime, and linked against one runtime that they share (`runtime.py`).
-``pip install 'typednn[fast]'`` brings Halide; the linker is ``ld`` or any C compiler. Without a linker, every process compiles its
-kernels in memory, and they hold the interpreter's lock while they run.
+Kernels are compiled ahead of time, without Halide's runtime, and linked against one runtime that they share
+(`runtime.py`). ``pip install 'typednn[fast]'`` brings Halide; the linker is ``ld`` or any C compiler. Without a linker,
+every process compiles its kernels in memory, and they hold the interpreter's lock while they run.
 """
 
 from __future__ import annotations
@@ -26,17 +27,20 @@ import numpy as np
 from typednn.engines import processor
 from typednn.errors import EngineError, installing
 
-# The interface between our objects, their runtime and `runtime.py`: raising the number makes all cached entries invalid.
+# The interface between our objects, their runtime and `runtime.py`: raising the number makes all cached entries
+# invalid.
 ABI = "1"
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array argument: C-contiguous, of this shape and dtype. A name instead of a number is an extent that each call brings.
+    """An array argument: C-contiguous, of this shape and dtype. A name instead of a number is an extent that each call
+    brings.
 
-    ``Array("batch", 28, 28, 6)`` takes any batch; all arrays of one call have the same. With ``flat``, an array of any rank is taken as
-    its elements in a row: ``Array("size", flat=True)``. ``parameter`` is an input that is the same array in most calls, as a layer's are:
-    it is checked only when it changes. "float32" stands for the float dtype that `kernel` is given.
+    ``Array("batch", 28, 28, 6)`` takes any batch; all arrays of one call have the same. With ``flat``, an array of any
+    rank is taken as its elements in a row: ``Array("size", flat=True)``. ``parameter`` is an input that is the same
+    array in most calls, as a layer's are: it is checked only when it changes. "float32" stands for the float dtype that
+    `kernel` is given.
     """
 
     shape: tuple[int | str, ...]
@@ -52,7 +56,11 @@ class Array:
 
     def of(self, dtype: str) -> Array:
         """The same, with ``dtype`` in place of float32."""
-        return Array(*self.shape, dtype=dtype, flat=self.flat, parameter=self.parameter) if self.dtype == "float32" else self
+        return (
+            Array(*self.shape, dtype=dtype, flat=self.flat, parameter=self.parameter)
+            if self.dtype == "float32"
+            else self
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,9 @@ def available() -> bool:
     """Whether kernels can be compiled here; if not, a warning says once how to change that."""
     if find_spec("halide") is not None:
         return True
-    why = installing("typednn runs its slow reference ops, because Halide is not installed: pip install 'typednn[fast]'")
+    why = installing(
+        "typednn runs its slow reference ops, because Halide is not installed: pip install 'typednn[fast]'"
+    )
     warnings.warn(why, RuntimeWarning, stacklevel=2)
     return False
 
@@ -118,11 +128,15 @@ def host() -> Target:
     """The machine that this process runs on, or the part of it that ``TYPEDNN_TARGET`` says."""
     here, limit = processor.host(), processor.target()
     features = str(halide().get_host_target()).split("-")
-    return Target("-".join(each for each in features if not processor.left_out(each, limit)), processor.for_schedules(here))
+    return Target(
+        "-".join(each for each in features if not processor.left_out(each, limit)), processor.for_schedules(here)
+    )
 
 
 def compile_object(plan: Plan, path: Path, symbol: str, target: Target) -> None:
-    """Write the object file of ``plan``: a function ``symbol``, and ``symbol_argv`` that takes its arguments as one array of pointers."""
+    """Write the object file of ``plan``: a function ``symbol``, and ``symbol_argv`` that takes its arguments as one
+    array of pointers.
+    """
     hl = halide()
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, target.cpu)
@@ -136,7 +150,10 @@ def compile_text(plan: Plan, path: Path, target: Target) -> None:
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, target.cpu)
         pipeline.compile_to(
-            {hl.OutputFileType.stmt: str(path)}, arguments, "kernel", hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime)
+            {hl.OutputFileType.stmt: str(path)},
+            arguments,
+            "kernel",
+            hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime),
         )
 
 
@@ -172,7 +189,9 @@ def _pipeline(plan: Plan, cpu: processor.Cpu) -> tuple[Any, list[Any]]:
 def _parameter(argument: Argument, name: str) -> Any:
     hl = halide()
     dtype = np.dtype(argument.dtype)
-    kind = hl.Bool() if dtype.kind == "b" else {"f": hl.Float, "i": hl.Int, "u": hl.UInt}[dtype.kind](8 * dtype.itemsize)
+    kind = (
+        hl.Bool() if dtype.kind == "b" else {"f": hl.Float, "i": hl.Int, "u": hl.UInt}[dtype.kind](8 * dtype.itemsize)
+    )
     if isinstance(argument, Scalar):
         return hl.Param(kind, name)
     parameter = hl.ImageParam(kind, len(argument.shape), name)
@@ -205,7 +224,9 @@ def _halide_errors(name: str) -> Generator[None]:
 
 @cache
 def linkers() -> tuple[tuple[str, str], ...]:
-    """The linkers at hand, as (program, prefix of a linker option); none where shared libraries of our kind can't be made."""
+    """The linkers at hand, as (program, prefix of a linker option); none where shared libraries of our kind can't be
+    made.
+    """
     if not sys.platform.startswith("linux"):
         return ()
     prefixes = {"ld": "", "ld.lld": "", "cc": "-Wl,", "gcc": "-Wl,", "clang": "-Wl,"}
@@ -216,7 +237,12 @@ def link(objects: Sequence[Path], library: Path, soname: str) -> None:
     """Make the shared library ``library`` of ``objects``, object files or libraries that it needs."""
     complaint = "no linker"
     for program, prefix in linkers():
-        options = [*(["-nostdlib"] if prefix else []), f"{prefix}-soname={soname}", f"{prefix}-Bsymbolic", f"{prefix}-znoexecstack"]
+        options = [
+            *(["-nostdlib"] if prefix else []),
+            f"{prefix}-soname={soname}",
+            f"{prefix}-Bsymbolic",
+            f"{prefix}-znoexecstack",
+        ]
         command = [program, "-shared", *options, "-o", str(library), *map(str, objects)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:

@@ -1,7 +1,8 @@
 """The address of an array's data, found quickly, as every call of a kernel needs one for each argument.
 
-NumPy's own ways take ten times as long (``python -m benchmarks.calls``). The address is the first field after an object's header in NumPy's
-``PyArrayObject``, part of its C interface; that it is there is tested once at import; otherwise NumPy's own way is used.
+NumPy's own ways take ten times as long (``python -m benchmarks.calls``). The address is the first field after an
+object's header in NumPy's ``PyArrayObject``, part of its C interface; that it is there is tested once at import;
+otherwise NumPy's own way is used.
 """
 
 import ctypes
@@ -32,7 +33,9 @@ def address(array: np.ndarray[Any, Any]) -> int:
 
 
 def inlined(name: str) -> tuple[str, dict[str, Any]]:
-    """`address` of the array called ``name``: an expression for generated code, without the call, and the names that it uses."""
+    """`address` of the array called ``name``: an expression for generated code, without the call, and the names that it
+    uses.
+    """
     if _word is None:
         return f"{name}.ctypes.data", {}
     return f"memory[(id({name}) >> 3) + {_word}]", {"memory": _memory}

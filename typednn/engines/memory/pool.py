@@ -1,13 +1,13 @@
 """Arrays whose memory is reused from step to step: a fresh 10 MB array costs page faults, a reused one none.
 
-``empty`` returns views of arrays that the pool owns. An owner's memory is reused when nothing else refers to it: every view, slice of a
-view, memoryview, DLPack capsule or torch tensor keeps, directly or not, a reference to the owner, and CPython counts references. So a
-result that is still in use keeps its values, however many steps later.
+``empty`` returns views of arrays that the pool owns. An owner's memory is reused when nothing else refers to it: every
+view, slice of a view, memoryview, DLPack capsule or torch tensor keeps, directly or not, a reference to the owner, and
+CPython counts references. So a result that is still in use keeps its values, however many steps later.
 
-Sizes are rounded up, by at most an eighth, so that arrays of other sizes can use an owner too: where every batch has another shape, memory
-stays flat. A large array may also use an owner of up to twice its size, as the scores of a language model leave behind. Memory goes back to
-the system when `clear` is called, and when a new owner is needed while more than 2 GiB are idle.
-Small arrays come from NumPy, which has a cache of its own for them.
+Sizes are rounded up, by at most an eighth, so that arrays of other sizes can use an owner too: where every batch has
+another shape, memory stays flat. A large array may also use an owner of up to twice its size, as the scores of a
+language model leave behind. Memory goes back to the system when `clear` is called, and when a new owner is needed while
+more than 2 GiB are idle. Small arrays come from NumPy, which has a cache of its own for them.
 """
 
 import math
@@ -40,7 +40,8 @@ _IDLE = _idle_references()
 # Without a global lock CPython doesn't count references exactly, so no memory is reused.
 _COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
-_sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes, rounded up -> owners, each with the offset of its first aligned byte
+# bytes, rounded up -> owners, each with the offset of its first aligned byte
+_sizes: dict[int, list[tuple[_Owner, int]]] = {}
 # The same lists, found without arithmetic, by (shape, dtype), and by the shape alone where the dtype is float32.
 _shapes: dict[tuple[Any, ...], list[tuple[_Owner, int]]] = {}
 _small: list[tuple[_Owner, int]] = []  # stands for every small shape, and stays empty

@@ -26,13 +26,14 @@ from typednn.kernels.elementwise import constant
 class UnaryRow:
     """All that is known of a function y of one number x.
 
-    ``value`` takes NumPy's module, or the arrays' own, and an array. ``derivative`` takes the derivative by y, x and y, and gives the
-    one by x, all tensors; None where it is 0 wherever it is defined. ``halide`` takes the module ``halide`` and an expression; ``cuda``
-    is C++, where {0} is x. ``onnx`` is ONNX's operator.
+    ``value`` takes NumPy's module, or the arrays' own, and an array. ``derivative`` takes the derivative by y, x and y,
+    and gives the one by x, all tensors; None where it is 0 wherever it is defined. ``halide`` takes the module
+    ``halide`` and an expression; ``cuda`` is C++, where {0} is x. ``onnx`` is ONNX's operator.
 
-    - ``takes``: "floats"; "numbers"; "signed", which are no booleans; "whole", integers and booleans; "rounded", floats, and integers,
-      which it leaves as they are.
-    - ``weight``: operations of a processor that a kernel needs for it, if 16 or more: such a value is not computed twice.
+    - ``takes``: "floats"; "numbers"; "signed", which are no booleans; "whole", integers and booleans; "rounded",
+      floats, and integers, which it leaves as they are.
+    - ``weight``: operations of a processor that a kernel needs for it, if 16 or more: such a value is not computed
+      twice.
     - ``is_slow``: so slow that no second kernel computes it again.
     - ``most_bytes``: of the largest numbers that kernels take.
     """
@@ -198,10 +199,11 @@ class Unary(Operation):
 class BinaryRow:
     """All that is known of a function y of two numbers x and z.
 
-    ``value`` takes NumPy's module, or the arrays' own, and two arrays. ``by_x`` and ``by_z`` take the derivative by y, x, z and y, and
-    give the ones by x and z, all tensors; None where there is none. ``halide`` takes the module ``halide`` and two expressions; ``cuda``
-    is C++, where {0} and {1} are x and z; both are None where only the interpreter computes it. ``onnx`` is ONNX's operator.
-    ``takes`` says which dtypes: "numbers", "booleans", "integers"; "any", which gives booleans; "a mask", which is x, and any z.
+    ``value`` takes NumPy's module, or the arrays' own, and two arrays. ``by_x`` and ``by_z`` take the derivative by y,
+    x, z and y, and give the ones by x and z, all tensors; None where there is none. ``halide`` takes the module
+    ``halide`` and two expressions; ``cuda`` is C++, where {0} and {1} are x and z; both are None where only the
+    interpreter computes it. ``onnx`` is ONNX's operator. ``takes`` says which dtypes: "numbers", "booleans",
+    "integers"; "any", which gives booleans; "a mask", which is x, and any z.
     """
 
     value: Callable[[Any, Any, Any], Any]

@@ -20,9 +20,10 @@ from typednn.graph.operations.operation import Operation
 class ReduceRow:
     """All that is known of a reduction.
 
-    ``value`` takes an array and the axes that go. ``halide`` takes the module ``halide`` and two expressions, what is reduced so far and
-    a number; ``cuda`` is the same in C++, where they are {0} and {1}. ``start`` is what of no numbers is left; an infinite one is no
-    result, so that such a reduction refuses axes of size 0. ``onnx`` is ONNX's operator.
+    ``value`` takes an array and the axes that go. ``halide`` takes the module ``halide`` and two expressions, what is
+    reduced so far and a number; ``cuda`` is the same in C++, where they are {0} and {1}. ``start`` is what of no
+    numbers is left; an infinite one is no result, so that such a reduction refuses axes of size 0. ``onnx`` is ONNX's
+    operator.
     """
 
     value: Callable[[Any, tuple[int, ...]], Any]
@@ -33,7 +34,9 @@ class ReduceRow:
 
     @property
     def is_total(self) -> bool:
-        """Whether no numbers have a result too. Of many numbers it is computed in double precision, as each step may round."""
+        """Whether no numbers have a result too. Of many numbers it is computed in double precision, as each step may
+        round.
+        """
         return math.isfinite(self.start)
 
 

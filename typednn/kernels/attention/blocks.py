@@ -1,7 +1,8 @@
 """What attention's kernels share: a head's scores, cut into blocks and tiles, and how these are scheduled.
 
-A block is `Blocks.rows` queries, a tile `Blocks.keys` keys, whole vectors of which lie along the keys. ``i`` is a query within its block,
-``lane`` a key within its tile. Funcs of scores have the axes `Blocks.of_scores`; Halide's run backwards, the last one of NumPy first.
+A block is `Blocks.rows` queries, a tile `Blocks.keys` keys, whole vectors of which lie along the keys. ``i`` is a query
+within its block, ``lane`` a key within its tile. Funcs of scores have the axes `Blocks.of_scores`; Halide's run
+backwards, the last one of NumPy first.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,9 @@ TILES = 8  # times ROWS: the queries of a block
 class Blocks:
     """The queries and keys of all heads."""
 
-    def __init__(self, hl: Any, cpu: Cpu, name: str, q: Any, k: Any, mask: Sequence[Any], features: int, causal: bool) -> None:
+    def __init__(
+        self, hl: Any, cpu: Cpu, name: str, q: Any, k: Any, mask: Sequence[Any], features: int, causal: bool
+    ) -> None:
         self.hl: Any = hl
         self.name: Any = name
         self.q: Any = q
@@ -38,7 +41,9 @@ class Blocks:
         self.blocks: Any = (self.time + self.rows - 1) / self.rows
         # Along the features: numbers in a vector, and in a tile of sums.
         self.lanes: Any = min(cpu.lanes, features & -features)
-        self.width: Any = self.lanes * next(count for count in range(cpu.registers // 8, 0, -1) if features // self.lanes % count == 0)
+        self.width: Any = self.lanes * next(
+            count for count in range(cpu.registers // 8, 0, -1) if features // self.lanes % count == 0
+        )
         self.f: Any = hl.Var("f")
         self.h: Any = hl.Var("h")
         self.b: Any = hl.Var("b")
@@ -101,8 +106,8 @@ class Blocks:
     def dropped(self, numbers: Sequence[Any], tile: Any, block: Any) -> tuple[Any, Any]:
         """What a weight is multiplied by, 0 or 1/(1 - p), and the Func of the words of Philox that say so.
 
-        ``numbers``: 1/(1 - p), the least word that keeps, two words of the key, and how many masks were drawn. The words are of a tile,
-        or of the 64 keys that it is a part of.
+        ``numbers``: 1/(1 - p), the least word that keeps, two words of the key, and how many masks were drawn. The
+        words are of a tile, or of the 64 keys that it is a part of.
         """
         hl, words, counter = self.hl, self.func("words"), self.hl.Var("counter")
         scale, least, *key = numbers
@@ -121,7 +126,9 @@ class Blocks:
         return hl.select(bits >= least, scale, self.zero), words
 
     def by_tiles(self, stage: Any, *over: Any) -> Any:
-        """A stage that reads `products`: some rows at a time, in registers, for each tile ``over``; gives the loop over rows."""
+        """A stage that reads `products`: some rows at a time, in registers, for each tile ``over``; gives the loop over
+        rows.
+        """
         rows = self.hl.Var(f"{self.name}_rows")
         stage.split(self.i, rows, self.i, ROWS).reorder(self.lane, self.i, rows, *over)
         self.along_keys(stage).unroll(self.i)
@@ -134,15 +141,21 @@ class Blocks:
         return stage.vectorize(self.f, self.lanes).unroll(self.f)
 
     def sums(self, sums: Any, of: Any, place: Any, count: int, terms: tuple[Any, ...]) -> None:
-        """``of``, computed from ``sums``, for ``count`` places at a time; the sums of a tile of features stay in registers."""
+        """``of``, computed from ``sums``, for ``count`` places at a time; the sums of a tile of features stay in
+        registers.
+        """
         features, places = self.hl.Var("features"), self.hl.Var("places")
-        of.split(place, places, place, count).split(self.f, features, self.f, self.width).reorder(self.f, place, features, places)
+        of.split(place, places, place, count).split(self.f, features, self.f, self.width).reorder(
+            self.f, place, features, places
+        )
         self.along_features(of).unroll(place)
         self.along_features(sums.compute_at(of, features).store_in(self.stack)).unroll(place)
         self.along_features(sums.update().reorder(self.f, place, *terms)).unroll(place)
 
     def outputs(self, length: Any, count: int, number: Any) -> tuple[Any, Any, tuple[Any, Any, Any, Any]]:
-        """A domain over all places of an output: (the domain, the place, its coordinates). ``number`` pieces of ``count`` each."""
+        """A domain over all places of an output: (the domain, the place, its coordinates). ``number`` pieces of
+        ``count`` each.
+        """
         domain = self.hl.RDom([(0, count), (0, number), (0, self.q.dim(1).extent()), (0, self.q.dim(3).extent())])
         inside, piece, h, b = (domain[axis] for axis in range(4))
         place = piece * count + inside

@@ -2,9 +2,10 @@
 
 y_t = attention of q_t over the positions 0 to t       t = past, …, past + time - 1
 
-q, k, v, y (batch, time, heads, features)   a cache holds past positions and gives one that holds past + time. A cache is a value: it never
-changes. Caches of one text share memory, which has room for as many positions again: each number is copied twice at most, on average, and
-not once for each token. Where a cache is used a second time, its numbers are copied first.
+q, k, v, y (batch, time, heads, features)   a cache holds past positions and gives one that holds past + time. A cache
+                                            is a value: it never
+changes. Caches of one text share memory, which has room for as many positions again: each number is copied twice at
+most, on average, and not once for each token. Where a cache is used a second time, its numbers are copied first.
 4·time·(past + time)·features flops for each head, half of the time² part without a past.
 """
 
@@ -35,7 +36,9 @@ class Cache:
 
     __slots__ = ("_memory", "length")
 
-    def __init__(self, keys: Float[Array4, "batch length heads features"], values: Float[Array4, "batch length heads features"]) -> None:
+    def __init__(
+        self, keys: Float[Array4, "batch length heads features"], values: Float[Array4, "batch length heads features"]
+    ) -> None:
         self.length: int = keys.shape[1]
         self._memory = _Memory(keys, values, self.length)
 
@@ -49,13 +52,18 @@ class Cache:
         values: Array4 = self._memory.values[:, : self.length]
         return values
 
-    def extended(self, keys: Float[Array4, "batch more heads features"], values: Float[Array4, "batch more heads features"]) -> "Cache":
+    def extended(
+        self, keys: Float[Array4, "batch more heads features"], values: Float[Array4, "batch more heads features"]
+    ) -> "Cache":
         """The cache with more positions; `ShapeError` unless they are of the same batch, heads, features and dtype."""
         memory, end = self._memory, self.length + keys.shape[1]
         own, other = ((x.shape[0], *x.shape[2:], str(x.dtype)) for x in (memory.keys, keys))
         if own != other:
-            raise ShapeError(explain("a cache", f"is of batch, heads, features and dtype {own}", str(other), "begin without a state"))
-        if memory.used != self.length or end > memory.keys.shape[1]:  # another cache went on from here, or there is no room
+            raise ShapeError(
+                explain("a cache", f"is of batch, heads, features and dtype {own}", str(other), "begin without a state")
+            )
+        # another cache went on from here, or there is no room
+        if memory.used != self.length or end > memory.keys.shape[1]:
             memory = _Memory(_with_room(self.keys, 2 * end), _with_room(self.values, 2 * end), self.length)
         memory.keys[:, self.length : end] = keys
         memory.values[:, self.length : end] = values
@@ -87,7 +95,9 @@ def _earlier(q: Float[Array4, "batch time heads features"], past: int) -> Bool[A
     return mask
 
 
-def _with_room(x: Float[Array4, "batch length heads features"], positions: int) -> Float[Array4, "batch {positions} heads features"]:
+def _with_room(
+    x: Float[Array4, "batch length heads features"], positions: int
+) -> Float[Array4, "batch {positions} heads features"]:
     """``x`` at the beginning of memory for more positions."""
     wide: Array4 = namespace(x).empty((x.shape[0], positions, *x.shape[2:]), dtype=x.dtype)
     wide[:, : x.shape[1]] = x

@@ -1,8 +1,8 @@
 """Attention for NumPy's arrays, by two kernels in Halide (`schedules`), and a third for one query (`single`).
 
-A kernel multiplies by the weight 0 of what is not attended to, which leaves NaN and infinity in. They then show in its results, which are
-thrown away: the reference computes them again. The look for them takes a hundredth of the kernel's time. With dropout a kernel computes the
-reference's bits where it needs them, so nothing of time × memory is written.
+A kernel multiplies by the weight 0 of what is not attended to, which leaves NaN and infinity in. They then show in its
+results, which are thrown away: the reference computes them again. The look for them takes a hundredth of the kernel's
+time. With dropout a kernel computes the reference's bits where it needs them, so nothing of time × memory is written.
 """
 
 from typing import Any
@@ -23,12 +23,17 @@ _MASKS = {0: (), 2: ("batch", "memory"), 3: ("batch", "time", "memory")}
 
 
 @specialised("attention", "numbers of features in a head")
-def _kernels(features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32, dropout: bool = False) -> tuple[Kernel, Kernel] | None:
+def _kernels(
+    features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32, dropout: bool = False
+) -> tuple[Kernel, Kernel] | None:
     """Forward and backward."""
     if features % VECTOR:
         return None
     queries, keys = Array("batch", "time", "heads", features), Array("batch", "memory", "heads", features)
-    log_sums, options = Array("batch", "heads", "time"), {"features": features, "causal": causal, "masked": axes_of_mask > 0}
+    log_sums, options = (
+        Array("batch", "heads", "time"),
+        {"features": features, "causal": causal, "masked": axes_of_mask > 0},
+    )
     mask: tuple[Any, ...] = (Array(*_MASKS[axes_of_mask], dtype="bool"),) if axes_of_mask else ()
     if dropout:
         mask += (Scalar(), *[Scalar("int32")] * 4)
@@ -58,7 +63,9 @@ def _of_one_query(features: int, dtype: Any = FLOAT32) -> Kernel | None:
         return None
     query, keys = Array("batch", 1, "heads", features), Array("batch", "memory", "heads", features)
     outputs, options = (query, Array("batch", "heads", 1)), {"features": features}
-    return kernel("attention.single", single.forward, inputs=(query, keys, keys), outputs=outputs, options=options, dtype=dtype)
+    return kernel(
+        "attention.single", single.forward, inputs=(query, keys, keys), outputs=outputs, options=options, dtype=dtype
+    )
 
 
 def _planned(q: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> tuple[Kernel, Kernel] | None:
@@ -76,7 +83,9 @@ def _others(mask: AnyBoolArray | None, dropout: Drawn | None) -> tuple[Any, ...]
     return *arrays, 1 / (1 - p), *map(signed, (least_kept(p), *words(key), words(drawn)[0]))
 
 
-def plan(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> Kernel | None:
+def plan(
+    q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None
+) -> Kernel | None:
     """The kernel of `forward`; None where there is none."""
     if q.shape[1] == 1 and mask is None and not causal and dropout is None:
         return _of_one_query[q.shape[3], q.dtype]

@@ -1,7 +1,7 @@
 """Attention on a GPU: products by cuBLAS; the weights of a row, and the derivatives of its scores, are a kernel each.
 
-The formulas are those of reference.py. Some samples are computed at a time, so that no array holds more than `SCORES_ON_GPU` scores. What a
-query attends to is the first places of its row: there is no mask and no dropout here.
+The formulas are those of reference.py. Some samples are computed at a time, so that no array holds more than
+`SCORES_ON_GPU` scores. What a query attends to is the first places of its row: there is no mask and no dropout here.
 """
 
 from typing import Any
@@ -80,7 +80,9 @@ def covers(q: Any, k: Any, v: Any, mask: Any, causal: bool, dropout: Any) -> boo
     return mask is None and dropout is None and fitting and heads * time * k.shape[1] <= SCORES_ON_GPU
 
 
-def covers_backward(next_grad: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, log_sums: Any, causal: bool, dropout: Any) -> bool:
+def covers_backward(
+    next_grad: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, log_sums: Any, causal: bool, dropout: Any
+) -> bool:
     """As `covers`."""
     (batch, time, heads, _), shaped = q.shape, next_grad.shape == q.shape == y.shape
     return covers(q, k, v, mask, causal, dropout) and shaped and log_sums.shape == (batch, heads, time)
@@ -98,7 +100,9 @@ def forward(q: Any, k: Any, v: Any, mask: Any, causal: bool, dropout: Any) -> tu
     return y, log_sums
 
 
-def backward(next_grad: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, log_sums: Any, causal: bool, dropout: Any) -> tuple[Any, Any, Any]:
+def backward(
+    next_grad: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, log_sums: Any, causal: bool, dropout: Any
+) -> tuple[Any, Any, Any]:
     """(dq, dk, dv)."""
     xp, (batch, time, heads, features), memory = namespace(q), q.shape, k.shape[1]
     dq, dk, dv = xp.empty_like(q), xp.empty_like(k), xp.empty_like(v)
@@ -106,7 +110,9 @@ def backward(next_grad: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, log_sums
     for some in _pieces(batch, heads * time * memory):
         queries, keys, values, grads = (xp.ascontiguousarray(by_heads(each[some])) for each in (q, k, v, next_grad))
         weights, dscores = product(queries, _transposed(keys)), product(grads, _transposed(values))
-        _derivatives.rows(weights.size // memory, memory, weights, dscores, log_sums[some], scale, time, CAUSAL=int(causal))
+        _derivatives.rows(
+            weights.size // memory, memory, weights, dscores, log_sums[some], scale, time, CAUSAL=int(causal)
+        )
         dq[some] = by_heads(product(dscores, keys))
         dk[some] = by_heads(product(_transposed(dscores), queries))
         dv[some] = by_heads(product(_transposed(weights), grads))

@@ -1,4 +1,6 @@
-"""The queries, keys and values of sequences, by heads, and their derivatives: several ops in a row, for layers of attention."""
+"""The queries, keys and values of sequences, by heads, and their derivatives: several ops in a row, for layers of
+attention.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +35,10 @@ def of_layer(layer: Any) -> tuple[Sequence[Array2], Sequence[Array1 | None]]:
 
 
 def mapped(
-    x: Any, weight: Float[Array2, "out_features in_features"], bias: Float[Array1, " out_features"] | None, shape: tuple[int, ...]
+    x: Any,
+    weight: Float[Array2, "out_features in_features"],
+    bias: Float[Array1, " out_features"] | None,
+    shape: tuple[int, ...],
 ) -> Any:
     """x weightᵀ + bias at every position, under ``shape``."""
     return reshape(linear.forward(_rows(x, weight.shape[1]), weight, bias), shape)
@@ -55,7 +60,11 @@ def projected(
     heads: int,
     rotary: bool,
     first: int = 0,
-) -> tuple[Float[Array4, "batch time {heads} _"], Float[Array4, "batch memory {heads} _"], Float[Array4, "batch memory {heads} _"]]:
+) -> tuple[
+    Float[Array4, "batch time {heads} _"],
+    Float[Array4, "batch memory {heads} _"],
+    Float[Array4, "batch memory {heads} _"],
+]:
     """q of ``x``, k and v of ``memory``; both begin at position ``first``."""
     q, k, v = (
         mapped(read, weight, bias, (*read.shape[:2], heads, weight.shape[0] // heads))
@@ -66,8 +75,12 @@ def projected(
 
 def projected_together(
     layer: Any, x: Float[Array3, "batch time embed_dim"], first: int
-) -> tuple[Float[Array4, "batch time heads _"], Float[Array4, "batch time heads _"], Float[Array4, "batch time heads _"]]:
-    """`projected` of ``x`` alone, by one product with a ``layer``'s packed weights: less time for few positions; the parts are copied."""
+) -> tuple[
+    Float[Array4, "batch time heads _"], Float[Array4, "batch time heads _"], Float[Array4, "batch time heads _"]
+]:
+    """`projected` of ``x`` alone, by one product with a ``layer``'s packed weights: less time for few positions; the
+    parts are copied.
+    """
     if layer.in_proj_weight is None:
         return projected(x, x, *of_layer(layer), layer.num_heads, layer.rotary, first)
     whole = mapped(x, layer.in_proj_weight, layer.in_proj_bias, (*x.shape[:2], 3 * layer.embed_dim))
@@ -83,7 +96,10 @@ def projected_backward(
     weights: Sequence[Array2],
     rotary: bool,
 ) -> tuple[
-    Sequence[Array2], Float[Array1, "3*embed_dim"], Float[Array3, "batch time embed_dim"], Float[Array3, "batch memory kdim"] | None
+    Sequence[Array2],
+    Float[Array1, "3*embed_dim"],
+    Float[Array3, "batch time embed_dim"],
+    Float[Array3, "batch memory kdim"] | None,
 ]:
     """The derivatives by the three weights, by the biases in one array, by x and by memory, from those by q, k and v.
 
@@ -110,17 +126,24 @@ def attended(
     memory: Float[Array3, "batch memory kdim"] | None,
     mask: Bool[AnyBoolArray, "batch ... positions"] | None,
 ) -> Any:
-    """What ``owner`` attends to: ``memory``, or ``x``. `ShapeError` where x has other features, or a mask's sizes are not theirs.
+    """What ``owner`` attends to: ``memory``, or ``x``. `ShapeError` where x has other features, or a mask's sizes are
+    not theirs.
 
     A mask is (batch, memory) or (batch, time, memory); its batch, and a memory's size, are checked before.
     """
     if memory is None and owner.kdim != owner.embed_dim:
-        raise ShapeError(explain(f"{owner.label()}.forward", f"needs a memory of kdim={owner.kdim} features", "none"), owner)
+        raise ShapeError(
+            explain(f"{owner.label()}.forward", f"needs a memory of kdim={owner.kdim} features", "none"), owner
+        )
     read = x if memory is None else memory
-    if mask is None or (mask.shape[-1] == read.shape[1] and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[1] == x.shape[1]))):
+    if mask is None or (
+        mask.shape[-1] == read.shape[1] and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[1] == x.shape[1]))
+    ):
         return read
     got = f"shape {tuple(mask.shape)} beside x {tuple(x.shape)}"
-    raise ShapeError(explain(f"{owner.label()}.forward", 'mask must be "batch memory" or "batch time memory"', got), owner)
+    raise ShapeError(
+        explain(f"{owner.label()}.forward", 'mask must be "batch memory" or "batch time memory"', got), owner
+    )
 
 
 def _rows(x: Any, features: int) -> Float[Array2, "_ {features}"]:

@@ -1,21 +1,23 @@
 """Attention: each query's mean of the values, weighted by how well it fits their keys.
 
-s_ij = scale·q_i·k_j      p_ij = exp(s_ij - L_i), where L_i = log Σ_j exp(s_ij)      y_i = Σ_j p_ij v_j      scale = 1/√features
-dv_j = Σ_i p_ij dy_i      ds_ij = p_ij (dy_i·v_j - dy_i·y_i)      dq_i = scale Σ_j ds_ij k_j      dk_j = scale Σ_i ds_ij q_i
+s_ij = scale·q_i·k_j    p_ij = exp(s_ij - L_i), where L_i = log Σ_j exp(s_ij)    y_i = Σ_j p_ij v_j
+scale = 1/√features
+dv_j = Σ_i p_ij dy_i    ds_ij = p_ij (dy_i·v_j - dy_i·y_i)    dq_i = scale Σ_j ds_ij k_j    dk_j = scale Σ_i ds_ij q_i
 
 q, y (batch, time, heads, features)   k, v (batch, memory, heads, features)   L, called log_sums (batch, heads, time)
-The sums over j are over the places that query i attends to: j <= i where it is ``causal``, and where ``mask``, (batch, memory) or
-(batch, time, memory), is true. A query that attends to nothing gives 0, and all derivatives through it are 0; its L is infinite.
-What a query does not attend to, or with a weight of 0, changes nothing of its own, even where it is NaN or infinite: 0·NaN counts as 0
-(on NumPy).
-``dropout`` is a probability, a key, and how many masks were drawn before: y_i = Σ_j m_ij p_ij v_j, where m_ij is 0 with this probability,
-else 1/(1 - probability), by Philox's bits of a head's number and of i and j (`typednn.kernels.dropout.reference`). Then
-dv_j = Σ_i m_ij p_ij dy_i and ds_ij = p_ij (m_ij dy_i·v_j - dy_i·y_i).
+The sums over j are over the places that query i attends to: j <= i where it is ``causal``, and where ``mask``, (batch,
+memory) or (batch, time, memory), is true. A query that attends to nothing gives 0, and all derivatives through it are
+0; its L is infinite. What a query does not attend to, or with a weight of 0, changes nothing of its own, even where it
+is NaN or infinite: 0·NaN counts as 0 (on NumPy). ``dropout`` is a probability, a key, and how many masks were drawn
+before: y_i = Σ_j m_ij p_ij v_j, where m_ij is 0 with this probability, else 1/(1 - probability), by Philox's bits of a
+head's number and of i and j (`typednn.kernels.dropout.reference`). Then dv_j = Σ_i m_ij p_ij dy_i and ds_ij = p_ij
+(m_ij dy_i·v_j - dy_i·y_i).
 
-Some queries are computed at a time; of all scores, time·memory numbers for each head, only L is kept. Backward computes scores and m again.
-4·time·memory·features flops for each head forward, 10 backward, about half of it where it is causal.
-Sources: Vaswani et al. 2017, "Attention Is All You Need", eq 1; Milakov & Gimelshein 2018, "Online normalizer calculation for softmax";
-Dao et al. 2022, "FlashAttention", for the kept L and the second computation; dropout: Srivastava et al. 2014.
+Some queries are computed at a time; of all scores, time·memory numbers for each head, only L is kept. Backward computes
+scores and m again. 4·time·memory·features flops for each head forward, 10 backward, about half of it where it is
+causal. Sources: Vaswani et al. 2017, "Attention Is All You Need", eq 1; Milakov & Gimelshein 2018, "Online normalizer
+calculation for softmax"; Dao et al. 2022, "FlashAttention", for the kept L and the second computation; dropout:
+Srivastava et al. 2014.
 """
 
 import math
@@ -28,9 +30,10 @@ from jaxtyping import Bool, Float
 from typednn.arrays import AnyBoolArray, Array3, Array4, namespace
 from typednn.kernels.dropout.reference import bits_of_rows, least_kept
 
-Drawn: TypeAlias = tuple[float, int, int]  # the probability of a weight to become 0, a key, and how many masks were drawn before
-# Scores in each of the arrays that are held at a time, about: as many as fit into a cache; on a GPU 256 MiB of float32 for each of several
-# arrays, as each block starts a dozen kernels.
+# the probability of a weight to become 0, a key, and how many masks were drawn before
+Drawn: TypeAlias = tuple[float, int, int]
+# Scores in each of the arrays that are held at a time, about: as many as fit into a cache; on a GPU 256 MiB of float32
+# for each of several arrays, as each block starts a dozen kernels.
 SCORES, SCORES_ON_GPU = 1 << 18, 1 << 26
 
 
@@ -71,7 +74,9 @@ def backward(
     causal: bool = False,
     dropout: Drawn | None = None,
 ) -> tuple[
-    Float[Array4, "batch time heads features"], Float[Array4, "batch memory heads features"], Float[Array4, "batch memory heads features"]
+    Float[Array4, "batch time heads features"],
+    Float[Array4, "batch memory heads features"],
+    Float[Array4, "batch memory heads features"],
 ]:
     """(dq, dk, dv), from what `forward` gave."""
     xp, scale = namespace(q), q.shape[3] ** -0.5
@@ -102,7 +107,9 @@ def attended(time: int, memory: int, causal: bool) -> int:
     return first * (first + 1) // 2 + (time - first) * memory if causal else time * memory
 
 
-def _factors(weights: Float[Array4, "batch heads rows memory"], rows: slice, dropout: Drawn) -> Float[Array4, "batch heads rows memory"]:
+def _factors(
+    weights: Float[Array4, "batch heads rows memory"], rows: slice, dropout: Drawn
+) -> Float[Array4, "batch heads rows memory"]:
     """The m of some rows."""
     xp, (p, key, drawn) = namespace(weights), dropout
     if p >= 1:
@@ -117,7 +124,9 @@ def _factors(weights: Float[Array4, "batch heads rows memory"], rows: slice, dro
 def _product(
     weights: Float[Array4, "batch heads rows columns"], x: Float[Array4, "batch heads columns features"]
 ) -> Float[Array4, "batch heads rows features"]:
-    """weights @ x, in which a weight of 0 leaves out even what is NaN or infinite; but on a GPU, which the look for them would halt."""
+    """weights @ x, in which a weight of 0 leaves out even what is NaN or infinite; but on a GPU, which the look for
+    them would halt.
+    """
     if namespace(x) is not np or np.isfinite(x).all():
         return weights @ x
     product, present = weights @ np.where(np.isfinite(x), x, 0).astype(x.dtype), np.sign(weights)

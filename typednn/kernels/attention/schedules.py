@@ -1,9 +1,10 @@
 """The kernels of attention in Halide: forward, and the three derivatives. The formulas are those of reference.py.
 
-Each head of each sequence is a task of its own. Its queries are computed some at a time, in backward some queries with some keys, and only
-the scores of these are held. Where attention is causal, tiles of scores without any query that attends are left out. Every sum runs over
-its terms in a fixed order, whatever the number of threads. The loops over tiles and blocks are not partitioned: for their first and last
-turns Halide would write all inner loops out again, which takes three times as long to compile and saves no time.
+Each head of each sequence is a task of its own. Its queries are computed some at a time, in backward some queries with
+some keys, and only the scores of these are held. Where attention is causal, tiles of scores without any query that
+attends are left out. Every sum runs over its terms in a fixed order, whatever the number of threads. The loops over
+tiles and blocks are not partitioned: for their first and last turns Halide would write all inner loops out again, which
+takes three times as long to compile and saves no time.
 """
 
 import math
@@ -17,7 +18,9 @@ from typednn.kernels.dropout.reference import LANES
 from typednn.kernels.elementwise import constant, decay
 
 
-def forward(hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *others: Any, features: int, causal: bool, masked: bool) -> list[Any]:
+def forward(
+    hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *others: Any, features: int, causal: bool, masked: bool
+) -> list[Any]:
     """y[f, h, t, b] and log_sums[t, h, b]; ``others`` are a mask, where there is one, and the numbers of dropout."""
     a = Blocks(hl, cpu, "forward", q, k, others[:masked], features, causal)
     dropout = others[masked:]
@@ -85,7 +88,18 @@ def _of_words(a: Blocks, words: Any, stage: Any, loop: Any) -> None:
 
 
 def backward(
-    hl: Any, cpu: Cpu, dy: Any, q: Any, k: Any, v: Any, y: Any, log_sums: Any, *others: Any, features: int, causal: bool, masked: bool
+    hl: Any,
+    cpu: Cpu,
+    dy: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    y: Any,
+    log_sums: Any,
+    *others: Any,
+    features: int,
+    causal: bool,
+    masked: bool,
 ) -> list[Any]:
     """dq[f, h, t, b], and dk and dv[f, h, j, b]. A tile's scores with a block are computed once, for all three."""
     a = Blocks(hl, cpu, "backward", q, k, others[:masked], features, causal)
@@ -132,7 +146,9 @@ def backward(
     for each in (keys, values, mean):
         each.compute_at(first, h)
     sums.compute_at(first, h).vectorize(f, a.lanes)
-    sums.update().reorder(f, inside, output, its_block, its_tile).vectorize(f, a.lanes).unroll(output).never_partition_all()
+    sums.update().reorder(f, inside, output, its_block, its_tile).vectorize(f, a.lanes).unroll(
+        output
+    ).never_partition_all()
     for each in (*gains, both):
         each.compute_at(sums, its_block)
     rows = a.by_tiles(both)
@@ -190,7 +206,11 @@ def _over_keys(a: Blocks, name: str, x: Any, start: Any, combined: Any) -> Any:
 
 
 def _scheduled(a: Blocks, stage: Any, at: tuple[Any, Any, Any, Any], along_features: bool = True) -> None:
-    """The update of an output, a head of a sequence for each task: each place is written once, so threads don't meet."""
-    stage.reorder(*(a.f,) * along_features, *at).allow_race_conditions().parallel(at[2]).parallel(at[3]).never_partition_all()
+    """The update of an output, a head of a sequence for each task: each place is written once, so
+    threads don't meet.
+    """
+    stage.reorder(*(a.f,) * along_features, *at).allow_race_conditions().parallel(at[2]).parallel(
+        at[3]
+    ).never_partition_all()
     if along_features:
         stage.vectorize(a.f, a.lanes)

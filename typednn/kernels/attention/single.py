@@ -1,6 +1,8 @@
-"""The kernel of attention for one query, as of a text that is read token by token. The formulas are those of reference.py.
+"""The kernel of attention for one query, as of a text that is read token by token. The formulas are those of
+reference.py.
 
-Each head is a task of its own: reading its keys and values once is nearly all there is to do. Sums run over their terms in a fixed order.
+Each head is a task of its own: reading its keys and values once is nearly all there is to do. Sums run over their terms
+in a fixed order.
 """
 
 from functools import reduce

@@ -1,4 +1,6 @@
-"""AvgPool2d in Halide: forward a sum over taps, backward a gather, with the lanes of `typednn.kernels.max_pool2d.cpu`."""
+"""AvgPool2d in Halide: forward a sum over taps, backward a gather, with the lanes of
+`typednn.kernels.max_pool2d.cpu`.
+"""
 
 from typing import Any, TypeAlias
 
@@ -12,7 +14,17 @@ from typednn.kernels.windows import Pair, output_sizes
 Planned: TypeAlias = tuple[Kernel, Kernel, tuple[int, int, int]]
 
 
-def _share(hl: Any, kind: Any, r: Any, s: Any, kernel_size: Pair, stride: Pair, padding: Pair, image: Pair, count_include_pad: bool) -> Any:
+def _share(
+    hl: Any,
+    kind: Any,
+    r: Any,
+    s: Any,
+    kernel_size: Pair,
+    stride: Pair,
+    padding: Pair,
+    image: Pair,
+    count_include_pad: bool,
+) -> Any:
     """1 / n of the window (r, s)."""
     one = hl.cast(kind, 1)
     if count_include_pad or padding == (0, 0):
@@ -63,7 +75,13 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, windows: Pair, channels: 
 
 @specialised("avg_pool2d", "image sizes")
 def kernels(
-    image: Pair, channels: int, kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool, dtype: Any = FLOAT32
+    image: Pair,
+    channels: int,
+    kernel_size: Pair,
+    stride: Pair,
+    padding: Pair,
+    count_include_pad: bool,
+    dtype: Any = FLOAT32,
 ) -> Planned:
     """What `forward` and `backward` run."""
     windows = output_sizes(image, kernel_size, stride, (1, 1), padding)
@@ -77,7 +95,14 @@ def kernels(
         "count_include_pad": count_include_pad,
     }
     return (
-        kernel("avg_pool2d.forward", _build_forward, inputs=(images,), outputs=(outputs,), options={**options, "size": size}, dtype=dtype),
+        kernel(
+            "avg_pool2d.forward",
+            _build_forward,
+            inputs=(images,),
+            outputs=(outputs,),
+            options={**options, "size": size},
+            dtype=dtype,
+        ),
         kernel(
             "avg_pool2d.backward",
             _build_backward,
@@ -96,7 +121,12 @@ def plan(x: Array4, kernel_size: Pair, stride: Pair, padding: Pair, count_includ
 
 
 def plan_backward(
-    next_grad: Array4, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool
+    next_grad: Array4,
+    input_shape: tuple[int, ...],
+    kernel_size: Pair,
+    stride: Pair,
+    padding: Pair,
+    count_include_pad: bool,
 ) -> Planned | None:
     """As `plan`."""
     return kernels[input_shape[1:3], input_shape[3], kernel_size, stride, padding, count_include_pad, next_grad.dtype]

@@ -19,10 +19,15 @@ _NEXT: Pair = (1, 1)  # the dilation: a window's pixels are neighbours
 
 
 def forward(
-    x: Float[Array4, "batch height width channels"], kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool
+    x: Float[Array4, "batch height width channels"],
+    kernel_size: Pair,
+    stride: Pair,
+    padding: Pair,
+    count_include_pad: bool,
 ) -> Float[
     Array4,
-    "batch (height+2*{padding[0]}-{kernel_size[0]})//{stride[0]}+1 (width+2*{padding[1]}-{kernel_size[1]})//{stride[1]}+1 channels",
+    "batch (height+2*{padding[0]}-{kernel_size[0]})//{stride[0]}+1 "
+    "(width+2*{padding[1]}-{kernel_size[1]})//{stride[1]}+1 channels",
 ]:
     """y; see above."""
     xp = namespace(x)
@@ -56,7 +61,9 @@ def backward(
     return inside.copy() if padding != (0, 0) else dx
 
 
-def _shares(xp: Any, dtype: Any, image: Pair, kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool) -> Any:
+def _shares(
+    xp: Any, dtype: Any, image: Pair, kernel_size: Pair, stride: Pair, padding: Pair, count_include_pad: bool
+) -> Any:
     """1 / n of each window, (out_height, out_width, 1); of all windows one number where the border counts."""
     if count_include_pad or padding == (0, 0):
         return dtype.type(1.0 / (kernel_size[0] * kernel_size[1]))

@@ -11,7 +11,9 @@ from typednn.kernels.op import Engine, op
 backward: Final = op(
     "batch_norm.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "next_grad x mean weight bias", others={"variance": "float64"}, plan=cpu.plan_backward),
+    Engine(
+        "halide", cpu.backward, "next_grad x mean weight bias", others={"variance": "float64"}, plan=cpu.plan_backward
+    ),
     flops=lambda next_grad, x, mean, variance, weight, bias, eps, activation: 10 * x.size,
 )
 forward: Final = op(

@@ -1,9 +1,9 @@
 """BatchNorm in Halide: two passes over x forward, two over x and dy backward. Lanes run along the channels.
 
-Sums are taken by pieces of `ROWS` rows, whatever the number of threads, and the pieces' in double precision. In forward a piece adds
-differences from its own first row, and their squares, in double precision: one pass, which loses no digits to a large mean. Backward
-computes the activation's argument again, by forward's own formula, for its sign: reading y would take longer. The variance is in double
-precision, as the square of a large float32 is beyond its range.
+Sums are taken by pieces of `ROWS` rows, whatever the number of threads, and the pieces' in double precision. In forward
+a piece adds differences from its own first row, and their squares, in double precision: one pass, which loses no digits
+to a large mean. Backward computes the activation's argument again, by forward's own formula, for its sign: reading y
+would take longer. The variance is in double precision, as the square of a large float32 is beyond its range.
 """
 
 from collections.abc import Callable
@@ -39,8 +39,12 @@ class _Rows:
         """How many rows a piece has, in double precision."""
         return self.hl.cast(self.hl.Float(64), self.hl.min(ROWS, self.count - self.p * ROWS))
 
-    def pieces_of(self, name: str, real: Any, terms: Callable[[Any], tuple[Any, Any]], gives: Callable[[Any, Any], list[Any]]) -> Any:
-        """``gives`` of the two sums of ``terms(row)`` over each piece: a Func of channel and piece. The sums are in ``real``."""
+    def pieces_of(
+        self, name: str, real: Any, terms: Callable[[Any], tuple[Any, Any]], gives: Callable[[Any, Any], list[Any]]
+    ) -> Any:
+        """``gives`` of the two sums of ``terms(row)`` over each piece: a Func of channel and piece. The sums are in
+        ``real``.
+        """
         hl, c, p = self.hl, self.c, self.p
         running, pieces, row, tile = hl.Func(f"{name}_running"), hl.Func(name), hl.RDom([(0, ROWS)]), hl.Var("tile")
         row.where(p * ROWS + row.x < self.count)
@@ -67,7 +71,9 @@ class _Rows:
     def each(self, y: Any) -> Any:
         """The schedule of a Func of channel and row."""
         tile = self.hl.Var("tile")
-        y.split(self.c, tile, self.c, self.wide, self.hl.TailStrategy.ShiftInwards).vectorize(self.c, self.lanes).unroll(self.c)
+        y.split(self.c, tile, self.c, self.wide, self.hl.TailStrategy.ShiftInwards).vectorize(
+            self.c, self.lanes
+        ).unroll(self.c)
         rows = max(_TASK // self.channels, 1)
         several = y.specialize(self.several).split(self.r, self.task, self.r, rows, self.hl.TailStrategy.GuardWithIf)
         several.reorder(self.c, self.r, tile, self.task).parallel(self.task)
@@ -79,7 +85,9 @@ class _Rows:
             function.compute_root().vectorize(self.c, self.lanes, self.hl.TailStrategy.ShiftInwards)
 
     def given(self, name: str, value: Any) -> tuple[Any, Any]:
-        """A Func of a channel, and its copy for an output: Halide reads no output, as it takes its own memory to be aligned."""
+        """A Func of a channel, and its copy for an output: Halide reads no output, as it takes its own memory to be
+        aligned.
+        """
         own, output = self.hl.Func(name), self.hl.Func(f"{name}_given")
         own[self.c] = value
         output[self.c] = own[self.c]
@@ -102,7 +110,16 @@ def _scale(hl: Any, rows: _Rows, rate: Any, weight: Any) -> Any:
 
 
 def _build_infer(
-    hl: Any, cpu: Cpu, x: Any, mean: Any, variance: Any, weight: Any, bias: Any, eps: Any, channels: int, activation: Activation
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    mean: Any,
+    variance: Any,
+    weight: Any,
+    bias: Any,
+    eps: Any,
+    channels: int,
+    activation: Activation,
 ) -> Any:
     rows = _Rows(hl, cpu, x, channels)
     c, r, y = rows.c, rows.r, hl.Func("y")
@@ -111,7 +128,9 @@ def _build_infer(
     return rows.each(y)
 
 
-def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, channels: int, activation: Activation) -> Any:
+def _build_forward(
+    hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, channels: int, activation: Activation
+) -> Any:
     rows, real, double = _Rows(hl, cpu, x, channels), x.type(), hl.Float(64)
     c, p = rows.c, rows.p
     count = hl.cast(double, rows.count)
@@ -142,7 +161,11 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, 
     spreads = rows.total("spreads", spread)
     mean, mean_given = rows.given("mean", hl.cast(real, summed[c] / count))
     variance, variance_given = rows.given("variance", spreads[c] / count)
-    return [_build_infer(hl, cpu, x, mean, variance, weight, bias, eps, channels, activation), mean_given, variance_given]
+    return [
+        _build_infer(hl, cpu, x, mean, variance, weight, bias, eps, channels, activation),
+        mean_given,
+        variance_given,
+    ]
 
 
 def _build_backward(
@@ -226,7 +249,13 @@ def plan(x: AnyArray, weight: Array1 | None, bias: Array1 | None, eps: float, ac
 
 
 def plan_infer(
-    x: AnyArray, mean: Array1, variance: Array1, weight: Array1 | None, bias: Array1 | None, eps: float, activation: Activation
+    x: AnyArray,
+    mean: Array1,
+    variance: Array1,
+    weight: Array1 | None,
+    bias: Array1 | None,
+    eps: float,
+    activation: Activation,
 ) -> Kernels | None:
     """As `plan`."""
     return kernels[x.shape[-1], activation, x.dtype]
@@ -254,17 +283,28 @@ def forward(
     y: X = empty(x.shape, x.dtype)
     mean: Array1 = empty((channels,), x.dtype)
     variance: Array1 = empty((channels,), np.dtype(np.float64))
-    planned.forward.call(x.reshape(-1, channels), *_affine(x, weight, bias), eps, y.reshape(-1, channels), mean, variance)
+    planned.forward.call(
+        x.reshape(-1, channels), *_affine(x, weight, bias), eps, y.reshape(-1, channels), mean, variance
+    )
     return y, mean, variance
 
 
 def infer(
-    planned: Kernels, x: X, mean: Array1, variance: Array1, weight: Array1 | None, bias: Array1 | None, eps: float, activation: Activation
+    planned: Kernels,
+    x: X,
+    mean: Array1,
+    variance: Array1,
+    weight: Array1 | None,
+    bias: Array1 | None,
+    eps: float,
+    activation: Activation,
 ) -> X:
     """y, with a mean and a variance that are given."""
     y: X = empty(x.shape, x.dtype)
     rows = -1, x.shape[-1]
-    planned.infer.call(x.reshape(rows), mean, variance.astype(np.float64, copy=False), *_affine(x, weight, bias), eps, y.reshape(rows))
+    planned.infer.call(
+        x.reshape(rows), mean, variance.astype(np.float64, copy=False), *_affine(x, weight, bias), eps, y.reshape(rows)
+    )
     return y
 
 
@@ -285,6 +325,14 @@ def backward(
     dbias: Array1 = empty(mean.shape, x.dtype)
     rows = -1, x.shape[-1]
     planned.backward.call(
-        next_grad.reshape(rows), x.reshape(rows), mean, variance, *_affine(x, weight, bias), eps, dx.reshape(rows), dweight, dbias
+        next_grad.reshape(rows),
+        x.reshape(rows),
+        mean,
+        variance,
+        *_affine(x, weight, bias),
+        eps,
+        dx.reshape(rows),
+        dweight,
+        dbias,
     )
     return dx, dweight, dbias

@@ -4,10 +4,10 @@ mean = Σ x / n        variance = Σ (x - mean)² / n        y = a((x - mean)·w
 r = 1/√(variance + eps)      h = (x - mean)·r      dz = dy·a'      dbias = Σ dz      dweight = Σ dz·h
 dx = weight·r·(dz - (dbias + h·dweight) / n)
 
-x, y (*batch, channels), sums over the n rows of all axes but the last; a is an activation. mean and variance (channels), weight and bias
-(channels) or None. Sums in double precision, squares of differences from the mean. Backward computes y again, for the slope of a.
-6 operations per number forward, 10 backward.
-Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift", algorithm 1.
+x, y (*batch, channels), sums over the n rows of all axes but the last; a is an activation. mean and variance
+(channels), weight and bias (channels) or None. Sums in double precision, squares of differences from the mean. Backward
+computes y again, for the slope of a. 6 operations per number forward, 10 backward. Source: Ioffe and Szegedy 2015,
+"Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift", algorithm 1.
 """
 
 from typing import Any, TypeVar
@@ -29,7 +29,9 @@ def forward(
     eps: float,
     activation: Activation = IDENTITY,
 ) -> tuple[Float[X, "*batch channels"], Float[Array1, " channels"], Float[Array1, " channels"]]:
-    """(y, mean, variance): of the numbers in ``x``; the variance in float64, as the square of a large float32 is beyond its range."""
+    """(y, mean, variance): of the numbers in ``x``; the variance in float64, as the square of a large float32 is beyond
+    its range.
+    """
     xp = namespace(x)
     rows: Any = x.reshape(-1, x.shape[-1])
     wide = np.result_type(x.dtype, np.float64)
@@ -50,7 +52,9 @@ def infer(
 ) -> Float[X, "*batch channels"]:
     """y, with a mean and a variance that are given."""
     scale = _rate(x, variance, eps)
-    y: X = activation.forward(_moved(((x - mean) * (scale if weight is None else weight * scale)).astype(x.dtype), bias))
+    y: X = activation.forward(
+        _moved(((x - mean) * (scale if weight is None else weight * scale)).astype(x.dtype), bias)
+    )
     return y
 
 
@@ -72,7 +76,9 @@ def backward(
         next_grad = activation.backward(next_grad, infer(x, mean, variance, weight, bias, eps, activation))
     dbias: Array1 = next_grad.sum(axis=axes, dtype=wide).astype(x.dtype)
     dweight: Array1 = (next_grad * normal).sum(axis=axes, dtype=wide).astype(x.dtype)
-    inner: Any = (rate if weight is None else weight * rate) * (next_grad - (dbias + normal * dweight) / (x.size // x.shape[-1]))
+    inner: Any = (rate if weight is None else weight * rate) * (
+        next_grad - (dbias + normal * dweight) / (x.size // x.shape[-1])
+    )
     dx: X = inner.astype(x.dtype)
     return dx, dweight, dbias
 
@@ -85,7 +91,9 @@ def track(
     momentum: float,
     count: int,
 ) -> tuple[Float[Array1, " channels"], Float[Array1, " channels"]]:
-    """The new running mean and variance: each moves by ``momentum`` of the way to that of ``count`` numbers, the variance without bias."""
+    """The new running mean and variance: each moves by ``momentum`` of the way to that of ``count`` numbers, the
+    variance without bias.
+    """
     unbiased = variance * (count / max(count - 1, 1))
     with np.errstate(over="ignore"):  # a variance beyond the range of the running one is infinite there
         running: Array1 = lerp(running_var, unbiased, momentum).astype(running_var.dtype)
@@ -93,7 +101,8 @@ def track(
 
 
 def _rate(x: AnyArray, variance: Float[Array1, " channels"], eps: float) -> Float[Array1, " channels"]:
-    rate: Array1 = 1 / namespace(x).sqrt(variance.astype(np.result_type(variance.dtype, np.float32)) + eps)  # where 1/√eps fits
+    # where 1/√eps fits
+    rate: Array1 = 1 / namespace(x).sqrt(variance.astype(np.result_type(variance.dtype, np.float32)) + eps)
     return rate
 
 

@@ -1,6 +1,7 @@
 """Compact linear in Halide: weights are widened in registers, so a row of x takes as long as reading them.
 
-Some weights are read, and used for every row, before the next ones. For many rows widening them all once, for a product by BLAS, is less.
+Some weights are read, and used for every row, before the next ones. For many rows widening them all once, for a product
+by BLAS, is less.
 """
 
 from typing import Any
@@ -44,7 +45,16 @@ class _Widened:
 
 
 def build(
-    hl: Any, cpu: Cpu, x: Any, weight: Any, *others: Any, in_features: int, out_features: int, scaled: bool, biased: bool, streamed: bool
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    weight: Any,
+    *others: Any,
+    in_features: int,
+    out_features: int,
+    scaled: bool,
+    biased: bool,
+    streamed: bool,
 ) -> Any:
     """y[o, b] = scale[o]·Σ_i x[i, b]·weight[i, o] + bias[o]: lanes over i."""
     scale, bias = others[:1] if scaled else (), others[scaled:] if biased else ()
@@ -67,5 +77,11 @@ def _forward(weight: tuple[int, int], scaled: bool, biased: bool, streamed: bool
             *[each] * (scaled + biased),
         ),
         outputs=(Array("batch", out_features),),
-        options={"in_features": in_features, "out_features": out_features, "scaled": scaled, "biased": biased, "streamed": streamed},
+        options={
+            "in_features": in_features,
+            "out_features": out_features,
+            "scaled": scaled,
+            "biased": biased,
+            "streamed": streamed,
+        },
     )

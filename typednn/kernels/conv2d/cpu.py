@@ -1,22 +1,23 @@
 """Conv2d by kernels that know every size but the batch's: direct convolution, with no patches written to memory.
 
-- forward: windows are read from x itself (`direct`). Padding is added to a copy of each image just before it is read; the activation and
-  the largest of each pooling window are taken while the sums are in registers.
-- dx at stride 1: the same convolution, of dz with a border of zeros and the weights reversed; dz, zero but at the winners, is copied image
-  by image as well. Multiplying its zeros was measured to cost less than skipping them. The zeros of the border times infinite weights
-  would be NaN, so infinite weights and other strides are computed differently: dz in memory, a matrix product, then for each pixel the
-  sum of the products of all windows that contain it.
+- forward: windows are read from x itself (`direct`). Padding is added to a copy of each image just before it is read;
+  the activation and the largest of each pooling window are taken while the sums are in registers.
+- dx at stride 1: the same convolution, of dz with a border of zeros and the weights reversed; dz, zero but at the
+  winners, is copied image by image as well. Multiplying its zeros was measured to cost less than skipping them. The
+  zeros of the border times infinite weights would be NaN, so infinite weights and other strides are computed
+  differently: dz in memory, a matrix product, then for each pixel the sum of the products of all windows that contain
+  it.
 - dweight, dbias: a fixed number of partial sums over the batch (`dweight`).
-- Groups: lanes lie along the output channels of a group, as many as divide them, so that the lanes of a vector read the same pixels.
-  Nothing is multiplied by zeros to fill up vectors. `_fast` says where this pays.
+- Groups: lanes lie along the output channels of a group, as many as divide them, so that the lanes of a vector read the
+  same pixels. Nothing is multiplied by zeros to fill up vectors. `_fast` says where this pays.
 - Groups of one input channel each, all three: `depthwise`.
 
-NaN: numbers in no pooling window are not read. The reference multiplies them by 0, so that a NaN or infinity among them reaches dweight
-and dx; here it does not.
+NaN: numbers in no pooling window are not read. The reference multiplies them by 0, so that a NaN or infinity among them
+reaches dweight and dx; here it does not.
 
-2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels/groups flops forward, twice that backward; copies of
-images take two images per thread, partial sums eight times the weights, products at most PRODUCTS numbers or one image.
-Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
+2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels/groups flops forward, twice that
+backward; copies of images take two images per thread, partial sums eight times the weights, products at most PRODUCTS
+numbers or one image. Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
 """
 
 import math
@@ -36,7 +37,8 @@ from typednn.kernels.max_pool2d import cpu as max_pool2d
 
 Build = Callable[..., Any]
 PRODUCTS = 2 * 1024 * 1024
-# Channels of a group, in and out, that have kernels: multiples of _VECTOR, or at most _VECTORS vectors of as many lanes as divide both.
+# Channels of a group, in and out, that have kernels: multiples of _VECTOR, or at most _VECTORS vectors of as many lanes
+# as divide both.
 _VECTOR, _VECTORS = 16, 8
 
 _UINT8 = np.dtype(np.uint8)
@@ -54,7 +56,9 @@ def covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) -> 
 
 
 def _fast(weight: tuple[int, ...], groups: int) -> bool:
-    """Whether kernels for these groups are faster than the reference's matrix products: not if much of each vector is idle."""
+    """Whether kernels for these groups are faster than the reference's matrix products: not if much of each vector is
+    idle.
+    """
     out_channels, height, width, in_channels = weight
     if in_channels == 1:
         return height * width <= depthwise.TAPS
@@ -73,7 +77,13 @@ def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation,
 
 
 def forward(
-    planned: tuple[Kernel, tuple[int, ...], bool], x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool
+    planned: tuple[Kernel, tuple[int, ...], bool],
+    x: Any,
+    weight: Any,
+    bias: Any,
+    window: Window,
+    activation: Activation,
+    keeps: bool,
 ) -> tuple[Any, Any]:
     """(y, winners)."""
     kernel, out, pools = planned
@@ -115,10 +125,20 @@ class Planned(NamedTuple):
 
 
 def plan_backward(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
+    next_grad: Any,
+    x: Any,
+    weight: Any,
+    window: Window,
+    activation: Activation,
+    y: Any,
+    winners: Any,
+    wants_input: bool,
+    wants_bias: bool,
 ) -> Planned | None:
     """The kernels of `backward`; None where there are none, or dx is wanted and `backward` can't compute it."""
-    planned = _backward[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), wants_bias, x.dtype]
+    planned = _backward[
+        x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), wants_bias, x.dtype
+    ]
     if planned is None or not wants_input:
         return planned
     if planned.dx is None or (planned.finite and not _is_finite(weight)):
@@ -151,7 +171,9 @@ def backward(
 
 def plan_dx(dz: Any, weight: Any, window: Window, shape: tuple[int, ...]) -> Planned | None:
     """The kernels for `dx` of ``shape`` alone; None where there are none."""
-    planned = _backward[shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype]
+    planned = _backward[
+        shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype
+    ]
     return None if planned is None or planned.dx is None or (planned.finite and not _is_finite(weight)) else planned
 
 
@@ -198,10 +220,20 @@ class PlannedProducts(NamedTuple):
 
 
 def plan_by_products(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
+    next_grad: Any,
+    x: Any,
+    weight: Any,
+    window: Window,
+    activation: Activation,
+    y: Any,
+    winners: Any,
+    wants_input: bool,
+    wants_bias: bool,
 ) -> PlannedProducts | None:
     """The kernels of `backward_by_products`; None where there are none."""
-    return _by_products[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), wants_bias, x.dtype]
+    return _by_products[
+        x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), wants_bias, x.dtype
+    ]
 
 
 @specialised("conv2d", "image sizes")
@@ -240,8 +272,12 @@ def backward_by_products(
     wants_input: bool,
     wants_bias: bool,
 ) -> tuple[Any, Any, Any]:
-    """As `backward`; dx for some images at a time: each pixel's dz times the weights, then for each pixel the sum over its windows."""
-    _, of_weight, dbias = backward(planned.parameters, next_grad, x, weight, window, activation, y, winners, False, wants_bias)
+    """As `backward`; dx for some images at a time: each pixel's dz times the weights, then for each pixel the sum over
+    its windows.
+    """
+    _, of_weight, dbias = backward(
+        planned.parameters, next_grad, x, weight, window, activation, y, winners, False, wants_bias
+    )
     shape = len(x), *planned.geometry.convolved(), len(weight)
     dz = derivative(next_grad, y, winners, shape, window, activation, planned.pool)
     return dx_by_products(planned, dz, weight, x.shape), of_weight, dbias
@@ -249,7 +285,9 @@ def backward_by_products(
 
 def plan_dx_by_products(dz: Any, weight: Any, window: Window, shape: tuple[int, ...]) -> PlannedProducts | None:
     """The kernels for `dx_by_products` of ``shape`` alone; None where there are none."""
-    return _by_products[shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype]
+    return _by_products[
+        shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype
+    ]
 
 
 def dx_by_products(planned: PlannedProducts, dz: Any, weight: Any, shape: tuple[int, ...]) -> Any:
@@ -273,14 +311,29 @@ def _arrays(geometry: Geometry) -> tuple[Array, Array, Array, Array, tuple[Array
     """x, weight, bias, y, and the winners if there are any; each has the same description as its derivative."""
     out = ("batch", *geometry.out(), geometry.out_channels)
     winners = (Array(*out, dtype="uint8"),) if geometry.pool > 1 else ()
-    weight = Array(geometry.out_channels, *geometry.kernel_size, geometry.in_channels // geometry.groups, parameter=True)
-    return Array("batch", *geometry.size, geometry.in_channels), weight, Array(geometry.out_channels, parameter=True), Array(*out), winners
+    weight = Array(
+        geometry.out_channels, *geometry.kernel_size, geometry.in_channels // geometry.groups, parameter=True
+    )
+    return (
+        Array("batch", *geometry.size, geometry.in_channels),
+        weight,
+        Array(geometry.out_channels, parameter=True),
+        Array(*out),
+        winners,
+    )
 
 
 def forward_kernel(
-    geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True, dtype: Any = FLOAT32, build: Build = direct.build_forward
+    geometry: Geometry,
+    biased: bool,
+    activation: Activation,
+    keeps: bool = True,
+    dtype: Any = FLOAT32,
+    build: Build = direct.build_forward,
 ) -> Kernel:
-    """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward. ``build`` unless depthwise."""
+    """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward. ``build`` unless
+    depthwise.
+    """
     x, weight, bias, y, winners = _arrays(geometry)
     return kernel(
         "conv2d.forward",
@@ -312,7 +365,9 @@ def dweight_kernel(
     )
 
 
-def dx_kernel(geometry: Geometry, activation: Activation, dtype: Any = FLOAT32, build: Build = direct.build_dx) -> Kernel:
+def dx_kernel(
+    geometry: Geometry, activation: Activation, dtype: Any = FLOAT32, build: Build = direct.build_dx
+) -> Kernel:
     """dy, then weight, then y and winners as `dweight_kernel` takes them; dx."""
     x, weight, _, y, winners = _arrays(geometry)
     inputs = (y, weight, *[y] * (activation != IDENTITY), *winners)
@@ -325,11 +380,14 @@ def gather_kernel(geometry: Geometry, dtype: Any = FLOAT32) -> Kernel:
     """Products of every weight with every pixel of dz; dx."""
     products = Array("batch", *geometry.convolved(), math.prod(geometry.kernel_size) * geometry.in_channels)
     outputs = _arrays(geometry)[:1]
-    return kernel("conv2d.gather", build_gather, inputs=(products,), outputs=outputs, options={"geometry": geometry}, dtype=dtype)
+    return kernel(
+        "conv2d.gather", build_gather, inputs=(products,), outputs=outputs, options={"geometry": geometry}, dtype=dtype
+    )
 
 
 def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any:
-    """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels whose window contains the pixel (x, y).
+    """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels whose window contains
+    the pixel (x, y).
 
     With groups, their products follow one another.
     """
@@ -341,7 +399,10 @@ def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any
     )
     c, x, y, n = (hl.Var(name) for name in "cxyn")
     taps = hl.RDom([(0, taps_across), (0, taps_down)])
-    left, above = x + geometry.window.padding[0] - taps.x * dilation, y + geometry.window.padding[2] - taps.y * dilation_down
+    left, above = (
+        x + geometry.window.padding[0] - taps.x * dilation,
+        y + geometry.window.padding[2] - taps.y * dilation_down,
+    )
     taps.where((above >= 0) & (above % stride_down == 0) & (above / stride_down < out_height))
     taps.where((left >= 0) & (left % stride == 0) & (left / stride < out_width))
     sums, dx = hl.Func("sums"), hl.Func("dx")

@@ -1,9 +1,9 @@
 """Conv2d on a GPU: CUDA kernels gather the patches and put their gradient together, cuBLAS multiplies.
 
-The formulas are those of reference.py. A row of patches holds one window, channels last, in the order of a kernel's weights in
-memory, and no product has to be transposed: z = patches weightᵀ, dweight = dzᵀ patches, dpatches = dz weight. A
-window of one pixel is a row of x itself. Padding is a condition where x is read; bias and activation are one kernel, pooling
-another.
+The formulas are those of reference.py. A row of patches holds one window, channels last, in the order of a kernel's
+weights in memory, and no product has to be transposed: z = patches weightᵀ, dweight = dzᵀ patches, dpatches = dz
+weight. A window of one pixel is a row of x itself. Padding is a condition where x is read; bias and activation are one
+kernel, pooling another.
 """
 
 import math
@@ -67,19 +67,33 @@ _fold = CudaKernel("conv2d_image", _CODE)
 
 
 def covers(x: Any, weight: Any, bias: Any, window: Window, *_: Any) -> bool:
-    """Whether `forward` may run: the sizes fit together, and the numbers of the patches and of z are few enough to be counted."""
+    """Whether `forward` may run: the sizes fit together, and the numbers of the patches and of z are few enough to be
+    counted.
+    """
     size, kernel_size = x.shape[1:3], weight.shape[1:3]
-    counted = len(x) * math.prod(window.convolved(size, kernel_size)) * max(len(weight), math.prod(weight.shape[1:])) < LIMIT
+    counted = (
+        len(x) * math.prod(window.convolved(size, kernel_size)) * max(len(weight), math.prod(weight.shape[1:])) < LIMIT
+    )
     fitting = x.shape[3] == weight.shape[3] and (bias is None or bias.shape == weight.shape[:1])
     return min(window.out(size, kernel_size)) > 0 and counted and fitting
 
 
 def covers_backward(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
+    next_grad: Any,
+    x: Any,
+    weight: Any,
+    window: Window,
+    activation: Activation,
+    y: Any,
+    winners: Any,
+    wants_input: bool,
+    wants_bias: bool,
 ) -> bool:
     """Whether `backward` may run."""
     shape = len(x), *window.out(x.shape[1:3], weight.shape[1:3]), len(weight)
-    return covers(x, weight, None, window) and all(array is None or array.shape == shape for array in (next_grad, y, winners))
+    return covers(x, weight, None, window) and all(
+        array is None or array.shape == shape for array in (next_grad, y, winners)
+    )
 
 
 def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> tuple[Any, Any]:
@@ -94,7 +108,15 @@ def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activati
 
 
 def backward(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
+    next_grad: Any,
+    x: Any,
+    weight: Any,
+    window: Window,
+    activation: Activation,
+    y: Any,
+    winners: Any,
+    wants_input: bool,
+    wants_bias: bool,
 ) -> tuple[Any, Any, Any]:
     """(dx, dweight, dbias); dx and dbias are None unless wanted."""
     kernel_size = weight.shape[1:3]

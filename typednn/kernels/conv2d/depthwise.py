@@ -1,8 +1,8 @@
 """Depthwise convolution in Halide: each output channel reads one input channel. Forward, dx and dweight at any stride.
 
-Lanes lie along the output channels. All taps of a window are one expression, and the zeros around the image are a condition
-that Halide takes out of the inner loops, so nothing is copied and each array is read from memory once. Channel o of y reads
-channel o // multiplier of x.
+Lanes lie along the output channels. All taps of a window are one expression, and the zeros around the image are a
+condition that Halide takes out of the inner loops, so nothing is copied and each array is read from memory once.
+Channel o of y reads channel o // multiplier of x.
 
 Halide's axes run backwards: channels c, columns x, rows y, images n. Of a window: k across, l down.
 """
@@ -23,7 +23,9 @@ _COLUMNS = 4  # that are computed together, and share the pixels that they read
 
 
 class _Tap(NamedTuple):
-    """One weight of a window: its place, and how far it lies from the window's first pixel, with the padding taken off."""
+    """One weight of a window: its place, and how far it lies from the window's first pixel, with the
+    padding taken off.
+    """
 
     k: int
     l: int  # noqa: E741
@@ -57,8 +59,12 @@ def _pixel(hl: Any, x: Any, geometry: Geometry, channel: Any, column: Any, row: 
     return hl.select(_inside(column, row, geometry.size), hl.likely(pixel), 0)
 
 
-def build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, geometry: Geometry, activation: Activation) -> Any:
-    """y[c, x, y, n] = act(bias[c] + Σ_kl x[c / multiplier, x·stride + k·dilation, y·stride + l·dilation, n] weight[0, k, l, c])."""
+def build_forward(
+    hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, geometry: Geometry, activation: Activation
+) -> Any:
+    """y[c, x, y, n] = act(bias[c] + Σ_kl x[c / multiplier, x·stride + k·dilation, y·stride + l·dilation, n] weight[0,
+    k, l, c]).
+    """
     c, column, row, n = (hl.Var(name) for name in "cxyn")
     down, across = geometry.window.stride
     products = [
@@ -73,7 +79,9 @@ def build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, g
 
 
 def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
-    """dx[c, x, y, n]: the sum of dz times the weight over all windows that contain the pixel, and over the channels made of c."""
+    """dx[c, x, y, n]: the sum of dz times the weight over all windows that contain the pixel, and over the channels
+    made of c.
+    """
     derivative = Derivative(hl, dy, kept, geometry, activation)
     c, column, row, n = (hl.Var(name) for name in "cxyn")
     (down, across), (height, width) = geometry.window.stride, geometry.out()
@@ -96,13 +104,17 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
     return dx
 
 
-def _schedule(hl: Any, cpu: Cpu, out: Any, size: tuple[int, int], channels: int, geometry: Geometry, tile: tuple[int, int]) -> None:
+def _schedule(
+    hl: Any, cpu: Cpu, out: Any, size: tuple[int, int], channels: int, geometry: Geometry, tile: tuple[int, int]
+) -> None:
     c, column, row, n = out.args()
     xo, yo, guard = hl.Var("xo"), hl.Var("yo"), hl.TailStrategy.GuardWithIf
     rows, columns = tile
     out.bound(c, 0, channels).bound(column, 0, size[1]).bound(row, 0, size[0])
     out.split(column, xo, column, columns, guard).split(row, yo, row, rows, guard)
-    out.reorder(column, row, c, xo, yo, n).vectorize(c, min(cpu.lanes, power(channels)), guard).unroll(column).unroll(row)
+    out.reorder(column, row, c, xo, yo, n).vectorize(c, min(cpu.lanes, power(channels)), guard).unroll(column).unroll(
+        row
+    )
     parallel(hl, out, n, 8 * geometry.flops())  # reading and writing takes longer than computing
 
 
@@ -111,7 +123,15 @@ def _of_part(parts: Any, c: Any, number: int, part: int) -> Any:
 
 
 def build_dweight(
-    hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, images: Images, biased: bool
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    dy: Any,
+    *kept: Any,
+    geometry: Geometry,
+    activation: Activation,
+    images: Images,
+    biased: bool,
 ) -> list[Any]:
     """dweight[0, k, l, c] = Σ_xyn dz[c, x, y, n] x[c / multiplier, x·stride + k·dilation, y·stride + l·dilation, n].
 
@@ -140,7 +160,9 @@ def build_dweight(
     of_row = rows[c, of_part.x, batch.number(of_part.y)]
     parts[c, p] = hl.Tuple([hl.cast(type_of_part(hl, x, images), 0)] * len(factors))
     part = parts[c, p]
-    parts[c, p] = hl.Tuple([part[number] + hl.cast(type_of_part(hl, x, images), of_row[number]) for number in range(len(factors))])
+    parts[c, p] = hl.Tuple(
+        [part[number] + hl.cast(type_of_part(hl, x, images), of_row[number]) for number in range(len(factors))]
+    )
     sums = [batch.total(partial(_of_part, parts, c, number)) for number in range(len(factors))]
     total[c, t] = hl.cast(x.type(), hl.mux(t, sums))
     dweight[r, k, l, c] = total[c, l * kernel_width + k]

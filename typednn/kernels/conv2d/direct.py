@@ -1,9 +1,10 @@
 """Direct convolution in Halide: forward, and dx at stride 1.
 
-Accumulators of a tile of outputs stay in registers while the whole kernel window passes over them. Lanes lie along the output channels,
-whose weights are packed for that at each call, or along a row of pixels where channels are few and would leave lanes idle; for dx, with
-few channels as well, along the weights of a row of the window: products of kernels at neighbouring pixels overlap, and are added up.
-With groups, lanes lie along the output channels, as many as divide those of a group.
+Accumulators of a tile of outputs stay in registers while the whole kernel window passes over them. Lanes lie along the
+output channels, whose weights are packed for that at each call, or along a row of pixels where channels are few and
+would leave lanes idle; for dx, with few channels as well, along the weights of a row of the window: products of kernels
+at neighbouring pixels overlap, and are added up. With groups, lanes lie along the output channels, as many as divide
+those of a group.
 
 Halide's axes run backwards: channels c, columns x, rows y, images n. Of a window: k across, l down, r its channels.
 """
@@ -38,8 +39,12 @@ SHARED = 1 << 22  # operations for an image from which several threads pay
 def build_forward(
     hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, geometry: Geometry, activation: Activation, keeps: bool
 ) -> Any:
-    """z[c, x, y, n] = bias[c] + Σ_rkl x[r, x·stride + k·dilation, y·stride + l·dilation, n] weight[r, k, l, c]; y, or y and winners."""
-    return forward(hl, cpu, x, weight, bias, geometry=geometry, activation=activation, keeps=keeps, batch=x.dim(3).extent())
+    """z[c, x, y, n] = bias[c] + Σ_rkl x[r, x·stride + k·dilation, y·stride + l·dilation, n] weight[r, k, l, c]; y, or y
+    and winners.
+    """
+    return forward(
+        hl, cpu, x, weight, bias, geometry=geometry, activation=activation, keeps=keeps, batch=x.dim(3).extent()
+    )
 
 
 def forward(
@@ -54,20 +59,35 @@ def forward(
     keeps: bool = False,
     batch: Any = None,
 ) -> Any:
-    """As `build_forward`. Without ``batch``, the number of images, one thread computes image after image, within another kernel."""
+    """As `build_forward`. Without ``batch``, the number of images, one thread computes image after image, within
+    another kernel.
+    """
 
     def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
         return weight[r, k, l, c]
 
-    if geometry.groups > 1 or cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels):
-        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finishing(hl, activation, keeps), batch, bias)
+    if geometry.groups > 1 or cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(
+        cpu, geometry.out()[1], geometry.in_channels
+    ):
+        return _by_channels(
+            hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finishing(hl, activation, keeps), batch, bias
+        )
     return _by_pixels(
-        hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, finishing(hl, activation, keeps), batch, bias
+        hl,
+        cpu,
+        geometry,
+        planes(hl, cpu, x, geometry, _computed(cpu, geometry)),
+        weights,
+        finishing(hl, activation, keeps),
+        batch,
+        bias,
     )
 
 
 def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
-    """dx[c, x, y, n] = Σ_rkl dz[r, x - k, y - l, n] weight[c, k, l, r], where dz has such a pixel (k, l times the dilation); stride 1."""
+    """dx[c, x, y, n] = Σ_rkl dz[r, x - k, y - l, n] weight[c, k, l, r], where dz has such a pixel (k, l times the
+    dilation); stride 1.
+    """
     derivative = Derivative(hl, dy, kept, geometry, activation)
     lanes_along = dx_lanes(cpu, geometry)
     if lanes_along == "taps":
@@ -87,7 +107,9 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
 
 
 def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
-    """The axis of the lanes in dx's kernel: "channels", "pixels" or "taps". Only "taps" multiplies no weights by the zeros around dz."""
+    """The axis of the lanes in dx's kernel: "channels", "pixels" or "taps". Only "taps" multiplies no weights by the
+    zeros around dz.
+    """
     if geometry.groups > 1:
         return "channels"
     costs = {
@@ -125,7 +147,8 @@ def _by_channels(
         n,
     )
     out[c, x, y, n] = together(
-        hl, finish([sums[c % block, pool * x + i, pool * y + j, n, c / block] for j in range(pool) for i in range(pool)])
+        hl,
+        finish([sums[c % block, pool * x + i, pool * y + j, n, c / block] for j in range(pool) for i in range(pool)]),
     )
 
     (
@@ -147,7 +170,9 @@ def _by_channels(
             out.specialize(batch < FEW_IMAGES).fuse(yo, o, task).parallel(task)
         parallel(hl, out, n, geometry.flops())
     sums.compute_at(out, xo).store_in(hl.MemoryType.Stack).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
-    update = sums.update().reorder(c, x, y, window.x, window.y, window.z).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
+    update = (
+        sums.update().reorder(c, x, y, window.x, window.y, window.z).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
+    )
     if in_channels % 4 == 0 or in_channels <= 8:
         update.unroll(window.x, 4 if in_channels % 4 == 0 else in_channels)
     packed.compute_root().vectorize(c, lanes)
@@ -157,7 +182,9 @@ def _by_channels(
     return out
 
 
-def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: Weights, finish: Finish, batch: Any, bias: Any = None) -> Any:
+def _by_pixels(
+    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: Weights, finish: Finish, batch: Any, bias: Any = None
+) -> Any:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
     (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
@@ -170,9 +197,14 @@ def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: Wei
     sums, planar, out = hl.Func("sums"), hl.Func("planar"), hl.Func("out")
     sums[x, i, j, c, y, n] = hl.cast(type_of(weights(c, window.x, window.y, window.z)), 0) if bias is None else bias[c]
     row = (pool * y + j) * stride_down + window.z * dilation_down
-    sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(window.x, (x, i * stride + window.y * dilation), row, n)
-    # Rows of whole vectors on the stack first: their channels are shuffled together there, as scattered stores would take longer.
-    planar[c, x, y, n] = together(hl, finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)]))
+    sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(
+        window.x, (x, i * stride + window.y * dilation), row, n
+    )
+    # Rows of whole vectors on the stack first: their channels are shuffled together there, as scattered stores would
+    # take longer.
+    planar[c, x, y, n] = together(
+        hl, finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)])
+    )
     one = planar[c, x, y, n]
     out[c, x, y, n] = hl.Tuple([one[0], one[1]]) if planar.outputs() > 1 else one
 
@@ -218,7 +250,9 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
     wide = round_up(vectors, block) * lanes
     pixels = divisor(columns, (cpu.registers - 4) // block)
     t, c, k, x, y, n, f, to, xo = (hl.Var(name) for name in ("t", "c", "k", "x", "y", "n", "f", "to", "xo"))
-    dz, bank, products, each, rows_of, dx = (hl.Func(name) for name in ("dz", "bank", "products", "each", "rows_of", "dx"))
+    dz, bank, products, each, rows_of, dx = (
+        hl.Func(name) for name in ("dz", "bank", "products", "each", "rows_of", "dx")
+    )
 
     dz[c, x, y, n] = derivative.at(c, x, y, n)
     tap = hl.min(t, taps - 1)
@@ -227,7 +261,8 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
     r.where((y - r.y >= 0) & (y - r.y < rows))
     products[t, x, y, n] += dz[r.x, x, hl.clamp(y - r.y, 0, rows - 1), n] * bank[t, r.x, r.y]
     each[t, x, y, n] = hl.select(t < taps, products[t, x, y, n], 0)  # beyond the taps it is 0·dz, which may be NaN
-    # Kernels ``taps_across`` pixels apart touch without overlapping: that many rows of them, stored side by side, are added up.
+    # Kernels ``taps_across`` pixels apart touch without overlapping: that many rows of them, stored side by side, are
+    # added up.
     turns = -(-columns // taps_across)
     rx = hl.RDom([(0, wide), (0, turns)])
     column = rx.y * taps_across + k
@@ -237,15 +272,21 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
     first, *others = (rows_of[(x + left) * channels + c, place, y + top, n] for place in range(taps_across))
     dx[c, x, y, n] = sum(others, first)
 
-    length = round_up(max((turns * taps_across - 1) * channels + wide, channels * left + round_up(width * channels, lanes)), lanes)
-    parallel(hl, dx.bound(c, 0, channels).bound(x, 0, width).fuse(c, x, f).vectorize(f, lanes, guard), n, geometry.flops())
+    length = round_up(
+        max((turns * taps_across - 1) * channels + wide, channels * left + round_up(width * channels, lanes)), lanes
+    )
+    parallel(
+        hl, dx.bound(c, 0, channels).bound(x, 0, width).fuse(c, x, f).vectorize(f, lanes, guard), n, geometry.flops()
+    )
     bank.compute_root().bound_extent(t, wide).vectorize(t, lanes)
     rows_of.compute_at(dx, y).store_in(stack).bound(f, 0, length).bound(k, 0, taps_across).vectorize(f, lanes)
     update = rows_of.update().reorder(rx.x, k, rx.y, y, n).allow_race_conditions().vectorize(rx.x, lanes)
     if wide // lanes * columns <= 64:
         update.unroll(rx.x).unroll(k).unroll(rx.y)
     store(hl, each.compute_at(dx, y), wide * columns)
-    each.split(t, to, t, block * lanes).split(x, xo, x, pixels).reorder(t, x, xo, to, y, n).vectorize(t, lanes).unroll(t).unroll(x)
+    each.split(t, to, t, block * lanes).split(x, xo, x, pixels).reorder(t, x, xo, to, y, n).vectorize(t, lanes).unroll(
+        t
+    ).unroll(x)
     products.compute_at(each, xo).vectorize(t, lanes).unroll(t).unroll(x)
     products.update().reorder(t, x, r.x, r.y, y, n).vectorize(t, lanes).unroll(t).unroll(x)
     if not derivative.is_dy:

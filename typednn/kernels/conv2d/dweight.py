@@ -1,7 +1,8 @@
-"""dweight and dbias in Halide: a fixed number of partial sums over the batch, so that results don't depend on the thread count.
+"""dweight and dbias in Halide: a fixed number of partial sums over the batch, so that results don't depend on the
+thread count.
 
-Lanes lie along the output channels, along the input channels, or, where both are few, along a row of pixels. Accumulators of a tile of
-weights stay in registers over some rows of some images. Those rows are copied into blocks of
+Lanes lie along the output channels, along the input channels, or, where both are few, along a row of pixels.
+Accumulators of a tile of weights stay in registers over some rows of some images. Those rows are copied into blocks of
 channels first: pixels whose channels are a power of two apart would share a few lines of the cache.
 """
 
@@ -33,7 +34,8 @@ _TASK = 1 << 21
 _SHARES = 8  # of the weights, for the threads that share an image
 _WHOLE = 1 << 21  # weights from which partial sums take longer to write than the batch takes to copy
 
-# How many images a kernel is for: so few that threads share each; up to `FEW_ADDED`; or more, which are added in double precision.
+# How many images a kernel is for: so few that threads share each; up to `FEW_ADDED`; or more, which are added in double
+# precision.
 Images: TypeAlias = Literal["single", "few", "many"]
 
 
@@ -48,16 +50,29 @@ _FIRST = 24 * 1024  # bytes of the innermost loop's vectors, for the first cache
 
 
 def build_dweight(
-    hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, images: Images, biased: bool
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    dy: Any,
+    *kept: Any,
+    geometry: Geometry,
+    activation: Activation,
+    images: Images,
+    biased: bool,
 ) -> list[Any]:
     """dweight[r, k, l, c] = Σ_xyn dz[c, x, y, n] x[r, x·stride + k·dilation, y·stride + l·dilation, n].
 
-    If ``biased``, dbias[c] = Σ_xyn dz as well. Sums over many images are added up in double precision, which costs time where there are
-    many weights.
+    If ``biased``, dbias[c] = Σ_xyn dz as well. Sums over many images are added up in double precision, which costs time
+    where there are many weights.
     """
     derivative = Derivative(hl, dy, kept, geometry, activation)
-    build = {"pixels": _by_pixels, "in_channels": _by_in_channels, "out_channels": _by_out_channels}[lanes_of(cpu, geometry)]
-    return [build(hl, cpu, x, derivative, geometry, images), *([build_dbias(hl, cpu, derivative, geometry)] if biased else ())]
+    build = {"pixels": _by_pixels, "in_channels": _by_in_channels, "out_channels": _by_out_channels}[
+        lanes_of(cpu, geometry)
+    ]
+    return [
+        build(hl, cpu, x, derivative, geometry, images),
+        *([build_dbias(hl, cpu, derivative, geometry)] if biased else ()),
+    ]
 
 
 def lanes_of(cpu: Cpu, geometry: Geometry) -> str:
@@ -96,11 +111,13 @@ def _weights(geometry: Geometry) -> int:
 class Batch:
     """The images in ``parts`` partial sums; those of part ``p`` in turn, ``group`` of them at a time.
 
-    There are at least as many parts as common thread counts; half of them where they would take too much memory; one where threads share
-    each image.
+    There are at least as many parts as common thread counts; half of them where they would take too much memory; one
+    where threads share each image.
     """
 
-    def __init__(self, hl: Any, size: Any, geometry: Geometry, images: Images, p: Any, group: int = 1, whole: bool = False) -> None:
+    def __init__(
+        self, hl: Any, size: Any, geometry: Geometry, images: Images, p: Any, group: int = 1, whole: bool = False
+    ) -> None:
         weights = _weights(geometry)
         self.parts: int = 1 if images == "single" or whole else _PARTS if _PARTS * weights <= _SUMS else _PARTS // 2
         self.hl: Any = hl
@@ -137,7 +154,9 @@ def build_dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -
     (height, width), channels = geometry.out(), geometry.out_channels
     f, c, n, p = (hl.Var(name) for name in "fcnp")
     guard, lanes = hl.TailStrategy.GuardWithIf, min(cpu.lanes, power(width * channels))
-    image, part, row, total, dbias = (hl.Func(name) for name in ("image_bias", "part_bias", "row", "total_bias", "dbias"))
+    image, part, row, total, dbias = (
+        hl.Func(name) for name in ("image_bias", "part_bias", "row", "total_bias", "dbias")
+    )
     batch = Batch(hl, derivative.dy.dim(3).extent(), geometry, "few", p)
     rows, images, across = hl.RDom([(0, height)]), batch.images(), hl.RDom([(0, width)])
     image[f, n] += derivative.vjp(f % channels, f / channels, rows, n)
@@ -150,7 +169,9 @@ def build_dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -
     part.compute_root().vectorize(f, lanes, guard)
     part.update().reorder(f, images.x, p).vectorize(f, lanes, guard).never_partition_all()
     batch.parallel(part.update(), 16 * height * width * channels)
-    image.compute_at(part, images.x).vectorize(f, lanes, guard).update().reorder(f, rows.x, n).vectorize(f, lanes, guard)
+    image.compute_at(part, images.x).vectorize(f, lanes, guard).update().reorder(f, rows.x, n).vectorize(
+        f, lanes, guard
+    )
     return dbias
 
 
@@ -197,9 +218,19 @@ def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry:
 
 
 def _totals(
-    hl: Any, cpu: Cpu, x: Any, geometry: Geometry, images: Images, dz: Image, image: Image, by_out: bool, block: int, tile_taps: int
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    geometry: Geometry,
+    images: Images,
+    dz: Image,
+    image: Image,
+    by_out: bool,
+    block: int,
+    tile_taps: int,
 ) -> Callable[[Any, Any, Any], Any]:
-    """The sums of dz times x over the batch, by the channel c of a lane, the tap t across, with its channel, and the tap l down.
+    """The sums of dz times x over the batch, by the channel c of a lane, the tap t across, with its channel, and the
+    tap l down.
 
     ``by_out``: lanes are output channels. A tile takes ``block`` of them, and ``tile_taps``.
     """
@@ -209,11 +240,13 @@ def _totals(
     c, t, l, y, n, p, o, to, within = (hl.Var(name) for name in ("c", "t", "l", "y", "n", "p", "o", "to", "within"))  # noqa: E741
     all_lanes = round_up(lane_channels, block)
     weights = all_lanes * kernel_width * tap_channels * kernel_height
-    # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or more.
+    # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or
+    # more.
     size = height * width if weights <= 4096 else max(_FIRST // (x.type().bytes() * block), 1)
     rows = divisor(height, size // width)
     group = max(1, min(size // (height * width), 8))
-    # So many weights that they should be written once: threads share them, and a tile stays in registers over many images.
+    # So many weights that they should be written once: threads share them, and a tile stays in registers over many
+    # images.
     whole = images != "single" and weights >= _WHOLE
     if whole:
         rows, group = divisor(height, sums.FEW // width), max(1, sums.FEW // (height * width))
@@ -223,7 +256,9 @@ def _totals(
         if geometry.groups > 1:  # by_out; the lanes of a vector are of one group
             of_x += c / cpu.lanes / (outward // cpu.lanes) * inward
         across = column * geometry.window.stride[1] + (t / tap_channels) * geometry.window.dilation[1]
-        return dz.at(of_dz, column, row, n) * image.at(of_x, across, row * geometry.window.stride[0] + l * geometry.window.dilation[0], n)
+        return dz.at(of_dz, column, row, n) * image.at(
+            of_x, across, row * geometry.window.stride[0] + l * geometry.window.dilation[0], n
+        )
 
     batch, accumulated = Batch(hl, x.dim(3).extent(), geometry, images, p, group, whole), type_of_part(hl, x, images)
     place, of_part = hl.RDom([(0, width), (0, rows), (0, group)]), batch.images((0, height // rows))
@@ -246,7 +281,9 @@ def _totals(
     )
     if images == "single":
         shares = -(-_SHARES // (all_lanes // block))
-        update.split(to, to, within, -(-(kernel_width * tap_channels // tile_taps) // shares), hl.TailStrategy.GuardWithIf)
+        update.split(
+            to, to, within, -(-(kernel_width * tap_channels // tile_taps) // shares), hl.TailStrategy.GuardWithIf
+        )
         update.fuse(to, o, o).parallel(o)
         parts.parallel(t, tile_taps, hl.TailStrategy.GuardWithIf)
     elif whole:
@@ -256,7 +293,9 @@ def _totals(
         batch.parallel(update, geometry.flops())
         if weights > 4096:
             parts.parallel(p)
-    tile.compute_at(parts, of_part.x if whole else l).store_in(hl.MemoryType.Stack).vectorize(c, cpu.lanes).unroll(c).unroll(t)
+    tile.compute_at(parts, of_part.x if whole else l).store_in(hl.MemoryType.Stack).vectorize(c, cpu.lanes).unroll(
+        c
+    ).unroll(t)
     tile.update().reorder(c, t, place.x, place.y, place.z, l).vectorize(c, cpu.lanes).unroll(c).unroll(t)
     if group > 1:
         tile.update().never_partition_all()
@@ -298,27 +337,39 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     column = hl.min(i, width - 1) if width % lanes else i
     vjp[f, y, n] = derivative.vjp(f % channels, f / channels, y, n)
     of_pixel = vjp[column * channels + c, y, n]
-    lane[i, c, y, n] = hl.Tuple([hl.select(i < width, of_pixel, 0) if width % lanes else of_pixel, derivative.winner(c, column, y, n)])
+    lane[i, c, y, n] = hl.Tuple(
+        [hl.select(i < width, of_pixel, 0) if width % lanes else of_pixel, derivative.winner(c, column, y, n)]
+    )
     dy = lane[i, c, y, n]
     spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
 
-    def product(i: Any, column: Any, row: Any, q: Any, down: Any, inside: Callable[[Any], Any] = lambda pixel: pixel) -> Any:
-        at = image.at(r, (column + i, q * stride + k * dilation), (pool * row + down) * stride_down + l * dilation_down, n)
+    def product(
+        i: Any, column: Any, row: Any, q: Any, down: Any, inside: Callable[[Any], Any] = lambda pixel: pixel
+    ) -> Any:
+        at = image.at(
+            r, (column + i, q * stride + k * dilation), (pool * row + down) * stride_down + l * dilation_down, n
+        )
         return spread[column + i, q, down, c, row, n] * inside(at)
 
-    full, end = hl.RDom([(0, pool), (0, pool), (0, max(width // lanes, 1)), (0, height)]), hl.RDom([(0, pool), (0, pool), (0, height)])
+    full, end = (
+        hl.RDom([(0, pool), (0, pool), (0, max(width // lanes, 1)), (0, height)]),
+        hl.RDom([(0, pool), (0, pool), (0, height)]),
+    )
     tile[i, c, k, r, l, n] += product(i, full.z * lanes, full.w, full.x, full.y)
     overhangs = width > lanes and width % lanes != 0
     if overhangs:
         # Pixels beyond the row count as 0, as their dy does: infinity times 0 would be NaN.
         first = width // lanes * lanes
-        tile[i, c, k, r, l, n] += product(i, first, end.z, end.x, end.y, lambda pixel: hl.select(first + i < width, pixel, 0))
+        tile[i, c, k, r, l, n] += product(
+            i, first, end.z, end.x, end.y, lambda pixel: hl.select(first + i < width, pixel, 0)
+        )
 
     batch = Batch(hl, x.dim(3).extent(), geometry, images, p)
     of_part = batch.images()
     parts[i, c, k, r, l, p] += hl.cast(type_of_part(hl, x, images), tile[i, c, k, r, l, batch.number(of_part.x)])
     over_parts[i, c, k, r, l] = hl.cast(x.type(), batch.total(lambda number: parts[i, c, k, r, l, number]))
-    dweight[r, k, l, c] = _tree([over_parts[lane, c, k, r, l] for lane in range(min(lanes, width))])  # lanes beyond a row are left out
+    # lanes beyond a row are left out
+    dweight[r, k, l, c] = _tree([over_parts[lane, c, k, r, l] for lane in range(min(lanes, width))])
 
     over_parts.compute_root().bound_extent(i, lanes).vectorize(i, lanes)
     parts.bound_extent(i, lanes).compute_root().vectorize(i, lanes)
@@ -334,10 +385,14 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     )
     batch.parallel(update, geometry.flops())
     tile.compute_at(parts, ko).store_in(hl.MemoryType.Stack).vectorize(i, lanes).unroll(c).unroll(k)
-    tile.update().reorder(i, c, k, full.x, full.y, full.z, full.w).vectorize(i, lanes).unroll(c).unroll(k).unroll(full.x)
+    tile.update().reorder(i, c, k, full.x, full.y, full.z, full.w).vectorize(i, lanes).unroll(c).unroll(k).unroll(
+        full.x
+    )
     if overhangs:
         tile.update(1).reorder(i, c, k, end.x, end.y, end.z).vectorize(i, lanes).unroll(c).unroll(k).unroll(end.x)
-    spread.compute_at(parts, of_part.x).bound_extent(i, wide).reorder(i, q, down, c, y, n).vectorize(i, lanes).unroll(q).unroll(down)
+    spread.compute_at(parts, of_part.x).bound_extent(i, wide).reorder(i, q, down, c, y, n).vectorize(i, lanes).unroll(
+        q
+    ).unroll(down)
     store(hl, spread, wide * pool**2 * channels * height)
     lane.compute_at(spread, c).store_in(hl.MemoryType.Stack).vectorize(i, lanes)  # once for all parts of a window
     if derivative.activation != IDENTITY:

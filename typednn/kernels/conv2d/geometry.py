@@ -20,11 +20,14 @@ class Window(NamedTuple):
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)  # zeros around the image: left, right, top, bottom
-    pooling: tuple[Pair, Pair, Pair] | None = None  # size, stride and dilation of the pooling's windows; None: no pooling
+    # size, stride and dilation of the pooling's windows; None: no pooling
+    pooling: tuple[Pair, Pair, Pair] | None = None
 
     @property
     def side_by_side(self) -> bool:
-        """Whether compiled kernels include the pooling: windows of 2x2 or 3x3 that touch without overlapping, or none."""
+        """Whether compiled kernels include the pooling: windows of 2x2 or 3x3 that touch without
+        overlapping, or none.
+        """
         return self.pooling in (None, ((2, 2), (2, 2), (1, 1)), ((3, 3), (3, 3), (1, 1)))
 
     def padded(self, size: Pair) -> Pair:
@@ -87,16 +90,34 @@ class Geometry(NamedTuple):
     def flops(self) -> int:
         """Operations for one image."""
         height, width = self.pooled_extent()
-        return 2 * height * width * self.kernel_size[0] * self.kernel_size[1] * self.in_channels * self.out_channels // self.groups
+        return (
+            2
+            * height
+            * width
+            * self.kernel_size[0]
+            * self.kernel_size[1]
+            * self.in_channels
+            * self.out_channels
+            // self.groups
+        )
 
     def transposed(self) -> Geometry:
         """The convolution that dx is at stride 1: of dy with a border around it, with the reversed weights."""
         size = self.size[0] + self.reach()[0], self.size[1] + self.reach()[1]
-        return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, Window(dilation=self.window.dilation), self.groups)
+        return Geometry(
+            size,
+            self.out_channels,
+            self.in_channels,
+            self.kernel_size,
+            Window(dilation=self.window.dilation),
+            self.groups,
+        )
 
 
 def within_group(cpu: Cpu, channels: int, groups: int) -> Cpu:
-    """``cpu``, with so many lanes as divide the ``channels`` of each group, so that those of a vector read the same channels."""
+    """``cpu``, with so many lanes as divide the ``channels`` of each group, so that those of a vector read the same
+    channels.
+    """
     return cpu if groups == 1 else replace(cpu, lanes=math.gcd(cpu.lanes, channels))
 
 
@@ -106,7 +127,9 @@ def cost_by_channels(cpu: Cpu, channels: int) -> float:
 
 
 def cost_by_pixels(cpu: Cpu, columns: int, in_channels: int) -> float:
-    """Lanes computed for each one used, along a row of pixels; plus the cost of turning channels, if there are several, into planes."""
+    """Lanes computed for each one used, along a row of pixels; plus the cost of turning channels, if there are several,
+    into planes.
+    """
     return (1.15 if in_channels == 1 else 1.25) * round_up(columns, cpu.lanes) / columns
 
 
@@ -124,7 +147,9 @@ def accumulators(cpu: Cpu) -> int:
 
 
 def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tuple[int, int, float]:
-    """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, with the least work for the whole image; and this."""
+    """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, with the least work for the whole
+    image; and this.
+    """
 
     def cost(columns: int, rows: int) -> float:
         pixels = columns * rows * pool**2
@@ -133,7 +158,9 @@ def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tup
 
     most //= pool**2
     tiles = [
-        (columns, rows) for columns in range(1, min(width, max(most, 1)) + 1) for rows in range(1, min(height, max(most // columns, 1)) + 1)
+        (columns, rows)
+        for columns in range(1, min(width, max(most, 1)) + 1)
+        for rows in range(1, min(height, max(most // columns, 1)) + 1)
     ]
     columns, rows = min(tiles, key=lambda tile: (cost(*tile), tile[1]))
     return columns, rows, cost(columns, rows)
@@ -141,17 +168,25 @@ def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tup
 
 def _vectors(cpu: Cpu, channels: int, groups: int, most: int = 4) -> list[int]:
     """How many vectors of a group's ``channels`` a tile may have: at most ``most``, and no tile lies in two groups."""
-    return [each for each in range(1, min(4, most, -(-channels // cpu.lanes)) + 1) if groups == 1 or channels // cpu.lanes % each == 0]
+    return [
+        each
+        for each in range(1, min(4, most, -(-channels // cpu.lanes)) + 1)
+        if groups == 1 or channels // cpu.lanes % each == 0
+    ]
 
 
-def tile_of_channels(cpu: Cpu, channels: int, width: int, height: int, pool: int, groups: int = 1) -> tuple[int, int, int]:
+def tile_of_channels(
+    cpu: Cpu, channels: int, width: int, height: int, pool: int, groups: int = 1
+) -> tuple[int, int, int]:
     """Vectors of a group's ``channels``, columns and rows of a tile, with the least work for an image.
 
     Sums, one vector of weights for each vector of sums, and a pixel stay in registers.
     """
 
     def work(vectors: int) -> tuple[float, int]:
-        return -(-channels // (vectors * cpu.lanes)) * tile(width, height, rows_of_tile(cpu, vectors), vectors, pool)[2], vectors
+        return -(-channels // (vectors * cpu.lanes)) * tile(width, height, rows_of_tile(cpu, vectors), vectors, pool)[
+            2
+        ], vectors
 
     most = max(accumulators(cpu) // pool**2, 1)
     vectors = min(_vectors(cpu, channels, groups, most), key=work)
@@ -159,7 +194,9 @@ def tile_of_channels(cpu: Cpu, channels: int, width: int, height: int, pool: int
     return vectors, columns, rows
 
 
-def tile_of_weights(cpu: Cpu, channels: int, others: int, fits: Callable[[int], bool], groups: int = 1) -> tuple[int, int]:
+def tile_of_weights(
+    cpu: Cpu, channels: int, others: int, fits: Callable[[int], bool], groups: int = 1
+) -> tuple[int, int]:
     """Vectors of a group's ``channels``, and how many of the ``others`` they are multiplied with, in a tile of dweight.
 
     ``fits`` says which numbers of them may be.
@@ -179,7 +216,9 @@ def tile_of_weights(cpu: Cpu, channels: int, others: int, fits: Callable[[int], 
 
 
 def rows_of_tile(cpu: Cpu, vectors: int) -> int:
-    """How many rows of so many vectors of sums stay in registers, beside a row of factors and one that each row has for itself."""
+    """How many rows of so many vectors of sums stay in registers, beside a row of factors and one that each row has for
+    itself.
+    """
     return min(accumulators(cpu), cpu.registers - 1 - vectors) // vectors
 
 

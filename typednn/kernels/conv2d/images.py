@@ -1,7 +1,8 @@
-"""Inputs of convolutions: images with a border, planes of single channels, and the derivative by a convolution's output.
+"""Inputs of convolutions: images with a border, planes of single channels, and the derivative by a convolution's
+output.
 
-Copies in another layout are made image by image, in a thread's own memory, just before they are read. Where channels are few, lanes lie
-along flat rows: number f = channels·column + channel.
+Copies in another layout are made image by image, in a thread's own memory, just before they are read. Where channels
+are few, lanes lie along flat rows: number f = channels·column + channel.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,8 +44,12 @@ def bordered(hl: Any, cpu: Cpu, x: Any, geometry: Geometry) -> Image:
     return _bordered(hl, cpu, pixels(x), (*geometry.size, geometry.in_channels), (-top, -left), geometry.reach())
 
 
-def _bordered(hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]) -> Image:
-    """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it; `_flat` says the rest."""
+def _bordered(
+    hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]
+) -> Image:
+    """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it; `_flat` says the
+    rest.
+    """
     height, width, channels = size
     image, r, n = hl.Func("bordered"), hl.RDom([(0, width * channels), (0, height)]), hl.Var("n")
     pixel = read(r.x % channels, r.x / channels, r.y, n)
@@ -54,7 +59,9 @@ def _bordered(hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], shift: 
     return _flat(hl, cpu, image, size, shift, reach)
 
 
-def _flat(hl: Any, cpu: Cpu, image: Any, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]) -> Image:
+def _flat(
+    hl: Any, cpu: Cpu, image: Any, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]
+) -> Image:
     """``image`` in flat rows, zeros but for what an update writes: ``size`` of it, and ``reach`` rows and columns more.
 
     Pixel (column, row) lies ``shift`` = (rows, columns) further on.
@@ -62,7 +69,9 @@ def _flat(hl: Any, cpu: Cpu, image: Any, size: tuple[int, int, int], shift: tupl
     height, width, channels = size
     image.vectorize(image.args()[0], cpu.lanes, hl.TailStrategy.RoundUp)
     store(hl, image, (width + reach[1]) * channels * (height + reach[0]))
-    return Image(lambda channel, column, row, n: image[(column + shift[1]) * channels + channel, row + shift[0], n], (image,))
+    return Image(
+        lambda channel, column, row, n: image[(column + shift[1]) * channels + channel, row + shift[0], n], (image,)
+    )
 
 
 def filled_up(hl: Any, value: Callable[[Any], Any], channel: Any, channels: int, block: int) -> Any:
@@ -73,9 +82,15 @@ def filled_up(hl: Any, value: Callable[[Any], Any], channel: Any, channels: int,
 
 
 def blocked(
-    hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], block: int, padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    hl: Any,
+    cpu: Cpu,
+    read: Read,
+    size: tuple[int, int, int],
+    block: int,
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> Image:
-    """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it, in blocks of channels.
+    """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it, in blocks of
+    channels.
 
     Channels that only fill up the last block are 0.
     """
@@ -104,9 +119,11 @@ def blocked(
 
 
 class Derivative(NamedTuple):
-    """dz, the derivative by what the convolution makes: dy through the activation, at the winner of each pooling window, 0 elsewhere.
+    """dz, the derivative by what the convolution makes: dy through the activation, at the winner of each pooling
+    window, 0 elsewhere.
 
-    ``kept`` is what forward leaves: y, unless the activation is the identity, and the winners, where something is pooled.
+    ``kept`` is what forward leaves: y, unless the activation is the identity, and the winners, where something is
+    pooled.
     """
 
     hl: Any
@@ -148,7 +165,9 @@ class Derivative(NamedTuple):
         """As `bordered`, in planes."""
         geometry, transposed = self.geometry, self.geometry.transposed()
         before = geometry.reach()[0] - geometry.window.padding[2], geometry.reach()[1] - geometry.window.padding[0]
-        return _planes(self.hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
+        return _planes(
+            self.hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed)
+        )
 
     def bordered(self, cpu: Cpu) -> Image:
         """dz with zeros around it, for a convolution with the reversed weights, whose pixel (x, y) is dx at (x, y)."""
@@ -172,12 +191,14 @@ class Derivative(NamedTuple):
         return _flat(hl, cpu, image, *layout)
 
 
-def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int) -> Image:
+def _planes(
+    hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int
+) -> Image:
     """An image by planes of one channel each, for lanes along its columns.
 
-    Neighbouring windows lie ``step`` columns apart, so the columns are split into ``step`` parts: ``at(channel, (p, q), row, n)`` is
-    column p·step + q, where q is known when the kernel is made. ``length`` columns of each part can be read. ``read`` reads an image of
-    size ``source``, which lies ``before`` = (rows, columns) inside the padded image.
+    Neighbouring windows lie ``step`` columns apart, so the columns are split into ``step`` parts: ``at(channel, (p, q),
+    row, n)`` is column p·step + q, where q is known when the kernel is made. ``length`` columns of each part can be
+    read. ``read`` reads an image of size ``source``, which lies ``before`` = (rows, columns) inside the padded image.
     """
     step = geometry.pool * geometry.window.stride[1]
     channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.window.padding[2:]), before
@@ -198,9 +219,12 @@ def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int
     plane.update().vectorize(r.x, cpu.lanes, hl.TailStrategy.GuardWithIf)
     if step > 1:
         split[p, q, m, y, n] = plane[p * step + q, m, y, n]
-        split.bound(p, 0, length).bound(q, 0, step).bound(y, 0, rows).bound(m, 0, channels).vectorize(p, cpu.lanes).unroll(q)
+        split.bound(p, 0, length).bound(q, 0, step).bound(y, 0, rows).bound(m, 0, channels).vectorize(
+            p, cpu.lanes
+        ).unroll(q)
         image = Image(
-            lambda channel, column, row, n: split[column[0] + column[1] / step, column[1] % step, channel, row, n], (plane, split)
+            lambda channel, column, row, n: split[column[0] + column[1] / step, column[1] % step, channel, row, n],
+            (plane, split),
         )
     for stage in image.stages:
         store(hl, stage, length * step * channels * rows)

@@ -1,25 +1,26 @@
 """Conv2d: cross-correlation of images with a bank of kernels; an activation and max pooling may follow.
 
-z[b,r,c,o] = bias[o] + Σ_ijk x[b, r·stride + i·dilation, c·stride + j·dilation, k] weight[o,i,j,k], of x with zeros around it (`Window`)
-y = act(z), or y, winners = max_pool2d(act(z))
-dz = dy through the activation at y; with pooling, at the winner of each window, 0 elsewhere
+z[b,r,c,o] = bias[o] + Σ_ijk x[b, r·stride + i·dilation, c·stride + j·dilation, k] weight[o,i,j,k], of x with zeros
+around it (`Window`) y = act(z), or y, winners = max_pool2d(act(z)) dz = dy through the activation at y; with pooling,
+at the winner of each window, 0 elsewhere
 
 x (batch, height, width, in_channels)                y, winners (batch, out_height, out_width, out_channels)
 weight (out_channels, kernel_height, kernel_width, in_channels/groups)      bias (out_channels)
 With groups, output channel o reads the input channels of its group only, k counts those.
 z's height = (height with its padding - dilation·(kernel_height - 1) - 1) // stride + 1, the width likewise.
 
-One matrix product for each group: ``patches`` holds, for each weight of a kernel and each pixel of z, the pixel it is multiplied by:
-    z = patchesᵀ weightᵀ + bias      dweight = (patches dz)ᵀ     dpatches = weightᵀ dzᵀ      dbias = Σ_batch,row,column dz
+One matrix product for each group: ``patches`` holds, for each weight of a kernel and each pixel of z, the pixel it is
+multiplied by:
+    z = patchesᵀ weightᵀ + bias    dweight = (patches dz)ᵀ    dpatches = weightᵀ dzᵀ    dbias = Σ_batch,row,column dz
 and dx sums dpatches over the places that one pixel was copied to. Pixels in no window (right, bottom) get 0.
 This is eq 27 without its zeros: there dy is dilated and padded.
 
-Only activations that are ``monotone``, as the compiled kernels pool first. Numbers that the activation makes equal then have any of them
-as winner; the activation's derivative is 0 there.
+Only activations that are ``monotone``, as the compiled kernels pool first. Numbers that the activation makes equal then
+have any of them as winner; the activation's derivative is 0 there.
 
-2·batch·z's height·z's width·out_channels·kernel_height·kernel_width·in_channels/groups flops forward, twice that backward;
-patches take kernel_height·kernel_width/stride² times the memory of x while a call lasts.
-Source: "Deep Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
+2·batch·z's height·z's width·out_channels·kernel_height·kernel_width·in_channels/groups flops forward, twice that
+backward; patches take kernel_height·kernel_width/stride² times the memory of x while a call lasts. Source: "Deep
+Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
 """
 
 import math
@@ -45,7 +46,8 @@ def forward(
     activation: Activation = IDENTITY,
     keeps: bool = True,
 ) -> tuple[
-    Float[Array4, "batch out_height out_width out_channels"], Integer[AnyIntArray, "batch out_height out_width out_channels"] | None
+    Float[Array4, "batch out_height out_width out_channels"],
+    Integer[AnyIntArray, "batch out_height out_width out_channels"] | None,
 ]:
     """(y, winners); no winners without pooling, or unless ``keeps``."""
     banks = _by_group(weight, _groups(x.shape[3], weight))
@@ -94,7 +96,8 @@ def backward(
     dz: Array4 = derivative(next_grad, y, winners, shape, window, activation, max_pool2d.backward)
     rows: Array3 = dz.reshape(-1, groups, len(weight) // groups).transpose(1, 0, 2)
 
-    # Not rowsᵀ patchesᵀ, which is equal: in that form OpenBLAS's threads wait for each other, for seconds on a busy machine.
+    # Not rowsᵀ patchesᵀ, which is equal: in that form OpenBLAS's threads wait for each other, for seconds on a busy
+    # machine.
     dweight: Array4 = (_patches(x, kernel_size, window, groups) @ rows).transpose(0, 2, 1).reshape(weight.shape)
     dbias: Array1 | None = sums.over(dz, (0, 1, 2)) if wants_bias else None
     return transposed(dz, weight, window, x.shape) if wants_input else None, dweight, dbias
@@ -112,7 +115,9 @@ def transposed(
     banks = _by_group(weight, groups)
     rows: Array3 = dz.reshape(-1, groups, len(weight) // groups).transpose(1, 0, 2)
     of_group = in_channels // groups
-    dpatches = (banks.transpose(0, 2, 1) @ rows.transpose(0, 2, 1)).reshape(groups, math.prod(kernel_size), of_group, batch, *windows)
+    dpatches = (banks.transpose(0, 2, 1) @ rows.transpose(0, 2, 1)).reshape(
+        groups, math.prod(kernel_size), of_group, batch, *windows
+    )
     planes = xp.zeros((groups, of_group, batch, *size), dtype=dz.dtype)
     for tap, (tap_rows, tap_columns) in enumerate(taps(size, kernel_size, window.stride, window.dilation)):
         planes[..., tap_rows, tap_columns] += dpatches[:, tap]
@@ -135,15 +140,19 @@ def _by_group(
 
 
 def _patches(x: Array4, kernel_size: Pair, window: Window, groups: int) -> Array3:
-    """(groups, kernel_height · kernel_width · in_channels/groups, batch · rows · columns of z): the pixels each weight is multiplied by.
+    """(groups, kernel_height · kernel_width · in_channels/groups, batch · rows · columns of z): the pixels each weight
+    is multiplied by.
 
-    Channels go first, so that runs of pixels are copied and not one pixel's few channels at a time: 2 to 5 times faster.
+    Channels go first, so that runs of pixels are copied and not one pixel's few channels at a time: 2 to 5 times
+    faster.
     """
     xp = namespace(x)
     batch, height, width, in_channels = x.shape
     windows = window.convolved((height, width), kernel_size)
     padded = pad2d.forward(x, window.padding, "constant", 0.0) if any(window.padding) else x
-    planes = xp.ascontiguousarray(padded.transpose(3, 0, 1, 2)).reshape(groups, in_channels // groups, batch, *padded.shape[1:3])
+    planes = xp.ascontiguousarray(padded.transpose(3, 0, 1, 2)).reshape(
+        groups, in_channels // groups, batch, *padded.shape[1:3]
+    )
     patches = xp.empty((groups, math.prod(kernel_size), in_channels // groups, batch, *windows), dtype=x.dtype)
     for tap, (rows, columns) in enumerate(taps(padded.shape[1:3], kernel_size, window.stride, window.dilation)):
         patches[:, tap] = planes[..., rows, columns]

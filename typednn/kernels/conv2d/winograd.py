@@ -1,17 +1,20 @@
 """Winograd's convolution of 3x3 windows at stride 1 in Halide: 16 multiplications for the 36 of a tile of 2x2 outputs.
 
-    y = Aᵀ((G w Gᵀ) ⊙ (Bᵀ x B)) A       dw = Gᵀ((Bᵀ x B) ⊙ (A dz Aᵀ)) G       dx is the convolution of dz with the reversed weights
+    y = Aᵀ((G w Gᵀ) ⊙ (Bᵀ x B)) A    dw = Gᵀ((Bᵀ x B) ⊙ (A dz Aᵀ)) G
+    dx is the convolution of dz with the reversed weights
 
-x is the 4x4 pixels that a tile's windows cover, w a window's weights, dz the tile's derivatives; ⊙ multiplies place by place and sums over
-channels (in dw over tiles), so each of the 16 places is a matrix product. A task transforms some tiles, multiplies them while they are in
-the cache, and transforms the products back; in dw threads share the places of some tiles, one group of tiles after another.
+x is the 4x4 pixels that a tile's windows cover, w a window's weights, dz the tile's derivatives; ⊙ multiplies place by
+place and sums over channels (in dw over tiles), so each of the 16 places is a matrix product. A task transforms some
+tiles, multiplies them while they are in the cache, and transforms the products back; in dw threads share the places of
+some tiles, one group of tiles after another.
 
-Rounding: an output has the error of the largest of its tile's 16 pixels, where a direct convolution has that of its own 9. An infinite
-pixel, and NaN, makes other outputs of its tile NaN as well: that is found in the first channel, and all is computed directly instead.
+Rounding: an output has the error of the largest of its tile's 16 pixels, where a direct convolution has that of its own
+9. An infinite pixel, and NaN, makes other outputs of its tile NaN as well: that is found in the first channel, and all
+is computed directly instead.
 
-In memory: 4 times the pixels and the outputs of the tiles under way (about 64 for a thread; for dw 128 or more in all), and 16/9 of the
-weights. Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, F(2x2, 3x3); dw is the derivative of their
-y.
+In memory: 4 times the pixels and the outputs of the tiles under way (about 64 for a thread; for dw 128 or more in all),
+and 16/9 of the weights. Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, F(2x2, 3x3);
+dw is the derivative of their y.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +39,7 @@ _LEAST_CHANNELS = 32  # from which products take longer than what surrounds them
 _LEAST_TILES = 128  # of a batch, from which transforming the weights pays
 _AT_A_TIME = 1 << 20  # numbers of the tiles that threads share in dw
 
-# ------------------------------------------------------------------ the matrices, by the axis of a tile that they are applied to
+# --------------------------------------------------------- the matrices, by the axis of a tile that they are applied to
 
 
 def _pixels(hl: Any, place: Any, x: Sequence[Any]) -> Any:
@@ -67,7 +70,9 @@ def _of_bank(hl: Any, place: Any, w: Sequence[Any]) -> Any:
 
 
 class _Transformed(NamedTuple):
-    """Both axes of a tile transformed: ``both`` from ``one``, in which only the first is. They run over channel, i, j, and others."""
+    """Both axes of a tile transformed: ``both`` from ``one``, in which only the first is. They run over channel, i, j,
+    and others.
+    """
 
     one: Any
     both: Any
@@ -106,7 +111,9 @@ def _within(hl: Any, read: Read, size: tuple[int, int], batch: Any) -> Read:
 
 
 def _covered(hl: Any, cpu: Cpu, name: str, geometry: Geometry, read: Read, shift: tuple[int, int]) -> _Transformed:
-    """Bᵀx B of the pixels that each tile covers, by channel, i, j and tile; ``shift``: columns and rows of zeros before the image."""
+    """Bᵀx B of the pixels that each tile covers, by channel, i, j and tile; ``shift``: columns and rows of zeros before
+    the image.
+    """
     t = hl.Var("t")
     column, row, n = _tile_of(geometry, t)
     return _transformed(hl, name, _pixels, 4, lambda c, i, j: read(c, column + i - shift[0], row + j - shift[1], n), t)
@@ -130,7 +137,9 @@ def build_forward(
 
     batch = x.dim(3).extent()
     (left, _, top, _), read = geometry.window.padding, _within(hl, pixels(x), geometry.size, batch)
-    return _convolved(hl, cpu, geometry, read, (left, top), weights, True, finishing(hl, activation, keeps), batch, bias)
+    return _convolved(
+        hl, cpu, geometry, read, (left, top), weights, True, finishing(hl, activation, keeps), batch, bias
+    )
 
 
 def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
@@ -178,7 +187,9 @@ def _convolved(
         one = outputs.both[c % block, i, j, (n * down + row) * across + column, c / block]
         return one if bias is None else one + bias[c]
 
-    values = [value(x / 2, y / 2, x % 2, y % 2)] if pool == 1 else [value(x, y, i, j) for j in range(2) for i in range(2)]
+    values = (
+        [value(x / 2, y / 2, x % 2, y % 2)] if pool == 1 else [value(x, y, i, j) for j in range(2) for i in range(2)]
+    )
     first, *others = finish(values)
     if pool > 1:  # the largest of them would hide NaN
         first = hl.select(_finite(hl, values), first, hl.cast(type_of(first), hl.f32(float("nan"))))
@@ -190,7 +201,9 @@ def _convolved(
     out.split(y, y, yi, step, guard).split(x, x, xi, step, guard).split(c, co, c, lanes)
     out.reorder(c, xi, yi, co, x, y, n, yo, no).vectorize(c).unroll(xi).unroll(yi).fuse(yo, no, task).parallel(task)
     for stage in outputs:
-        stage.compute_at(out, co).store_in(stack).vectorize(stage.args()[0], lanes).unroll(stage.args()[1]).unroll(stage.args()[2])
+        stage.compute_at(out, co).store_in(stack).vectorize(stage.args()[0], lanes).unroll(stage.args()[1]).unroll(
+            stage.args()[2]
+        )
     z.compute_at(out, task).bound_extent(c, block).split(t, to, t, rows).reorder(c, t, to, o, i, j)
     z.vectorize(c, lanes).unroll(c).unroll(t)
     total.compute_at(z, to).store_in(stack).vectorize(c, lanes).unroll(c).unroll(t)
@@ -201,14 +214,23 @@ def _convolved(
     bank.both.compute_root().bound_extent(of_bank, block).bound(r, 0, geometry.in_channels)
     bank.both.split(of_bank, co, of_bank, lanes).split(r, ro, r, lanes).reorder(of_bank, i, j, r, ro, co, o)
     bank.both.vectorize(of_bank).unroll(i).unroll(j).parallel(o)
-    if by_inputs:  # weights of neighbouring input channels lie side by side: some of them are copied, and transformed from there
+    # weights of neighbouring input channels lie side by side: some of them are copied, and transformed from there
+    if by_inputs:
         near.compute_at(bank.both, ro).store_in(stack).vectorize(near.args()[0], lanes).unroll(k).unroll(l)
     bank.one.compute_at(bank.both, r).store_in(stack).vectorize(bank.one.args()[0], lanes).unroll(i).unroll(j)
     return out
 
 
 def build_dweight(
-    hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, images: Images, biased: bool
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    dy: Any,
+    *kept: Any,
+    geometry: Geometry,
+    activation: Activation,
+    images: Images,
+    biased: bool,
 ) -> list[Any]:
     """dweight, and dbias if ``biased``, as `dweight.build_dweight`; lanes are input channels."""
     derivative, batch, lanes = Derivative(hl, dy, kept, geometry, activation), x.dim(3).extent(), cpu.lanes
@@ -223,7 +245,9 @@ def build_dweight(
     covered = _covered(hl, cpu, "pixels", geometry, _within(hl, pixels(x), geometry.size, batch), (left, top))
     column, row, n = _tile_of(geometry, t)
     read = _within(hl, derivative.at, geometry.pooled_extent(), batch)
-    dz = _transformed(hl, "dz", _of_outputs, 2, lambda c, i, j: hl.select(n < batch, read(c, column + i, row + j, n), 0), t)
+    dz = _transformed(
+        hl, "dz", _of_outputs, 2, lambda c, i, j: hl.select(n < batch, read(c, column + i, row + j, n), 0), t
+    )
 
     tile, part, total, dweight = (hl.Func(name) for name in ("tile", "part", "total", "dweight"))
     count = (batch * (down * across) + _DEPTH - 1) / _DEPTH
@@ -240,13 +264,17 @@ def build_dweight(
     for stage in (total, *bank):
         stage.compute_at(dweight, co).store_in(stack).vectorize(c, lanes).unroll(i).unroll(j)
     part.compute_root().bound_extent(c, in_channels).bound_extent(f, out_channels).vectorize(c, lanes).parallel(f)
-    update = part.update().split(c, co, c, vectors * lanes).split(f, fo, f, filters).vectorize(c, lanes).unroll(c).unroll(f)
+    update = (
+        part.update().split(c, co, c, vectors * lanes).split(f, fo, f, filters).vectorize(c, lanes).unroll(c).unroll(f)
+    )
     update.reorder(c, f, fo, co, of_part.x, i, j, of_part.y).fuse(i, j, task).parallel(task)
     tile.compute_at(part, fo).store_in(stack).vectorize(c, lanes).unroll(c).unroll(f)
     tile.update().reorder(c, f, over).vectorize(c, lanes).unroll(c).unroll(f)
     for stage in (covered, dz):
         channel, i, j, t = stage.both.args()
-        stage.both.reorder_storage(channel, t, i, j).align_storage(channel, (in_channels if stage is covered else out_channels) + 16)
+        stage.both.reorder_storage(channel, t, i, j).align_storage(
+            channel, (in_channels if stage is covered else out_channels) + 16
+        )
         stage.both.compute_at(part, of_part.y).parallel(t, 32)
         _schedule(hl, cpu, stage)
     return [dweight, *([build_dbias(hl, cpu, derivative, geometry)] if biased else ())]
@@ -259,8 +287,12 @@ def _finite(hl: Any, values: Sequence[Any]) -> Any:
 
 
 def _product_tile(cpu: Cpu, channels: int, fits: Callable[[int], int] = lambda count: count) -> tuple[int, int]:
-    """Vectors of channels, which divide them, and of how many others, in a tile of a product whose sums stay in registers."""
-    tiles = ((vectors, fits(rows_of_tile(cpu, vectors))) for vectors in range(1, 5) if channels // cpu.lanes % vectors == 0)
+    """Vectors of channels, which divide them, and of how many others, in a tile of a product whose sums stay in
+    registers.
+    """
+    tiles = (
+        (vectors, fits(rows_of_tile(cpu, vectors))) for vectors in range(1, 5) if channels // cpu.lanes % vectors == 0
+    )
     return max(tiles, key=lambda tile: tile[0] * tile[1] / (tile[0] * tile[1] + sum(tile) + 2))
 
 
@@ -280,7 +312,12 @@ def _geometry(image: tuple[int, int, int], weight: tuple[int, int, int, int], wi
     geometry = directly.geometry_of(image, weight, window)
     (down, across), (height, width) = tiles(geometry), geometry.pooled_extent()
     channels = geometry.in_channels, geometry.out_channels
-    pays = geometry.groups == 1 and geometry.pool <= 2 and min(channels) >= _LEAST_CHANNELS and 5 * height * width >= 12 * down * across
+    pays = (
+        geometry.groups == 1
+        and geometry.pool <= 2
+        and min(channels) >= _LEAST_CHANNELS
+        and 5 * height * width >= 12 * down * across
+    )
     return geometry if pays and not any(each % _LANES for each in channels) else None
 
 
@@ -303,7 +340,9 @@ def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation,
     return planned if planned is not None and len(x) >= planned.images else None
 
 
-def forward(planned: Planned, x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> tuple[Any, Any]:
+def forward(
+    planned: Planned, x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool
+) -> tuple[Any, Any]:
     """(y, winners)."""
     arguments = x, weight, bias, window, activation, keeps
     y, winners = directly.forward(planned.run, *arguments)
@@ -334,10 +373,20 @@ def _forward(
 
 
 def plan_backward(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
+    next_grad: Any,
+    x: Any,
+    weight: Any,
+    window: Window,
+    activation: Activation,
+    y: Any,
+    winners: Any,
+    wants_input: bool,
+    wants_bias: bool,
 ) -> Planned | None:
     """The kernels of `backward` for these sizes; None where there are none, or direct convolution is faster."""
-    planned = _backward[x.shape[1:], weight.shape, window, activation, images_of(x.shape[0], weight.size), wants_bias, x.dtype]
+    planned = _backward[
+        x.shape[1:], weight.shape, window, activation, images_of(x.shape[0], weight.size), wants_bias, x.dtype
+    ]
     return planned if planned is not None and len(x) >= planned.images else None
 
 
@@ -368,4 +417,6 @@ def _backward(
     if geometry is None:
         return None
     of_weight = directly.dweight_kernel(geometry, activation, images, dtype, biased, build_dweight)
-    return Planned(directly.Planned(of_weight, directly.dx_kernel(geometry, activation, dtype, build_dx), False), _images(geometry))
+    return Planned(
+        directly.Planned(of_weight, directly.dx_kernel(geometry, activation, dtype, build_dx), False), _images(geometry)
+    )

@@ -2,9 +2,9 @@
 
 y[b, r·stride + i·dilation - top, c·stride + j·dilation - left, o] += x[b,r,c,k] weight[k,i,j,o], and y += bias
 
-It is conv2d's derivative by its input: conv2d with the same weight and window makes x's size of y's. So dx is conv2d of dy, and dweight
-is conv2d's, where dy is the image and x the derivative. Where ``shape`` is larger, by rows and columns that a stride does not make up for,
-the last of them are no window's: they are the bias.
+It is conv2d's derivative by its input: conv2d with the same weight and window makes x's size of y's. So dx is conv2d of
+dy, and dweight is conv2d's, where dy is the image and x the derivative. Where ``shape`` is larger, by rows and columns
+that a stride does not make up for, the last of them are no window's: they are the bias.
 
 x (batch, height, width, in_channels)      y of ``shape``, (batch, out_height, out_width, out_channels)
 weight (in_channels, kernel_height, kernel_width, out_channels/groups)      bias (out_channels)
@@ -60,12 +60,19 @@ def _reached(
     window: Window,
     shape: tuple[int, ...],
 ) -> tuple[Window, Pair]:
-    """The window, and the part of y, (height, width), of which conv2d makes exactly x's sizes: all of y, unless it is larger."""
+    """The window, and the part of y, (height, width), of which conv2d makes exactly x's sizes: all of y, unless it is
+    larger.
+    """
     sizes, kernel_size = (shape[1], shape[2]), weight.shape[1:3]
     if window.convolved(sizes, kernel_size) == x.shape[1:3]:
         return window, sizes
     left, _, top, _ = window.padding
     each = zip(x.shape[1:3], kernel_size, window.stride, window.dilation, (top, left), strict=True)
-    down, across = ((count - 1) * stride + dilation * (taps - 1) + 1 - before for count, taps, stride, dilation, before in each)
+    down, across = (
+        (count - 1) * stride + dilation * (taps - 1) + 1 - before for count, taps, stride, dilation, before in each
+    )
     (height, width) = sizes
-    return window._replace(padding=(left, max(across - width, 0), top, max(down - height, 0))), (min(height, down), min(width, across))
+    return window._replace(padding=(left, max(across - width, 0), top, max(down - height, 0))), (
+        min(height, down),
+        min(width, across),
+    )

@@ -1,4 +1,6 @@
-"""Dropout in Halide: one pass over memory, in which the bits are computed; the same as the reference's, on any number of threads."""
+"""Dropout in Halide: one pass over memory, in which the bits are computed; the same as the reference's, on any number
+of threads.
+"""
 
 from typing import Any, TypeVar
 
@@ -28,7 +30,9 @@ def philox(hl: Any, counter: tuple[Any, ...], key: tuple[Any, Any]) -> tuple[Any
     return counter
 
 
-def _build(hl: Any, cpu: Cpu, x: Any, scale: Any, least: Any, key: Any, key_high: Any, drawn: Any, drawn_high: Any) -> Any:
+def _build(
+    hl: Any, cpu: Cpu, x: Any, scale: Any, least: Any, key: Any, key_high: Any, drawn: Any, drawn_high: Any
+) -> Any:
     i, block, word, lane, task = (hl.Var(name) for name in ("i", "block", "word", "lane", "task"))
     y, words_of, size = hl.Func("y"), hl.Func("words"), x.dim(0).extent()
 
@@ -44,13 +48,16 @@ def _build(hl: Any, cpu: Cpu, x: Any, scale: Any, least: Any, key: Any, key_high
     y[i] = hl.select(bits >= unsigned(least), x[i] * scale, 0)
     y.split(i, block, i, _BLOCK, hl.TailStrategy.GuardWithIf).split(i, word, lane, LANES).vectorize(lane).unroll(word)
     words_of.compute_at(y, block).store_in(hl.MemoryType.Stack).bound_extent(lane, LANES).vectorize(lane, LANES)
-    y.specialize(size >= PARALLEL_FROM_EXP).split(block, task, block, PIECE // _BLOCK, hl.TailStrategy.GuardWithIf).parallel(task)
+    y.specialize(size >= PARALLEL_FROM_EXP).split(
+        block, task, block, PIECE // _BLOCK, hl.TailStrategy.GuardWithIf
+    ).parallel(task)
     return y
 
 
 _integer = Scalar("int32")
 _kernels = {
-    dtype: kernel("dropout", _build, inputs=(ELEMENTS, Scalar(), *[_integer] * 5), outputs=(ELEMENTS,), dtype=dtype) for dtype in FLOATS
+    dtype: kernel("dropout", _build, inputs=(ELEMENTS, Scalar(), *[_integer] * 5), outputs=(ELEMENTS,), dtype=dtype)
+    for dtype in FLOATS
 }
 
 

@@ -2,13 +2,13 @@
 
 y_i = x_i / (1 - p) where u_i > p, else 0        dx by the same formula of dy, with the same u
 
-u_i = (b_i + ½) / 2³², where b_i are the bits of Philox 4x32-10, a function of a key, of how many masks were drawn before, and of i alone.
-So any number of threads computes the same mask, and backward computes it again: nothing is kept but two integers.
-Number i = 64·k + 16·j + l is word j of the block with the counter (16·k + l, 0, low and high word of ``drawn``).
-``whole``: one u for each image and channel, in the order (batch, channels). p = 1 gives zeros.
-Sources: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov 2014, "Dropout: A Simple Way to Prevent Neural Networks from
-Overfitting"; whole channels: Tompson et al. 2015, "Efficient Object Localization Using Convolutional Networks", section 3.2; Philox:
-Salmon, Moraes, Dror and Shaw 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
+u_i = (b_i + ½) / 2³², where b_i are the bits of Philox 4x32-10, a function of a key, of how many masks were drawn
+before, and of i alone. So any number of threads computes the same mask, and backward computes it again: nothing is kept
+but two integers. Number i = 64·k + 16·j + l is word j of the block with the counter (16·k + l, 0, low and high word of
+``drawn``). ``whole``: one u for each image and channel, in the order (batch, channels). p = 1 gives zeros. Sources:
+Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov 2014, "Dropout: A Simple Way to Prevent Neural Networks from
+Overfitting"; whole channels: Tompson et al. 2015, "Efficient Object Localization Using Convolutional Networks", section
+3.2; Philox: Salmon, Moraes, Dror and Shaw 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
 """
 
 import math
@@ -53,7 +53,9 @@ def bits(xp: Any, size: int, key: int, drawn: int) -> Integer[IntArray1, " {size
     """The first ``size`` numbers of 32 bits, as 64-bit integers."""
     counter = xp.arange(-(-size // (4 * LANES)) * LANES, dtype=xp.uint64)
     low, high = words(drawn)
-    found = philox(xp, (counter, xp.zeros_like(counter), xp.full_like(counter, low), xp.full_like(counter, high)), words(key))
+    found = philox(
+        xp, (counter, xp.zeros_like(counter), xp.full_like(counter, low), xp.full_like(counter, high)), words(key)
+    )
     first: IntArray1 = xp.stack([word.reshape(-1, LANES) for word in found], axis=1).reshape(-1)[:size]
     return first
 
@@ -63,14 +65,19 @@ def bits_of_rows(
 ) -> Integer[IntArray3, "{matrices} {rows.stop}-{rows.start} {columns}"]:
     """Numbers of 32 bits, as 64-bit integers, for some rows of each of many matrices.
 
-    Column 64·k + 16·j + l is word j of the block with the counter (16·k + l, row, matrix, low word of ``drawn``): whichever rows are asked
-    for, a place has the same number.
+    Column 64·k + 16·j + l is word j of the block with the counter (16·k + l, row, matrix, low word of ``drawn``):
+    whichever rows are asked for, a place has the same number.
     """
     lanes = xp.arange(-(-columns // (4 * LANES)) * LANES, dtype=xp.uint64)
-    row, matrix = xp.arange(rows.start, rows.stop, dtype=xp.uint64)[:, None], xp.arange(matrices, dtype=xp.uint64)[:, None, None]
+    row, matrix = (
+        xp.arange(rows.start, rows.stop, dtype=xp.uint64)[:, None],
+        xp.arange(matrices, dtype=xp.uint64)[:, None, None],
+    )
     found = philox(xp, (lanes, row, matrix, xp.full_like(lanes, words(drawn)[0])), words(key))
     shape = matrices, rows.stop - rows.start, -1
-    of_rows: IntArray3 = xp.stack([word.reshape(*shape, LANES) for word in found], axis=3).reshape(shape)[:, :, :columns]
+    of_rows: IntArray3 = xp.stack([word.reshape(*shape, LANES) for word in found], axis=3).reshape(shape)[
+        :, :, :columns
+    ]
     return of_rows
 
 

@@ -1,4 +1,6 @@
-"""Embedding: a row of a matrix for each token. ``add_backward`` adds the derivative to one by another use of the matrix."""
+"""Embedding: a row of a matrix for each token. ``add_backward`` adds the derivative to one by another use of the
+matrix.
+"""
 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -18,8 +20,16 @@ backward: Final = op(
 add_backward: Final = op(
     "embedding.add_backward",
     reference.add_backward,
-    Engine("rows", cpu.add_backward_of_rare, "dweight next_grad", others={"tokens": "int64 int32 int16 uint8"}, sizes=cpu.is_rare_in),
-    Engine("halide", cpu.add_backward, "dweight next_grad", others={"tokens": "int64 int32 int16 uint8"}, plan=cpu.plan_add),
+    Engine(
+        "rows",
+        cpu.add_backward_of_rare,
+        "dweight next_grad",
+        others={"tokens": "int64 int32 int16 uint8"},
+        sizes=cpu.is_rare_in,
+    ),
+    Engine(
+        "halide", cpu.add_backward, "dweight next_grad", others={"tokens": "int64 int32 int16 uint8"}, plan=cpu.plan_add
+    ),
     flops=lambda dweight, next_grad, tokens, padding: next_grad.size,
     writes="dweight",
 )

@@ -1,9 +1,10 @@
 """Embedding's derivative in Halide: rows of dy are added to the rows of their tokens, a few features at a time.
 
-Each thread has features of its own, and adds in the order of the tokens in double precision, whatever the number of threads.
+Each thread has features of its own, and adds in the order of the tokens in double precision, whatever the number of
+threads.
 
-A large matrix of which few rows have tokens comes as zeros from the system, and only these rows are written: the reference's, for the
-tokens that there are. Pages without such a row take no memory.
+A large matrix of which few rows have tokens comes as zeros from the system, and only these rows are written: the
+reference's, for the tokens that there are. Pages without such a row take no memory.
 """
 
 from typing import Any
@@ -23,7 +24,10 @@ RARE = 8  # at most one row of so many has a token
 
 def is_rare(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> bool:
     """Whether most of dweight, which is large, is zeros."""
-    return next_grad.size * RARE <= vocab * next_grad.shape[2] and vocab * next_grad.shape[2] * next_grad.itemsize >= UNWRITTEN
+    return (
+        next_grad.size * RARE <= vocab * next_grad.shape[2]
+        and vocab * next_grad.shape[2] * next_grad.itemsize >= UNWRITTEN
+    )
 
 
 def backward_of_rare(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> Array2:
@@ -67,7 +71,9 @@ def plan_add(dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int
     return plan(next_grad, tokens, len(dweight), padding)
 
 
-def add_backward(planned: Kernel, dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int | None = None) -> None:
+def add_backward(
+    planned: Kernel, dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int | None = None
+) -> None:
     """Add what `backward` gives."""
     dweight += backward(planned, next_grad, tokens, len(dweight), padding)
     if padding is not None:

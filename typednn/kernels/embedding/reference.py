@@ -2,7 +2,8 @@
 
 y[b, t] = weight[tokens[b, t]]       dweight[v] = Σ dy[b, t] over all places b, t at which v stands
 
-tokens (batch, time)   weight (vocab, features)   y (batch, time, features). A token outside 0 .. vocab - 1 counts as the nearest one
+tokens (batch, time)    weight (vocab, features)
+y (batch, time, features). A token outside 0 .. vocab - 1 counts as the nearest one
 inside; the layer refuses it where it can. One addition per number of dy.
 """
 
@@ -13,14 +14,19 @@ from jaxtyping import Float, Integer
 from typednn.arrays import Array2, Array3, IntArray2, namespace
 
 
-def forward(tokens: Integer[IntArray2, "batch time"], weight: Float[Array2, "vocab features"]) -> Float[Array3, "batch time features"]:
+def forward(
+    tokens: Integer[IntArray2, "batch time"], weight: Float[Array2, "vocab features"]
+) -> Float[Array3, "batch time features"]:
     """y."""
     y: Array3 = weight[_inside(tokens, weight.shape[0])]
     return y
 
 
 def backward(
-    next_grad: Float[Array3, "batch time features"], tokens: Integer[IntArray2, "batch time"], vocab: int, padding: int | None = None
+    next_grad: Float[Array3, "batch time features"],
+    tokens: Integer[IntArray2, "batch time"],
+    vocab: int,
+    padding: int | None = None,
 ) -> Float[Array2, "{vocab} features"]:
     """dweight (vocab, features), summed in double precision in the order of the tokens; 0 in row ``padding``."""
     xp, features = namespace(next_grad), next_grad.shape[2]

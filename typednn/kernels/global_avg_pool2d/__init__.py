@@ -8,7 +8,9 @@ from typing import Final
 from typednn.kernels.global_avg_pool2d import cpu, reference
 from typednn.kernels.op import Engine, op
 
-backward: Final = op("global_avg_pool2d.backward", reference.backward, flops=lambda next_grad, input_shape: next_grad.size)
+backward: Final = op(
+    "global_avg_pool2d.backward", reference.backward, flops=lambda next_grad, input_shape: next_grad.size
+)
 forward: Final = op(
     "global_avg_pool2d.forward",
     reference.forward,

@@ -1,4 +1,6 @@
-"""GlobalAvgPool2d in Halide: lanes along the channels, images in parallel; sums in the reference's order and precision."""
+"""GlobalAvgPool2d in Halide: lanes along the channels, images in parallel; sums in the reference's
+order and precision.
+"""
 
 from typing import Any
 

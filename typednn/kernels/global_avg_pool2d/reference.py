@@ -3,7 +3,8 @@
 y[b,k] = Σ_hw x[b,h,w,k] / (height·width)       dx[b,h,w,k] = dy[b,k] / (height·width)
 
 x (batch, height, width, channels)      y (batch, channels)
-Rows are summed in x's own precision, and their sums in double: an image may have many pixels. One addition per number; a copy backward.
+Rows are summed in x's own precision, and their sums in double: an image may have many pixels. One addition per number;
+a copy backward.
 """
 
 import numpy as np
@@ -19,7 +20,9 @@ def forward(x: Float[Array4, "batch height width channels"]) -> Float[Array2, "b
     return y
 
 
-def backward(next_grad: Float[Array2, "batch channels"], input_shape: tuple[int, ...]) -> Float[Array4, "batch height width channels"]:
+def backward(
+    next_grad: Float[Array2, "batch channels"], input_shape: tuple[int, ...]
+) -> Float[Array4, "batch height width channels"]:
     """dx, shaped ``input_shape``."""
     share = next_grad * next_grad.dtype.type(1.0 / (input_shape[1] * input_shape[2]))
     dx: Array4 = namespace(next_grad).broadcast_to(share[:, None, None, :], input_shape).copy()

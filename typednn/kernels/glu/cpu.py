@@ -40,8 +40,13 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any) -> Any:
     return _scheduled(hl, cpu, dx, f, r, x.dim(0).extent(), x.dim(2).extent())
 
 
-_forward = {dtype: kernel("glu.forward", _build_forward, inputs=(_HALVES,), outputs=(_ROWS,), dtype=dtype) for dtype in FLOATS}
-_backward = {dtype: kernel("glu.backward", _build_backward, inputs=(_ROWS, _HALVES), outputs=(_HALVES,), dtype=dtype) for dtype in FLOATS}
+_forward = {
+    dtype: kernel("glu.forward", _build_forward, inputs=(_HALVES,), outputs=(_ROWS,), dtype=dtype) for dtype in FLOATS
+}
+_backward = {
+    dtype: kernel("glu.backward", _build_backward, inputs=(_ROWS, _HALVES), outputs=(_HALVES,), dtype=dtype)
+    for dtype in FLOATS
+}
 
 
 def forward(x: Array2) -> Array2:

@@ -1,7 +1,7 @@
 """GroupNorm in Halide: an image is read once from memory forward, twice backward. Lanes run along the channels.
 
-Sums over an image are taken for each channel, as differences from its first pixel and in double precision: one pass, which loses no digits
-to a large mean. A group's mean and spread are put together from its channels'.
+Sums over an image are taken for each channel, as differences from its first pixel and in double precision: one pass,
+which loses no digits to a large mean. A group's mean and spread are put together from its channels'.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,12 @@ class _Images:
     def sums(self, name: str, terms: Callable[[Any], tuple[Any, Any]], func: Any) -> Any:
         """The sums of ``terms(pixel)`` over an image, [channel, image], for each image of ``func``."""
         hl, c, n = self.hl, self.c, self.n
-        running, result, pixel, tile = hl.Func(f"{name}_running"), hl.Func(name), hl.RDom([(0, self.pixels)]), hl.Var("tile")
+        running, result, pixel, tile = (
+            hl.Func(f"{name}_running"),
+            hl.Func(name),
+            hl.RDom([(0, self.pixels)]),
+            hl.Var("tile"),
+        )
         running[c, n] = hl.Tuple([hl.f64(0), hl.f64(0)])
         first, second = terms(pixel.x)
         running[c, n] = hl.Tuple([running[c, n][0] + first, running[c, n][1] + second])
@@ -75,7 +80,9 @@ class _Images:
             return difference, difference * difference
 
         sums, own, mean, rate = self.sums("differences", terms, func), hl.Func("own"), hl.Func("mean"), hl.Func("rate")
-        own[c, n] = hl.Tuple([centre[c, n] + sums[c, n][0] / number, sums[c, n][1] - sums[c, n][0] * sums[c, n][0] / number])
+        own[c, n] = hl.Tuple(
+            [centre[c, n] + sums[c, n][0] / number, sums[c, n][1] - sums[c, n][0] * sums[c, n][0] / number]
+        )
         mean[g, n] = self.by_group("means", lambda channel: own[channel, n][0], func)[g, n] / self.size
 
         def spread(channel: Any) -> Any:
@@ -106,7 +113,9 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, 
     return images.each(y)
 
 
-def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps: Any, channels: int, groups: int) -> list[Any]:
+def _build_backward(
+    hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps: Any, channels: int, groups: int
+) -> list[Any]:
     images, found, dx = _Images(hl, cpu, x, channels, groups, eps), hl.Func("found"), hl.Func("dx")
     c, p, n, double = images.c, images.p, images.n, images.double
     group, real = c / images.size, x.type()
@@ -122,10 +131,12 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps:
     def weighted(place: int) -> Callable[[Any], Any]:
         return lambda channel: sums[channel, n][place] * hl.cast(double, weight[channel])
 
-    shared, slope = (images.by_group(f"weighted_{place}", weighted(place), found)[group, n] / images.count for place in range(2))
+    shared, slope = (
+        images.by_group(f"weighted_{place}", weighted(place), found)[group, n] / images.count for place in range(2)
+    )
     own_rate = rate[group, n]
-    # dx = rate·(dy·weight - shared - (x - mean)·rate·slope), in which no factor is a power of the rate, which may be beyond float32;
-    # then what dbias and dweight have of this image.
+    # dx = rate·(dy·weight - shared - (x - mean)·rate·slope), in which no factor is a power of the rate, which may be
+    # beyond float32; then what dbias and dweight have of this image.
     of_image = [mean[group, n], own_rate, shared, own_rate * slope]
     found[c, n] = hl.Tuple([*(hl.cast(real, each) for each in of_image), sums[c, n][0], sums[c, n][1] * own_rate])
     images.each(found.compute_root())
@@ -161,7 +172,12 @@ def kernels(channels: int, groups: int, dtype: Any = FLOAT32) -> Kernels:
     return Kernels(
         kernel("group_norm.forward", _build_forward, inputs=inputs, outputs=(images,), options=options, dtype=dtype),
         kernel(
-            "group_norm.backward", _build_backward, inputs=(images, images, learnt, Scalar()), outputs=outputs, options=options, dtype=dtype
+            "group_norm.backward",
+            _build_backward,
+            inputs=(images, images, learnt, Scalar()),
+            outputs=outputs,
+            options=options,
+            dtype=dtype,
         ),
     )
 
@@ -186,14 +202,18 @@ def forward(planned: Kernels, x: X, weight: Array1 | None, bias: Array1 | None, 
     return y
 
 
-def backward(planned: Kernels, next_grad: X, x: AnyArray, weight: Array1 | None, groups: int, eps: float) -> tuple[X, Array1, Array1]:
+def backward(
+    planned: Kernels, next_grad: X, x: AnyArray, weight: Array1 | None, groups: int, eps: float
+) -> tuple[X, Array1, Array1]:
     """(dx, dweight, dbias)."""
     batch, *_, channels = x.shape
     dx: X = empty(x.shape, x.dtype)
     dweight: Array1 = empty((channels,), x.dtype)
     dbias: Array1 = empty((channels,), x.dtype)
     images = batch, -1, channels
-    planned.backward.call(next_grad.reshape(images), x.reshape(images), _ones(x, weight), eps, dx.reshape(images), dweight, dbias)
+    planned.backward.call(
+        next_grad.reshape(images), x.reshape(images), _ones(x, weight), eps, dx.reshape(images), dweight, dbias
+    )
     return dx, dweight, dbias
 
 

@@ -1,10 +1,11 @@
-"""GroupNorm: every group of channels of an image is shifted and scaled to mean 0 and variance 1, then by weight and bias.
+"""GroupNorm: every group of channels of an image is shifted and scaled to mean 0 and variance 1, then by weight and
+bias.
 
 mean = Σ x / n      r = 1/√(Σ (x - mean)² / n + eps)      h = (x - mean)·r      y = h·weight + bias
 g = dy·weight       dx = r·(g - Σ g / n - h·Σ g·h / n)    dweight = Σ dy·h      dbias = Σ dy
 
-x, y (batch, height, width, channels), the channels of one group side by side; mean and r of each image and group, of n numbers, computed
-again by backward; weight and bias (channels) or None. 8 operations per number forward, 16 backward.
+x, y (batch, height, width, channels), the channels of one group side by side; mean and r of each image and group, of n
+numbers, computed again by backward; weight and bias (channels) or None. 8 operations per number forward, 16 backward.
 Source: Wu and He 2018, "Group Normalization", eqs 1-6.
 """
 

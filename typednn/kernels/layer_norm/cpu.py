@@ -1,9 +1,10 @@
 """LayerNorm and RMSNorm in Halide: each row is read once from memory, forward and backward, and thrice from the cache.
 
-Numbers are taken as differences from a first mean, whose rounding the differences' own mean takes away: a large mean costs no digits.
-A second pass adds the differences, their squares, and what backward needs of them, while the next row is on its way from memory.
-Where the variance is beyond float32's range, a row's numbers are computed again in double precision.
-dweight and dbias are sums over pieces of some rows, whatever the number of threads, and the pieces' in double precision.
+Numbers are taken as differences from a first mean, whose rounding the differences' own mean takes away: a large mean
+costs no digits. A second pass adds the differences, their squares, and what backward needs of them, while the next row
+is on its way from memory. Where the variance is beyond float32's range, a row's numbers are computed again in double
+precision. dweight and dbias are sums over pieces of some rows, whatever the number of threads, and the pieces' in
+double precision.
 """
 
 from collections.abc import Callable
@@ -35,9 +36,18 @@ def _in_row(of: Any, b: Any, at: Any) -> Any:
 
 
 def _sums(
-    hl: Any, cpu: Cpu, name: str, values: Callable[[Any, Any], list[Any]], features: int, func: Any, b: Any, ahead: tuple[Any, ...] = ()
+    hl: Any,
+    cpu: Cpu,
+    name: str,
+    values: Callable[[Any, Any], list[Any]],
+    features: int,
+    func: Any,
+    b: Any,
+    ahead: tuple[Any, ...] = (),
 ) -> list[Any]:
-    """The sums over f of values(f, b), in one pass for each row ``b`` of ``func``; meanwhile the next row of ``ahead`` is fetched."""
+    """The sums over f of values(f, b), in one pass for each row ``b`` of ``func``; meanwhile the next row of ``ahead``
+    is fetched.
+    """
     number, lane = len(values(0, b)), hl.Var("lane")
     # Running sums of several vectors, in half of the registers.
     lanes = cpu.lanes * (max(min(4, cpu.registers // (2 * number)), 1) if features >= 16 * cpu.lanes else 1)
@@ -67,7 +77,9 @@ def _sums(
     update = running.update().reorder(lane, vector.x).vectorize(lane, cpu.lanes).unroll(lane)
     for each in ahead if features >= _AHEAD_FROM else ():
         # As many steps ahead as a row has: the same place of the next row. Exact types select the overload for inputs.
-        update.prefetch(each, hl.VarOrRVar(lane), hl.VarOrRVar(vector.x), hl.Expr(full), hl.PrefetchBoundStrategy.NonFaulting)
+        update.prefetch(
+            each, hl.VarOrRVar(lane), hl.VarOrRVar(vector.x), hl.Expr(full), hl.PrefetchBoundStrategy.NonFaulting
+        )
     found: list[Any] = []
     for k in range(number):
         # Four lanes at a time, in vectors: strict arithmetic would add all of them one after another.
@@ -89,9 +101,20 @@ def _sums(
 
 
 def _statistics(
-    hl: Any, cpu: Cpu, x: Any, eps: Any, features: int, centred: bool, func: Any, b: Any, next_grad: Any = None, weight: Any = None
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    eps: Any,
+    features: int,
+    centred: bool,
+    func: Any,
+    b: Any,
+    next_grad: Any = None,
+    weight: Any = None,
 ) -> list[Any]:
-    """Of each row ``b`` of ``func``: the rate, and the mean in two parts if there is one; with ``next_grad`` the means of g·h and g."""
+    """Of each row ``b`` of ``func``: the rate, and the mean in two parts if there is one; with ``next_grad`` the means
+    of g·h and g.
+    """
     size, mean, rest, rate = hl.cast(x.type(), features), hl.Func("mean"), hl.Func("rest"), hl.Func("rate")
     if centred:
         mean[b] = _sums(hl, cpu, "sum", lambda at, row: [x[at, row]], features, func, b)[0] / size
@@ -118,7 +141,11 @@ def _statistics(
     rate.compute_at(func, b)
     found = [rate[b]]
     if centred:
-        found += [mean[b], rest[b]] if exact is None else _in_two_parts(hl, x.type(), fine, mean[b], rest[b], exact[b][1], func, b)
+        found += (
+            [mean[b], rest[b]]
+            if exact is None
+            else _in_two_parts(hl, x.type(), fine, mean[b], rest[b], exact[b][1], func, b)
+        )
     for each in products[1:]:
         by_rate = each * rate[b]
         if exact is not None:
@@ -131,9 +158,11 @@ def _statistics(
 def _exact(
     hl: Any, x: Any, eps: Any, features: int, mean: Any, variance: Any, func: Any, b: Any, next_grad: Any, weight: Any
 ) -> tuple[Any, Any]:
-    """Whether float32 holds the variance of row ``b``; and the row's numbers in double precision, computed only where it does not.
+    """Whether float32 holds the variance of row ``b``; and the row's numbers in double precision, computed only where
+    it does not.
 
-    These are the rate, the mean, the mean of g·(x - a centre), and the mean of x - this centre. Of float64 there is nothing wider: None.
+    These are the rate, the mean, the mean of g·(x - a centre), and the mean of x - this centre. Of float64 there is
+    nothing wider: None.
     """
     if x.type().bits() == 64:
         return None, None
@@ -154,7 +183,8 @@ def _exact(
     sums.compute_at(func, b)
     shift, square, product = (sums[b][part] / hl.cast(double, features) for part in range(3))
     spread = square if mean is None else hl.max(square - shift * shift, hl.f64(0))
-    once = hl.RDom([(0, 1)])  # a loop, so that it has a condition: roots and quotients of each row would take longer than a short row
+    # a loop, so that it has a condition: roots and quotients of each row would take longer than a short row
+    once = hl.RDom([(0, 1)])
     once.where(~fine[b])
     rate = 1 / hl.sqrt(spread + hl.cast(double, eps + once.x))
     exact[b] = hl.Tuple([hl.f64(0)] * 4)
@@ -187,7 +217,9 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, 
     return by_rows(hl, cpu, y, f, b, x.dim(1).extent(), features)
 
 
-def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps: Any, features: int, centred: bool) -> Any:
+def _build_backward(
+    hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps: Any, features: int, centred: bool
+) -> Any:
     f, b, p, in_piece = hl.Var("f"), hl.Var("b"), hl.Var("p"), hl.Var("in_piece")
     count, double = x.dim(1).extent(), hl.Float(64)
     rows = min(max(_PIECE // features, 4), 128)
@@ -210,7 +242,8 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps:
     running[f, p] = hl.Tuple([running[f, p][0] + next_grad[f, at] * normal(at), running[f, p][1] + next_grad[f, at]])
     pieces[f, p] = hl.Tuple([running[f, p][0], running[f, p][1]])
 
-    # One loop over pieces computes the rows' numbers, then the sums over rows in registers, then dx, while the piece is in the cache.
+    # One loop over pieces computes the rows' numbers, then the sums over rows in registers, then dx, while the piece is
+    # in the cache.
     wide, tile = lanes * min(4 if cpu.registers >= 32 else 2, features // lanes), hl.Var("tile")
     pieces.compute_root().split(f, tile, f, wide, hl.TailStrategy.ShiftInwards).vectorize(f, lanes).parallel(p)
     running.compute_at(pieces, tile).store_in(hl.MemoryType.Stack).vectorize(f, lanes).unroll(f)
@@ -248,7 +281,12 @@ def kernels(features: int, centred: bool, dtype: Any = FLOAT32) -> Kernels:
     return Kernels(
         kernel("layer_norm.forward", _build_forward, inputs=inputs, outputs=(rows,), options=options, dtype=dtype),
         kernel(
-            "layer_norm.backward", _build_backward, inputs=(rows, rows, learnt, Scalar()), outputs=outputs, options=options, dtype=dtype
+            "layer_norm.backward",
+            _build_backward,
+            inputs=(rows, rows, learnt, Scalar()),
+            outputs=outputs,
+            options=options,
+            dtype=dtype,
         ),
     )
 
@@ -273,7 +311,9 @@ def forward(planned: Kernels, x: X, weight: Array1 | None, bias: Array1 | None, 
     return y
 
 
-def backward(planned: Kernels, next_grad: X, x: AnyArray, weight: Array1 | None, eps: float, centred: bool) -> tuple[X, Array1, Array1]:
+def backward(
+    planned: Kernels, next_grad: X, x: AnyArray, weight: Array1 | None, eps: float, centred: bool
+) -> tuple[X, Array1, Array1]:
     """(dx, dweight, dbias)."""
     rows, features = (-1, x.shape[-1]), x.shape[-1]
     dx: X = empty(x.shape, x.dtype)

@@ -1,6 +1,7 @@
 """LayerNorm and RMSNorm in CUDA: a block of threads for each row; then dweight and dbias, sums over rows.
 
-A row's mean and variance are sums in double precision, as in reference.py: first the mean, then the squares of what differs from it.
+A row's mean and variance are sums in double precision, as in reference.py: first the mean, then the squares of what
+differs from it.
 """
 
 from typing import Any, Final
@@ -53,7 +54,8 @@ extern "C" __global__ void layer_norm_backward(
         double mean = mean_of(x + first, columns, shared), rate = rate_of(x + first, mean, eps, columns, shared);
         double by_itself = 0, by_normal = 0;
         for (int c = threadIdx.x; c < columns; c += THREADS) {
-            REAL h = (REAL)((x[first + c] - mean) * rate), g = WEIGHTED ? next_grad[first + c] * weight[c] : next_grad[first + c];
+            REAL h = (REAL)((x[first + c] - mean) * rate);
+            REAL g = WEIGHTED ? next_grad[first + c] * weight[c] : next_grad[first + c];
             normal[first + c] = h;
             by_itself += g;
             by_normal += g * h;

@@ -1,11 +1,11 @@
 """LayerNorm and RMSNorm: every row is scaled to variance 1, or mean square 1, then by weight and bias.
 
-mean = Σ x / n, or 0 for RMSNorm        r = 1/√(Σ (x - mean)² / n + eps)        h = (x - mean)·r        y = h·weight + bias
-g = dy·weight        dx = r·(g - Σ g / n - h·Σ g·h / n), without Σ g for RMSNorm        dweight = Σ dy·h        dbias = Σ dy
+mean = Σ x / n, or 0 for RMSNorm    r = 1/√(Σ (x - mean)² / n + eps)    h = (x - mean)·r    y = h·weight + bias
+g = dy·weight    dx = r·(g - Σ g / n - h·Σ g·h / n), without Σ g for RMSNorm    dweight = Σ dy·h    dbias = Σ dy
 
-x, y (*batch, features); mean and r of each row of n features, computed again by backward; weight and bias (features) or None.
-8 operations per number forward, 16 backward.
-Sources: Ba, Kiros and Hinton 2016, "Layer Normalization", eqs 2-4; Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", eq 4.
+x, y (*batch, features); mean and r of each row of n features, computed again by backward; weight and bias (features) or
+None. 8 operations per number forward, 16 backward. Sources: Ba, Kiros and Hinton 2016, "Layer Normalization", eqs 2-4;
+Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", eq 4.
 """
 
 from typing import Any, TypeVar
@@ -52,7 +52,9 @@ def backward(
 
 
 def _normal(x: Any, eps: float, centred: bool) -> tuple[Any, Any]:
-    """h and r, r in double precision, where the squares of the largest float32 are no infinity and those of the smallest not 0."""
+    """h and r, r in double precision, where the squares of the largest float32 are no infinity and those of the
+    smallest not 0.
+    """
     wide = x.astype(np.result_type(x.dtype, np.float64), copy=False)
     if centred:
         wide = wide - wide.mean(axis=-1, keepdims=True)  # a large mean costs no digits

@@ -1,7 +1,7 @@
 """Linear for NumPy's arrays: Halide where the matrices are small, OpenBLAS where they are large.
 
-Small ones are one kernel each way (`schedules`). OpenBLAS takes over where a side is longer than `SMALL`: there its copies in
-cache-sized blocks pay. Bias and activation forward, dz and dbias backward, are one more pass.
+Small ones are one kernel each way (`schedules`). OpenBLAS takes over where a side is longer than `SMALL`: there its
+copies in cache-sized blocks pay. Bias and activation forward, dz and dbias backward, are one more pass.
 """
 
 from functools import cache
@@ -24,24 +24,37 @@ def plan(x: Array2, weight: Array2, bias: Any, activation: Activation) -> Kernel
     (out_features, in_features), batch = weight.shape, x.shape[0]
     in_memory = out_features * in_features >= schedules.WEIGHTS
     few = batch <= (ROWS_A_READ if in_memory else FEW_ROWS)
-    if batch == 1 or (in_memory and few) or (out_features <= SMALL and in_features <= SMALL) or out_features < _lanes(x.dtype):
+    if (
+        batch == 1
+        or (in_memory and few)
+        or (out_features <= SMALL and in_features <= SMALL)
+        or out_features < _lanes(x.dtype)
+    ):
         return _forward[few, weight.shape, bias is not None, activation, x.dtype]
     return None
 
 
 def plan_by_blas(x: Array2, weight: Array2, bias: Any, activation: Activation) -> Kernel | tuple[()] | None:
     """The kernel of `forward_by_blas` after the product; empty where nothing is left to do."""
-    return () if bias is None and activation.name == "identity" else _finished[weight.shape[0], bias is not None, activation, x.dtype]
+    return (
+        ()
+        if bias is None and activation.name == "identity"
+        else _finished[weight.shape[0], bias is not None, activation, x.dtype]
+    )
 
 
-def plan_backward(next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool) -> Kernel | None:
+def plan_backward(
+    next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool
+) -> Kernel | None:
     """The kernel of `backward`; None where BLAS is quicker."""
     if x.shape[0] <= FEW_ROWS or max(weight.shape) <= SMALL or min(weight.shape) <= 16:
         return _backward[weight.shape, activation, wants_input, x.shape[0] <= sums.FEW, x.dtype]
     return None
 
 
-def plan_backward_by_blas(next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool) -> Kernel | None:
+def plan_backward_by_blas(
+    next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool
+) -> Kernel | None:
     """The kernel of `backward_by_blas` before the products."""
     return _bias_activation_backward[weight.shape[0], activation, x.dtype]
 
@@ -118,7 +131,9 @@ def _forward(few: bool, weight: tuple[int, int], biased: bool, activation: Activ
 
 
 @specialised("linear")
-def _backward(weight: tuple[int, int], activation: Activation, wants_input: bool, few: bool, dtype: Any = FLOAT32) -> Kernel:
+def _backward(
+    weight: tuple[int, int], activation: Activation, wants_input: bool, few: bool, dtype: Any = FLOAT32
+) -> Kernel:
     x, dy, dweight, dbias = Array("batch", weight[1]), Array("batch", weight[0]), Array(*weight), Array(weight[0])
     inputs = (dy, x) if activation.name == "identity" else (dy, dy, x)
     return kernel(

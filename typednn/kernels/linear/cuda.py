@@ -1,4 +1,6 @@
-"""Linear on a GPU: products by cuBLAS, then bias and activation in one kernel; backward a kernel for dz and one that adds up dbias."""
+"""Linear on a GPU: products by cuBLAS, then bias and activation in one kernel; backward a kernel for dz and one that
+adds up dbias.
+"""
 
 from typing import Any
 
@@ -15,7 +17,11 @@ def covers(x: Array2, weight: Array2, bias: Array1 | None, *_: object) -> bool:
 
 def covers_backward(next_grad: Array2, x: Array2, weight: Array2, y: Array2 | None, *_: object) -> bool:
     """Whether the sizes fit together."""
-    return covers(x, weight, None) and next_grad.shape == (len(x), len(weight)) and (y is None or y.shape == next_grad.shape)
+    return (
+        covers(x, weight, None)
+        and next_grad.shape == (len(x), len(weight))
+        and (y is None or y.shape == next_grad.shape)
+    )
 
 
 def forward(x: Array2, weight: Array2, bias: Array1 | None, activation: Activation) -> Array2:

@@ -1,9 +1,9 @@
 """The schedules of linear's kernels. Axes run backwards: the last one of NumPy first.
 
 ``rows`` puts a vector's lanes along a sum: for few rows, or few outputs. ``tiles`` copies the weights once, transposed,
-and keeps a tile of sums in registers: for many rows. ``backward`` computes all derivatives in one call, in such tiles. An
-activation is applied to sums before they are stored, and backward takes dz from y before anything else. Every sum runs over its terms
-in a fixed order, whatever the number of threads.
+and keeps a tile of sums in registers: for many rows. ``backward`` computes all derivatives in one call, in such tiles.
+An activation is applied to sums before they are stored, and backward takes dz from y before anything else. Every sum
+runs over its terms in a fixed order, whatever the number of threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,17 @@ WEIGHTS = 1 << 18  # weights from which it pays for a single row, as reading the
 TASK = 1 << 15  # weights of a task, at least, where each is read once
 
 
-def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation, few: bool) -> Any:
+def rows(
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    weight: Any,
+    *bias: Any,
+    in_features: int,
+    out_features: int,
+    activation: Activation,
+    few: bool,
+) -> Any:
     """y[o, b] = activation(bias[o] + Σ_i x[i, b]·weight[i, o]): lanes over i; ``few``: for up to some rows."""
     size = in_features * out_features
     streamed = few and size >= WEIGHTS
@@ -45,10 +55,10 @@ def row_products(
 ) -> tuple[Any, Any, Any]:
     """y, and its loops over groups of outputs and over rows; ``scale`` multiplies each output's products.
 
-    ``streamed``: one output after another, four vectors side by side, so that weights which come from memory are read in the order in which
-    they lie. Two threads read 56 GB/s so, of 58 that a sum reads, but 40 with eight outputs at a time and 27 with two. Else some outputs
-    at a time, which need x less often.
-    Where in_features is no multiple of the lanes, the first vector is the last whole one, without the numbers that other vectors cover.
+    ``streamed``: one output after another, four vectors side by side, so that weights which come from memory are read
+    in the order in which they lie. Two threads read 56 GB/s so, of 58 that a sum reads, but 40 with eight outputs at a
+    time and 27 with two. Else some outputs at a time, which need x less often. Where in_features is no multiple of the
+    lanes, the first vector is the last whole one, without the numbers that other vectors cover.
     """
     lane, o, b, outer = hl.Var("lane"), hl.Var("o"), hl.Var("b"), hl.Var("outer")
     lanes = _fitting((4 if streamed else 1) * cpu.lanes, in_features)
@@ -61,7 +71,9 @@ def row_products(
     start = hl.select(lane >= lanes - rest, product(in_features - lanes + lane), 0) if rest else product(lane)
     first = 0 if rest else 1
     steps = vectors - first
-    products = sums.total(hl, f"{name}_sums", (lane, o, b), start, lambda k: product(lane + lanes * (k + first)), steps, steps <= sums.FEW)
+    products = sums.total(
+        hl, f"{name}_sums", (lane, o, b), start, lambda k: product(lane + lanes * (k + first)), steps, steps <= sums.FEW
+    )
     running, totals, each = hl.Func(f"{name}_running"), hl.Func(f"{name}_totals"), hl.RDom([(0, lanes)])
     running[lane, o, b] = products.value
     totals[o, b] = bias[0][o] if bias and not scale else hl.cast(type_of(x[0, 0]), 0)
@@ -69,7 +81,9 @@ def row_products(
     scaled = totals[o, b] * scale[0][o] if scale else totals[o, b]
     y[o, b] = activation.expression(hl, scaled + bias[0][o] if bias and scale else scaled)
 
-    y.split(o, outer, o, 1 if streamed else outputs_at_a_time(cpu, out_features), hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
+    y.split(o, outer, o, 1 if streamed else outputs_at_a_time(cpu, out_features), hl.TailStrategy.ShiftInwards).reorder(
+        o, outer, b
+    )
     if activation.uses_exp:
         y.vectorize(o)
     else:
@@ -87,14 +101,18 @@ def outputs_at_a_time(cpu: Cpu, out_features: int) -> int:
 
 
 def in_tasks(hl: Any, y: Any, outer: Any, b: Any, in_features: int, outputs: int, parallel: Any) -> Any:
-    """`row_products` of so many ``outputs`` at a time, in tasks for threads, where ``parallel``: each uses its weights for every row."""
+    """`row_products` of so many ``outputs`` at a time, in tasks for threads, where ``parallel``: each uses its weights
+    for every row.
+    """
     chunk, each = hl.Var("chunk"), max(1, TASK // (in_features * outputs))
     y.split(outer, chunk, outer, each, hl.TailStrategy.GuardWithIf).reorder(outer, b, chunk)
     (y if parallel is True else y.specialize(parallel)).parallel(chunk)
     return y
 
 
-def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation) -> Any:
+def tiles(
+    hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation
+) -> Any:
     """y[o, b] = activation(bias[o] + Σ_i x[i, b]·packed[o, i]), where packed is weight with its axes exchanged."""
     o, i, inner_o, inner_i, packed = hl.Var("o"), hl.Var("i"), hl.Var("oi"), hl.Var("ii"), hl.Func("packed")
     packed[o, i] = weight[i, o]
@@ -113,18 +131,31 @@ def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, 
     many_rows = x.dim(1).extent() >= max(16, PARALLEL // (in_features * out_features))
     y.specialize(many_rows).parallel(hl.Var("outer_n"))
     # Blocks of 8x16, not 16x16: as fast or faster, and LLVM takes 0.45 s less for a kernel.
-    along, across, inwards = _fitting(min(8, cpu.lanes), in_features), _fitting(cpu.lanes, out_features), hl.TailStrategy.ShiftInwards
+    along, across, inwards = (
+        _fitting(min(8, cpu.lanes), in_features),
+        _fitting(cpu.lanes, out_features),
+        hl.TailStrategy.ShiftInwards,
+    )
     packed.compute_root().split(o, o, inner_o, across, inwards).split(i, i, inner_i, along, inwards)
     packed.reorder(inner_i, inner_o, i, o).vectorize(inner_i).unroll(inner_o).specialize(many_rows).parallel(o)
     return y
 
 
 def backward(
-    hl: Any, cpu: Cpu, dy: Any, *others: Any, in_features: int, out_features: int, activation: Activation, wants_input: bool, few: bool
+    hl: Any,
+    cpu: Cpu,
+    dy: Any,
+    *others: Any,
+    in_features: int,
+    out_features: int,
+    activation: Activation,
+    wants_input: bool,
+    few: bool,
 ) -> list[Any]:
     """dx[i, b] = Σ_o dz[o, b]·weight[i, o] if wanted, dweight[i, o] = Σ_b dz[o, b]·x[i, b], dbias[o] = Σ_b dz[o, b].
 
-    ``others`` are y, unless the activation is none, x, and weight where dx is wanted. ``few``: for up to `sums.FEW` rows.
+    ``others`` are y, unless the activation is none, x, and weight where dx is wanted. ``few``: for up to `sums.FEW`
+    rows.
     """
     y = None if activation.name == "identity" else others[0]
     x, *weight = others if y is None else others[1:]
@@ -132,21 +163,35 @@ def backward(
     if not wants_input and in_features < cpu.registers * 3 // 4:
         return _narrow_backward(hl, cpu, dy, y, x, batch, few, in_features, out_features, activation)
     dz = dy if y is None else _masked(hl, cpu, dy, y, batch, out_features, activation)
-    dweight = tiled_product(hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], batch, few, in_features, out_features)
+    dweight = tiled_product(
+        hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], batch, few, in_features, out_features
+    )
     dweight.specialize(batch >= max(1, PARALLEL // size)).parallel(hl.Var("outer_n"))
     outputs = [dweight, column_sums(hl, cpu, dz, batch, few, out_features)]
     if wants_input:
         short = out_features <= sums.FEW
-        dx = tiled_product(hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[0][c, k], out_features, short, in_features)
+        dx = tiled_product(
+            hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[0][c, k], out_features, short, in_features
+        )
         dx.specialize(batch >= max(16, PARALLEL // size)).parallel(hl.Var("outer_n"))
         outputs.insert(0, dx)
     return outputs
 
 
 def _narrow_backward(
-    hl: Any, cpu: Cpu, dy: Any, y: Any, x: Any, batch: Any, few: bool, in_features: int, out_features: int, activation: Activation
+    hl: Any,
+    cpu: Cpu,
+    dy: Any,
+    y: Any,
+    x: Any,
+    batch: Any,
+    few: bool,
+    in_features: int,
+    out_features: int,
+    activation: Activation,
 ) -> list[Any]:
-    """dweight and dbias where in_features sums of a vector of outputs fit in registers: dz is needed once, and never stored.
+    """dweight and dbias where in_features sums of a vector of outputs fit in registers: dz is needed once, and never
+    stored.
 
     Lanes are over o. The bias is one more input, which is always 1.
     """
@@ -181,7 +226,9 @@ def finished(hl: Any, cpu: Cpu, z: Any, *bias: Any, out_features: int, activatio
     return _by_rows(hl, y, b, z.dim(1).extent(), out_features)
 
 
-def bias_activation_backward(hl: Any, cpu: Cpu, dy: Any, *y: Any, out_features: int, activation: Activation) -> list[Any]:
+def bias_activation_backward(
+    hl: Any, cpu: Cpu, dy: Any, *y: Any, out_features: int, activation: Activation
+) -> list[Any]:
     """dz[o, b], where there is an activation, and dbias[o] = Σ_b dz[o, b]: before the matrix products by BLAS."""
     batch = dy.dim(1).extent()
     dz = _masked(hl, cpu, dy, y[0], batch, out_features, activation) if y else dy
@@ -229,13 +276,17 @@ def tiled_product(
     bias: Sequence[Any] = (),
     end: Callable[[Any], Any] = lambda sum: sum,
 ) -> Any:
-    """out[c, n] = end(bias[c] + Σ_k left(n, k)·right(k, c)): lanes over c, a tile of sums in registers; ``rows`` where they are known."""
+    """out[c, n] = end(bias[c] + Σ_k left(n, k)·right(k, c)): lanes over c, a tile of sums in registers; ``rows`` where
+    they are known.
+    """
     c, n, outer_c, outer_n, out = hl.Var("c"), hl.Var("n"), hl.Var("outer_c"), hl.Var("outer_n"), hl.Func(name)
     lanes, vectors, tall = _tile(cpu, columns)
     start = bias[0][c] if bias else hl.cast(type_of(left(n, 0)), 0)
     products = sums.total(hl, f"{name}_sums", (c, n), start, lambda k: left(n, k) * right(k, c), depth, few)
     out[c, n] = end(products.value)
-    height, tail = (tall, hl.TailStrategy.GuardWithIf) if rows is None else (min(tall, rows), hl.TailStrategy.ShiftInwards)
+    height, tail = (
+        (tall, hl.TailStrategy.GuardWithIf) if rows is None else (min(tall, rows), hl.TailStrategy.ShiftInwards)
+    )
     out.split(c, outer_c, c, lanes * vectors, hl.TailStrategy.ShiftInwards).split(n, outer_n, n, height, tail)
     out.reorder(c, n, outer_c, outer_n).vectorize(c, lanes).unroll(c).unroll(n)
     products.schedule(hl, out, outer_c, (c, n), lambda stage: stage.vectorize(c, lanes).unroll(c).unroll(n))
@@ -243,7 +294,9 @@ def tiled_product(
 
 
 def _tile(cpu: Cpu, columns: int) -> tuple[int, int, int]:
-    """(lanes of a vector, vectors side by side, rows): as few columns as possible are computed twice, where the last tile overlaps."""
+    """(lanes of a vector, vectors side by side, rows): as few columns as possible are computed twice, where the last
+    tile overlaps.
+    """
     lanes = _fitting(cpu.lanes, columns)
     widest = min(cpu.registers // 8, columns // lanes)
     vectors = min(range(1, widest + 1), key=lambda count: (-(-columns // (count * lanes)) * count, -count))

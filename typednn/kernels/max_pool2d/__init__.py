@@ -23,7 +23,9 @@ forward: Final = op(
     reference.forward,
     Engine("halide", cpu.forward, "x", plan=cpu.plan),
     Engine("cuda", cuda.forward, "x", sizes=cuda.covers, on=on_gpu),
-    flops=lambda x, kernel_size, stride, dilation, padding=(0, 0): x.size * kernel_size[0] * kernel_size[1] // (stride[0] * stride[1]),
+    flops=lambda x, kernel_size, stride, dilation, padding=(0, 0): (
+        x.size * kernel_size[0] * kernel_size[1] // (stride[0] * stride[1])
+    ),
     keeps="index",
     backward=backward,
 )

@@ -1,8 +1,8 @@
 """MaxPool2d in Halide: forward a comparison per tap, backward a gather.
 
 Lanes run along the channels; where these are one or two, along a row. Each pixel of dx sums dy over the windows that it
-won: at most one where windows don't overlap, otherwise as many as taps, added in the order of reference.py. Results equal the
-reference's bit for bit.
+won: at most one where windows don't overlap, otherwise as many as taps, added in the order of reference.py. Results
+equal the reference's bit for bit.
 """
 
 from typing import Any, TypeAlias
@@ -23,7 +23,9 @@ _PARALLEL_FROM = 1 << 15
 Planned: TypeAlias = tuple[Kernel, Kernel, tuple[int, int, int]]
 
 
-def scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: tuple[int, int, int], batch: Any, side: int = 1) -> Any:
+def scheduled(
+    hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: tuple[int, int, int], batch: Any, side: int = 1
+) -> Any:
     """``y``, whose lanes are channels or columns, and by images in parallel; returns the axis of the lanes.
 
     ``side`` columns share what they are computed from.
@@ -34,7 +36,11 @@ def scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: 
     if lanes is x:
         y.reorder(x, c, r, n)
     images = max(_PARALLEL_FROM // (4 * rows * columns * channels), 1)
-    several, row, column = y.specialize(batch * (rows * columns * channels) >= _PARALLEL_FROM), hl.Var("row"), hl.Var("column")
+    several, row, column = (
+        y.specialize(batch * (rows * columns * channels) >= _PARALLEL_FROM),
+        hl.Var("row"),
+        hl.Var("column"),
+    )
     if images == 1:
         # Large images: rows of all images in turn.
         several.fuse(r, n, row).parallel(row)
@@ -44,7 +50,9 @@ def scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: 
         each.vectorize(lanes, min(cpu.lanes, extent), hl.TailStrategy.ShiftInwards)
         if lanes is c and 1 < side <= min(4, columns):
             # Within the vectors of channels, so that the shared ones are loaded once.
-            each.split(x, x, column, side, hl.TailStrategy.ShiftInwards if columns % side == 0 else hl.TailStrategy.GuardWithIf)
+            each.split(
+                x, x, column, side, hl.TailStrategy.ShiftInwards if columns % side == 0 else hl.TailStrategy.GuardWithIf
+            )
             each.reorder(column, c).unroll(column) if channels > cpu.lanes else each.unroll(column)
     return lanes
 
@@ -85,14 +93,19 @@ def pixel(hl: Any, x: Any, at: tuple[Any, Any, Any, Any], outside: Any, image: P
     return hl.select(inside, x[place], outside)
 
 
-def _compared(hl: Any, x: Any, at: tuple[Any, Any, Any, Any], image: Pair, padding: Pair) -> tuple[list[Any], list[Any], Any]:
-    """What a window starts with, what its pixel at ``at`` has, and whether that one may win. First what is compared, last what y is."""
+def _compared(
+    hl: Any, x: Any, at: tuple[Any, Any, Any, Any], image: Pair, padding: Pair
+) -> tuple[list[Any], list[Any], Any]:
+    """What a window starts with, what its pixel at ``at`` has, and whether that one may win. First what is compared,
+    last what y is.
+    """
     if padding == (0, 0):
         lowest = x.type().min()
         # NaN is never larger than the lowest number, so it never wins.
         return [lowest], [hl.select(nan.is_nan(hl, x[at]), lowest, x[at])], hl.cast(hl.Bool(), 1)
-    # Compiled comparisons of floats may assume that none is infinite. In windows of -inf, NaN and border alone another pixel would win.
-    # So the floats' bits are compared, as integers in the order of the floats: those of both zeros are 0, NaN's beyond infinity's.
+    # Compiled comparisons of floats may assume that none is infinite. In windows of -inf, NaN and border alone another
+    # pixel would win. So the floats' bits are compared, as integers in the order of the floats: those of both zeros are
+    # 0, NaN's beyond infinity's.
     at, inside = nearest(hl, at, image)
     infinity, kind = nan.infinity(hl, x[at]), hl.Int(x.type().bits())
     number = hl.reinterpret(kind, x[at])
@@ -165,7 +178,13 @@ def _build_backward(
 
 @specialised("max_pool2d", "image sizes")
 def kernels(
-    image: Pair, channels: int, kernel_size: Pair, stride: Pair, dilation: Pair, dtype: Any = FLOAT32, padding: Pair = (0, 0)
+    image: Pair,
+    channels: int,
+    kernel_size: Pair,
+    stride: Pair,
+    dilation: Pair,
+    dtype: Any = FLOAT32,
+    padding: Pair = (0, 0),
 ) -> Planned:
     """What `forward` and `backward` run."""
     windows = output_sizes(image, kernel_size, stride, dilation, padding)
@@ -222,7 +241,9 @@ def forward(planned: Planned, x: Array4, kernel_size: Pair, *_: object) -> tuple
     return y, index
 
 
-def backward(planned: Planned, next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], *_: object) -> Array4:
+def backward(
+    planned: Planned, next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], *_: object
+) -> Array4:
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
     dx: Array4 = empty(input_shape, next_grad.dtype)
     planned[1].call(next_grad, index, dx)

@@ -1,6 +1,8 @@
-"""MaxPool2d in CUDA: forward a thread for each window, backward a gather, where the reference copies an image for each tap.
+"""MaxPool2d in CUDA: forward a thread for each window, backward a gather, where the reference copies an image for each
+tap.
 
-Each pixel of dx sums dy over the windows that it won, in the order of reference.py. Results equal the reference's bit for bit.
+Each pixel of dx sums dy over the windows that it won, in the order of reference.py. Results equal the reference's bit
+for bit.
 """
 
 import math
@@ -54,7 +56,8 @@ extern "C" __global__ void max_pool2d_backward(
             for (int j = 0; j < KERNEL_WIDTH; j++) {
                 int across = w - j * DILATION_ACROSS;
                 if (across < 0 || across % STRIDE_ACROSS || across / STRIDE_ACROSS >= out_width) continue;
-                int window = ((b * out_height + down / STRIDE_DOWN) * out_width + across / STRIDE_ACROSS) * channels + c;
+                int row = b * out_height + down / STRIDE_DOWN;
+                int window = (row * out_width + across / STRIDE_ACROSS) * channels + c;
                 if (index[window] == i * KERNEL_WIDTH + j) sum += next_grad[window];
             }
         }
@@ -84,11 +87,17 @@ def covers_backward(
     if padding != (0, 0):
         return False
     batch, height, width, channels = input_shape
-    fitting = next_grad.shape == index.shape == (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
+    fitting = (
+        next_grad.shape
+        == index.shape
+        == (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
+    )
     return fitting and index.dtype == index_dtype(kernel_size) and math.prod(input_shape) < LIMIT
 
 
-def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair = (0, 0)) -> tuple[Array4, AnyIntArray]:
+def forward(
+    x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair = (0, 0)
+) -> tuple[Array4, AnyIntArray]:
     """(y, index), both (batch, out_height, out_width, channels)."""
     xp = namespace(x)
     batch, height, width, channels = x.shape
@@ -110,7 +119,15 @@ def backward(
 ) -> Array4:
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
     dx: Array4 = namespace(next_grad).empty(input_shape, dtype=next_grad.dtype)
-    _backward.each(dx.size, next_grad, index, dx, *input_shape[1:], *next_grad.shape[1:3], **_constants(kernel_size, stride, dilation))
+    _backward.each(
+        dx.size,
+        next_grad,
+        index,
+        dx,
+        *input_shape[1:],
+        *next_grad.shape[1:3],
+        **_constants(kernel_size, stride, dilation),
+    )
     return dx
 
 

@@ -1,7 +1,7 @@
 """MaxPool2d: the largest pixel of each window.
 
-y[b,r,c,k] = max_ij x[b, r·stride + i·dilation - padding, c·stride + j·dilation - padding, k], where outside the image x is -inf
-dx[b,h,w,k] = Σ dy over the windows that pixel (h,w) won: overlapping windows add up.
+y[b,r,c,k] = max_ij x[b, r·stride + i·dilation - padding, c·stride + j·dilation - padding, k], where outside the image x
+is -inf dx[b,h,w,k] = Σ dy over the windows that pixel (h,w) won: overlapping windows add up.
 
 x (batch, height, width, channels)      y, index (batch, out_height, out_width, channels)
 index = i·kernel_width + j of the winner. The first of equals wins. NaN never wins; a window of nothing but NaN yields
@@ -23,7 +23,11 @@ def index_dtype(kernel_size: Pair) -> np.dtype[np.unsignedinteger]:
 
 
 def forward(
-    x: Float[Array4, "batch height width channels"], kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair = (0, 0)
+    x: Float[Array4, "batch height width channels"],
+    kernel_size: Pair,
+    stride: Pair,
+    dilation: Pair,
+    padding: Pair = (0, 0),
 ) -> tuple[
     Float[
         Array4,
@@ -43,7 +47,8 @@ def forward(
     index: AnyIntArray = xp.zeros(shape, dtype=index_dtype(kernel_size))
     for tap, (rows, columns) in enumerate(taps((height, width), kernel_size, stride, dilation)):
         candidate = x[:, rows, columns]
-        # Taps come in ascending order, so the largest that won is the last; fmax passes NaN by. No branches: 3 times faster.
+        # Taps come in ascending order, so the largest that won is the last; fmax passes NaN by. No branches: 3 times
+        # faster.
         index = xp.maximum(index, (candidate > y).astype(index.dtype) * index.dtype.type(tap))
         y = xp.fmax(y, candidate)
     return y, index

@@ -1,8 +1,8 @@
 """Pad2d in Halide: one copy each way, row by row, as the pixels of a row are contiguous.
 
-A row with its border is put together on the stack, and written as a whole. Sums (backward, replicate) are taken over rows first, then
-columns, as in reference.py. The gradient of a constant border is a copy, not a view as in the reference: the next kernel reads rows
-without gaps.
+A row with its border is put together on the stack, and written as a whole. Sums (backward, replicate) are taken over
+rows first, then columns, as in reference.py. The gradient of a constant border is a copy, not a view as in the
+reference: the next kernel reads rows without gaps.
 """
 
 from typing import Any
@@ -37,13 +37,17 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, rows: int, width: int, batch: Any) -> 
     return y
 
 
-def _build_forward(hl: Any, cpu: Cpu, x: Any, value: Any, size: tuple[int, int, int], padding: Border, mode: Mode) -> Any:
+def _build_forward(
+    hl: Any, cpu: Cpu, x: Any, value: Any, size: tuple[int, int, int], padding: Border, mode: Mode
+) -> Any:
     u, h, n, row, y = hl.Var("u"), hl.Var("h"), hl.Var("n"), hl.Func("row"), hl.Func("y")
     (height, width, channels), (left, right, top, _) = size, padding
     (high, wide), batch = _outside(size, padding), x.dim(2).extent()
     if mode == "constant" and width * channels >= _WIDE * cpu.lanes:
         # Most vectors contain no border and are copied straight; Halide generates a loop for each case.
-        within = hl.BoundaryConditions.constant_exterior(x, value, [(0, width * channels), (0, height), (hl.Expr(), hl.Expr())])
+        within = hl.BoundaryConditions.constant_exterior(
+            x, value, [(0, width * channels), (0, height), (hl.Expr(), hl.Expr())]
+        )
         y[u, h, n] = within[u - left * channels, h - top, n]
         return _scheduled(hl, cpu, y, high, wide, batch)
     pixels, nearest = hl.RDom([(0, width * channels)]), hl.clamp(h - top, 0, height - 1)
@@ -57,7 +61,9 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, value: Any, size: tuple[int, int, 
             if count:
                 border = hl.RDom([(0, channels), (0, count)])
                 row[border.x + (border.y + first) * channels, h, n] = x[border.x + pixel * channels, nearest, n]
-                _along(hl, cpu, row.update(row.num_update_definitions() - 1).allow_race_conditions(), border.x, channels)
+                _along(
+                    hl, cpu, row.update(row.num_update_definitions() - 1).allow_race_conditions(), border.x, channels
+                )
     y[u, h, n] = row[u, h, n]
     _along(hl, cpu, row.compute_at(y, h).store_in(hl.MemoryType.Stack), u, wide)
     return _scheduled(hl, cpu, y, high, wide, batch)
@@ -105,7 +111,9 @@ def _kernels(image: Pair, channels: int, padding: Border, mode: Mode, dtype: Any
     inside, outside = Array("batch", size[0], size[1] * size[2]), Array("batch", *_outside(size, padding))
     options = {"size": size, "padding": padding, "mode": mode}
     return (
-        kernel("pad2d.forward", _build_forward, inputs=(inside, Scalar()), outputs=(outside,), options=options, dtype=dtype),
+        kernel(
+            "pad2d.forward", _build_forward, inputs=(inside, Scalar()), outputs=(outside,), options=options, dtype=dtype
+        ),
         kernel("pad2d.backward", _build_backward, inputs=(outside,), outputs=(inside,), options=options, dtype=dtype),
     )
 

@@ -1,7 +1,8 @@
 """Pad2d in CUDA: each pixel is written once, where CuPy's ``pad`` fills the border piece by piece.
 
-Backward each pixel of dx adds up the pixels of dy that repeat it: itself alone, but for the edges in mode "replicate". It is a new array in
-either mode: a view would not be C-contiguous, and the kernels that read it would have to leave it to the reference.
+Backward each pixel of dx adds up the pixels of dy that repeat it: itself alone, but for the edges in mode "replicate".
+It is a new array in either mode: a view would not be C-contiguous, and the kernels that read it would have to leave it
+to the reference.
 """
 
 from typednn.arrays import Array4, namespace
@@ -71,7 +72,19 @@ def forward(x: Array4, padding: Border, mode: Mode, value: float) -> Array4:
     batch, height, width, channels = x.shape
     left, right, top, bottom = padding
     y: Array4 = namespace(x).empty((batch, height + top + bottom, width + left + right, channels), dtype=x.dtype)
-    _forward.each(y.size, x, y, float(value), height, width, channels, *y.shape[1:3], top, left, REPLICATE=int(mode == "replicate"))
+    _forward.each(
+        y.size,
+        x,
+        y,
+        float(value),
+        height,
+        width,
+        channels,
+        *y.shape[1:3],
+        top,
+        left,
+        REPLICATE=int(mode == "replicate"),
+    )
     return y
 
 
@@ -81,5 +94,7 @@ def backward(next_grad: Array4, padding: Border, mode: Mode) -> Array4:
     left, right, top, bottom = padding
     shape = (batch, out_height - top - bottom, out_width - left - right, channels)
     dx: Array4 = namespace(next_grad).empty(shape, dtype=next_grad.dtype)
-    _backward.each(dx.size, next_grad, dx, *shape[1:], out_height, out_width, top, left, REPLICATE=int(mode == "replicate"))
+    _backward.each(
+        dx.size, next_grad, dx, *shape[1:], out_height, out_width, top, left, REPLICATE=int(mode == "replicate")
+    )
     return dx

@@ -9,7 +9,9 @@ from typednn.kernels.op import op
 from typednn.kernels.positions import reference
 
 add_sines: Final = op("add_sines", reference.add_sines, flops=lambda x, first: x.size)
-learned_backward: Final = op("learned_positions.backward", reference.learned_backward, flops=lambda next_grad, length: next_grad.size)
+learned_backward: Final = op(
+    "learned_positions.backward", reference.learned_backward, flops=lambda next_grad, length: next_grad.size
+)
 add_learned: Final = op(
     "learned_positions.forward", reference.add_learned, flops=lambda x, weight, first: x.size, backward=learned_backward
 )

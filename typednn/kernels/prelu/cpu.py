@@ -1,7 +1,7 @@
 """PReLU in Halide: one pass over memory forward. Backward makes two, one for dx and one for dslope.
 
-dslope is a sum of sums over pieces of a fixed length, each of several running sums: the same from run to run, whatever the number of
-threads. Its other results equal LeakyReLU's bit for bit.
+dslope is a sum of sums over pieces of a fixed length, each of several running sums: the same from run to run, whatever
+the number of threads. Its other results equal LeakyReLU's bit for bit.
 """
 
 from typing import Any, TypeVar
@@ -14,7 +14,8 @@ from typednn.kernels.pointwise import leaky_relu
 
 P = TypeVar("P", bound=AnyArray)
 
-# Running sums in a piece: independent, so that additions run in parallel, and at least as many as any machine has lanes.
+# Running sums in a piece: independent, so that additions run in parallel, and at least as many as any machine has
+# lanes.
 SUMS = 64
 
 _value, _vjp = (formula.on_numbers for formula in leaky_relu.formulas)
@@ -57,9 +58,14 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
 
 
 _SLOPE = Array(1)
-_forward = {dtype: kernel("prelu.forward", _build_forward, inputs=(ELEMENTS, _SLOPE), outputs=(ELEMENTS,), dtype=dtype) for dtype in FLOATS}
+_forward = {
+    dtype: kernel("prelu.forward", _build_forward, inputs=(ELEMENTS, _SLOPE), outputs=(ELEMENTS,), dtype=dtype)
+    for dtype in FLOATS
+}
 _backward = {
-    dtype: kernel("prelu.backward", _build_backward, inputs=(ELEMENTS, ELEMENTS, _SLOPE), outputs=(ELEMENTS, _SLOPE), dtype=dtype)
+    dtype: kernel(
+        "prelu.backward", _build_backward, inputs=(ELEMENTS, ELEMENTS, _SLOPE), outputs=(ELEMENTS, _SLOPE), dtype=dtype
+    )
     for dtype in FLOATS
 }
 

@@ -15,7 +15,9 @@ backward: Final = op(
     "recurrent.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad x weight_ih weight_hh kept", others=_LENGTHS, plan=cpu.plan_backward),
-    flops=lambda next_grad, x, weight_ih, weight_hh, *_: 4 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size),
+    flops=lambda next_grad, x, weight_ih, weight_hh, *_: (
+        4 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size)
+    ),
 )
 forward: Final = op(
     "recurrent.forward",

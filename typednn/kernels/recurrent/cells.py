@@ -1,6 +1,7 @@
 """Cells: what a recurrent layer does at one time step, after its matrix products.
 
-a = x W_ihᵀ + b_ih, of the input   z = h W_hhᵀ + b_hh, of the state before: one block of hidden_size numbers for each gate.
+a = x W_ihᵀ + b_ih, of the input   z = h W_hhᵀ + b_hh, of the state before: one block of hidden_size numbers for each
+                                   gate.
 
 =====  =========================================================================================  ====================
 cell   one step                                                                                   keeps
@@ -11,11 +12,11 @@ gru    r = σ(a_r + z_r)   u = σ(a_u + z_u)   n = tanh(a_n + r·z_n)   h' = (1 
 lstm   i, f, o = σ(a + z)   g = tanh(a_g + z_g)   c' = f·c + i·g   h' = o·tanh(c')                i, f, g, o, c', h'
 =====  =========================================================================================  ====================
 
-Gates are in PyTorch's order: r, u, n, where u is PyTorch's z, and i, f, g, o. A step is given the numbers that were kept of the step
-before, zeros before the first, and keeps as many. The formulas are written once, of arrays and of Halide's expressions: `Functions` tells
-them apart.
-Sources: Elman 1990, "Finding Structure in Time"; Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder", with the
-reset gate where cuDNN has it; Hochreiter and Schmidhuber 1997, "Long Short-Term Memory", with the forget gate of Gers et al. 2000.
+Gates are in PyTorch's order: r, u, n, where u is PyTorch's z, and i, f, g, o. A step is given the numbers that were
+kept of the step before, zeros before the first, and keeps as many. The formulas are written once, of arrays and of
+Halide's expressions: `Functions` tells them apart. Sources: Elman 1990, "Finding Structure in Time"; Cho et al. 2014,
+"Learning Phrase Representations using RNN Encoder-Decoder", with the reset gate where cuDNN has it; Hochreiter and
+Schmidhuber 1997, "Long Short-Term Memory", with the forget gate of Gers et al. 2000.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +52,9 @@ def expressions(hl: Any) -> Functions:
     return Functions(apply, derive)
 
 
-def forward(cell: Cell, functions: Functions, a: Sequence[Any], z: Sequence[Any], before: Sequence[Any]) -> tuple[Any, ...]:
+def forward(
+    cell: Cell, functions: Functions, a: Sequence[Any], z: Sequence[Any], before: Sequence[Any]
+) -> tuple[Any, ...]:
     """What is kept of a step, h' last, from the blocks of a, of z, and of what was kept before."""
     apply = functions.apply
     if cell == "gru":

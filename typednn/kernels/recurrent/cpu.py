@@ -1,8 +1,10 @@
-"""Recurrent layers for NumPy's arrays: a kernel for what needs the step before, and products over all steps for the rest.
+"""Recurrent layers for NumPy's arrays: a kernel for what needs the step before, and products over all steps for the
+rest.
 
-dx and the weights' derivatives need no step before another: each is one product over all steps. In a step remain the product with
-weight_hh and what the cell does. Up to `SMALL` one kernel does both, for all steps (`schedules`), and multiplies x too: then a is never
-stored. Beyond it OpenBLAS multiplies in each step, and the kernel does the rest of one step.
+dx and the weights' derivatives need no step before another: each is one product over all steps. In a step remain the
+product with weight_hh and what the cell does. Up to `SMALL` one kernel does both, for all steps (`schedules`), and
+multiplies x too: then a is never stored. Beyond it OpenBLAS multiplies in each step, and the kernel does the rest of
+one step.
 """
 
 from typing import Any
@@ -29,14 +31,27 @@ def plan(
 
 
 def plan_backward(
-    next_grad: Array3, x: Array3, weight_ih: Array2, weight_hh: Array2, kept: Array3, lengths: IntArray1 | None, cell: Cell
+    next_grad: Array3,
+    x: Array3,
+    weight_ih: Array2,
+    weight_hh: Array2,
+    kept: Array3,
+    lengths: IntArray1 | None,
+    cell: Cell,
 ) -> tuple[Kernel, Kernel] | None:
     """The kernels of `backward`'s steps, and of what follows them."""
     return _backward[_multiplied(x, weight_hh), weight_hh.shape[1], cell, x.dtype]
 
 
 def forward(
-    planned: Kernel, x: Array3, weight_ih: Array2, weight_hh: Array2, bias_ih: Any, bias_hh: Any, lengths: IntArray1 | None, cell: Cell
+    planned: Kernel,
+    x: Array3,
+    weight_ih: Array2,
+    weight_hh: Array2,
+    bias_ih: Any,
+    bias_hh: Any,
+    lengths: IntArray1 | None,
+    cell: Cell,
 ) -> tuple[Array3, Array3]:
     """y and kept."""
     (batch, time, _), dtype = x.shape, x.dtype
@@ -72,7 +87,9 @@ def backward(
     lengths: IntArray1 | None,
     cell: Cell,
 ) -> tuple[Array3, Array2, Array2, Any, Any]:
-    """(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh). The gradients of steps lie in the order in which they are found, the last first."""
+    """(dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh). The gradients of steps lie in the order in which they are
+    found, the last first.
+    """
     (batch, time, inputs), dtype = x.shape, x.dtype
     (rows, hidden), blocks, (steps, after) = weight_hh.shape, writes(cell), planned
     first = rows if cell == "gru" else 0  # the column of dz
@@ -81,13 +98,17 @@ def backward(
     written, states = gradients.reshape(time + 1, batch, blocks, hidden), kept.reshape(time + 1, batch, -1, hidden)
     dy = next_grad if lengths is None else batch_major(time_major(next_grad, lengths))
     if hidden <= SMALL:
-        steps.call(dy, weight_hh, gradients[:-1], states[1:], states[:-1], _share(batch, time * weight_hh.size), written[1:])
+        steps.call(
+            dy, weight_hh, gradients[:-1], states[1:], states[:-1], _share(batch, time * weight_hh.size), written[1:]
+        )
     else:
         dhidden, share = empty((batch, 1, 1, hidden), dtype), _share(batch, weight_hh.size)
         for s, t in enumerate(reversed(range(time))):
             gemm(gradients[s, :, first : first + rows], weight_hh, dhidden[:, 0, 0])
             dy_t, before = np.ascontiguousarray(dy[:, t : t + 1]), states[t : t + 1]
-            steps.call(dy_t, dhidden, gradients[s : s + 1], states[t + 1 : t + 2], before, share, written[s + 1 : s + 2])
+            steps.call(
+                dy_t, dhidden, gradients[s : s + 1], states[t + 1 : t + 2], before, share, written[s + 1 : s + 2]
+            )
     found, dx, dbias = flat(gradients[1:]), empty((time, batch, inputs), dtype), empty((blocks * hidden,), dtype)
     da, dz = found[:, :rows], found[:, first : first + rows]
     if _multiplied(x, weight_hh):
@@ -122,12 +143,20 @@ def _share(batch: int, multiplications: int) -> int:
 @specialised("recurrent")
 def _forward(inputs: int, hidden: int, biased: bool, cell: Cell, dtype: Any = FLOAT32) -> Kernel:
     gates, kept = GATES[cell], Array("time", "batch", KEEPS[cell], hidden)
-    products, parameters = Array("batch", "time", gates, hidden), (Array(gates, hidden, parameter=True),) * 2 if biased else ()
+    products, parameters = (
+        Array("batch", "time", gates, hidden),
+        (Array(gates, hidden, parameter=True),) * 2 if biased else (),
+    )
     x, other = products, products if hidden > SMALL else Array(gates * hidden, hidden, parameter=True)
     if inputs:
         x, parameters = Array("batch", "time", inputs), (Array(gates * hidden, inputs, parameter=True), *parameters)
-    arguments, options = (x, other, kept, Scalar("int32"), *parameters), {"inputs": inputs, "cell": cell, "hidden": hidden}
-    return kernel("recurrent.forward", schedules.forward, inputs=arguments, outputs=(kept,), options=options, dtype=dtype)
+    arguments, options = (
+        (x, other, kept, Scalar("int32"), *parameters),
+        {"inputs": inputs, "cell": cell, "hidden": hidden},
+    )
+    return kernel(
+        "recurrent.forward", schedules.forward, inputs=arguments, outputs=(kept,), options=options, dtype=dtype
+    )
 
 
 @specialised("recurrent")
@@ -137,7 +166,15 @@ def _backward(inputs: int, hidden: int, cell: Cell, dtype: Any = FLOAT32) -> tup
     other = Array("batch", "time", 1, hidden) if hidden > SMALL else Array(rows, hidden, parameter=True)
     arguments = (Array("batch", "time", hidden), other, Array("time", "batch", columns), kept, kept, Scalar("int32"))
     options: dict[str, Any] = {"cell": cell, "hidden": hidden}
-    steps = kernel("recurrent.backward", schedules.backward, inputs=arguments, outputs=(written,), options=options, dtype=dtype)
+    steps = kernel(
+        "recurrent.backward", schedules.backward, inputs=arguments, outputs=(written,), options=options, dtype=dtype
+    )
     weight, dx = ((Array(rows, inputs, parameter=True),), (Array("rows", inputs),)) if inputs else ((), ())
-    found, outputs, options = Array("rows", columns), (*dx, Array(columns)), {"inputs": inputs, "rows": rows, "columns": columns}
-    return steps, kernel("recurrent.after", schedules.after, inputs=(found, *weight), outputs=outputs, options=options, dtype=dtype)
+    found, outputs, options = (
+        Array("rows", columns),
+        (*dx, Array(columns)),
+        {"inputs": inputs, "rows": rows, "columns": columns},
+    )
+    return steps, kernel(
+        "recurrent.after", schedules.after, inputs=(found, *weight), outputs=outputs, options=options, dtype=dtype
+    )

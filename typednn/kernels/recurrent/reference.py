@@ -1,14 +1,16 @@
 """Recurrent layers: a cell applied along time, and its derivative backward through time.
 
-a_t = x_t weight_ihᵀ + bias_ih     z_t = h_(t-1) weight_hhᵀ + bias_hh     kept_t = cell(a_t, z_t, kept_(t-1))     y_t = h_t
+a_t = x_t weight_ihᵀ + bias_ih    z_t = h_(t-1) weight_hhᵀ + bias_hh    kept_t = cell(a_t, z_t, kept_(t-1))    y_t = h_t
 
 dh_t = dy_t + dz_(t+1) weight_hh + what is carried     da_t, dz_t from dh_t and kept     dx_t = da_t weight_ih
 dweight_ih = Σ_t da_tᵀ x_t     dweight_hh = Σ_t dz_tᵀ h_(t-1)     dbias_ih = Σ da_t     dbias_hh = Σ dz_t
 
-x (batch, time, in)   y (batch, time, hidden)   weight_ih (gates·hidden, in)   weight_hh (gates·hidden, hidden)   biases (gates·hidden)
-kept (time + 1, batch, keeps·hidden): zeros, the state before the first step, then a row for each step; its last block is h. A step's
-numbers are adjacent. lengths (batch): at positions from a sequence's length on, x counts as 0, and what is kept, y and dy as well.
-2·batch·time·gates·hidden·(in + hidden) flops forward, twice that backward. `cells` has the formulas of the cells.
+x (batch, time, in)    y (batch, time, hidden)    weight_ih (gates·hidden, in)    weight_hh (gates·hidden, hidden)
+biases (gates·hidden)
+kept (time + 1, batch, keeps·hidden): zeros, the state before the first step, then a row for each step; its last block
+is h. A step's numbers are adjacent. lengths (batch): at positions from a sequence's length on, x counts as 0, and what
+is kept, y and dy as well. 2·batch·time·gates·hidden·(in + hidden) flops forward, twice that backward. `cells` has the
+formulas of the cells.
 """
 
 from collections.abc import Sequence
@@ -32,7 +34,9 @@ def step(
     memory: Float[Array2, "batch hidden"] | None,
     cell: Cell,
 ) -> tuple[Float[Array2, "batch hidden"], Any]:
-    """h and an LSTM's c, else None, after one more position x (batch, in); ``hidden`` and ``memory`` are those before, or None: zeros."""
+    """h and an LSTM's c, else None, after one more position x (batch, in); ``hidden`` and ``memory`` are those before,
+    or None: zeros.
+    """
     zeros = namespace(x).zeros((x.shape[0], weight_hh.shape[1]), dtype=x.dtype)
     before = [zeros if state is None else state for state in (memory, hidden)]
     kept = _step(x, weight_ih, weight_hh, bias_ih, bias_hh, before, cell)
@@ -107,7 +111,9 @@ def _step(
 
 
 def _affine(
-    x: Float[Array2, "batch in_features"], weight: Float[Array2, "gates in_features"], bias: Float[Array1, " gates"] | None
+    x: Float[Array2, "batch in_features"],
+    weight: Float[Array2, "gates in_features"],
+    bias: Float[Array1, " gates"] | None,
 ) -> Float[Array2, "batch gates"]:
     """x weightᵀ + bias."""
     product: Array2 = x @ weight.T

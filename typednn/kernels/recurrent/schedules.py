@@ -1,8 +1,8 @@
 """The schedules of the recurrent layers' kernels. Axes run backwards: the last one of NumPy first.
 
-Sequences do not need each other, so a thread takes its own through all steps, and waits for no other. In a step it reads what it wrote
-in the step before: that input and the output are the same memory, one step apart. Every sum runs over its terms in a fixed order,
-whatever the number of threads.
+Sequences do not need each other, so a thread takes its own through all steps, and waits for no other. In a step it
+reads what it wrote in the step before: that input and the output are the same memory, one step apart. Every sum runs
+over its terms in a fixed order, whatever the number of threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,8 +34,12 @@ class _Product:
     columns: int
 
 
-def forward(hl: Any, cpu: Cpu, x: Any, other: Any, kept: Any, share: Any, *weights: Any, inputs: int, cell: Cell, hidden: int) -> Any:
-    """``x`` is a if ``inputs`` is 0, else ``weights`` start with weight_ih; ``other`` is weight_hh or z; ``kept`` is of the step before."""
+def forward(
+    hl: Any, cpu: Cpu, x: Any, other: Any, kept: Any, share: Any, *weights: Any, inputs: int, cell: Cell, hidden: int
+) -> Any:
+    """``x`` is a if ``inputs`` is 0, else ``weights`` start with weight_ih; ``other`` is weight_hh or z; ``kept`` is of
+    the step before.
+    """
     gates, biases = range(GATES[cell]), list(weights)
     a: Any = x
     z: Any = other
@@ -43,12 +47,20 @@ def forward(hl: Any, cpu: Cpu, x: Any, other: Any, kept: Any, share: Any, *weigh
         weight_ih = biases.pop(0)
         a = _Product(lambda i, t, b: x[i, t, b], lambda i, gate, j: weight_ih[i, gate * hidden + j], inputs, len(gates))
     if hidden <= SMALL:
-        z = _Product(lambda i, t, b: kept[i, KEEPS[cell] - 1, b, t], lambda i, gate, j: other[i, gate * hidden + j], hidden, len(gates))
+        z = _Product(
+            lambda i, t, b: kept[i, KEEPS[cell] - 1, b, t],
+            lambda i, gate, j: other[i, gate * hidden + j],
+            hidden,
+            len(gates),
+        )
 
     def step(products: Sequence[Any], j: Any, t: Any, b: Any) -> Any:
         blocks = [[product[j, gate, t, b] for gate in gates] for product in products]
         if biases:
-            blocks = [[number + bias[j, gate] for gate, number in enumerate(block)] for block, bias in zip(blocks, biases, strict=True)]
+            blocks = [
+                [number + bias[j, gate] for gate, number in enumerate(block)]
+                for block, bias in zip(blocks, biases, strict=True)
+            ]
         of_input, of_state = blocks
         return cells.forward(cell, cells.expressions(hl), of_input, of_state, _blocks(kept, j, t, b, KEEPS[cell]))
 
@@ -56,10 +68,25 @@ def forward(hl: Any, cpu: Cpu, x: Any, other: Any, kept: Any, share: Any, *weigh
 
 
 def backward(
-    hl: Any, cpu: Cpu, next_grad: Any, other: Any, gradients: Any, kept: Any, before: Any, share: Any, cell: Cell, hidden: int
+    hl: Any,
+    cpu: Cpu,
+    next_grad: Any,
+    other: Any,
+    gradients: Any,
+    kept: Any,
+    before: Any,
+    share: Any,
+    cell: Cell,
+    hidden: int,
 ) -> Any:
-    """``other`` is weight_hh, or dz weight_hh; ``gradients`` are those of the step after. Step s of the result is the last but s."""
-    rows, first, last = GATES[cell] * hidden, GATES[cell] * hidden if cell == "gru" else 0, next_grad.dim(1).extent() - 1
+    """``other`` is weight_hh, or dz weight_hh; ``gradients`` are those of the step after. Step s of the result is the
+    last but s.
+    """
+    rows, first, last = (
+        GATES[cell] * hidden,
+        GATES[cell] * hidden if cell == "gru" else 0,
+        next_grad.dim(1).extent() - 1,
+    )
     of_state: Any = other
     if hidden <= SMALL:
         of_state = _Product(lambda i, s, b: gradients[first + i, b, s], lambda i, _, j: other[j, i], rows, 1)
@@ -75,12 +102,16 @@ def backward(
 
 
 def after(hl: Any, cpu: Cpu, gradients: Any, *weight_ih: Any, inputs: int, rows: int, columns: int) -> list[Any]:
-    """dx[i, n] = Σ_k da[k, n]·weight_ih[i, k], unless ``inputs`` is 0, and the sum of each column over all steps of all sequences."""
+    """dx[i, n] = Σ_k da[k, n]·weight_ih[i, k], unless ``inputs`` is 0, and the sum of each column over all steps of all
+    sequences.
+    """
     number = gradients.dim(1).extent()
     outputs = [linear.column_sums(hl, cpu, gradients, number, False, columns)]
     if inputs:
         few = rows <= sums.FEW
-        dx = linear.tiled_product(hl, cpu, "dx", lambda n, k: gradients[k, n], lambda k, i: weight_ih[0][i, k], rows, few, inputs)
+        dx = linear.tiled_product(
+            hl, cpu, "dx", lambda n, k: gradients[k, n], lambda k, i: weight_ih[0][i, k], rows, few, inputs
+        )
         dx.specialize(number >= max(16, PARALLEL // (rows * inputs))).parallel(hl.Var("outer_n"))
         outputs.insert(0, dx)
     return outputs
@@ -102,7 +133,8 @@ def _steps(
 ) -> Any:
     """The ``count`` blocks of each step, [j, block, b, t], from ``products``: arrays, or what is to be computed.
 
-    A tile of a product stays in registers. The weights of its columns are adjacent, and in the first cache for all rows of a ``share``.
+    A tile of a product stays in registers. The weights of its columns are adjacent, and in the first cache for all rows
+    of a ``share``.
     """
     j, block, b, t, outer, tile, task, column, i = (
         hl.Var(name) for name in ("j", "block", "b", "t", "outer", "tile", "task", "column", "i")
@@ -138,5 +170,7 @@ def _steps(
         stage.reorder(j, block, b, tile, outer, t, task).parallel(task)
     found.compute_at(out, b).vectorize(j, lanes).unroll(j)
     for total in totals:
-        total.schedule(hl, out, tile, (j, column, b), lambda stage: stage.vectorize(j, lanes).unroll(j).unroll(column).unroll(b))
+        total.schedule(
+            hl, out, tile, (j, column, b), lambda stage: stage.vectorize(j, lanes).unroll(j).unroll(column).unroll(b)
+        )
     return out

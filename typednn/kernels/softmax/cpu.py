@@ -1,6 +1,7 @@
 """Softmax in Halide: each row is read once, and its exponentials stay on the stack until their sum is known.
 
-The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38 in float32, become 0.
+The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38 in float32,
+become 0.
 """
 
 from collections.abc import Callable
@@ -30,14 +31,17 @@ def across(hl: Any, cpu: Cpu, y: Any, f: Any, features: int) -> Any:
 def by_rows(hl: Any, cpu: Cpu, y: Any, f: Any, b: Any, batch: Any, features: int) -> Any:
     """The schedule of an op on rows: along each row, and several threads for many rows; few rows are one piece.
 
-    The same code for few rows and for many, so that a row's numbers have the same bits whatever rows are computed with it.
+    The same code for few rows and for many, so that a row's numbers have the same bits whatever rows are computed with
+    it.
     """
     rows, piece = max(_PIECE // features, 1), hl.Var("piece")
     size = hl.select(batch >= 4 * rows, rows, hl.max(batch, 1))
     return across(hl, cpu, y.split(b, piece, b, size, hl.TailStrategy.GuardWithIf).parallel(piece), f, features)
 
 
-def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], features: int, y: Any, b: Any, largest: bool = False) -> Any:
+def total(
+    hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], features: int, y: Any, b: Any, largest: bool = False
+) -> Any:
     """The sum, or the largest, of value(f, b) over f, for each row b of y.
 
     Long rows have several running sums in each lane; numbers beyond the last whole vector are added at the end.
@@ -68,7 +72,9 @@ def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], featur
         running[lane, b] = hl.max(running[lane, b], vector(vectors.x))
         across_lanes(running.update().reorder(lane, vectors.x))
     else:
-        sum_of_vectors = sums.total(hl, f"{name}_vectors", (lane, b), vector(0), lambda k: vector(k + 1), full - 1, full <= _FEW)
+        sum_of_vectors = sums.total(
+            hl, f"{name}_vectors", (lane, b), vector(0), lambda k: vector(k + 1), full - 1, full <= _FEW
+        )
         running[lane, b] = sum_of_vectors.value
         sum_of_vectors.schedule(hl, y, b, (lane,), across_lanes)
     across_lanes(running.compute_at(y, b).store_in(hl.MemoryType.Stack).bound(lane, 0, lanes))
@@ -90,8 +96,12 @@ def exponentials(hl: Any, cpu: Cpu, x: Any, features: int, y: Any, f: Any, b: An
     return exps, total(hl, cpu, "sum", lambda at, row: exps[at, row], features, y, b), top
 
 
-def kernels_by_rows(op: str, build_forward: Callable[..., Any], build_backward: Callable[..., Any]) -> Specialised[Pair]:
-    """The kernels, by numbers of features, of an op whose derivative needs its result alone; None where there are none."""
+def kernels_by_rows(
+    op: str, build_forward: Callable[..., Any], build_backward: Callable[..., Any]
+) -> Specialised[Pair]:
+    """The kernels, by numbers of features, of an op whose derivative needs its result alone; None where
+    there are none.
+    """
 
     @specialised(op, "numbers of features")
     def by_features(features: int, dtype: Any) -> Pair | None:
@@ -100,7 +110,9 @@ def kernels_by_rows(op: str, build_forward: Callable[..., Any], build_backward: 
         rows, options = Array("batch", features), {"features": features}
         return (
             kernel(f"{op}.forward", build_forward, inputs=(rows,), outputs=(rows,), options=options, dtype=dtype),
-            kernel(f"{op}.backward", build_backward, inputs=(rows, rows), outputs=(rows,), options=options, dtype=dtype),
+            kernel(
+                f"{op}.backward", build_backward, inputs=(rows, rows), outputs=(rows,), options=options, dtype=dtype
+            ),
         )
 
     return by_features

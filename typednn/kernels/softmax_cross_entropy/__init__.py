@@ -1,4 +1,6 @@
-"""Cross entropy of logits, before its reduction; the target is a label for each row, or a probability for each class."""
+"""Cross entropy of logits, before its reduction; the target is a label for each row, or a probability
+for each class.
+"""
 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false

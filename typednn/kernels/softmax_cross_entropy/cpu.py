@@ -1,7 +1,8 @@
 """Cross entropy of logits in Halide: each row is read once, for the loss and its gradient.
 
-The formulas are those of reference.py. A label stands for a row of probabilities that is never written. Numbers whose exponential is
-below float32's smallest normal one, 1.2e-38, count as 0 there. Weights, smoothing and a class that is ignored have a kernel of their own.
+The formulas are those of reference.py. A label stands for a row of probabilities that is never written. Numbers whose
+exponential is below float32's smallest normal one, 1.2e-38, count as 0 there. Weights, smoothing and a class that is
+ignored have a kernel of their own.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,8 +21,12 @@ PIECE = 1 << 19  # numbers of the rows that are computed at a time, where not al
 Planned = tuple[Kernel, tuple[Any, ...]]
 
 
-def plan(logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: float, ignore_index: int, *_: Any) -> Planned | None:
-    """The kernel and its arguments but the arrays written, where the target is a label for each row, or a row of probabilities."""
+def plan(
+    logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: float, ignore_index: int, *_: Any
+) -> Planned | None:
+    """The kernel and its arguments but the arrays written, where the target is a label for each row, or a row of
+    probabilities.
+    """
     classes, labelled = logits.shape[1], len(target.shape) == 1
     if target.shape != logits.shape[: len(target.shape)] or target.dtype != (np.int64 if labelled else logits.dtype):
         return None
@@ -78,7 +83,15 @@ def _weighted(
 
 
 def _build(
-    hl: Any, cpu: Cpu, logits: Any, target: Any, *numbers: Any, classes: int, labelled: bool, weighted: bool = False, ignored: int = NONE
+    hl: Any,
+    cpu: Cpu,
+    logits: Any,
+    target: Any,
+    *numbers: Any,
+    classes: int,
+    labelled: bool,
+    weighted: bool = False,
+    ignored: int = NONE,
 ) -> Any:
     scale = numbers[-1]
     c, b, both, log = hl.Var("c"), hl.Var("b"), hl.Func("both"), hl.Func("log")
@@ -93,13 +106,16 @@ def _build(
         probability = _weighted(hl, probability, target, (numbers[0], numbers[1]), classes, labelled, ignored)
     target_sum = total(hl, cpu, "target_sum", probability, classes, both, b)
     loss = hl.select(probability(c, b) == 0, 0, log_softmax) * -probability(c, b)
-    share = hl.select(target_sum[b] == 0, 0, exps[c, b] / row_sum[b] * target_sum[b])  # a row that does not count may hold any number
+    # a row that does not count may hold any number
+    share = hl.select(target_sum[b] == 0, 0, exps[c, b] / row_sum[b] * target_sum[b])
     both[c, b] = hl.Tuple([loss, (share - probability(c, b)) * scale])
     return by_rows(hl, cpu, both, c, b, logits.dim(1).extent(), classes)
 
 
 @specialised("softmax_cross_entropy", "numbers of classes")
-def _kernel(classes: int, labelled: bool, dtype: Any = FLOAT32, weighted: bool = False, ignored: int = NONE) -> Kernel | None:
+def _kernel(
+    classes: int, labelled: bool, dtype: Any = FLOAT32, weighted: bool = False, ignored: int = NONE
+) -> Kernel | None:
     if classes < LEAST_FEATURES:
         return None
     rows, options = Array("batch", classes), {"classes": classes, "labelled": labelled}
@@ -120,14 +136,22 @@ def forward_and_backward(
     ignore_index: int,
     summed: bool,
 ) -> tuple[Any, Array2]:
-    """The loss of each sample and class, 0 where the target is 0, even for a logit of -inf, or their sum; and its scaled derivative."""
+    """The loss of each sample and class, 0 where the target is 0, even for a logit of -inf, or their sum; and its
+    scaled derivative.
+    """
     loss, grad = _room(logits, summed), _room(logits, False)
     pieces = list(_in_pieces(planned, logits, target, scale, loss, grad, summed))
     return np.array(sum(pieces), np.float64) if summed else loss, grad
 
 
 def forward(
-    planned: Planned, logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: float, ignore_index: int, summed: bool
+    planned: Planned,
+    logits: Array2,
+    target: Array2 | IntArray1,
+    weight: Any,
+    smoothing: float,
+    ignore_index: int,
+    summed: bool,
 ) -> Any:
     """The loss alone, by the same kernel: two would take twice as long to compile, and may round differently."""
     loss, grad = _room(logits, summed), _room(logits, True)
@@ -149,8 +173,12 @@ def _room(logits: Array2, some: bool) -> Array2:
     return room
 
 
-def _in_pieces(planned: Planned, logits: Any, target: Any, scale: float, loss: Any, grad: Any, summed: bool) -> Iterator[Any]:
-    """Fill ``loss`` and ``grad``, which is done again for the next rows where one has no room for all; the sum of each piece's losses."""
+def _in_pieces(
+    planned: Planned, logits: Any, target: Any, scale: float, loss: Any, grad: Any, summed: bool
+) -> Iterator[Any]:
+    """Fill ``loss`` and ``grad``, which is done again for the next rows where one has no room for all; the sum of each
+    piece's losses.
+    """
     made, (_, _, *numbers) = planned
     rows, piece = len(logits), max(1, min(len(loss), len(grad)))
     for start in range(0, rows, piece):

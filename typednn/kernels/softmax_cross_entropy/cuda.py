@@ -1,7 +1,8 @@
 """Cross entropy of logits in CUDA: a block of threads for each row, in one launch; the reference takes nine.
 
-The formulas are those of reference.py. A thread takes every THREADS-th class; a tree in shared memory reduces their results, so that a
-sum's order depends on the number of classes alone. Labels without weights and smoothing are read as they are; other targets become q first.
+The formulas are those of reference.py. A thread takes every THREADS-th class; a tree in shared memory reduces their
+results, so that a sum's order depends on the number of classes alone. Labels without weights and smoothing are read as
+they are; other targets become q first.
 """
 
 from typing import Any
@@ -38,7 +39,8 @@ __device__ REAL exponentials(const REAL* row, REAL top, int classes, REAL* share
 
 // The loss of each class or, in double precision, of each row.
 extern "C" __global__ void softmax_cross_entropy_forward(
-    const REAL* __restrict__ logits, const TARGET* __restrict__ target, LOSS* __restrict__ loss, long long ignored, int rows, int classes
+    const REAL* __restrict__ logits, const TARGET* __restrict__ target, LOSS* __restrict__ loss, long long ignored,
+    int rows, int classes
 ) {
     __shared__ REAL shared[THREADS];
     __shared__ double sums[THREADS];
@@ -48,7 +50,8 @@ extern "C" __global__ void softmax_cross_entropy_forward(
         REAL log_sum = log(exponentials(logits + first, top, classes, shared));
         double sum = 0;
         for (int c = threadIdx.x; c < classes; c += THREADS) {
-            REAL probability = Q(row, c), own = (probability == 0 ? 0 : logits[first + c] - top - log_sum) * -probability;
+            REAL probability = Q(row, c);
+            REAL own = (probability == 0 ? 0 : logits[first + c] - top - log_sum) * -probability;
             if (SUMMED) sum += own;
             else loss[first + c] = own;
         }
@@ -87,7 +90,9 @@ _backward = CudaKernel("softmax_cross_entropy_backward", _CODE)
 def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
     """Whether the target is a label for each row, or a row of probabilities as the logits are."""
     labelled = len(target.shape) == 1
-    return (type(target) is type(logits) if labelled else on_gpu(logits, target)) and target.shape == logits.shape[: len(target.shape)]
+    return (type(target) is type(logits) if labelled else on_gpu(logits, target)) and target.shape == logits.shape[
+        : len(target.shape)
+    ]
 
 
 def forward(
@@ -108,7 +113,12 @@ def forward(
 
 
 def backward(
-    logits: Array2, target: Array2 | IntArray1, scale: Any, weight: Any = None, smoothing: float = 0.0, ignore_index: int = NONE
+    logits: Array2,
+    target: Array2 | IntArray1,
+    scale: Any,
+    weight: Any = None,
+    smoothing: float = 0.0,
+    ignore_index: int = NONE,
 ) -> Array2:
     """The scaled loss by each logit."""
     grad: Array2 = namespace(logits).empty(logits.shape, dtype=logits.dtype)
@@ -134,7 +144,9 @@ def forward_and_backward(
     return forward(logits, target, *settings, summed), backward(logits, target, scale, *settings)
 
 
-def _read(logits: Any, target: Any, weight: Any, smoothing: float, ignore_index: int) -> tuple[Any, dict[str, int | str]]:
+def _read(
+    logits: Any, target: Any, weight: Any, smoothing: float, ignore_index: int
+) -> tuple[Any, dict[str, int | str]]:
     """What kernels read as the target, and their constants for it."""
     if target.ndim == 1 and weight is None and not smoothing:
         return namespace(logits).ascontiguousarray(target.astype(np.int64, copy=False)), {"LABELLED": 1}

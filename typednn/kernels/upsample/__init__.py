@@ -24,7 +24,9 @@ forward: Final = op(
     "upsample.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x", plan=cpu.plan),
-    flops=lambda x, scale_factor, mode, align_corners: 0 if mode == "nearest" else 6 * x.size * scale_factor[0] * scale_factor[1],
+    flops=lambda x, scale_factor, mode, align_corners: (
+        0 if mode == "nearest" else 6 * x.size * scale_factor[0] * scale_factor[1]
+    ),
     backward=backward,
 )
 

@@ -1,10 +1,11 @@
-"""Upsample in Halide: one kernel for both modes and both ways. Each number is a sum over those that it is made of, rows first.
+"""Upsample in Halide: one kernel for both modes and both ways. Each number is a sum over those that it is made of, rows
+first.
 
 mixed[u,r] = Σ_k row_weights[k,r] · x[row_reads[k,r], u]          y[r,s] = Σ_l weights[l,s] · mixed[reads[l,s], r]
 
-The tables hold what the reference reads, so 0 · inf is NaN where it is NaN there. Backward they hold, for each pixel of dx, the pixels of
-y that read it. All pixels have as many: where one has fewer, half of a weight is added twice. Lanes run along the channels; where these
-are few, along a row, whose numbers are looked up one by one.
+The tables hold what the reference reads, so 0 · inf is NaN where it is NaN there. Backward they hold, for each pixel of
+dx, the pixels of y that read it. All pixels have as many: where one has fewer, half of a weight is added twice. Lanes
+run along the channels; where these are few, along a row, whose numbers are looked up one by one.
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ _FEW = 4
 # Work from which several threads pay: each task takes at least some microseconds.
 _PARALLEL_FROM = 1 << 15
 
-_Reads: TypeAlias = list[list[tuple[int, float]]]  # for each pixel of the result those that it is made of, with their weights
+# for each pixel of the result those that it is made of, with their weights
+_Reads: TypeAlias = list[list[tuple[int, float]]]
 
 
 @final
@@ -45,7 +47,9 @@ class _Tables:
 Planned: TypeAlias = tuple[Kernel, _Tables]
 
 
-def _build(hl: Any, cpu: Cpu, x: Any, row_reads: Any, row_weights: Any, reads: Any, weights: Any, taps: Pair, channels: int) -> Any:
+def _build(
+    hl: Any, cpu: Cpu, x: Any, row_reads: Any, row_weights: Any, reads: Any, weights: Any, taps: Pair, channels: int
+) -> Any:
     c, s, u, r, n, row, task = (hl.Var(name) for name in ("c", "s", "u", "r", "n", "row", "task"))
     y, mixed = hl.Func("y"), hl.Func("mixed")
     numbers, height = x.dim(0).extent(), x.dim(1).extent()
@@ -77,8 +81,12 @@ def _build(hl: Any, cpu: Cpu, x: Any, row_reads: Any, row_weights: Any, reads: A
 
 @specialised("upsample")
 def _kernels(taps: Pair, channels: int, dtype: Any = FLOAT32) -> Kernel:
-    rows, columns = (Array(count, size, dtype="int32", parameter=True) for count, size in zip(taps, ("rows", "columns"), strict=True))
-    row_weights, weights = (Array(count, size, parameter=True) for count, size in zip(taps, ("rows", "columns"), strict=True))
+    rows, columns = (
+        Array(count, size, dtype="int32", parameter=True) for count, size in zip(taps, ("rows", "columns"), strict=True)
+    )
+    row_weights, weights = (
+        Array(count, size, parameter=True) for count, size in zip(taps, ("rows", "columns"), strict=True)
+    )
     return kernel(
         "upsample",
         _build,
@@ -93,7 +101,9 @@ def _forward_reads(size: int, scale: int, mode: Mode, align_corners: bool) -> _R
     """What each pixel of y reads along an axis of x's ``size``."""
     if mode == "nearest":
         return [[(pixel // scale, 1.0)] for pixel in range(size * scale)]
-    low, high = (zip(index.tolist(), weight.tolist(), strict=True) for index, weight in read(size, scale, align_corners))
+    low, high = (
+        zip(index.tolist(), weight.tolist(), strict=True) for index, weight in read(size, scale, align_corners)
+    )
     return [list(both) for both in zip(low, high, strict=True)]
 
 
@@ -111,7 +121,9 @@ def _backward_reads(size: int, scale: int, mode: Mode, align_corners: bool) -> _
 
 
 @lru_cache(maxsize=256)
-def _tables(backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode, align_corners: bool, dtype: Any) -> _Tables:
+def _tables(
+    backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode, align_corners: bool, dtype: Any
+) -> _Tables:
     """Of x's ``image``, forward or backward."""
     wide = channels >= _WIDE
     found: list[Any] = []
@@ -128,7 +140,9 @@ def _tables(backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode,
     return _Tables((height, width, channels), taps, channels if wide else 0, (found[0], found[1], found[2], found[3]))
 
 
-def _planned(backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode, align_corners: bool, dtype: Any) -> Planned | None:
+def _planned(
+    backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode, align_corners: bool, dtype: Any
+) -> Planned | None:
     if max(scale) > _LARGEST:
         return None
     tables = _tables(backward, image, channels, scale, mode, align_corners, dtype)

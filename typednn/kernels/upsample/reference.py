@@ -4,7 +4,8 @@ nearest:   y[b,i,j,c] = x[b, i//scale, j//scale, c]            dx = Σ dy over t
 bilinear:  y = (1-u)·(1-v)·x[low,low] + … + u·v·x[high,high]   dx = Σ dy times the weights with which a pixel was read
 
 Along each axis, output pixel i lies on input pixel t = (i + 1/2)/scale - 1/2, at least 0; with ``align_corners`` on
-t = i·(size - 1)/(scale·size - 1), so that the corners meet. low = floor(t), high = low + 1, at most the last; u or v = t - low.
+t = i·(size - 1)/(scale·size - 1), so that the corners meet. low = floor(t), high = low + 1, at most the last; u or v =
+t - low.
 
 x (batch, height, width, channels)      y (batch, height·scale, width·scale, channels)
 Nearest a copy forward, an addition per number of y backward; bilinear about six operations per number of y each way.
@@ -29,7 +30,9 @@ def forward(
     xp = namespace(x)
     batch, height, width, channels = x.shape
     if mode == "nearest":
-        copies = xp.broadcast_to(x[:, :, None, :, None], (batch, height, scale_factor[0], width, scale_factor[1], channels))
+        copies = xp.broadcast_to(
+            x[:, :, None, :, None], (batch, height, scale_factor[0], width, scale_factor[1], channels)
+        )
         # Copied first: the reshape of an image of one pixel would be a view of x.
         y: Array4 = copies.copy().reshape(batch, height * scale_factor[0], width * scale_factor[1], channels)
         return y
@@ -59,7 +62,8 @@ def backward(
     for axis, size, scale in ((1, height // down, down), (2, width // across, across)):
         weighted, dx = dx, xp.zeros((*dx.shape[:axis], size, *dx.shape[axis + 1 :]), dtype=dx.dtype)
         for index, weight in read(size, scale, align_corners):
-            # The pixels that read one input pixel are neighbours: the first of them all at once, then the second of them, …
+            # The pixels that read one input pixel are neighbours: the first of them all at once, then the second of
+            # them, …
             turn = np.arange(len(index)) - np.asarray(np.searchsorted(index, index), np.int64)
             for place in range(int(turn.max()) + 1):
                 at, of = np.flatnonzero(turn == place), xp.asarray(index[turn == place].tolist())
@@ -71,7 +75,9 @@ def backward(
 def read(
     size: int, scale: int, align_corners: bool
 ) -> list[tuple[Integer[IntArray1, " {size}*{scale}"], Float[Array1, " {size}*{scale}"]]]:
-    """For each output pixel along an axis of ``size`` the two input pixels that it reads, low and high, each with its weight."""
+    """For each output pixel along an axis of ``size`` the two input pixels that it reads, low and high, each with its
+    weight.
+    """
     pixels = np.arange(size * scale)
     corners = pixels * ((size - 1) / max(size * scale - 1, 1))
     source = corners if align_corners else np.maximum((pixels + 0.5) / scale - 0.5, 0.0)

@@ -4,8 +4,8 @@
     Array.T             an attribute                + @ < neg     an operator
     []   []=            reading and assigning by an index
 
-A function that stands in no row is unknown. To add one, write its signature and its rule into the file of its kind; a test compares
-every row with NumPy itself.
+A function that stands in no row is unknown. To add one, write its signature and its rule into the file of its kind; a
+test compares every row with NumPy itself.
 """
 
 from typednn.mypy_plugin.array_functions import creation, elementwise, indexing, joining, movement, products, reductions

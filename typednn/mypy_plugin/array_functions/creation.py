@@ -113,7 +113,9 @@ def _vander(o: Operands) -> Value:
         return UNKNOWN
     if len(shape) != 1:
         raise Misfit(f"vander of {written(shape)}: needs one axis")
-    return made([shape[0], shape[0] if columns == Constant(None) else columns.size if isinstance(columns, Number) else None])
+    return made(
+        [shape[0], shape[0] if columns == Constant(None) else columns.size if isinstance(columns, Number) else None]
+    )
 
 
 def _indices(o: Operands) -> Value:
@@ -226,7 +228,9 @@ TABLE: dict[str, Row] = {
     "numpy.asarray_chkfinite": Row("a, dtype=None, order=None", _array(0)),
     "numpy.ascontiguousarray": Row("a, dtype=None, *, like=None", _array(1)),
     "numpy.arange": Row("start=None, stop=None, step=None, dtype=None, *, device=None, like=None", _arange),
-    "numpy.linspace": Row("start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None", _linspace),
+    "numpy.linspace": Row(
+        "start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None", _linspace
+    ),
     "numpy.logspace": Row("start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0", _linspace),
     "numpy.geomspace": Row("start, stop, num=50, endpoint=True, dtype=None, axis=0", _linspace),
     "numpy.eye": Row("N, M=None, k=0, dtype=None, order='C', *, device=None, like=None", _eye),
@@ -236,7 +240,10 @@ TABLE: dict[str, Row] = {
     "numpy.indices": Row("dimensions, dtype=None, sparse=False", _indices),
     "numpy.meshgrid": Row("*xi, copy=True, sparse=False, indexing='xy'", _meshgrid),
     **{f"numpy.{name}": Row("v, k=0", rule) for name, rule in (("diag", _diag), ("diagflat", _diagonal_matrix))},
-    **{f"{_RANDOM}.{name}()": Row("size=None, dtype=None, out=None", _drawn("Float64")) for name in ("standard_normal", "random")},
+    **{
+        f"{_RANDOM}.{name}()": Row("size=None, dtype=None, out=None", _drawn("Float64"))
+        for name in ("standard_normal", "random")
+    },
     f"{_RANDOM}.normal()": Row("loc=0.0, scale=1.0, size=None", _drawn("Float64", "loc", "scale")),
     f"{_RANDOM}.uniform()": Row("low=0.0, high=1.0, size=None", _drawn("Float64", "low", "high")),
     f"{_RANDOM}.exponential()": Row("scale=1.0, size=None", _drawn("Float64", "scale")),

@@ -9,13 +9,18 @@ from functools import reduce
 WEAK_BOOL, WEAK_INT, WEAK_FLOAT = _WEAK = "a bool", "an int", "a float"
 
 BY_NAME = {
-    "bool": "Bool", "bool_": "Bool", "int": "Int64", "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64", "intp": "Int64",
-    "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float": "Float64", "float16": "Float16",
-    "float32": "Float32", "float64": "Float64", "single": "Float32", "double": "Float64", "half": "Float16", "complex64": "Complex64",
+    "bool": "Bool", "bool_": "Bool", "int": "Int64", "int8": "Int8", "int16": "Int16", "int32": "Int32",
+    "int64": "Int64", "intp": "Int64",
+    "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float": "Float64",
+    "float16": "Float16",
+    "float32": "Float32", "float64": "Float64", "single": "Float32", "double": "Float64", "half": "Float16",
+    "complex64": "Complex64",
     "complex128": "Complex128", "complex": "Complex128",
 }  # fmt: skip
 _FAMILIES = ("Bool", "UInt", "Int", "Float", "Complex")
-_BITS = {f"{family}{bits}": (family, bits) for family in _FAMILIES for bits in (8, 16, 32, 64, 128)} | {"Bool": ("Bool", 0)}
+_BITS = {f"{family}{bits}": (family, bits) for family in _FAMILIES for bits in (8, 16, 32, 64, 128)} | {
+    "Bool": ("Bool", 0)
+}
 
 
 def family(kind: str) -> str:
@@ -38,7 +43,9 @@ def of_python(operator: str, kinds: Sequence[str]) -> str:
 
 
 def promoted(*kinds: str) -> str:
-    """The dtype of a sum. Integers meet each float alone, so floats come first; weak ones take what the others are together."""
+    """The dtype of a sum. Integers meet each float alone, so floats come first; weak ones take what the others are
+    together.
+    """
     order = sorted(kinds, key=lambda kind: (kind in _WEAK, family(kind) not in ("Float", "Complex")))
     return reduce(_two, order) if kinds else ""
 
@@ -53,7 +60,13 @@ def _two(a: str, b: str) -> str:
         if weak == WEAK_INT:
             return "Int64" if other == "Bool" else other
         if weak == WEAK_FLOAT:
-            return "Float64" if family(other) in ("Bool", "Int", "UInt") and other in _BITS else other if family(other) else ""
+            return (
+                "Float64"
+                if family(other) in ("Bool", "Int", "UInt") and other in _BITS
+                else other
+                if family(other)
+                else ""
+            )
     if a not in _BITS or b not in _BITS:  # Float beside Float32: a float
         known = {family(a), family(b)}
         return family(a) if len(known) == 1 and family(a) in ("Float", "Complex") else ""
@@ -75,7 +88,9 @@ def _of_known(a: tuple[str, int], b: tuple[str, int]) -> str:
 
 def inexact(*kinds: str) -> str:
     """The dtype of a function such as the exponential."""
-    return _inexact(strong(promoted(*kinds))) if any(kind in _WEAK for kind in kinds) else promoted(*map(_inexact, kinds))
+    return (
+        _inexact(strong(promoted(*kinds))) if any(kind in _WEAK for kind in kinds) else promoted(*map(_inexact, kinds))
+    )
 
 
 def _inexact(kind: str) -> str:
@@ -109,7 +124,13 @@ def index(*kinds: str) -> str:
 def quotient(*kinds: str) -> str:
     """The dtype of a true division."""
     kind = strong(promoted(*kinds))
-    return "Float64" if family(kind) in ("Bool", "Int", "UInt") and kind in _BITS else kind if family(kind) in ("Float", "Complex") else ""
+    return (
+        "Float64"
+        if family(kind) in ("Bool", "Int", "UInt") and kind in _BITS
+        else kind
+        if family(kind) in ("Float", "Complex")
+        else ""
+    )
 
 
 def solved(*kinds: str) -> str:

@@ -107,7 +107,9 @@ def _selected(o: Operands) -> Value:
     if len(conditions[0]) != len(choices[0]):
         raise Misfit(f"select: {len(conditions[0])} conditions, {len(choices[0])} choices")
     kinds = [kind_of(each) for each in choices[0]]
-    return made(broadcast([*conditions[0], *choices[0], o["default"]], o.differ), dtypes.promoted(*kinds, o.kind("default")))
+    return made(
+        broadcast([*conditions[0], *choices[0], o["default"]], o.differ), dtypes.promoted(*kinds, o.kind("default"))
+    )
 
 
 def _all_close(o: Operands) -> Value:
@@ -125,18 +127,61 @@ def _mapped(kind: Callable[..., str]) -> Rule:
 
 _CLOSE = "a, b, rtol=1e-05, atol=1e-08, equal_nan=False"
 _OF_FLOATS = (
-    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh"),
+    *(
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sqrt",
+        "cbrt",
+        "sin",
+        "cos",
+        "tan",
+        "arcsin",
+        "arccos",
+        "arctan",
+        "sinh",
+    ),
     *("cosh", "tanh", "arcsinh", "arccosh", "arctanh", "deg2rad", "rad2deg", "degrees", "radians"),
 )
 _KEEPING = ("negative", "positive", "sign", "invert", "bitwise_not")
 _ARITHMETIC = (
-    *("add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "lcm"),
+    *(
+        "add",
+        "subtract",
+        "multiply",
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "gcd",
+        "lcm",
+    ),
 )
 _NUMERIC = ("power", "floor_divide", "remainder", "mod", "fmod", "left_shift", "right_shift")
-_COMPARISONS = (*("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor"),)
+_COMPARISONS = (
+    *(
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+    ),
+)
 _OPERATORS = {
     "+": "add", "-": "subtract", "*": "multiply", "/": "true_divide", "//": "floor_divide", "%": "remainder",
-    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal", "&": "bitwise_and",
+    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal",
+    "&": "bitwise_and",
     "|": "bitwise_or", "^": "bitwise_xor", "neg": "negative", "invert": "invert", "abs": "absolute",
     "<<": "left_shift", ">>": "right_shift",
 }  # fmt: skip
@@ -172,7 +217,20 @@ _FUNCTIONS: dict[str, Row] = {
     "numpy.angle": Row("x, deg=False", _mapped(_angle)),
     **{f"numpy.{name}": Row("x", _mapped(dtypes.real)) for name in ("real", "imag")},
 }
-_OUTER = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "equal", "less", "less_equal", "greater", "greater_equal")
+_OUTER = (
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "power",
+    "maximum",
+    "minimum",
+    "equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+)
 TABLE: dict[str, Row] = {
     **_FUNCTIONS,
     **{f"numpy.{name}.outer": Row("a, b, /", _outer(_FUNCTIONS[f"numpy.{name}"].rule)) for name in _OUTER},

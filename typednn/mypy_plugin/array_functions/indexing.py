@@ -116,7 +116,9 @@ def _as_indices(o: Operands, shape: Shape, place: int, part: Value) -> Value:
                 o.meet(size, given)
             except Conflict:
                 raise Misfit(
-                    f"mask {written(mask)} on {written(shape)}: axis {place + offset} is {size} and {given}", part, offset
+                    f"mask {written(mask)} on {written(shape)}: axis {place + offset} is {size} and {given}",
+                    part,
+                    offset,
                 ) from None
         return made([None], "Int64")
     if isinstance(part, Number):
@@ -152,7 +154,13 @@ def sliced(shape: Shape, place: int, part: Slice) -> Dim | None:
         and all(number is not None or not is_given for number, is_given in zip(numbers, given, strict=True))
     ):
         return Dim.of(
-            len(range(*slice(*(number if is_given else None for number, is_given in zip(numbers, given, strict=True))).indices(size.value)))
+            len(
+                range(
+                    *slice(
+                        *(number if is_given else None for number, is_given in zip(numbers, given, strict=True))
+                    ).indices(size.value)
+                )
+            )
         )
     return _symbolic(size, part, numbers, given)
 
@@ -183,7 +191,9 @@ def _symbolic(size: Dim | None, part: Slice, numbers: Sequence[int | None], give
 
 
 def _within(end: Dim, size: Dim) -> bool:
-    """Whether a bound is meant to be between 0 and the size: it is the size less a number, nothing, or a share of it."""
+    """Whether a bound is meant to be between 0 and the size: it is the size less a number, nothing, or
+    a share of it.
+    """
     less = (size - end).value
     if end.value == 0 or (less is not None and less >= 0):
         return True
@@ -213,7 +223,10 @@ def _taken_along(o: Operands) -> Value:
         return UNKNOWN
     place = o.axis("axis", len(shape), shape)
     if len(shape) != len(indices):
-        raise Misfit(f"take_along_axis: {written(shape)} has {len(shape)} axes, the indices {written(indices)} have {len(indices)}")
+        raise Misfit(
+            f"take_along_axis: {written(shape)} has {len(shape)} axes, the indices {written(indices)} have "
+            f"{len(indices)}"
+        )
     if place is None:
         return UNKNOWN
     masked = [made([ONE if axis == place else size for axis, size in enumerate(each)]) for each in (shape, indices)]
@@ -286,7 +299,8 @@ def _open_mesh(o: Operands) -> Value:
     whole = [dtypes.family(kind_of(each)) in ("Int", "UInt") for each in values]
     sizes = [shape[0] if known else None for shape, known in zip(shapes, whole, strict=True)]
     return Pack(
-        tuple(made([size if place == each else ONE for each in range(len(sizes))]) for place, size in enumerate(sizes)), frozen=True
+        tuple(made([size if place == each else ONE for each in range(len(sizes))]) for place, size in enumerate(sizes)),
+        frozen=True,
     )
 
 
@@ -352,7 +366,9 @@ def _inserted(o: Operands) -> Value:
 
 
 def _unique(o: Operands) -> Value:
-    plain = all(o.flag(name) is False for name in ("return_index", "return_inverse", "return_counts")) and not o.given("axis")
+    plain = all(o.flag(name) is False for name in ("return_index", "return_inverse", "return_counts")) and not o.given(
+        "axis"
+    )
     return made([None], o.kind("ar")) if plain else UNKNOWN
 
 
@@ -369,7 +385,9 @@ TABLE: dict[str, Row] = {
     "numpy.put_along_axis": Row("arr, indices, values, axis", _put_along),
     "numpy.nonzero": Row("a", _nonzero),
     "Array.nonzero()": Row("a", _nonzero),
-    "numpy.unique": Row("ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True", _unique),
+    "numpy.unique": Row(
+        "ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True", _unique
+    ),
     "numpy.argwhere": Row("a", _where_nonzero),
     "numpy.flatnonzero": Row("a", lambda o: made([None], "Int64")),
     "numpy.extract": Row("condition, a", _some),
@@ -381,7 +399,10 @@ TABLE: dict[str, Row] = {
     "numpy.triu_indices": Row("n, k=0, m=None", lambda o: _triangle_places(o, 0)),
     "numpy.tril_indices": Row("n, k=0, m=None", lambda o: _triangle_places(o, 1)),
     "numpy.lexsort": Row("keys, axis=-1", _lexsorted),
-    **{f"numpy.{name}.at": Row("a, indices, b, /", _added_at) for name in ("add", "subtract", "multiply", "maximum", "minimum")},
+    **{
+        f"numpy.{name}.at": Row("a, indices, b, /", _added_at)
+        for name in ("add", "subtract", "multiply", "maximum", "minimum")
+    },
     "numpy.copyto": Row("dst, src, casting='same_kind', where=True", _copied),
     "numpy.delete": Row("arr, obj, axis=None", _deleted),
     "numpy.insert": Row("arr, obj, values, axis=None", _inserted),

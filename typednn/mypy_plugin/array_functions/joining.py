@@ -59,7 +59,9 @@ def _joined(o: Operands, what: str, shapes: Sequence[Shape], axis: int) -> Shape
             except Conflict:
                 blamed = o.values.get("arrays", o.values.get("tup", UNKNOWN))
                 operand = blamed.items[index] if isinstance(blamed, Pack) else UNKNOWN
-                raise Misfit(f"{what}: {written(first)} and {written(shape)}: axis {each} is {x} and {y}", operand, each) from None
+                raise Misfit(
+                    f"{what}: {written(first)} and {written(shape)}: axis {each} is {x} and {y}", operand, each
+                ) from None
     return result
 
 
@@ -136,7 +138,9 @@ def _columns(o: Operands) -> Value:
     if found is None:
         return UNKNOWN
     shapes, kind = found
-    return made(_joined(o, "column_stack", [each if len(each) > 1 else [*(each or [ONE]), ONE] for each in shapes], 1), kind)
+    return made(
+        _joined(o, "column_stack", [each if len(each) > 1 else [*(each or [ONE]), ONE] for each in shapes], 1), kind
+    )
 
 
 def _equal_parts(o: Operands, shape: Shape, place: int) -> Value:
@@ -147,7 +151,11 @@ def _equal_parts(o: Operands, shape: Shape, place: int) -> Value:
         known = share is not None and isinstance(given, Number) and share * given.size == size
         return Many(made(replaced(shape, place, share if known else None), kind))
     if sections < 1 or (size is not None and size.value is not None and size.value % sections):
-        raise Misfit(f"split of axis {place} of {written(shape)} into {sections}: {size} is no multiple of {sections}", o["ary"], place)
+        raise Misfit(
+            f"split of axis {place} of {written(shape)} into {sections}: {size} is no multiple of {sections}",
+            o["ary"],
+            place,
+        )
     share = None if size is None else size // sections
     part = made(replaced(shape, place, share if share is not None and share * sections == size else None), kind)
     return Pack((part,) * sections) if sections <= _MOST else Many(part)
@@ -161,7 +169,9 @@ def _nearly_equal_parts(o: Operands, shape: Shape, place: int) -> Value:
     if sections < 1:
         raise Misfit(f"array_split into {sections}: give at least 1")
     known = None if size is None else size.value
-    sizes = [None if known is None else Dim.of(known // sections + (each < known % sections)) for each in range(sections)]
+    sizes = [
+        None if known is None else Dim.of(known // sections + (each < known % sections)) for each in range(sections)
+    ]
     share = None if size is None else size // sections
     if share is not None and share * sections == size:
         sizes = [share] * sections
@@ -184,7 +194,9 @@ def _split(parts: Callable[[Operands, Shape, int], Value], default: int | None =
         if not isinstance(places, Pack):
             return Many(made(replaced(shape, place, None), o.kind("ary")))
         ends = [Constant(None), *places.items, Constant(None)]
-        pieces = [Slice(a if place else Constant(None), b, Constant(None)) for place, (a, b) in enumerate(pairwise(ends))]
+        pieces = [
+            Slice(a if place else Constant(None), b, Constant(None)) for place, (a, b) in enumerate(pairwise(ends))
+        ]
         return Pack(tuple(made(replaced(shape, place, sliced(shape, place, each)), o.kind("ary")) for each in pieces))
 
     return rule
@@ -198,7 +210,9 @@ def _append(o: Operands) -> Value:
     if not o.given("axis"):
         return made([_sum([total(shapes[0]), total(shapes[1])])], kind)
     axis = o.integer("axis")
-    return UNKNOWN if axis is None else made(_joined(o, f"append along axis {axis}", [shapes[0], shapes[1]], axis), kind)
+    return (
+        UNKNOWN if axis is None else made(_joined(o, f"append along axis {axis}", [shapes[0], shapes[1]], axis), kind)
+    )
 
 
 _MOST = 64  # parts that are followed one by one

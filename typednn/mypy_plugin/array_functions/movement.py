@@ -34,7 +34,9 @@ def _ordered(o: Operands, shape: Shape, order: Sequence[int]) -> Value:
     """The axes in another order; each keeps where its size comes from."""
     value = o["a"]
     if isinstance(value, Array) and value.flow.axes is not None:
-        return replace(value, flow=replace(value.flow, axes=tuple(value.flow.axes[place] for place in order), untouched=False))
+        return replace(
+            value, flow=replace(value.flow, axes=tuple(value.flow.axes[place] for place in order), untouched=False)
+        )
     return made([shape[place] for place in order], o.kind("a"))
 
 
@@ -73,7 +75,9 @@ def _matrix_transpose(o: Operands) -> Value:
 
 def _swapped(o: Operands) -> Value:
     shape = o.shape("a")
-    first, second = (None, None) if shape is None else (o.axis("axis1", len(shape), shape), o.axis("axis2", len(shape), shape))
+    first, second = (
+        (None, None) if shape is None else (o.axis("axis1", len(shape), shape), o.axis("axis2", len(shape), shape))
+    )
     if shape is None or first is None or second is None:
         return UNKNOWN
     order = list(range(len(shape)))
@@ -129,12 +133,17 @@ def _same_number(o: Operands, shape: Shape, wanted: Shape, elements: Dim | None)
     if elements is not None and len(unknown) == 1:  # the one size that is not known
         rest = total([size for size in wanted if size is not None])
         share = elements // rest if rest is not None and rest.terms else None
-        return [share if size is None and share is not None and rest is not None and share * rest == elements else size for size in wanted]
+        return [
+            share if size is None and share is not None and rest is not None and share * rest == elements else size
+            for size in wanted
+        ]
     if elements is None or needed is None or same(elements, needed):
         return wanted
     certain = elements.value is not None and needed.value is not None
     if certain or o.differ(elements, needed):
-        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: {elements} elements into {needed}", o["a"], None)
+        raise Misfit(
+            f"reshape of {written(shape)} to {written(wanted)}: {elements} elements into {needed}", o["a"], None
+        )
     return wanted
 
 
@@ -182,7 +191,11 @@ def _squeezed(o: Operands) -> Value:
     for place in places:
         size = shape[place]
         if size is not None and (size.value not in (None, 1) or o.differ(size, ONE)):
-            raise Misfit(f"squeeze of axis {place} of {written(shape)}: it has {size} elements, only an axis of one can go", o["a"], place)
+            raise Misfit(
+                f"squeeze of axis {place} of {written(shape)}: it has {size} elements, only an axis of one can go",
+                o["a"],
+                place,
+            )
     return made([size for place, size in enumerate(shape) if place not in places], kind)
 
 
@@ -215,7 +228,11 @@ def _triangle(o: Operands) -> Value:
         return UNKNOWN
     if not shape:
         raise Misfit("a number has no triangle")
-    return o["a"] if len(shape) > 1 and isinstance(o["a"], Array) else made(shape * 2 if len(shape) == 1 else shape, o.kind("a"))
+    return (
+        o["a"]
+        if len(shape) > 1 and isinstance(o["a"], Array)
+        else made(shape * 2 if len(shape) == 1 else shape, o.kind("a"))
+    )
 
 
 def _turned(o: Operands) -> Value:
@@ -436,7 +453,10 @@ TABLE: dict[str, Row] = {
     "numpy.tile": Row("a, reps", _tiled),
     "numpy.broadcast_to": Row("a, shape, subok=False", _broadcast_to),
     "numpy.broadcast_arrays": Row("*args, subok=False", _broadcast_arrays),
-    "numpy.pad": Row("a, pad_width, mode='constant', *, constant_values=0, reflect_type='even', stat_length=None, end_values=0", _padded),
+    "numpy.pad": Row(
+        "a, pad_width, mode='constant', *, constant_values=0, reflect_type='even', stat_length=None, end_values=0",
+        _padded,
+    ),
     "numpy.atleast_1d": _at_least(1),
     "numpy.atleast_2d": _at_least(2),
     "numpy.atleast_3d": _at_least(3),
@@ -450,5 +470,7 @@ TABLE: dict[str, Row] = {
     "Array.astype()": Row("a, dtype, order='K', casting='unsafe', subok=True, copy=True", _astype, keeps=True),
     "numpy.tril": Row("a, k=0", _triangle),
     "numpy.triu": Row("a, k=0", _triangle),
-    "numpy.lib.stride_tricks.sliding_window_view": Row("x, window_shape, axis=None, *, subok=False, writeable=False", _windows),
+    "numpy.lib.stride_tricks.sliding_window_view": Row(
+        "x, window_shape, axis=None, *, subok=False, writeable=False", _windows
+    ),
 }

@@ -80,7 +80,14 @@ def _dot(o: Operands) -> Value:
     if not a or not b:
         return into(o, [*a, *b], kind)
     rows = b[-2] if len(b) > 1 else b[0]
-    _meet(o, a[-1], rows, f"dot of {written(a)} and {written(b)}: {a[-1]} columns meet {rows} rows", o["b"], max(0, len(b) - 2))
+    _meet(
+        o,
+        a[-1],
+        rows,
+        f"dot of {written(a)} and {written(b)}: {a[-1]} columns meet {rows} rows",
+        o["b"],
+        max(0, len(b) - 2),
+    )
     return into(o, [*a[:-1], *b[:-2], *(b[-1:] if len(b) > 1 else [])], kind)
 
 
@@ -97,7 +104,13 @@ def _inner(o: Operands) -> Value:
 
 def _outer(o: Operands) -> Value:
     shapes = _two(o, "a", "b")
-    return into(o, None if shapes is None else [total(each) for each in shapes], _sum_kind(o, "a", "b"), stretched=True, deeper=True)
+    return into(
+        o,
+        None if shapes is None else [total(each) for each in shapes],
+        _sum_kind(o, "a", "b"),
+        stretched=True,
+        deeper=True,
+    )
 
 
 def _vdot(o: Operands) -> Value:
@@ -119,17 +132,32 @@ def _tensordot(o: Operands) -> Value:
             raise Misfit(f"tensordot over {count} axes of {written(a)} and {written(b)}")
         first, second = list(range(len(a) - count, len(a))), list(range(count))
     elif isinstance(axes, Pack) and len(axes.items) == 2:
-        places = [[integer_of(each) for each in (side.items if isinstance(side, Pack) else (side,))] for side in axes.items]
+        places = [
+            [integer_of(each) for each in (side.items if isinstance(side, Pack) else (side,))] for side in axes.items
+        ]
         if None in places[0] or None in places[1]:
             return made(None, kind)
-        first, second = ([position(each or 0, len(shape), shape) for each in side] for side, shape in zip(places, (a, b), strict=True))
+        first, second = (
+            [position(each or 0, len(shape), shape) for each in side]
+            for side, shape in zip(places, (a, b), strict=True)
+        )
         if len(first) != len(second):
             raise Misfit(f"tensordot: {len(first)} axes meet {len(second)}")
     else:
         return made(None, kind)
     for x, y in zip(first, second, strict=True):
-        _meet(o, a[x], b[y], f"tensordot of {written(a)} and {written(b)}: axis {x} is {a[x]}, axis {y} is {b[y]}", o["b"], y)
-    kept = [size for place, size in enumerate(a) if place not in first], [size for place, size in enumerate(b) if place not in second]
+        _meet(
+            o,
+            a[x],
+            b[y],
+            f"tensordot of {written(a)} and {written(b)}: axis {x} is {a[x]}, axis {y} is {b[y]}",
+            o["b"],
+            y,
+        )
+    kept = (
+        [size for place, size in enumerate(a) if place not in first],
+        [size for place, size in enumerate(b) if place not in second],
+    )
     return made([*kept[0], *kept[1]], kind)
 
 
@@ -158,8 +186,14 @@ def _einsum(o: Operands) -> Value:
             continue
         extra = len(shape) - len(before) - len(after)
         if extra < 0 or (extra and not has_dots):
-            raise Misfit(f'einsum "{text}": {term} names {len(before) + len(after)} axes, {written(shape)} has {len(shape)}', operand)
-        places = [*zip(before, shape[: len(before)], strict=True), *zip(after, shape[len(shape) - len(after) :], strict=True)]
+            raise Misfit(
+                f'einsum "{text}": {term} names {len(before) + len(after)} axes, {written(shape)} has {len(shape)}',
+                operand,
+            )
+        places = [
+            *zip(before, shape[: len(before)], strict=True),
+            *zip(after, shape[len(shape) - len(after) :], strict=True),
+        ]
         own: dict[str, Dim | None] = {}
         for letter, size in places:
             if letter in own:
@@ -171,7 +205,9 @@ def _einsum(o: Operands) -> Value:
             dots.append(made(shape[len(before) : len(shape) - len(after)]))
     letters = "".join(terms).replace(".", "")
     if not arrow:
-        output = ("..." if dots or "..." in inputs else "") + "".join(sorted(each for each in set(letters) if letters.count(each) == 1))
+        output = ("..." if dots or "..." in inputs else "") + "".join(
+            sorted(each for each in set(letters) if letters.count(each) == 1)
+        )
     before, has_dots, after = output.partition("...")
     for letter in before + after:
         if letter not in letters:
@@ -183,15 +219,28 @@ def _einsum(o: Operands) -> Value:
         raise Misfit(f'einsum "{text}": the output lacks the axes of ...')
     if has_dots and middle is None:
         return made(None, kind)
-    result = [*(sizes[each] for each in before), *((middle or []) if has_dots else []), *(sizes[each] for each in after)]
+    result = [
+        *(sizes[each] for each in before),
+        *((middle or []) if has_dots else []),
+        *(sizes[each] for each in after),
+    ]
     return into(o, result, kind, stretched=True)
 
 
-def _unify(o: Operands, text: str, sizes: dict[str, Dim | None], letter: str, size: Dim | None, operand: Value, shape: Shape) -> None:
+def _unify(
+    o: Operands, text: str, sizes: dict[str, Dim | None], letter: str, size: Dim | None, operand: Value, shape: Shape
+) -> None:
     earlier = sizes.get(letter)
-    if earlier is not None and size is not None and (earlier.value == 1) != (size.value == 1) and (earlier.value or size.value) is not None:
+    if (
+        earlier is not None
+        and size is not None
+        and (earlier.value == 1) != (size.value == 1)
+        and (earlier.value or size.value) is not None
+    ):
         one = earlier.value == 1  # NumPy stretches an axis of one element
-        sizes[letter] = (size if size.value is not None else None) if one else earlier if earlier.value is not None else None
+        sizes[letter] = (
+            (size if size.value is not None else None) if one else earlier if earlier.value is not None else None
+        )
         return
     try:
         sizes[letter] = o.meet(earlier, size)
@@ -273,7 +322,9 @@ def _svd(o: Operands) -> Value:
     if full is None:
         return UNKNOWN
     left, right = (shape[-2], shape[-1]) if full else (less, less)
-    return Pack((made([*shape[:-2], shape[-2], left], kind), values, made([*shape[:-2], right, shape[-1]], kind)), frozen=True)
+    return Pack(
+        (made([*shape[:-2], shape[-2], left], kind), values, made([*shape[:-2], right, shape[-1]], kind)), frozen=True
+    )
 
 
 def _singular_values(o: Operands) -> Value:
@@ -375,7 +426,9 @@ def _two_places(o: Operands, what: str) -> tuple[Shape, int, int] | None:
 def _trace(o: Operands) -> Value:
     found, wanted = _two_places(o, "trace"), dtype_of(o["dtype"])
     kind = dtypes.summed(o.kind("a")) if wanted is None else wanted
-    return into(o, None if found is None else [size for place, size in enumerate(found[0]) if place not in found[1:]], kind)
+    return into(
+        o, None if found is None else [size for place, size in enumerate(found[0]) if place not in found[1:]], kind
+    )
 
 
 def diagonal(rows: Dim | None, columns: Dim | None, offset: int | None) -> Dim | None:
@@ -403,7 +456,9 @@ def _vecdot(o: Operands) -> Value:
     a, b = shapes
     if not a or not b:
         raise Misfit(f"vecdot of {written(a)} and {written(b)}: a number has no axis to sum over")
-    _meet(o, a[-1], b[-1], f"vecdot of {written(a)} and {written(b)}: last axes {a[-1]} and {b[-1]}", o["x2"], len(b) - 1)
+    _meet(
+        o, a[-1], b[-1], f"vecdot of {written(a)} and {written(b)}: last axes {a[-1]} and {b[-1]}", o["x2"], len(b) - 1
+    )
     return made(broadcast([made(a[:-1]), made(b[:-1])], o.differ), _sum_kind(o, "x1", "x2"))
 
 
@@ -435,7 +490,9 @@ def _convolved(o: Operands) -> Value:
     match o["mode"]:
         case Constant(value="full") if a is not None and b is not None:
             size = a + b - 1
-        case Constant(value="same" | "valid" as mode) if a is not None and b is not None and a.value is not None and b.value is not None:
+        case Constant(value="same" | "valid" as mode) if (
+            a is not None and b is not None and a.value is not None and b.value is not None
+        ):
             size = Dim.of(max(a.value, b.value) if mode == "same" else abs(a.value - b.value) + 1)
         case _:
             pass
@@ -458,7 +515,9 @@ TABLE: dict[str, Row] = {
     "numpy.outer": Row("a, b, out=None", _outer),
     "numpy.vdot": Row("a, b, /", _vdot),
     "numpy.tensordot": Row("a, b, axes=2", _tensordot),
-    "numpy.einsum": Row("subscripts, *operands, out=None, dtype=None, order='K', casting='safe', optimize=False", _einsum),
+    "numpy.einsum": Row(
+        "subscripts, *operands, out=None, dtype=None, order='K', casting='safe', optimize=False", _einsum
+    ),
     "numpy.kron": Row("a, b", _kron),
     "numpy.vecdot": Row("x1, x2, /", _vecdot),
     "numpy.cross": Row("a, b, axisa=-1, axisb=-1, axisc=-1, axis=-1", _cross),

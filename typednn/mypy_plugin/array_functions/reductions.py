@@ -158,7 +158,15 @@ def _bincount(o: Operands) -> Value:
 def _consecutive(o: Operands) -> Value:
     shape = o.shape("a")
     elements = None if shape is None else total(shape)
-    return made([None if elements is None else Dim.of(max(0, elements.value - 1)) if elements.value is not None else elements - 1])
+    return made(
+        [
+            None
+            if elements is None
+            else Dim.of(max(0, elements.value - 1))
+            if elements.value is not None
+            else elements - 1
+        ]
+    )
 
 
 def _histogram(o: Operands) -> Value:
@@ -200,7 +208,11 @@ def _covariance(o: Operands) -> Value:
         raise Misfit(f"cov of {written(shape)}: needs a matrix, 2 axes at most")
     rows = o.flag("rowvar")
     size = ONE if len(shape) < 2 else None if rows is None else shape[0] if rows else shape[1]
-    return UNKNOWN if size is None or (size.value is None and rows is None) else made([] if size.value == 1 else [size, size])
+    return (
+        UNKNOWN
+        if size is None or (size.value is None and rows is None)
+        else made([] if size.value == 1 else [size, size])
+    )
 
 
 _FURTHER = "dtype=None, out=None, keepdims=False, initial=None, where=True"
@@ -260,10 +272,18 @@ TABLE: dict[str, Row] = {
     "numpy.histogram": Row("a, bins=10, range=None, density=None, weights=None", _histogram),
     "numpy.gradient": Row("f, *varargs, axis=None, edge_order=1", _gradient),
     "numpy.trapezoid": Row("y, x=None, dx=1.0, axis=-1", _trapezoid),
-    "numpy.cov": Row("m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None", _covariance),
+    "numpy.cov": Row(
+        "m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None", _covariance
+    ),
     "numpy.ediff1d": Row("a", _consecutive),
-    **{f"numpy.{name}.reduce": Row(f"a, axis=0, {_FURTHER}", _reduction(kind, empty=empty)) for name, (kind, empty) in _UFUNCS.items()},
-    **{f"numpy.{name}.accumulate": Row("a, axis=0, dtype=None, out=None", _running(kind)) for name, (kind, _) in _UFUNCS.items()},
+    **{
+        f"numpy.{name}.reduce": Row(f"a, axis=0, {_FURTHER}", _reduction(kind, empty=empty))
+        for name, (kind, empty) in _UFUNCS.items()
+    },
+    **{
+        f"numpy.{name}.accumulate": Row("a, axis=0, dtype=None, out=None", _running(kind))
+        for name, (kind, _) in _UFUNCS.items()
+    },
     "numpy.bincount": Row("x, /, weights=None, minlength=0", _bincount),
     **dict.fromkeys(
         ("numpy.quantile", "numpy.percentile"),

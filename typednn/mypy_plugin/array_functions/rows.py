@@ -12,7 +12,18 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Number, Pack, Reference, Value, integer_of, number
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Array,
+    Constant,
+    DType,
+    Number,
+    Pack,
+    Reference,
+    Value,
+    integer_of,
+    number,
+)
 from typednn.shapes import Dim, Flow, leave, same
 
 Shape: TypeAlias = "list[Dim | None]"
@@ -119,7 +130,9 @@ def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], d
     out = values.get("out")
     result = row.rule(Operands(values, differ))
     shape = _common(values.values()) if row.keeps and not (isinstance(out, Array) and not out.open) else ()
-    return result if not shape or shape_of(result, differ) is not None else Array(Flow.start(None), kind_of(result), shape)
+    return (
+        result if not shape or shape_of(result, differ) is not None else Array(Flow.start(None), kind_of(result), shape)
+    )
 
 
 def _common(values: Iterable[Value]) -> tuple[Dim, ...]:
@@ -130,7 +143,11 @@ def _common(values: Iterable[Value]) -> tuple[Dim, ...]:
         return ()
     shape = shapes.pop()
     after = shape[1 + next(place for place, size in enumerate(shape) if str(size)[0] == "*") :]
-    return shape if all(isinstance(each, Array) and (each.open or _ends(after, each.flow.shape)) for each in arrays) else ()
+    return (
+        shape
+        if all(isinstance(each, Array) and (each.open or _ends(after, each.flow.shape)) for each in arrays)
+        else ()
+    )
 
 
 def _ends(after: Sequence[Dim], shape: Sequence[Dim | None] | None) -> bool:
@@ -165,7 +182,12 @@ def _signature(parameters: str) -> tuple[list[str], list[str], str, dict[str, Va
     last = positional[len(positional) - len(given.defaults) :]
     pairs = [*zip(last, given.defaults, strict=True), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
     defaults = {each.arg: _literal(value) for each, value in pairs if value is not None}
-    return [each.arg for each in positional], [each.arg for each in given.kwonlyargs], given.vararg.arg if given.vararg else "", defaults
+    return (
+        [each.arg for each in positional],
+        [each.arg for each in given.kwonlyargs],
+        given.vararg.arg if given.vararg else "",
+        defaults,
+    )
 
 
 def _literal(node: ast.expr) -> Value:
@@ -201,11 +223,16 @@ def shape_of(value: Value, differ: Differ) -> Shape | None:
             if not inner:
                 return [Dim.of(0)]
             if any(len(each) != len(known[0]) for each in known):
-                raise Misfit(f"the parts of an array have {listed([Dim.of(len(each)) for each in known])} axes; all need the same shape")
+                raise Misfit(
+                    f"the parts of an array have {listed([Dim.of(len(each)) for each in known])} axes; all need "
+                    "the same shape"
+                )
             try:
                 sizes = [_all_met(column, differ) for column in zip(*known, strict=True)]
             except Conflict:
-                raise Misfit(f"the parts of an array have other shapes: {' and '.join(written(each) for each in known)}") from None
+                raise Misfit(
+                    f"the parts of an array have other shapes: {' and '.join(written(each) for each in known)}"
+                ) from None
             return [Dim.of(len(items)), *sizes]
         case _:
             return None
@@ -294,16 +321,24 @@ def _broadcast(a: Shape, b: Shape, left: Value, right: Value, differ: Differ) ->
         elif (x.value is not None and y.value is not None) or differ(x, y):
             blamed = right if place - rank + len(b) >= 0 else left
             own = len(b) if blamed is right else len(a)
-            raise Misfit(f"{written(a)} and {written(b)} do not fit together: axis {place} is {x} and {y}", blamed, place - rank + own)
+            raise Misfit(
+                f"{written(a)} and {written(b)} do not fit together: axis {place} is {x} and {y}",
+                blamed,
+                place - rank + own,
+            )
         else:
             result.append(x if (x.value or 1) > 1 else y if (y.value or 1) > 1 else None)
     return result
 
 
 def fits_into(shape: Shape, target: Shape, differ: Differ, what: str, *, ones: bool = False) -> None:
-    """Whether an array broadcasts to a shape that stays as it is; ``ones``: axes of one element in front may be too many."""
+    """Whether an array broadcasts to a shape that stays as it is; ``ones``: axes of one element in front may be too
+    many.
+    """
     further = shape[: max(0, len(shape) - len(target))]
-    if further and not (ones and all(each is None or (each.value in (None, 1) and not differ(each, ONE)) for each in further)):
+    if further and not (
+        ones and all(each is None or (each.value in (None, 1) and not differ(each, ONE)) for each in further)
+    ):
         raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}")
     for place, (x, y) in enumerate(zip(reversed(shape), reversed(target), strict=False)):
         if x is None or y is None:
@@ -313,11 +348,15 @@ def fits_into(shape: Shape, target: Shape, differ: Differ, what: str, *, ones: b
             continue
         if (x.value is not None and y.value is not None) or differ(x, y):
             axis = len(target) - 1 - place
-            raise Misfit(f"{what}: {written(shape)} does not fit into {written(target)}: axis {axis} is {y} and gets {x}")
+            raise Misfit(
+                f"{what}: {written(shape)} does not fit into {written(target)}: axis {axis} is {y} and gets {x}"
+            )
 
 
 def into(o: Operands, shape: Shape | None, kind: str, *, stretched: bool = False, deeper: bool = False) -> Value:
-    """The result, or ``out`` with it; it may be ``stretched`` along axes of one element, and have further axes in front."""
+    """The result, or ``out`` with it; it may be ``stretched`` along axes of one element, and have further axes in
+    front.
+    """
     out = o.values.get("out", Constant(None))
     if out == Constant(None):
         return made(shape, kind)

@@ -7,14 +7,27 @@
     Array.shape                     an attribute
     Layer >> Layer, Array + Array   an operator between two kinds of values; + stands for all but >> and @
 
-To add one, write a function that takes a `Call`, put it into its file's ``TABLE``, or into ``EFFECTS`` if it changes what
-its caller's names hold, and name a new file here.
+To add one, write a function that takes a `Call`, put it into its file's ``TABLE``, or into ``EFFECTS`` if it changes
+what its caller's names hold, and name a new file here.
 """
 
 from typednn.mypy_plugin.context import Analysis, once
-from typednn.mypy_plugin.features import arguments, arrays, builtins, constructors, forward, gradients, lists, reveals, stacks
+from typednn.mypy_plugin.features import (
+    arguments,
+    arrays,
+    builtins,
+    constructors,
+    forward,
+    gradients,
+    lists,
+    reveals,
+    stacks,
+)
 
 _FILES = (arguments, arrays, builtins, constructors, forward, gradients, reveals, stacks)
 
 EFFECTS: dict[str, Analysis] = {**constructors.EFFECTS, **lists.EFFECTS}
-TABLE: dict[str, Analysis] = {**EFFECTS, **{name: once(analysis) for file in _FILES for name, analysis in file.TABLE.items()}}
+TABLE: dict[str, Analysis] = {
+    **EFFECTS,
+    **{name: once(analysis) for file in _FILES for name, analysis in file.TABLE.items()},
+}

@@ -35,7 +35,9 @@ def zeros(call: Call) -> Value:
             return Pack((number(0),) * 4, frozen=True)
         case Constant(value="same") if windows[0] and windows[1]:
             down, across = (step * (taps - 1) for taps, step in zip(*windows, strict=True))
-            return Pack(tuple(map(number, (across // 2, across - across // 2, down // 2, down - down // 2))), frozen=True)
+            return Pack(
+                tuple(map(number, (across // 2, across - across // 2, down // 2, down - down // 2))), frozen=True
+            )
         case _:
             return UNKNOWN
 
@@ -43,14 +45,18 @@ def zeros(call: Call) -> Value:
 def _pair(value: Value) -> tuple[int, int] | None:
     """Two numbers that are known."""
     match value:
-        case Pack(items=(down, across)) if (first := integer_of(down)) is not None and (second := integer_of(across)) is not None:
+        case Pack(items=(down, across)) if (first := integer_of(down)) is not None and (
+            second := integer_of(across)
+        ) is not None:
             return first, second
         case _:
             return None
 
 
 def _size(value: Value, least: int | None) -> Value:
-    """An integer that was found to be at least ``least``; one that is not makes the constructor fail, and is never a size."""
+    """An integer that was found to be at least ``least``; one that is not makes the constructor fail, and is never a
+    size.
+    """
     if not isinstance(value, Number):
         return UNKNOWN
     if value.size.value is not None:
@@ -67,5 +73,7 @@ def _multiple(size: Dim) -> bool:
             return False
 
 
-TABLE: dict[str, Analysis] = {f"typednn.arguments.{name}": checked for name in ("integer", "divisor", "pair", "choice", "number", "flag")}
+TABLE: dict[str, Analysis] = {
+    f"typednn.arguments.{name}": checked for name in ("integer", "divisor", "pair", "choice", "number", "flag")
+}
 TABLE["typednn.arguments.zeros_around"] = zeros

@@ -12,8 +12,10 @@ from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Reference, Valu
 from typednn.shapes import Flow
 
 _OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
-    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<", ast.LtE: "<=",
+    ast.Gt: ">",
     ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.USub: "neg", ast.UAdd: "neg", ast.Invert: "invert",
 }  # fmt: skip
 
@@ -22,7 +24,8 @@ def computed(call: Call, row: str, arguments: Sequence[Value], keywords: Mapping
     """The result of one of NumPy's functions, or of an operator; what does not fit is reported."""
     weak = "" if row.startswith("numpy.") else dtypes.of_python(row, [kind_of(each) for each in arguments])
     if weak:
-        return UNKNOWN if row.startswith("Array.") else Array(Flow.of(()), weak)  # Python's own numbers; they have other methods
+        # Python's own numbers; they have other methods
+        return UNKNOWN if row.startswith("Array.") else Array(Flow.of(()), weak)
     compare = call.context.comparison()
     try:
         return settled(call.context, apply(ROWS[row], arguments, keywords or {}, compare))

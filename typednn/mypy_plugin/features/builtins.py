@@ -1,4 +1,6 @@
-"""Python's own functions, ``len``, ``range``, ``zip``, …, and operators of integers, tuples and lists. They report no errors."""
+"""Python's own functions, ``len``, ``range``, ``zip``, …, and operators of integers, tuples and lists. They report no
+errors.
+"""
 
 import ast
 import re
@@ -11,7 +13,20 @@ from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.features.arrays import computed
 from typednn.mypy_plugin.python import UNROLLED, dictionary, element, elements, truth
 from typednn.mypy_plugin.sizes import class_of
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Partial, Reference, Value, integer_of, number
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Array,
+    Constant,
+    Layer,
+    Many,
+    Number,
+    Pack,
+    Partial,
+    Reference,
+    Value,
+    integer_of,
+    number,
+)
 from typednn.shapes import Dim, operation
 
 _LONGEST = 32  # terms of a polynomial; a longer one becomes unknown
@@ -38,7 +53,9 @@ def builtin(call: Call) -> Value:
         case (("tuple" | "list" | "reversed"), [Many() as value]):
             return value
         case "enumerate", [Pack(items=items)]:
-            return Pack(tuple(Pack((number(place), each), frozen=True) for place, each in enumerate(items)), frozen=True)
+            return Pack(
+                tuple(Pack((number(place), each), frozen=True) for place, each in enumerate(items)), frozen=True
+            )
         case "enumerate", [Many(item=each)]:
             return Many(Pack((UNKNOWN, each), frozen=True))
         case "zip", [_, *_] as zipped if all(isinstance(each, Pack) for each in zipped):
@@ -93,7 +110,10 @@ def named(call: Call) -> Value:
             made = call.context.apply(Reference(info), replace(call, arguments=(), keywords={**kept, **call.keywords}))
             return made if own else UNKNOWN
         case "Pack._replace()", [], Pack(fields=fields, items=items) if call.keywords.keys() <= set(fields):
-            return replace(call.receiver, items=tuple(call.keywords.get(name, item) for name, item in zip(fields, items, strict=True)))
+            return replace(
+                call.receiver,
+                items=tuple(call.keywords.get(name, item) for name, item in zip(fields, items, strict=True)),
+            )
         case "Pack._asdict()", [], Pack(fields=fields, items=items):
             return Pack(items, keys=tuple(map(repr, fields)))
         case "builtins.dict", _, _:
@@ -128,7 +148,9 @@ def applied(call: Call) -> Value:
 
 def operated(call: Call) -> Value:
     """``operator.rshift(a, b)``: as ``a >> b``."""
-    return call.context.operated(_OPERATORS[call.name.rpartition(".")[2]](), call) if len(call.arguments) == 2 else UNKNOWN
+    return (
+        call.context.operated(_OPERATORS[call.name.rpartition(".")[2]](), call) if len(call.arguments) == 2 else UNKNOWN
+    )
 
 
 def attribute(call: Call) -> Value:
@@ -141,7 +163,8 @@ def attribute(call: Call) -> Value:
 
 
 _OPERATORS: dict[str, type[ast.operator]] = {
-    "rshift": ast.RShift, "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "floordiv": ast.FloorDiv, "matmul": ast.MatMult, "mod": ast.Mod,
+    "rshift": ast.RShift, "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "floordiv": ast.FloorDiv,
+    "matmul": ast.MatMult, "mod": ast.Mod,
 }  # fmt: skip
 
 
@@ -165,7 +188,11 @@ def binary(call: Call) -> Value:
             if isinstance(op, ast.Pow) and not 0 <= (integer_of(right) or 0) < _LONGEST:
                 return UNKNOWN
             size = operation(op, left.size, right.size)
-            return UNKNOWN if size is None or len(size.terms) > _LONGEST else Number(size, left.positive and right.positive)
+            return (
+                UNKNOWN
+                if size is None or len(size.terms) > _LONGEST
+                else Number(size, left.positive and right.positive)
+            )
         case [Pack(items=items, keys=()) as left, Number() as right], ast.BinOp(op=ast.Mult()) if (
             integer_of(right) or UNROLLED
         ) < UNROLLED:
@@ -177,14 +204,32 @@ def binary(call: Call) -> Value:
 
 
 _NAMES = (
-    *("int", "len", "tuple", "list", "reversed", "enumerate", "zip", "range", "min", "max", "isinstance", "sorted", "sum", "all", "any"),
+    *(
+        "int",
+        "len",
+        "tuple",
+        "list",
+        "reversed",
+        "enumerate",
+        "zip",
+        "range",
+        "min",
+        "max",
+        "isinstance",
+        "sorted",
+        "sum",
+        "all",
+        "any",
+    ),
     *("abs", "divmod"),
 )
 _OTHERS = ("copy.copy", "copy.deepcopy", "itertools.pairwise", "itertools.chain", "math.prod")
 
 TABLE: dict[str, Analysis] = {
     **dict.fromkeys((*(f"builtins.{name}" for name in _NAMES), *_OTHERS), builtin),
-    **dict.fromkeys(("builtins.dict", "dataclasses.replace", "copy.replace", "Pack._replace()", "Pack._asdict()"), named),
+    **dict.fromkeys(
+        ("builtins.dict", "dataclasses.replace", "copy.replace", "Pack._replace()", "Pack._asdict()"), named
+    ),
     **dict.fromkeys(("functools.partial", "functools.reduce", "_functools.reduce", "builtins.map"), applied),
     **{f"{module}.{name}": operated for module in ("operator", "_operator") for name in _OPERATORS},
     "builtins.getattr": attribute,

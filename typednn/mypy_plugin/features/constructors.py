@@ -1,7 +1,7 @@
 """Any class of layers: the attributes that its constructor sets on an instance.
 
-A constructor is evaluated statement by statement, as any body, on the arguments of one call. Where the call is not known,
-its integers are symbols.
+A constructor is evaluated statement by statement, as any body, on the arguments of one call. Where the call is not
+known, its integers are symbols.
 """
 
 import ast
@@ -17,7 +17,20 @@ from typednn.mypy_plugin import classes, python, syntax
 from typednn.mypy_plugin.context import Analysis, Call, Context
 from typednn.mypy_plugin.features.stacks import sequential, traced
 from typednn.mypy_plugin.types import of_class
-from typednn.mypy_plugin.values import FLEXIBLE, UNKNOWN, Constant, Environment, Layer, Number, Pack, Value, parsed, show, symbol, unshared
+from typednn.mypy_plugin.values import (
+    FLEXIBLE,
+    UNKNOWN,
+    Constant,
+    Environment,
+    Layer,
+    Number,
+    Pack,
+    Value,
+    parsed,
+    show,
+    symbol,
+    unshared,
+)
 from typednn.shapes import leave
 
 _CHAIN = "·chain"  # the attribute of a subclass of Sequential that holds what it was built of
@@ -33,7 +46,11 @@ def constructed(call: Call) -> Value:
 def instance(call: Call) -> Value:
     """``Config(hidden=128)``: an object of any class whose constructor, or whose fields, are known."""
     info: TypeInfo = call.receiver.node
-    if info.has_base(classes.SEQUENTIAL) and (owner := classes.constructor_owner(info.mro)) and owner.fullname == classes.SEQUENTIAL:
+    if (
+        info.has_base(classes.SEQUENTIAL)
+        and (owner := classes.constructor_owner(info.mro))
+        and owner.fullname == classes.SEQUENTIAL
+    ):
         return sequential(replace(call, name=info.fullname))
     cache = call.context.scope.cache
     cache.calls += 1
@@ -42,7 +59,11 @@ def instance(call: Call) -> Value:
         return UNKNOWN
     if info.is_enum:
         return next(
-            (member for member in constants(call.context, info).values() if python.value_of_member(member) == call.argument(0, "value")),
+            (
+                member
+                for member in constants(call.context, info).values()
+                if python.value_of_member(member) == call.argument(0, "value")
+            ),
             UNKNOWN,
         )
     if info.is_named_tuple:
@@ -58,7 +79,9 @@ def instance(call: Call) -> Value:
 
 
 def passed_on(call: Call, inner: Context, function: object) -> None:
-    """Report what does not fit in a function because of the arguments of a call; what never fits is reported without any call."""
+    """Report what does not fit in a function because of the arguments of a call; what never fits is reported without
+    any call.
+    """
     if inner.scope.complaints:
         own = call.context.scope.cache.faults(function) if isinstance(function, FuncDef) else frozenset[int]()
         for message, node in inner.scope.complaints:
@@ -78,7 +101,9 @@ def symbolic(context: Context, info: TypeInfo) -> Layer:
 
 
 def _declared(info: TypeInfo, known: Mapping[str, Value]) -> dict[str, Value]:
-    """The integers, and tuples of so many integers, of which the constructor tells no more than the type. Any of them may be equal."""
+    """The integers, and tuples of so many integers, of which the constructor tells no more than the type. Any of them
+    may be equal.
+    """
     positive, declared = classes.positive(info), dict[str, Value]()
     for name in sorted(known.keys() - classes.assigned(info)):
         found = info.get(name)
@@ -89,7 +114,9 @@ def _declared(info: TypeInfo, known: Mapping[str, Value]) -> dict[str, Value]:
             declared[name] = symbol(f"self·{name}", positive=name in positive)
         elif isinstance(kind, TupleType) and all(map(_is_int, kind.items)):
             places = [f"{name}[{place}]" for place in range(len(kind.items))]
-            declared[name] = Pack(tuple(symbol(f"self·{place}", positive=place in positive) for place in places), frozen=True)
+            declared[name] = Pack(
+                tuple(symbol(f"self·{place}", positive=place in positive) for place in places), frozen=True
+            )
     compared = known.get(FLEXIBLE, Pack(()))
     symbols = [each for value in declared.values() for each in (value.items if isinstance(value, Pack) else (value,))]
     names = [Constant(str(each.size)) for each in symbols if isinstance(each, Number)]
@@ -121,7 +148,9 @@ def _attributes(context: Context, info: TypeInfo, call: Call | None) -> dict[str
         silent = context.inside(context.scope.module, None, context.names)
         silent.under = context.under
         inner = None if call is None else replace(call, context=silent)
-        return constants(context, info) | _run(context, classes.constructor_owner(info.mro), info, inner), silent.scope.complaints
+        return constants(context, info) | _run(
+            context, classes.constructor_owner(info.mro), info, inner
+        ), silent.scope.complaints
 
     arguments = None if call is None else (tuple(call.arguments), tuple(call.keywords.items()), call.spread)
     key = (info.fullname, arguments, context.under)
@@ -157,7 +186,9 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
         if at_hand is not None or not _always(context, owner, info, inner):
             passed_on(call, inner, at_hand)
     shared = classes.passed_on(info)
-    return {name: unshared(value) if name in shared else value for name, value in after.items() if name not in inner.hidden}
+    return {
+        name: unshared(value) if name in shared else value for name, value in after.items() if name not in inner.hidden
+    }
 
 
 def _inside(context: Context, module: str, owner: TypeInfo | None, info: TypeInfo) -> Context:
@@ -190,7 +221,9 @@ def continued(call: Call) -> Value:
 
 
 def _always(context: Context, owner: TypeInfo | None, info: TypeInfo, inner: Context) -> bool:
-    """Whether a constructor that is kept as text refuses the same without arguments: it is reported in its own module."""
+    """Whether a constructor that is kept as text refuses the same without arguments: it is reported in
+    its own module.
+    """
     if not inner.scope.complaints:
         return True
     function = _function((classes.facts_of(owner) or {"constructor": ""})["constructor"])
@@ -207,7 +240,9 @@ def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str,
     if not fields:
         return {}
     inner = _inside(context, info.module_name, info, info)
-    values: dict[str, Value] = {name: _default(inner, parsed(default)) if default else UNKNOWN for name, default in fields}
+    values: dict[str, Value] = {
+        name: _default(inner, parsed(default)) if default else UNKNOWN for name, default in fields
+    }
     if call is not None:
         named = {name: call.keywords[name] for name in values.keys() & call.keywords.keys()}
         if call.spread:
@@ -216,9 +251,16 @@ def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str,
             values.update({**dict(zip(_given(fields), call.arguments, strict=False)), **named})
     else:
         integers = {name for _, facts in classes.all_facts(info) for name in facts["integers"]}
-        values |= {name: symbol(f"self·{name}", positive=name in classes.positive(info)) for name in integers & values.keys()}
+        values |= {
+            name: symbol(f"self·{name}", positive=name in classes.positive(info)) for name in integers & values.keys()
+        }
     after = info.get("__post_init__")
-    if after is not None and isinstance(after.node, FuncDef) and after.node.body.body and context.scope.reads(after.node.info.module_name):
+    if (
+        after is not None
+        and isinstance(after.node, FuncDef)
+        and after.node.body.body
+        and context.scope.reads(after.node.info.module_name)
+    ):
         function = _without_self(syntax.as_function(after.node))
         outcome = inner.outcome(function.body, {f"self.{name}": value for name, value in values.items()})
         values = {name[5:]: value for name, value in outcome.items() if name.startswith("self.")}
@@ -261,7 +303,8 @@ def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
                 own[name] = inner.evaluate(parsed(text), own)
             if base.is_enum:
                 own = {
-                    name: python.member(base.fullname, name, value, integer=info.has_base("builtins.int")) for name, value in own.items()
+                    name: python.member(base.fullname, name, value, integer=info.has_base("builtins.int"))
+                    for name, value in own.items()
                 }
             values |= dict.fromkeys(values.keys() & base.names.keys(), UNKNOWN) | own
         return {**values, **dict.fromkeys(values.keys() & classes.assigned(info), UNKNOWN)}
@@ -277,13 +320,19 @@ def _defaults(parameters: ast.arguments) -> dict[str, ast.expr]:
 
 
 def bound(context: Context, parameters: ast.arguments, call: Call | None, positive: set[str]) -> Environment:
-    """The parameters of a constructor or a function, from one call's arguments; without a call its integers are symbols."""
+    """The parameters of a constructor or a function, from one call's arguments; without a call its integers are
+    symbols.
+    """
     names = [each.arg for each in parameters.args]
     declared = [*parameters.args, *parameters.kwonlyargs]
-    env: Environment = {each.arg: UNKNOWN for each in (*declared, parameters.vararg, parameters.kwarg) if each is not None}
+    env: Environment = {
+        each.arg: UNKNOWN for each in (*declared, parameters.vararg, parameters.kwarg) if each is not None
+    }
     if call is None:
         return env | {
-            each.arg: symbol(f"self·{each.arg}", positive=each.arg in positive) for each in declared if each.annotation is not None
+            each.arg: symbol(f"self·{each.arg}", positive=each.arg in positive)
+            for each in declared
+            if each.annotation is not None
         }
     if not call.spread:
         env |= {name: context.evaluate(default, {}) for name, default in _defaults(parameters).items()}
@@ -307,8 +356,16 @@ def _shown(info: TypeInfo, call: Call) -> str:
     values = dict(zip(names, call.arguments, strict=False)) | dict(call.keywords)
     parts = [show(values.get(name, UNKNOWN)) for name in names if name not in defaults]
     parts += map(show, call.arguments[len(names) :])
-    shown = {name: show(values[name]) for name in defaults.keys() & values.keys() if name != "rng" and not name.endswith("_init")}
-    parts += [f"{name}={shown[name]}" for name in defaults if name in shown and shown[name] not in (ast.unparse(defaults[name]), "_")]
+    shown = {
+        name: show(values[name])
+        for name in defaults.keys() & values.keys()
+        if name != "rng" and not name.endswith("_init")
+    }
+    parts += [
+        f"{name}={shown[name]}"
+        for name in defaults
+        if name in shown and shown[name] not in (ast.unparse(defaults[name]), "_")
+    ]
     return f"{info.name}({', '.join(parts)})"
 
 

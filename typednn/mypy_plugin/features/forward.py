@@ -16,7 +16,11 @@ from typednn.shapes import Flow, Unifier, leave
 def forward(call: Call) -> Value:
     """The output of a layer for its arguments: by its annotations; and by its source, if it is at hand."""
     info = class_of(call.context, call.receiver)
-    names = ("forward", "__call__") if info is not None and info.has_base(classes.MODULE) else (call.name.removeprefix("Layer.")[:-2],)
+    names = (
+        ("forward", "__call__")
+        if info is not None and info.has_base(classes.MODULE)
+        else (call.name.removeprefix("Layer.")[:-2],)
+    )
     symbol = next((found for name in names if info is not None and (found := info.get(name)) is not None), None)
     function = symbol.node if symbol is not None else None
     function = function.impl if isinstance(function, OverloadedFuncDef) else function
@@ -24,7 +28,9 @@ def forward(call: Call) -> Value:
     source = functions.at_hand(call.context, function) if isinstance(function, FuncDef) else None
     if value is None or source is None:
         return value or UNKNOWN
-    return functions.better(value, functions.followed(replace(call, arguments=(call.receiver, *call.arguments)), source))
+    return functions.better(
+        value, functions.followed(replace(call, arguments=(call.receiver, *call.arguments)), source)
+    )
 
 
 def _through(call: Call) -> Value | None:
@@ -37,7 +43,8 @@ def _through(call: Call) -> Value | None:
     try:
         after = layer.trace(x.flow if isinstance(x, Array) else Flow.start(None))
     except TypednnError as error:
-        rank_error = isinstance(error, StackError) and error.reason == "rank"  # by the array types, where these are known
+        # by the array types, where these are known
+        rank_error = isinstance(error, StackError) and error.reason == "rank"
         if not rank_error or call.context.scope.rank(call.first) is None:
             call.complain(str(error))
         return None
@@ -49,7 +56,11 @@ def _through(call: Call) -> Value | None:
 
 def _plain(layer: Layer) -> bool:
     """Whether its annotations say what it does."""
-    return len(layer.inputs) == 1 and bool(layer.output) and not (layer.parts or layer.inner or layer.contracts or layer.where)
+    return (
+        len(layer.inputs) == 1
+        and bool(layer.output)
+        and not (layer.parts or layer.inner or layer.contracts or layer.where)
+    )
 
 
 def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value | None:

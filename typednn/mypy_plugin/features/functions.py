@@ -1,8 +1,8 @@
 """Functions and methods.
 
-One whose parameters are annotated: its arguments are unified with their axes from left to right, and its result is what it says.
-Any other, if its source stands in the module that is checked: it is evaluated on the arguments of the call. A mistake that only
-these arguments make is reported at the call.
+One whose parameters are annotated: its arguments are unified with their axes from left to right, and its result is what
+it says. Any other, if its source stands in the module that is checked: it is evaluated on the arguments of the call. A
+mistake that only these arguments make is reported at the call.
 """
 
 import ast
@@ -17,7 +17,18 @@ from typednn.mypy_plugin.context import Call, Context
 from typednn.mypy_plugin.features.constructors import bound, passed_on
 from typednn.mypy_plugin.sizes import bind, class_of, fits, result, same_precision
 from typednn.mypy_plugin.syntax import Alternatives
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Function, Layer, Pack, Partial, Reference, Value, lookup
+from typednn.mypy_plugin.values import (
+    UNKNOWN,
+    Array,
+    Constant,
+    Function,
+    Layer,
+    Pack,
+    Partial,
+    Reference,
+    Value,
+    lookup,
+)
 from typednn.shapes import Unifier, leave
 
 _SAME_FUNCTION = 3  # a function may call itself
@@ -35,7 +46,9 @@ def method(call: Call, function: nodes.FuncDef) -> Value:
 
 
 def _both(call: Call, full: Call, function: nodes.FuncDef) -> Value:
-    """By its annotations; and by its source, where arguments say more than annotations can: layers, numbers, functions."""
+    """By its annotations; and by its source, where arguments say more than annotations can: layers,
+    numbers, functions.
+    """
     value, source = annotated(call, function), at_hand(call.context, function)
     values = (*full.arguments, *full.keywords.values())
     if value is None or source is None or (value is not UNKNOWN and all(isinstance(each, Array) for each in values)):
@@ -54,7 +67,9 @@ def _of(function: nodes.FuncDef) -> tuple[str, classes.Signature] | None:
 def better(promised: Value, found: Value) -> Value:
     """What annotations promise, with the sizes that they leave open as they were found."""
     match promised, found:
-        case Array(), Array() if promised.flow.shape and found.flow.shape and len(promised.flow.shape) == len(found.flow.shape):
+        case Array(), Array() if (
+            promised.flow.shape and found.flow.shape and len(promised.flow.shape) == len(found.flow.shape)
+        ):
             pairs = zip(promised.flow.axes or (), found.flow.axes or (), strict=True)
             axes = tuple(b if a.size is None else a for a, b in pairs)
             return replace(promised, flow=replace(promised.flow, axes=axes), kind=promised.kind or found.kind)
@@ -74,7 +89,9 @@ def member(call: Call, owner: Layer | Pack | Reference) -> Value:
     function = node.func if isinstance(node, nodes.Decorator) else node
     if not isinstance(function, nodes.FuncDef) or not syntax.keeps_signature(decorators):
         return UNKNOWN
-    if function.is_property or any(syntax.decorator(syntax.expression(each)) == "cached_property" for each in decorators):
+    if function.is_property or any(
+        syntax.decorator(syntax.expression(each)) == "cached_property" for each in decorators
+    ):
         return method(replace(call, receiver=owner), function) if not isinstance(owner, Reference) else UNKNOWN
     bound = not isinstance(owner, Reference) or function.is_class or function.is_static
     return Partial(Reference(function), (owner,)) if bound else Reference(function)
@@ -84,7 +101,12 @@ def at_hand(context: Context, function: nodes.FuncDef) -> Function | None:
     """A function whose source can be read as it is now; None where it gives something else than its body does."""
     module = function.fullname.rpartition(".")[0] if not function.info else function.info.module_name
     plain = not (function.is_conditional or function.is_generator or function.is_coroutine or function.abstract_status)
-    if not plain or not context.scope.reads(module) or not function.body.body or not context.scope.keeps_signature(function):
+    if (
+        not plain
+        or not context.scope.reads(module)
+        or not function.body.body
+        or not context.scope.keeps_signature(function)
+    ):
         return None
     made = context.scope.once(("source", function.fullname, id(function)), lambda: syntax.as_function(function))
     return Function(function.name, module, made.args, made.body, {}, function)
@@ -104,12 +126,20 @@ def followed(call: Call, function: Function) -> Value:
 
 def _evaluated(call: Call, function: Function) -> Value:
     inner = call.context.inside(function.module, id(function.body), call.context.names)
-    receiver = call.arguments[0] if call.arguments and [each.arg for each in function.parameters.args[:1]] == ["self"] else UNKNOWN
+    receiver = (
+        call.arguments[0]
+        if call.arguments and [each.arg for each in function.parameters.args[:1]] == ["self"]
+        else UNKNOWN
+    )
     inner.own = receiver if isinstance(receiver, Layer) else None
     info = class_of(call.context, receiver) if isinstance(receiver, Layer) else None
     inner.assigned = frozenset() if info is None else classes.assigned(info)
     env = function.env | bound(inner, function.parameters, call, set())
-    value = inner.evaluate(function.body, env) if isinstance(function.body, ast.expr) else inner.returned(function.body, env)
+    value = (
+        inner.evaluate(function.body, env)
+        if isinstance(function.body, ast.expr)
+        else inner.returned(function.body, env)
+    )
     passed_on(call, inner, function.node)
     return value
 
@@ -127,7 +157,9 @@ def only_reads(context: Context, function: Value) -> bool:
         case Reference(node=nodes.TypeInfo() as info):
             initialiser = info.get("__init__")
             return (
-                initialiser is not None and isinstance(initialiser.node, nodes.FuncDef) and only_reads(context, Reference(initialiser.node))
+                initialiser is not None
+                and isinstance(initialiser.node, nodes.FuncDef)
+                and only_reads(context, Reference(initialiser.node))
             )
         case Partial(function=inner):
             return only_reads(context, inner)
@@ -153,11 +185,14 @@ def annotated(call: Call, function: nodes.FuncDef | None = None) -> Value | None
     parameters, receiver = signature["parameters"], call.receiver
     method = isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute)
     bound = method and not isinstance(receiver, Reference)
-    if parameters and parameters[0][0] in ("self", "cls", "") and (bound or parameters[0][0] == "cls"):  # no name: before /
+    # no name: before /
+    if parameters and parameters[0][0] in ("self", "cls", "") and (bound or parameters[0][0] == "cls"):
         parameters = parameters[1:]
     matched = list(_matched(call, parameters))
     given = {parameter: argument for argument, _, parameter, _ in matched}
-    unifier = Unifier(lookup(receiver.attributes if isinstance(receiver, Layer) else {}, given), call.context.comparison())
+    unifier = Unifier(
+        lookup(receiver.attributes if isinstance(receiver, Layer) else {}, given), call.context.comparison()
+    )
     for argument, at, parameter, alternatives in matched:
         if not isinstance(argument, Array) or not alternatives:
             if alternatives and argument != Constant(None):
@@ -189,10 +224,14 @@ def _would_fit(call: Call, unifier: Unifier, kind: str, text: str, argument: Arr
     return not trial.mismatches and same_precision(kind, argument.kind)
 
 
-def _matched(call: Call, parameters: Sequence[tuple[str, Alternatives]]) -> Iterator[tuple[Value, ast.AST, str, Alternatives]]:
+def _matched(
+    call: Call, parameters: Sequence[tuple[str, Alternatives]]
+) -> Iterator[tuple[Value, ast.AST, str, Alternatives]]:
     """Each argument, its node, and its parameter: by position, by name, by ``*`` or ``**``."""
     positional = [each for each in parameters if not each[0].startswith(("*", "="))]
-    stars: Mapping[str, Alternatives] = {name[: name.count("*")]: alternatives for name, alternatives in parameters if name.startswith("*")}
+    stars: Mapping[str, Alternatives] = {
+        name[: name.count("*")]: alternatives for name, alternatives in parameters if name.startswith("*")
+    }
     named = {name.lstrip("="): alternatives for name, alternatives in parameters if not name.startswith("*")}
     nodes = call.node.args if isinstance(call.node, ast.Call) else []
     values = {each.arg: each.value for each in call.node.keywords} if isinstance(call.node, ast.Call) else {}

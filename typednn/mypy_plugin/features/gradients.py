@@ -1,4 +1,6 @@
-"""``layer.backward(next_grad)``, ``layer.update(optimizer, grad)``, and the gradients between: ``LinearGrad(dx, dweight, dbias)``."""
+"""``layer.backward(next_grad)``, ``layer.update(optimizer, grad)``, and the gradients between: ``LinearGrad(dx,
+dweight, dbias)``.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +9,19 @@ from mypy.nodes import TypeInfo
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call, Comparison, Context
 from typednn.mypy_plugin.sizes import array, class_of, fits, misfit, stored
-from typednn.mypy_plugin.values import OWN, UNKNOWN, Array, Constant, Gradient, Layer, Pack, Value, layers_of, lookup, written_shape
+from typednn.mypy_plugin.values import (
+    OWN,
+    UNKNOWN,
+    Array,
+    Constant,
+    Gradient,
+    Layer,
+    Pack,
+    Value,
+    layers_of,
+    lookup,
+    written_shape,
+)
 from typednn.shapes import Dim, Lookup, Shape, Unifier, leave, parse, same, unknown
 
 
@@ -16,12 +30,18 @@ def backward(call: Call) -> Value:
     layer: Layer = call.receiver
     fields, ends = gradient_of(call.context, layer).fields, _ends(layer)
     next_grad = (*call.arguments, *call.keywords.values(), UNKNOWN)[0]
-    return Gradient(layer.label, fields if ends is None else {**fields, "input": _input_gradient(call, layer, *ends, next_grad)})
+    return Gradient(
+        layer.label, fields if ends is None else {**fields, "input": _input_gradient(call, layer, *ends, next_grad)}
+    )
 
 
 def _ends(layer: Layer) -> tuple[str, str, Lookup] | None:
     if layer.parts is None and not layer.inner:
-        return (layer.inputs[0], layer.output, lookup(layer.attributes)) if len(layer.inputs) == 1 and layer.output else None
+        return (
+            (layer.inputs[0], layer.output, lookup(layer.attributes))
+            if len(layer.inputs) == 1 and layer.output
+            else None
+        )
     contract = layer.contract
     if contract is None or "..." in contract:
         return None
@@ -47,7 +67,9 @@ def _input_gradient(call: Call, layer: Layer, inputs: str, output: str, attribut
 
 
 def gradient_of(context: Context, layer: Layer) -> Gradient:
-    """What a layer's gradient certainly holds: an array as large as each parameter, and the same of each layer within."""
+    """What a layer's gradient certainly holds: an array as large as each parameter, and the same of
+    each layer within.
+    """
     return context.cached(("gradient", id(layer)), (layer,), lambda: _gradient_of(context, layer))
 
 
@@ -56,7 +78,9 @@ def _gradient_of(context: Context, layer: Layer) -> Gradient:
         parts = tuple(gradient_of(context, part) for part in layer.parts)
         return Gradient(layer.label, {"parts": Pack(parts, frozen=True)})
     info = class_of(context, layer)
-    parameters = [] if info is None else [name for name, (word, _) in classes.fields(info).items() if word == "Parameter"]
+    parameters = (
+        [] if info is None else [name for name, (word, _) in classes.fields(info).items() if word == "Parameter"]
+    )
     arrays = {name: stored(context, layer, name) for name in parameters}
     layers: dict[str, Value] = {}
     for name, value in layer.attributes.items():
@@ -107,7 +131,9 @@ def _other_sizes(expected: Value, gradient: Value, differs: Comparison, path: st
     pairs: Iterable[tuple[str, Value, Value]] = ()
     match expected, gradient:
         case Gradient(fields=fields), Gradient(fields=others):
-            pairs = ((f"{path}.{name}".removeprefix("."), value, others.get(name, UNKNOWN)) for name, value in fields.items())
+            pairs = (
+                (f"{path}.{name}".removeprefix("."), value, others.get(name, UNKNOWN)) for name, value in fields.items()
+            )
         case Pack(items=items), Pack(items=other_items) if len(items) == len(other_items):
             pairs = ((f"{path}[{place}]", *both) for place, both in enumerate(zip(items, other_items, strict=True)))
         case Array(), Array() if _differ(expected.flow.shape, gradient.flow.shape, differs):

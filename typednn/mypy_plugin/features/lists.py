@@ -30,8 +30,12 @@ def method(call: Call) -> Value:
             return Pack(tuple(Pack(pair, frozen=True) for pair in zip(keys_of(known), items, strict=True)), frozen=True)
         case Pack(keys=(_, *_)) as known, "keys()", _:
             return elements(known)
-        case Pack(items=items, keys=(_, *_) as keys), "get()", [wanted, *default] if isinstance(wanted, Constant | Number):
-            return items[keys.index(show(wanted))] if show(wanted) in keys else default[0] if default else Constant(None)
+        case Pack(items=items, keys=(_, *_) as keys), "get()", [wanted, *default] if isinstance(
+            wanted, Constant | Number
+        ):
+            return (
+                items[keys.index(show(wanted))] if show(wanted) in keys else default[0] if default else Constant(None)
+            )
         case _:
             return changed(call)
 
@@ -55,8 +59,15 @@ def _changed_list(call: Call, name: str, items: list[Value], arguments: Sequence
 
 def many(call: Call) -> Value:
     """``append`` to a list of any number of equal elements."""
-    held = call.node.func.value if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute) else None
-    if held is None or not (isinstance(held, ast.Name) or of_self(held)) or call.name != "Many.append()" or len(call.arguments) != 1:
+    held = (
+        call.node.func.value if isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute) else None
+    )
+    if (
+        held is None
+        or not (isinstance(held, ast.Name) or of_self(held))
+        or call.name != "Many.append()"
+        or len(call.arguments) != 1
+    ):
         return changed(call)
     common = join(call.receiver.item, call.arguments[0])
     call.env[ast.unparse(held)] = UNKNOWN if common is UNKNOWN else Many(common)

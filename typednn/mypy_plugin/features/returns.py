@@ -1,4 +1,6 @@
-"""``return x``: checked against the function's own annotation; for ``backward``, the gradient's input against what forward read."""
+"""``return x``: checked against the function's own annotation; for ``backward``, the gradient's input against what
+forward read.
+"""
 
 import ast
 
@@ -13,7 +15,12 @@ from typednn.shapes import Lookup, leave
 
 
 def returned(
-    context: Context, function: nodes.FuncDef, signature: classes.Signature, attributes: Lookup, value: Value, node: ast.AST
+    context: Context,
+    function: nodes.FuncDef,
+    signature: classes.Signature,
+    attributes: Lookup,
+    value: Value,
+    node: ast.AST,
 ) -> None:
     """Report an error where ``value`` is not what the function promises."""
     where = f"{function.info.name}.{function.name}" if function.info else function.name
@@ -59,10 +66,14 @@ def _input_gradient(
 ) -> None:
     """Backward's promise: the gradient's input is as large as what forward read."""
     match forward, backward:  # one array in, one out
-        case {"parameters": [_, [_, [[_, inputs]]]], "result": [[[_, output]]]}, {"parameters": [_, [_, [[_, next_grad]]]]}:
+        case {"parameters": [_, [_, [[_, inputs]]]], "result": [[[_, output]]]}, {
+            "parameters": [_, [_, [[_, next_grad]]]]
+        }:
             # A name means the same in both where the same axis of the output has it.
             shared = {a for a, b in zip(names_of(output), names_of(next_grad), strict=False) if a == b}
             unifier = within(context, attributes, shared & context.names)
-            fits(context, unifier, f"{where}: the gradient's input ", inputs, gradient.fields.get("input", UNKNOWN), node)
+            fits(
+                context, unifier, f"{where}: the gradient's input ", inputs, gradient.fields.get("input", UNKNOWN), node
+            )
         case _:
             pass

@@ -20,9 +20,15 @@ def _described(value: Value) -> str:
             return f'Revealed sizes are "{written_shape(flow.shape, " ")}"'
         case Layer(shown=shown):
             contract = value.contract and value.trace(Flow.start(None)).contract
-            return f'Revealed model is "{shown}"' if contract is None or contract in shown else f'Revealed model is "{shown}: {contract}"'
+            return (
+                f'Revealed model is "{shown}"'
+                if contract is None or contract in shown
+                else f'Revealed model is "{shown}: {contract}"'
+            )
         case _:
             return ""
 
 
-TABLE: dict[str, Analysis] = dict.fromkeys(("builtins.reveal_type", "typing.reveal_type", "typing_extensions.reveal_type"), revealed)
+TABLE: dict[str, Analysis] = dict.fromkeys(
+    ("builtins.reveal_type", "typing.reveal_type", "typing_extensions.reveal_type"), revealed
+)

@@ -40,7 +40,9 @@ def stacked(call: Call) -> Value:
         return UNKNOWN
     kinds = _kinds(call, left), _kinds(call, right)
     name = next((chain for kind, chain in classes.KINDS.items() if all(kind in each for each in kinds)), classes.CHAIN)
-    parts = left.parts if left.parts is not None and left.class_name in (classes.INPUT, *classes.CHAINS, name) else (left,)
+    parts = (
+        left.parts if left.parts is not None and left.class_name in (classes.INPUT, *classes.CHAINS, name) else (left,)
+    )
     chain = Layer(f"{left.shown} >> {right.shown}", name, parts=(*parts, right), sample=left.sample)
     refused = left.parts is not None and left.traced is None
     return traced(call, chain, at, None if refused else lambda: right.trace(left.trace(Flow.start(None))))
@@ -64,15 +66,26 @@ def traced(call: Call, layer: Layer, at: ast.AST, trace: Callable[[], Flow] | No
 
 def _cure(call: Call, error: TypednnError, at: ast.AST) -> tuple[ast.AST, str] | None:
     """The argument of the layer at ``at`` that does not fit, where it is a number, and the number that fits."""
-    if not isinstance(error, StackError) or not error.argument or not error.got.isdecimal() or not isinstance(at, ast.Call):
+    if (
+        not isinstance(error, StackError)
+        or not error.argument
+        or not error.got.isdecimal()
+        or not isinstance(at, ast.Call)
+    ):
         return None
     info = call.context.evaluate(at.func, call.env)
-    owner = classes.constructor_owner(info.node.mro) if isinstance(info, Reference) and isinstance(info.node, TypeInfo) else None
+    owner = (
+        classes.constructor_owner(info.node.mro)
+        if isinstance(info, Reference) and isinstance(info.node, TypeInfo)
+        else None
+    )
     symbol = owner.names["__init__"].node if owner is not None else None
     names = symbol.arg_names[1:] if isinstance(symbol, FuncDef) else []
     given = dict(zip(names, at.args, strict=False)) | {each.arg: each.value for each in at.keywords}
     argument = given.get(error.argument)
-    return (argument, error.got) if isinstance(argument, ast.Constant) and str(argument.value) == error.expected else None
+    return (
+        (argument, error.got) if isinstance(argument, ast.Constant) and str(argument.value) == error.expected else None
+    )
 
 
 def sequential(call: Call) -> Value:
@@ -82,7 +95,9 @@ def sequential(call: Call) -> Value:
     if layers is None or not isinstance(container, Pack):
         return UNKNOWN
     chains = () if container.keys else classes.CHAINS
-    flat = [each.parts if each.class_name in chains and each.parts and each.sample is None else (each,) for each in layers]
+    flat = [
+        each.parts if each.class_name in chains and each.parts and each.sample is None else (each,) for each in layers
+    ]
     sample = example.sample if isinstance(example, Layer) else None
     return traced(call, _chain([part for parts in flat for part in parts], call.name, sample), call.node)
 
@@ -90,7 +105,13 @@ def sequential(call: Call) -> Value:
 def rows(call: Call) -> Value:
     """``Stack([a, b, c], input=(28, 28, 1))``: between rows, with the layers' own shapes inside."""
     layers, example = layers_of(call.argument(0, "layers")), call.argument(1, "input")
-    sample = _integers(example.items) if isinstance(example, Pack) else example.sample if isinstance(example, Layer) else None
+    sample = (
+        _integers(example.items)
+        if isinstance(example, Pack)
+        else example.sample
+        if isinstance(example, Layer)
+        else None
+    )
     if sample is None or not layers:
         return UNKNOWN
     chain = traced(call, _chain(layers, classes.CHAIN, sample), call.node)
