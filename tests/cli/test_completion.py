@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import environment
-from typednn.cli.parser import COMMANDS
+from typednn.cli.commands import COMMANDS
 
 Command = Callable[..., Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from typednn.cli.commands import COMMANDS, MODELS, SETTINGS
 from typednn.cli.cures import COMMANDS_ELSEWHERE, OPTIONS_ELSEWHERE, for_command, for_option
-from typednn.cli.parser import COMMANDS, MODELS, SETTINGS
 from typednn.recipes import RECIPES
 from typednn.recipes.recipe import CHANGEABLE
 

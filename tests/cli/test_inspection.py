@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import typednn as package
-from typednn.cli.parser import COMMANDS, parser
+from typednn.cli.commands import COMMANDS
+from typednn.cli.parser import parser
 
 Command = Callable[..., Any]
 

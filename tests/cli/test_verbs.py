@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.conftest import environment
 from typednn.cli import main, parser
-from typednn.cli.parser import COMMANDS
+from typednn.cli.commands import COMMANDS
 from typednn.data import Characters
 from typednn.models import GPT2, save_gpt2
 

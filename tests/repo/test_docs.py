@@ -26,7 +26,8 @@ from types import CodeType
 
 import pytest
 
-from typednn.cli.parser import COMMANDS, parser
+from typednn.cli.commands import COMMANDS
+from typednn.cli.parser import parser
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [

@@ -638,7 +638,7 @@ def test_weights_of_another_shape_under_the_same_print(tmp_path: Path) -> None:
     with Run.open(run) as opened:
         found = opened.checkpoint()
         found.weights["0.weight"] = found.weights["0.weight"][:3]
-        from typednn.runs.run import load_weights
+        from typednn.runs.restoring import load_weights
 
         with pytest.raises(
             CheckpointError, match=r"of another model: .*'0.weight' has shape \(3, 4\), the model \(8, 4\)"

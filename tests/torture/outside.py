@@ -35,7 +35,7 @@ from typednn.recipes.plan import plan_for, read_plan
 from typednn.recipes.samples import Samples, load_data
 from typednn.reports.html import write_report
 from typednn.runs import checkpoint, recorded, shown, tensorboard
-from typednn.runs.run import load_weights, structure
+from typednn.runs.restoring import load_weights, structure
 
 NUMBERS = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 CSV = b"label,a,b\r\n1,2.5,3\r\n4,-5e2,6\r\n\r\n"

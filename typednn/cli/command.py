@@ -11,9 +11,10 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from typednn.cli.commands import COMMANDS
 from typednn.cli.interrupts import deferred
 from typednn.cli.output import hint
-from typednn.cli.parser import COMMANDS, WELCOME, parsed
+from typednn.cli.parser import WELCOME, parsed
 from typednn.errors import TypednnError
 
 

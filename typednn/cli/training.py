@@ -19,7 +19,8 @@ from typednn.recipes.catalogue import preset, starting_from
 from typednn.recipes.choosing import choose, chosen, is_table
 from typednn.recipes.plan import FILE, fitted
 from typednn.recipes.running import Trained
-from typednn.recipes.samples import LAYOUT, found_by
+from typednn.recipes.samples import found_by
+from typednn.recipes.tables import LAYOUT
 
 
 def train(options: Namespace) -> int:
@@ -34,31 +35,30 @@ def train(options: Namespace) -> int:
     settings: dict[str, Any] = parsed_settings(options.settings)
     settings |= {name: value for name, value in {"optimizer": options.optimizer, **short}.items() if value is not None}
     task = options.task or settings.pop("task", None)
-    named = {} if task is None else {"task": task}
     recipe = None if model is None else find(model, options.modules)
     if options.preset is not None:
         recipe = preset(options.preset, recipe or find("gpt2"))
     if options.start is not None:
         recipe = starting_from(options.start, recipe or find("gpt2"), settings.get("vocabulary"))
-    if recipe is not None:
-        recipe.changed(settings | named)  # a wrong setting is told before anything is read
     if data is None:
         assert recipe is not None, "there are data where there is no model"
         data = recipe.data
-    sizes = {
-        name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation", "tokens")
-    }  # what decides how data are read
-    before = recipe if recipe is None or not sizes else recipe.changed(sizes | named)
     layout: dict[str, Any] = {name: getattr(options, name) for name in LAYOUT}
     recipe, samples = choose(
-        data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint, **layout
+        data,
+        recipe,
+        target=options.target,
+        task=task,
+        seed=settings.get("seed"),
+        announce=hint,
+        settings=settings,
+        **layout,
     )
-    recipe = recipe.changed(settings)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
         unit = "" if samples.vocabulary is None else f" tokens of {len(samples.vocabulary):,} kinds"
         counts = f"{samples.where}; {len(samples.x):,}{unit} to train on, {len(samples.test_x):,} to test"
-        number = fitted(recipe, samples).model().num_parameters()
+        number = fitted(recipe, samples).prototype.num_parameters()
         hint(f"{recipe.name}: {recipe.about}\nmodel: {number:,} parameters\ndata: {counts}")
         if samples.told:
             hint(f"read: {samples.told}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from typednn.cli.output import hint, say
 from typednn.config.model_config import import_layers
-from typednn.recipes.samples import LAYOUT
+from typednn.recipes.tables import LAYOUT
 from typednn.recipes.using import evaluate_run
 from typednn.recipes.using import predict as predict_files
 

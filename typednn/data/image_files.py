@@ -1,8 +1,8 @@
 """Images that stay in their files and are decoded when their rows are read, so that a folder may be larger than memory.
 
-    photos/                         or      photos/
-        train/    cats/ a.jpg … dogs/ …    cats/    a.jpg …    ``test`` of each class is kept apart, drawn by ``seed``
-        val/    cats/ …       dogs/ …           dogs/  b.png …
+    photos/                       or    photos/
+        train/  cats/ a.jpg … dogs/ …       cats/ a.jpg …    ``test`` of each class is kept apart, drawn by ``seed``
+        val/    cats/ …       dogs/ …       dogs/ b.png …
         test/   cats/ …       dogs/ …
 
 `open_image_folder` lists the files and reads their first bytes; pixels are read by a `typednn.data.Loader`, a batch at

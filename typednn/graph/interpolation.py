@@ -3,8 +3,8 @@
     y = interpolate(images, size=(64, 64), mode="linear")        # (batch, height, width, channels)
 
 nearest    y_i = x_j           j = floor(i·step)
-linear    y_i = (1 - t)·x_j + t·x_(j+1)
-j + t = max((i + 1/2)·step - 1/2, 0), or i·(size - 1)/(new - 1) with ``align_corners``
+linear     y_i = (1 - t)·x_j + t·x_(j+1)
+           j + t = max((i + 1/2)·step - 1/2, 0), or i·(size - 1)/(new - 1) with ``align_corners``
 
 The step is size/new, or 1/scale_factor where that is given. Each axis by itself, so ``linear`` of two axes is bilinear,
 of three trilinear. One `take` for each axis, or two; nothing is kept but the indices. The derivative adds up what each

@@ -6,8 +6,8 @@ pooling last.
 x (batch, *image), where an image is (height, width, channels), or (features) if all maps are affine; ``parameters`` are
 weight_1, bias_1 where the layout says that there is one, weight_2 and so on. An affine map after a convolution reads
 its pixels in a row, as `typednn.layers.Flatten` lays them out. One sample is computed after the other, by one thread;
-what lies between the maps stays in its cache. As many flops as the maps alone. Source: "Deep Learning Implementation
-With Rust", eqs 22, 25-27 and 30-33, chained.
+what lies between the maps stays in its cache. As many flops as the maps alone.
+Source: "Deep Learning Implementation With Rust", eqs 22, 25-27 and 30-33, chained.
 """
 
 # Lambdas take the arguments of the op.

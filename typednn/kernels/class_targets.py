@@ -3,8 +3,9 @@
 q[row, c] = weight[c]·((1 - smoothing)·p[row, c] + smoothing/classes)       counted = Σ_row weight[label]
 
 target: a label for each row, whose p is 1 at the label, or p itself, (rows, classes). A row whose label is
-``ignore_index`` or no class is all zeros. ``weight`` (classes), or None for ones. Source: torch.nn.CrossEntropyLoss;
-smoothing: Szegedy and others, "Rethinking the Inception Architecture for Computer Vision", 2016.
+``ignore_index`` or no class is all zeros. ``weight`` (classes), or None for ones.
+Source: torch.nn.CrossEntropyLoss; smoothing: Szegedy and others, "Rethinking the Inception Architecture for Computer
+Vision", 2016.
 """
 
 # Lambdas take the arguments of the op.

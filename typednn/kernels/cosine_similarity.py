@@ -3,8 +3,8 @@
 loss = 1 - x·t / (|x|' |t|')       dx = scale·(cos·x/|x|'² where |x| > eps - t/(|x|' |t|'))       |v|' = max(|v|, eps)
 
 x, t (…, features); loss (…), one for each vector along the last axis. Not longer than eps, |x|' is constant, and only
-the second term is left. 6 flops for each number forward, 5 more backward. Source: torch.nn.CosineEmbeddingLoss with
-target 1; eps as in torch.nn.CosineSimilarity.
+the second term is left. 6 flops for each number forward, 5 more backward.
+Source: torch.nn.CosineEmbeddingLoss with target 1; eps as in torch.nn.CosineSimilarity.
 """
 
 # Lambdas take the arguments of the op.

@@ -4,7 +4,8 @@ start + share·(end - start)          where share < 1/2
 end - (1 - share)·(end - start)      else
 
 So it is exactly ``start`` at share 0 and exactly ``end`` at share 1, where the first formula alone loses the end's
-digits to a large start. Source: torch.lerp.
+digits to a large start.
+Source: torch.lerp.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,8 @@ loss = -q·x, 0 where q is 0, even for x = -inf       dx = -q·scale
 
 x (rows, classes) holds log-probabilities, the target a label for each row; q is 1 at the label, or its class's weight,
 and a row of zeros for a label that is ignored or no class (`typednn.kernels.class_targets`). A few operations for each
-number. Source: torch.nn.NLLLoss.
+number.
+Source: torch.nn.NLLLoss.
 """
 
 # Lambdas take the arguments of the op.

@@ -1,8 +1,9 @@
 """The arithmetic of sliding windows that conv2d and the pools share.
 
 Tap (i, j) of the window at output pixel (r, c) lies on input pixel (r·stride + i·dilation, c·stride + j·dilation); with
-padding, on one that lies as many rows and columns before, which may be outside of the image. Source: "Deep Learning
-Implementation With Rust", eqs 25 and 38, with dilation, and with the stride that eq 38 leaves out.
+padding, on one that lies as many rows and columns before, which may be outside of the image.
+Source: "Deep Learning Implementation With Rust", eqs 25 and 38, with dilation, and with the stride that eq 38 leaves
+out.
 """
 
 from collections.abc import Iterator

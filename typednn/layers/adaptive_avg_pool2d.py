@@ -6,7 +6,8 @@ dx sums dy / n over every window of n pixels that the pixel lies in
 x (batch, height, width, channels)   y (batch, out_height, out_width, channels), where output_size = (out_height,
                                      out_width)
 Windows overlap where the sizes do not divide; of a smaller image, pixels are read several times.
-Keeps x's shape. About one addition per number forward, as many backward. Source: PyTorch's AdaptiveAvgPool2d.
+Keeps x's shape. About one addition per number forward, as many backward.
+Source: PyTorch's AdaptiveAvgPool2d.
 """
 
 from dataclasses import dataclass

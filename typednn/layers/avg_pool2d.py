@@ -6,7 +6,8 @@ dx sums dy / n over every window that the pixel lies in
 n is kernel_height·kernel_width; with ``count_include_pad=False`` only the window's pixels inside the image.
 x (batch, height, width, channels)   y (batch, out_height, out_width, channels)
 out_height = (height + 2·padding - kernel_height)//stride + 1, width likewise.
-Keeps x's shape. kernel·output additions forward, as many backward. Source: PyTorch's AvgPool2d, without ceil_mode.
+Keeps x's shape. kernel·output additions forward, as many backward.
+Source: PyTorch's AvgPool2d, without ceil_mode.
 """
 
 from dataclasses import dataclass

@@ -6,8 +6,9 @@ dx = weight·r·(dy - (dbias + h·dweight) / n)     dweight = Σ dy·h          
 x, y (batch, features) or (batch, time, features); sums over the n rows or positions. In training
 running_mean += momentum·(mean - running_mean), and running_var likewise with n/(n - 1) times the variance. In eval,
 mean and variance are the running ones. Keeps x, by reference, and mean and variance. 6 operations per number forward,
-10 backward. Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing
-Internal Covariate Shift"; arguments, names and rules as torch.nn.BatchNorm1d.
+10 backward.
+Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate
+Shift"; arguments, names and rules as torch.nn.BatchNorm1d.
 """
 
 from dataclasses import dataclass

@@ -4,8 +4,8 @@ y = x / (1 - p) where u > p, else 0    dx = dy / (1 - p) where u > p, else 0    
 
 Any shape. The numbers u are a function of ``seed`` alone: the key of this layer's generator, which `init` draws, and
 how many masks were drawn. So a training that is resumed draws the same masks. Keeps these two integers, and computes
-the mask again in backward. Source: Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from
-Overfitting".
+the mask again in backward.
+Source: Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from Overfitting".
 """
 
 from typing import final

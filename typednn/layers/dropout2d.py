@@ -5,7 +5,8 @@ one u for all pixels of a channel; in eval y = x
 
 x, y (batch, height, width, channels). The numbers u are a function of ``seed`` alone: the key of this layer's
 generator, which `init` draws, and how many masks were drawn. Keeps these two integers, and computes the mask again in
-backward. Source: Tompson et al. 2015, "Efficient Object Localization Using Convolutional Networks".
+backward.
+Source: Tompson et al. 2015, "Efficient Object Localization Using Convolutional Networks".
 """
 
 from dataclasses import dataclass

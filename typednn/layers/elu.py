@@ -2,8 +2,9 @@
 
 y = x where x > 0, else alpha (exp x - 1)       dx = dy where x > 0, else alpha exp(x) dy
 
-Any shape. Keeps x, by reference. Source: Clevert, Unterthiner and Hochreiter 2015,
-"Fast and Accurate Deep Network Learning by Exponential Linear Units"; torch.nn.ELU.
+Any shape. Keeps x, by reference.
+Source: Clevert, Unterthiner and Hochreiter 2015, "Fast and Accurate Deep Network Learning by Exponential Linear Units";
+torch.nn.ELU.
 """
 
 from typing import final

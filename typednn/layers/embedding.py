@@ -7,9 +7,10 @@ weight (num_embeddings, embedding_dim)
 Keeps x, by reference. One addition per number of dy. The gradient is dense: every row of weight has one, most of them
 0. `attend` is a second use of weight, the head of a language model; its flops and derivatives are a Linear's without a
 bias. A token outside the vocabulary is refused on the CPU. On a device the check would wait at each step: there it
-counts as the nearest one. Source: Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space";
-initial values as torch.nn.Embedding; Press and Wolf 2017, "Using the Output Embedding to Improve Language Models"; the
-name `attend` is Flax's.
+counts as the nearest one.
+Source: Mikolov et al. 2013, "Efficient Estimation of Word Representations in Vector Space"; initial values as
+torch.nn.Embedding; Press and Wolf 2017, "Using the Output Embedding to Improve Language Models"; the name `attend` is
+Flax's.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,8 @@
 y = x.reshape(batch, height·width·channels)       dx = dy.reshape(x's shape)
 
 x (batch, height, width, channels) or (batch, time, features). Keeps x's shape. No arithmetic; a view where the memory
-allows it. Source: "Deep Learning Implementation With Rust", eqs 36-37; arguments as torch.nn.Flatten.
+allows it.
+Source: "Deep Learning Implementation With Rust", eqs 36-37; arguments as torch.nn.Flatten.
 """
 
 from dataclasses import dataclass

@@ -5,7 +5,8 @@ tanh   y = x (1 + tanh v)/2, v = √(2/π)(x + 0.044715 x³)        dx = dy ((1 
 
 Φ is the normal distribution function, φ its density; the second form is near the first, and GPT-2's.
 
-Any shape. Keeps x, by reference. Source: Hendrycks and Gimpel 2016, "Gaussian Error Linear Units"; torch.nn.GELU.
+Any shape. Keeps x, by reference.
+Source: Hendrycks and Gimpel 2016, "Gaussian Error Linear Units"; torch.nn.GELU.
 """
 
 from typing import Literal, final

@@ -3,8 +3,9 @@
 y = a σ(b), x = [a, b]       da = dy σ(b)       db = dy a σ(b)(1 - σ(b))       σ(x) = 1/(1 + exp(-x))
 
 x (batch, features) or (batch, time, features), features even   y likewise with half the features
-Keeps x, by reference. Source: Dauphin, Fan, Auli and Grangier 2017, "Language Modeling with Gated Convolutional
-Networks", equation 1; torch.nn.GLU.
+Keeps x, by reference.
+Source: Dauphin, Fan, Auli and Grangier 2017, "Language Modeling with Gated Convolutional Networks", equation 1;
+torch.nn.GLU.
 """
 
 from typing import final

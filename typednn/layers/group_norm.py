@@ -4,8 +4,8 @@ y = h·weight + bias    h = (x - mean)·r    r = 1/√(variance + eps)    mean a
 dx = r·(g - Σ g / n - h·Σ g·h / n)      g = dy·weight      dweight = Σ dy·h      dbias = Σ dy
 
 x, y (batch, height, width, channels); a group is num_channels/num_groups channels side by side, of all pixels of one
-image. Keeps x, by reference. 8 operations per number forward, 16 backward. Source: Wu and He 2018, "Group
-Normalization"; arguments and names as torch.nn.GroupNorm.
+image. Keeps x, by reference. 8 operations per number forward, 16 backward.
+Source: Wu and He 2018, "Group Normalization"; arguments and names as torch.nn.GroupNorm.
 """
 
 from dataclasses import dataclass

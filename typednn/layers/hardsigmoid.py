@@ -2,8 +2,8 @@
 
 y = min(max(x + 3, 0), 6)/6       dx = dy/6 where -3 < x < 3, else 0
 
-Any shape. Keeps x, by reference. Source: Howard et al. 2019, "Searching for MobileNetV3";
-torch.nn.Hardsigmoid.
+Any shape. Keeps x, by reference.
+Source: Howard et al. 2019, "Searching for MobileNetV3"; torch.nn.Hardsigmoid.
 """
 
 from typing import final

@@ -2,8 +2,8 @@
 
 y = x min(max(x + 3, 0), 6)/6       dx = 0 for x <= -3, dy for x >= 3, else dy (x/3 + 1/2)
 
-Any shape. Keeps x, by reference. Source: Howard et al. 2019, "Searching for MobileNetV3";
-torch.nn.Hardswish.
+Any shape. Keeps x, by reference.
+Source: Howard et al. 2019, "Searching for MobileNetV3"; torch.nn.Hardswish.
 """
 
 from typing import final

@@ -4,8 +4,9 @@ y = h·weight + bias    h = (x - mean)·r    r = 1/√(variance + eps)    mean a
 dx = r·(g - Σ g / n - h·Σ g·h / n)      g = dy·weight      dweight = Σ dy·h      dbias = Σ dy, over all rows
 
 x, y (*batch, features), any rank; the variance is divided by n. Keeps x, by reference. 8 operations per number forward,
-16 backward. Source: Ba, Kiros and Hinton 2016, "Layer Normalization"; arguments and names as torch.nn.LayerNorm, over
-the last axis alone.
+16 backward.
+Source: Ba, Kiros and Hinton 2016, "Layer Normalization"; arguments and names as torch.nn.LayerNorm, over the last axis
+alone.
 """
 
 from dataclasses import dataclass

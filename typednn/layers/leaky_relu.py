@@ -2,7 +2,8 @@
 
 y = x where x > 0, else negative_slope·x       dx = dy where x > 0, else negative_slope·dy
 
-Any shape. Keeps x, by reference. Source: torch.nn.LeakyReLU.
+Any shape. Keeps x, by reference.
+Source: torch.nn.LeakyReLU.
 """
 
 from typing import final

@@ -7,9 +7,10 @@ x (batch, time, input_size)    y (batch, time, hidden_size)    weight_ih (4·hid
 weight_hh (4·hidden, hidden)    biases (4·hidden)
 The state before the first step is 0. Blocks of the parameters are i, f, g, o, in this order. Keeps x, by reference, and
 of each step six numbers for each of hidden_size. 8·batch·time·hidden·(input + hidden) flops forward, twice that
-backward. Source: Hochreiter and Schmidhuber 1997, "Long Short-Term Memory", with the forget gate of Gers et al. 2000;
-formulas, order of the gates and initial values of torch.nn.LSTM, whose weight_ih_l0 is weight_ih here. Its layers and
-directions are layers of their own: stack them.
+backward.
+Source: Hochreiter and Schmidhuber 1997, "Long Short-Term Memory", with the forget gate of Gers et al. 2000; formulas,
+order of the gates and initial values of torch.nn.LSTM, whose weight_ih_l0 is weight_ih here. Its layers and directions
+are layers of their own: stack them.
 """
 
 from dataclasses import dataclass

@@ -13,8 +13,8 @@ causal; up to 2.5 times that backward. With ``dropout`` p, in training, a weight
 else divided by 1 - p, by a mask that is a function of ``seed`` alone, as a `Dropout`'s: key and number of masks so far.
 Backward draws it again. Nothing of time·memory is kept. A masked NaN or infinity in m changes neither y nor other
 derivatives by x and m (on NumPy); those by W_k and W_v are NaN then. The fast kernels take heads whose features are a
-multiple of 8, and 16 positions or more; all else, dropout too, runs on the reference. Source: Vaswani et al. 2017,
-"Attention Is All You Need", section 3.2; initial values as torch.nn.MultiheadAttention.
+multiple of 8, and 16 positions or more; all else, dropout too, runs on the reference.
+Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2; initial values as torch.nn.MultiheadAttention.
 """
 
 from dataclasses import dataclass

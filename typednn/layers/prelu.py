@@ -2,8 +2,9 @@
 
 y = x where x > 0, else slope·x       dx = dy where x > 0, else slope·dy       dslope = Σ dy x over x <= 0
 
-Any shape; slope (1). Keeps x, by reference. Source: He et al. 2015, "Delving Deep into Rectifiers"; the initial
-slope is ml-rs's 0.01 (torch.nn.PReLU begins at 0.25).
+Any shape; slope (1). Keeps x, by reference.
+Source: He et al. 2015, "Delving Deep into Rectifiers"; the initial slope is ml-rs's 0.01 (torch.nn.PReLU begins at
+0.25).
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,8 @@
 
 y = max(x, 0)       dx = dy where x > 0, else 0 (also at 0)
 
-Any shape. Keeps x, by reference. Source: "Deep Learning Implementation With Rust", eqs 30-31.
+Any shape. Keeps x, by reference.
+Source: "Deep Learning Implementation With Rust", eqs 30-31.
 """
 
 from typing import final

@@ -7,7 +7,8 @@ With ``checkpointing`` each copy keeps its x, by reference, and its buffers as t
 seed; the rest is dropped, and backward runs each copy's forward again, just before its backward. So one copy's values
 are held at a time, at the cost of one more forward. All results are the same, to the bit: backward draws what forward
 drew, and leaves the buffers as they are. The gradient is no smaller: it holds the derivatives by the inputs of all
-layers. Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", section 4.
+layers.
+Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", section 4.
 """
 
 import copy

@@ -3,7 +3,8 @@
 y = x.reshape(batch, …shape)       dx = dy.reshape(x's shape)
 
 x: rows, sequences or images, as many numbers in a sample as ``shape`` has. Keeps x's shape.
-No arithmetic; a view where the memory allows it. Source: torch.nn.Unflatten, of all axes but the batch.
+No arithmetic; a view where the memory allows it.
+Source: torch.nn.Unflatten, of all axes but the batch.
 """
 
 # A class's own TypeVar in ``self`` leaves the rank of the input to what stands before the layer.

@@ -2,8 +2,9 @@
 
 y = λx where x > 0, else λα (exp x - 1)       dx = λ dy where x > 0, else λα exp(x) dy       λ = 1.0507…, α = 1.6732…
 
-Any shape. Keeps x, by reference. Source: Klambauer, Unterthiner, Mayr and Hochreiter
-2017, "Self-Normalizing Neural Networks", equation 2 and the footnote to it; torch.nn.SELU.
+Any shape. Keeps x, by reference.
+Source: Klambauer, Unterthiner, Mayr and Hochreiter 2017, "Self-Normalizing Neural Networks", equation 2 and the
+footnote to it; torch.nn.SELU.
 """
 
 from typing import final

@@ -2,7 +2,8 @@
 
 y = 1/(1 + exp(-x))       dx = dy y (1 - y)
 
-Any shape. Keeps y. Large |x| does not overflow. Source: "Deep Learning Implementation With Rust", eqs 32-33.
+Any shape. Keeps y. Large |x| does not overflow.
+Source: "Deep Learning Implementation With Rust", eqs 32-33.
 """
 
 from typing import final

@@ -2,8 +2,9 @@
 
 y = x σ(x)       dx = dy (σ(x) + x σ(x)(1 - σ(x)))       σ(x) = 1/(1 + exp(-x))
 
-Any shape. Keeps x, by reference. Source: Elfwing, Uchibe and Doya 2017,
-"Sigmoid-Weighted Linear Units for Neural Network Function Approximation in Reinforcement Learning"; torch.nn.SiLU.
+Any shape. Keeps x, by reference.
+Source: Elfwing, Uchibe and Doya 2017, "Sigmoid-Weighted Linear Units for Neural Network Function Approximation in
+Reinforcement Learning"; torch.nn.SiLU.
 """
 
 from typing import final

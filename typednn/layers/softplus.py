@@ -2,8 +2,9 @@
 
 y = log(1 + exp(beta x))/beta       dx = dy/(1 + exp(-beta x))       y = x and dx = dy where beta x > threshold
 
-Any shape. Keeps x, by reference. Source: Dugas et al. 2000, "Incorporating
-Second-Order Functional Knowledge for Better Option Pricing"; torch.nn.Softplus.
+Any shape. Keeps x, by reference.
+Source: Dugas et al. 2000, "Incorporating Second-Order Functional Knowledge for Better Option Pricing";
+torch.nn.Softplus.
 """
 
 from typing import final

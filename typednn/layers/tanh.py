@@ -2,7 +2,8 @@
 
 y = tanh x       dx = dy (1 - y²)
 
-Any shape. Keeps y. Source: torch.nn.Tanh.
+Any shape. Keeps y.
+Source: torch.nn.Tanh.
 """
 
 from typing import final

@@ -6,8 +6,8 @@ weights.
 
 x (batch, height, width, channels)   y (batch, height·scale, width·scale, channels)
 With ``align_corners`` the outermost pixels' centres meet, else their outer edges. Keeps nothing.
-A copy, or about six operations per number of y, forward; an addition, or six operations, backward. Source: PyTorch's
-Upsample.
+A copy, or about six operations per number of y, forward; an addition, or six operations, backward.
+Source: PyTorch's Upsample.
 """
 
 from dataclasses import dataclass

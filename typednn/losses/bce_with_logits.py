@@ -6,7 +6,8 @@ dprediction = ((1 - target) sigmoid(prediction) - pos_weight target sigmoid(-pre
 prediction (batch, *features): scores, any size, never overflowing; each answers a question of its own with yes or no.
 target: shaped as the prediction, floats from 0 (no) to 1 (yes). alpha as in `typednn.losses.reduction`.
 pos_weight: what a yes counts, one number for all or one for each class, the last axis; the former runs as one kernel,
-the latter by NumPy. One exponential and one logarithm for each number. Source: torch.nn.BCEWithLogitsLoss.
+the latter by NumPy. One exponential and one logarithm for each number.
+Source: torch.nn.BCEWithLogitsLoss.
 """
 
 from typing import Any, Generic, cast, final, overload

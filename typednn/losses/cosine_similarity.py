@@ -6,7 +6,8 @@ cos = Σ_feature p t / (|p| |t|)
 prediction p, target t (batch, *positions, features); one loss for each vector along the last axis, so that there is a
 loss for each (batch, *positions), and alpha of `typednn.losses.reduction` counts these. Lengths below ``eps`` count as
 ``eps``, as in torch.nn.CosineSimilarity; there the derivative by the length is 0. 6 flops for each number forward, 11
-both. Source: torch.nn.CosineEmbeddingLoss with target 1 for all pairs.
+both.
+Source: torch.nn.CosineEmbeddingLoss with target 1 for all pairs.
 """
 
 from typing import Any, Generic, final, overload

@@ -5,7 +5,8 @@ loss = d²/2 where |d| <= delta, else delta (|d| - delta/2), with d = prediction
 
 prediction, target (batch, *features), any rank; alpha as in `typednn.losses.reduction`. PyTorch's SmoothL1Loss(beta) is
 this with delta = beta, divided by beta: with the default of 1 they are the same. 6 flops for each number forward, 4
-backward. Source: Huber, "Robust Estimation of a Location Parameter", 1964; torch.nn.HuberLoss.
+backward.
+Source: Huber, "Robust Estimation of a Location Parameter", 1964; torch.nn.HuberLoss.
 """
 
 from typing import Any, Generic, final, overload

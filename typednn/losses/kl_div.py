@@ -5,8 +5,8 @@ loss = target (log target - prediction), 0 where target is 0       dprediction =
 prediction (batch, *features) holds log-probabilities; target is of the same shape and holds probabilities, or their
 logarithms with ``log_target``: then its exponential takes the place of target above. alpha as in
 `typednn.losses.reduction`: "batchmean" is the divergence itself, the mean over samples; the default "mean" divides by
-the features too, as PyTorch's. 3 flops for each number forward. Source: Kullback and Leibler, "On Information and
-Sufficiency", 1951; torch.nn.KLDivLoss.
+the features too, as PyTorch's. 3 flops for each number forward.
+Source: Kullback and Leibler, "On Information and Sufficiency", 1951; torch.nn.KLDivLoss.
 """
 
 from typing import Any, Generic, final, overload

@@ -3,7 +3,8 @@
 loss = |prediction - target|       dprediction = sign(prediction - target)/alpha, 0 where they are equal
 
 prediction, target (batch, *features), any rank; alpha as in `typednn.losses.reduction`. 2 flops for each number, each
-way. Source: torch.nn.L1Loss.
+way.
+Source: torch.nn.L1Loss.
 """
 
 from typing import Any, Generic, final, overload

@@ -6,7 +6,8 @@ loss[…,c] = -weight[c] prediction[…,c] at the label, 0 elsewhere       dpred
 prediction (batch, *positions, classes): log-probabilities.   target: class labels (batch, *positions) of integers.
                                                               Weights, alpha,
 ``ignore_index`` and labels that are no class: as in `SoftmaxCrossEntropy`, which is a log-softmax and this in one
-kernel. A few operations for each number. Source: torch.nn.NLLLoss.
+kernel. A few operations for each number.
+Source: torch.nn.NLLLoss.
 """
 
 from typing import Any, Generic, final, overload

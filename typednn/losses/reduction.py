@@ -14,8 +14,9 @@ reduction       value                                shape                      
 ==============  ===================================  ==========================  ==================
 
 The gradient of a reduction that gives several numbers is that of their sum. Losses with labels as targets count each
-label, and not each sample: `typednn.losses.labels`. Source: "Deep Learning Implementation With Rust", eqs 17-21;
-"batchmean" is PyTorch's name (torch.nn.KLDivLoss), and what torch.nn.CrossEntropyLoss calls its mean.
+label, and not each sample: `typednn.losses.labels`.
+Source: "Deep Learning Implementation With Rust", eqs 17-21; "batchmean" is PyTorch's name (torch.nn.KLDivLoss), and
+what torch.nn.CrossEntropyLoss calls its mean.
 """
 
 import math

@@ -8,8 +8,9 @@ overflowing. target: class labels (batch, *positions) of integers, or probabilit
 that is ``ignore_index`` has loss and gradient 0 and does not count. alpha as in `typednn.losses.labels`: the default
 "batchmean" is the mean over all labels that count, as torch.nn.CrossEntropyLoss has it. Another label that is no class
 is refused by ``loss``, and by ``loss_grad`` on the CPU. On a device the check would wait at each step: there the row of
-such a label has a gradient of zeros. Source: "Deep Learning Implementation With Rust", eqs 34 and 42 in one; gpt.c,
-CrossEntropyLoss; torch.nn.CrossEntropyLoss.
+such a label has a gradient of zeros.
+Source: "Deep Learning Implementation With Rust", eqs 34 and 42 in one; gpt.c, CrossEntropyLoss;
+torch.nn.CrossEntropyLoss.
 """
 
 from typing import Any, Generic, final, overload

@@ -5,8 +5,9 @@ token: the first whose p_0 + … + p_token is more than u, drawn from U[0, 1), a
 
 The prompt is read in one pass. The context's keys and values are kept, so a token costs one position. Once the model's
 positions are used up, the context is its last ``n_positions`` tokens, which are then read anew for each token, as each
-stands at another position than before. Sources: top-k: Fan et al. 2018, "Hierarchical Neural Story Generation"; top-p:
-Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration".
+stands at another position than before.
+Sources: top-k: Fan et al. 2018, "Hierarchical Neural Story Generation"; top-p: Holtzman et al. 2020, "The Curious Case
+of Neural Text Degeneration".
 """
 
 from collections.abc import Callable, Collection, Iterator

@@ -17,8 +17,9 @@ gpt2-large            36       20    1,280       774,030,080
 gpt2-xl               48       25    1,600     1,557,611,200
 
 Names are those of Hugging Face's `transformers`. Initial values: N(0, 0.02²), 0.02/√(2·n_layer) where a block writes
-into its sum. Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", sections 2.2 and 2.3;
-GELU by tanh and the tied head as in the code published with it.
+into its sum.
+Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", sections 2.2 and 2.3; GELU by tanh
+and the tied head as in the code published with it.
 """
 
 import math

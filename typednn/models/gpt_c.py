@@ -5,7 +5,8 @@ int32          for each tensor the number of its axes, then their sizes
 float32        each tensor's numbers, row by row
 
 All little-endian, tensors in the order of `GPT2.parameter_shapes`: the file of 124 million parameters has 497,761,640
-bytes, its shapes 346 numbers. Weights are (out, in), as here. Source: gpt.c, which continues Karpathy's llm.c.
+bytes, its shapes 346 numbers. Weights are (out, in), as here.
+Source: gpt.c, which continues Karpathy's llm.c.
 """
 
 from pathlib import Path

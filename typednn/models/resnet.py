@@ -1,20 +1,20 @@
 """ResNet: blocks that learn what to add to their input.
 
-layer    ResNet-18    ResNet-34    ResNet-50    each sample's shape, images of 224x224    and of 32x32
-image    224 x 224 x    3    32 x 32 x    3
-stem    7x7, 64, stride 2; 3x3 maximum, stride 2    56 x    56 x    64    (3x3, 64, stride 1)    32 x 32 x    64
-stage 1          basic x 2      basic x 3      bottleneck x 3       56 x  56 x   64, ResNet-50:  256         32 x 32
-stage 2          basic x 2      basic x 4      bottleneck x 4       28 x  28 x  128              512         16 x 16
-stage 3          basic x 2      basic x 6      bottleneck x 6       14 x  14 x  256             1024          8 x  8
-stage 4          basic x 2      basic x 3      bottleneck x 3        7 x   7 x  512             2048          4 x  4
-head             mean over the image, Linear                       classes
-parameters       11,689,512     21,797,672     25,557,032           of 1000 classes
+layer        ResNet-18    ResNet-34    ResNet-50        each sample's shape, images of 224x224     and of 32x32
+image                                                   224 x 224 x    3                           32 x 32 x    3
+stem         7x7, 64, stride 2; 3x3 maximum, stride 2    56 x  56 x   64     (3x3, 64, stride 1)   32 x 32 x   64
+stage 1      basic x 2    basic x 3    bottleneck x 3    56 x  56 x   64, ResNet-50:  256          32 x 32
+stage 2      basic x 2    basic x 4    bottleneck x 4    28 x  28 x  128              512          16 x 16
+stage 3      basic x 2    basic x 6    bottleneck x 6    14 x  14 x  256             1024           8 x  8
+stage 4      basic x 2    basic x 3    bottleneck x 3     7 x   7 x  512             2048           4 x  4
+head         mean over the image, Linear                classes
+parameters   11,689,512   21,797,672   25,557,032       of 1000 classes
 
 `BasicBlock` is two 3x3 convolutions, `Bottleneck` 1x1, 3x3 and 1x1; each convolution is followed by `BatchNorm2d`. The
 first block of stages 2 to 4 has stride 2, in its (first) 3x3 convolution, and a 1x1 convolution as its shortcut. Images
-below 64 pixels get the stem of small images: one 3x3 convolution, and no pooling. Source: He et al. 2015, "Deep
-Residual Learning for Image Recognition", table 1; the stride's place in `Bottleneck`, initial values and counts as
-torchvision.models.resnet.
+below 64 pixels get the stem of small images: one 3x3 convolution, and no pooling.
+Source: He et al. 2015, "Deep Residual Learning for Image Recognition", table 1; the stride's place in `Bottleneck`,
+initial values and counts as torchvision.models.resnet.
 """
 
 from dataclasses import dataclass

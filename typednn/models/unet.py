@@ -7,9 +7,9 @@ each sample's shape, images of 28x28                                            
  7 x  7 x 32          MaxPool; two 3x3, 64; Upsample
 
 The sides are multiples of 4. Every 3x3 convolution but the last is followed by ReLU. It gives numbers of the image's
-own scale, for `MSE`. Source: Ronneberger, Fischer and Brox 2015, "U-Net: Convolutional Networks for Biomedical Image
-Segmentation", figure 1, with two sizes below the first, zeros around the images, and nearest neighbours in place of
-up-convolutions.
+own scale, for `MSE`.
+Source: Ronneberger, Fischer and Brox 2015, "U-Net: Convolutional Networks for Biomedical Image Segmentation", figure 1,
+with two sizes below the first, zeros around the images, and nearest neighbours in place of up-convolutions.
 """
 
 from typednn.layer import Input

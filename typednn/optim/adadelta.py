@@ -5,7 +5,8 @@ move = √(moved + eps) / √(square + eps) · g
 moved ← rho·moved + (1 - rho)·move²
 w ← w - lr·move
 
-Keeps square and moved per parameter. Source: Zeiler 2012; the order of operations is torch.optim.Adadelta's.
+Keeps square and moved per parameter.
+Source: Zeiler 2012; the order of operations is torch.optim.Adadelta's.
 """
 
 import math

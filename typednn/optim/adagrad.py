@@ -3,8 +3,8 @@
 total ← total + g²   (initial_accumulator_value at first)
 w ← w - lr/(1 + t·lr_decay) · g / (√total + eps)     t counts from 0
 
-Keeps total, one array per parameter. Source: Duchi, Hazan and Singer 2011; the order of operations is
-torch.optim.Adagrad's.
+Keeps total, one array per parameter.
+Source: Duchi, Hazan and Singer 2011; the order of operations is torch.optim.Adagrad's.
 """
 
 import math

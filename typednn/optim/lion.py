@@ -5,8 +5,8 @@ w ← w - lr·sign(beta1·m + (1 - beta1)·g)
 m ← beta2·m + (1 - beta2)·g
 
 Keeps m, one array per parameter. As all steps are of size lr, lr is 3 to 10 times smaller than AdamW's, and
-weight_decay as much larger. Source: Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algorithm 2.
-PyTorch has none.
+weight_decay as much larger.
+Source: Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algorithm 2. PyTorch has none.
 """
 
 from collections.abc import Sequence

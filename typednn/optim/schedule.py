@@ -11,8 +11,9 @@ CosineLR       warm-up: lr·(step+1)/warmup_steps, then eta_min + (lr - eta_min)
 =============  =====================================================================================
 
 `OneCycleLR` and `ReduceLROnPlateau` are in files of their own. Steps count from 0. A rate beyond floats is an
-`ArgumentError`. Source: the schedulers of the same names in torch.optim.lr_scheduler, CosineLR's CosineAnnealingLR;
-there per scheduler step.
+`ArgumentError`.
+Source: the schedulers of the same names in torch.optim.lr_scheduler, CosineLR's CosineAnnealingLR; there per scheduler
+step.
 """
 
 import math

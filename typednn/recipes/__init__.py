@@ -11,7 +11,8 @@ from typednn.recipes.choosing import choose, chosen
 from typednn.recipes.published import beside_published, beside_the_paper
 from typednn.recipes.recipe import Recipe, parsed_settings
 from typednn.recipes.running import Trained, resume, train
-from typednn.recipes.samples import Samples, load_data, load_tables
+from typednn.recipes.samples import Samples, load_data
+from typednn.recipes.tables import load_tables
 from typednn.recipes.using import evaluate_run, predict
 
 __all__ = [

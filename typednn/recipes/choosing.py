@@ -8,7 +8,7 @@ The data decide classes, channels, the size of images and columns (`Recipe.adapt
 steps. `chosen` says in words what was decided.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -21,13 +21,15 @@ from typednn.recipes.catalogue import RECIPES
 from typednn.recipes.plan import samples_of
 from typednn.recipes.recipe import Recipe, TaskName
 from typednn.recipes.running import outputs_of
-from typednn.recipes.samples import NAMES, Samples, is_image_folder, load_tables
+from typednn.recipes.samples import NAMES, Samples, is_image_folder
+from typednn.recipes.tables import load_tables
 from typednn.recipes.texts import TINY_SHAKESPEARE
 
 # any other set of a name is of digits, or like them
 _NAMED: Final = {"cifar-10": "resnet18", "spiral": "mlp", TINY_SHAKESPEARE: "gpt2"}
 _FEW = 2000  # samples, below which batches are small
 _SMALL = 32  # samples of a small batch
+_READING = ("image", "vocabulary", "validation", "tokens")  # settings that decide how data are read
 
 
 def choose(
@@ -41,6 +43,7 @@ def choose(
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
     announce: Callable[[str], object] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> tuple[Recipe, Samples]:
     """A recipe for data, and the data: ``model``, or one for their kind, with sizes, optimizer and schedule that suit
     them.
@@ -49,8 +52,15 @@ def choose(
     learn, by default the first, and ``task`` is by default what it holds (`load_tables`). A ``model`` whose sizes are
     written down keeps all that it says. ``seed`` draws the part to test, where the data have none. ``header``,
     ``delimiter`` and ``decimal`` say how a CSV file is written, as `typednn.data.read_table` has them; how it was read
-    is told in ``Samples.told``.
+    is told in ``Samples.told``. ``settings`` are those of `Recipe.changed`, and stand above what the data decide; a
+    wrong one is refused before anything is read.
     """
+    settings = settings or {}
+    if model is not None:
+        named = {} if task is None else {"task": task}
+        model.changed({**settings, **named})
+        reading = {name: value for name, value in settings.items() if name in _READING}
+        model = model.changed({**reading, **named}) if reading else model
     files = [data] if isinstance(data, str) else list(data)
     if not all(is_table(file) for file in files) or len(files) not in (1, 2):
         if len(files) != 1:
@@ -78,7 +88,8 @@ def choose(
         if task is not None:
             recipe = recipe.changed({"task": task})
         samples = samples_of(recipe if seed is None else replace(recipe, seed=seed), {"name": files[0]}, announce)
-        return (_for_few(recipe, samples) if Path(files[0]).is_dir() and recipe.adapts else recipe), samples
+        recipe = _for_few(recipe, samples) if Path(files[0]).is_dir() and recipe.adapts else recipe
+        return recipe.changed(settings), samples
     recipe = model or RECIPES["mlp"]
     if target is None and not recipe.adapts:
         task = task or recipe.task
@@ -93,12 +104,13 @@ def choose(
         header=header,
         delimiter=delimiter,
         decimal=decimal,
-        outputs=None if "classes" in recipe.adapts else outputs_of(recipe.model()),
+        outputs=None if "classes" in recipe.adapts else outputs_of(recipe.prototype),
     )
     found: TaskName = "regression" if is_floating(samples.y.dtype) else "classification"
     if found != recipe.task:
         recipe = recipe.changed({"task": found})
-    return (_for_rows(recipe, samples) if "shape" in recipe.adapts else recipe), samples
+    recipe = _for_rows(recipe, samples) if "shape" in recipe.adapts else recipe
+    return recipe.changed(settings), samples
 
 
 def is_table(name: str) -> bool:

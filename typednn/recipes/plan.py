@@ -26,7 +26,8 @@ from typednn.data.text import TOKENS
 from typednn.errors import ArgumentError, ConfigError, DataError, explain, listed
 from typednn.files import opened, parsed
 from typednn.recipes.recipe import Recipe, from_json
-from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, layout_of, load_data, load_tables
+from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, load_data
+from typednn.recipes.tables import layout_of, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
 from typednn.tasks import Regression
@@ -103,8 +104,7 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     if samples.vocabulary is None:
         rows = len(samples.x) - samples.held_back(recipe.validation)
     else:
-        sample: Any = recipe.model().sample
-        rows = len(samples.shaped(*sample.sizes, stride=recipe.stride).x)
+        rows = len(samples.shaped(*recipe.sample, stride=recipe.stride).x)
     settled = recipe.changed({"epochs": recipe.epochs_for(rows), "max_steps": recipe.max_steps})
     if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:
         settled = replace(settled, vocabulary=str(Path(recipe.vocabulary).resolve()))
@@ -175,11 +175,9 @@ def _image_of(recipe: Recipe, folder: Path) -> tuple[int, int, int]:
     longer than 64, else 64 x 64.
     """
     first = next((path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")), None)
-    if "image" not in recipe.adapts:
-        sample: Any = recipe.model().sample
-        if len(sample.sizes) == 3:
-            height, width, channels = sample.sizes
-            return height, width, channels
+    if "image" not in recipe.adapts and len(recipe.sample) == 3:
+        height, width, channels = recipe.sample
+        return height, width, channels
     if recipe.image is not None:
         return recipe.image, recipe.image, 3
     height, width = (_SIDE, _SIDE) if first is None else image_size(first)

@@ -13,7 +13,7 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hints
 
 from typednn.arguments import choice, flag, integer, number
@@ -27,6 +27,7 @@ from typednn.errors import ArgumentError, ConfigError, explain, suggestion
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
 from typednn.tasks import Classification, Language, Regression
+from typednn.training.settings import TrainingSettings
 
 AnyModel: TypeAlias = Any  # a Chain, Sequential or Stack of registered layers: what `typednn.config.dumps` writes
 AnyLoss: TypeAlias = CrossEntropy[float] | Huber[float] | L1[float] | MSE[float] | SoftmaxCrossEntropy[float]
@@ -39,8 +40,10 @@ TokensName: TypeAlias = Literal["auto", "int32", "uint16", "uint64"]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(TrainingSettings):
     """How to train. A recipe is immutable; ``replace`` and `changed` give another.
+
+    The settings that `fit` has too are in `TrainingSettings`: epochs, max_steps, accumulate, clip_grad_norm.
 
     ================  ==================================================================================================
     model             builds it, its parameters not yet filled; of layers that configs know, with its input declared
@@ -88,9 +91,7 @@ class Recipe:
     about: str = ""
     data: str = "auto"
     task: TaskName = "classification"
-    epochs: int = 10
     least_steps: int = 0
-    max_steps: int | None = None
     batch_size: int = 64
     loss: LossName = "softmax_cross_entropy"
     smoothing: float = 0.0
@@ -98,12 +99,10 @@ class Recipe:
     generator: GeneratorName = "pcg32"
     seed: int = 0
     stream: int = 0
-    clip_grad_norm: float | None = None
-    accumulate: int = 1
     patience: int | None = None
     validation: float = 0.0
-    evaluate_every: int | None = None
-    checkpoint_every: int | None = None
+    evaluate_every: int | None = field(default=None, kw_only=True)
+    checkpoint_every: int | None = field(default=None, kw_only=True)
     fuse: bool = True
     adapts: tuple[Literal["classes", "image", "shape"], ...] = ()
     augment: Sequence[str | Mapping[str, Any]] = ()
@@ -119,18 +118,11 @@ class Recipe:
     described: ModelConfig | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        where = f"recipe {self.name!r}"
-        for name, least in (
-            ("epochs", 1),
-            ("least_steps", 0),
-            ("batch_size", 1),
-            ("seed", 0),
-            ("stream", 0),
-            ("accumulate", 1),
-            ("workers", 1),
-        ):
+        TrainingSettings.__post_init__(self)
+        where = self.where
+        for name, least in (("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("workers", 1)):
             integer(where, name, getattr(self, name), least)
-        for name in ("patience", "max_steps", "stride", "image", "evaluate_every", "checkpoint_every"):
+        for name in ("patience", "stride", "image"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
         for name, choices in (
@@ -178,8 +170,14 @@ class Recipe:
                 explain(where, "patience watches data kept apart", "validation 0", "set validation, such as 0.1"),
                 "patience",
             )
-        if self.clip_grad_norm is not None:
-            number(where, "clip_grad_norm", self.clip_grad_norm, least=1e-30)
+        if self.clip_grad_norm == 0:
+            cure = "leave it out to clip nothing"
+            raise ArgumentError(explain(where, "clip_grad_norm is more than 0", "0", cure), "clip_grad_norm")
+
+    @property
+    def where(self) -> str:
+        """The recipe, in messages."""
+        return f"recipe {self.name!r}"
 
     def epochs_for(self, rows: int) -> int:
         """The number of epochs for ``rows`` training samples."""
@@ -191,7 +189,7 @@ class Recipe:
     def steps_for(self, rows: int) -> int:
         """The number of steps for ``rows`` training samples."""
         batches = batches_in(rows, self.batch_size, drop_last=self.drop_last)
-        return self.epochs_for(rows) * -(-batches // self.accumulate) if self.max_steps is None else self.max_steps
+        return replace(self, epochs=self.epochs_for(rows)).steps(batches)
 
     def config(self, steps: int = 1000) -> str:
         """The model, the optimizer for a training of ``steps`` steps, and the generator, as a TOML config."""
@@ -217,7 +215,7 @@ class Recipe:
                 ),
                 "optimizer",
             )
-        lines = [dumps(self._described.checked if self._described else self.model()), "[optimizer]", *_pairs(table)]
+        lines = [dumps(self.prototype), "[optimizer]", *_pairs(table)]
         for group in groups:
             lines += ["", "[[optimizer.group]]", *_pairs(group)]
         lines += ["", "[init]", f"seed = {self.seed}", f"generator = {written(self.generator)}"]
@@ -230,10 +228,14 @@ class Recipe:
         return self.read(self.config(steps), f"recipe {self.name}")
 
     @property
+    def prototype(self) -> AnyModel:
+        """The model, its parameters not filled: built once for all recipes that have it, and never trained."""
+        return self._described.checked if self._described else _built(self.model)
+
+    @property
     def sample(self) -> tuple[int, ...]:
         """The shape of one sample that the model reads."""
-        model: Any = self._described.checked if self._described else self.model()
-        sizes: tuple[int, ...] = model.sample.sizes
+        sizes: tuple[int, ...] = self.prototype.sample.sizes
         return sizes
 
     @property
@@ -342,6 +344,11 @@ class Recipe:
             "optimizer": dict(self.optimizer),
             "imports": list(self.imports),
         }
+
+
+@lru_cache(maxsize=16)
+def _built(model: Callable[..., AnyModel]) -> AnyModel:
+    return model()
 
 
 CHANGEABLE: tuple[str, ...] = tuple(

@@ -22,7 +22,8 @@ from typednn.models import GPT2
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import VOCABULARY, Plan, read_plan, samples_of
 from typednn.recipes.running import Report, computed, learned_part, outputs_of, reported, which, write_results
-from typednn.recipes.samples import Samples, layout_of, targets_of
+from typednn.recipes.samples import Samples
+from typednn.recipes.tables import layout_of, targets_of
 from typednn.recipes.texts import load_text
 from typednn.runs import Run
 from typednn.tasks import Answer, Estimate, Language

@@ -1,11 +1,14 @@
 """Run: the folder of one training, and all its files.
 
-    RUN/config.toml      what was trained, as it was written (or recipe.json)     RUN/model.txt   the model as printed
-    RUN/environment.json versions, machine, threads, engine    RUN/lock    pid of the process that writes
-    RUN/metrics.jsonl    a line per step and per evaluation                       RUN/events/     TensorBoard
-    RUN/checkpoints/    `typednn.runs.checkpoint`; best.json names the best    RUN/starts.jsonl
-    a line per process that trained
-    RUN/checksums.json   of all of these
+    RUN/config.toml       what was trained, as it was written (or recipe.json)
+    RUN/model.txt         the model as printed
+    RUN/environment.json  versions, machine, threads, engine
+    RUN/lock              pid of the process that writes
+    RUN/metrics.jsonl     a line per step and per evaluation
+    RUN/events/           TensorBoard
+    RUN/checkpoints/      `typednn.runs.checkpoint`; best.json names the best
+    RUN/starts.jsonl      a line per process that trained
+    RUN/checksums.json    of all of these
 
 The config is written last, so a folder with a config is a complete run. One process writes: `Run.create` and `Run.open`
 take the lock, by ``flock``, which ends with the process (POSIX). A checkpoint contains the digests of its run's
@@ -25,22 +28,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, final
 
-import numpy as np
-
 from typednn.arguments import flag
-from typednn.backends import to_numpy
-from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
+from typednn.errors import ArgumentError, CheckpointError, StateError, explain
 from typednn.files import reason, replace_file, sync_folder
-from typednn.layer import Parts
 from typednn.module.module import Module
-from typednn.module.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.runs.checksums import AT_A_CHECKPOINT, CONFIGS, OWN, Begun, write_checksums
 from typednn.runs.environment import environment, start
 from typednn.runs.history import Best
 from typednn.runs.recorded import read_metrics
+from typednn.runs.restoring import load_weights, structure
 from typednn.runs.run_files import read_bytes
-from typednn.runs.state import Json, TrainingState, generator_states, restore_generators
+from typednn.runs.state import Json, TrainingState, generator_states
 from typednn.tracebacks import caller_level
 
 Which: TypeAlias = Literal["latest", "best"]
@@ -476,91 +475,6 @@ class Run(AbstractContextManager["Run"]):
         checkpoint = self.checkpoint(which)
         load_weights(checkpoint, model)
         return checkpoint
-
-
-def check_model(checkpoint: Checkpoint, model: Module) -> None:
-    """A `CheckpointError` with the first layer that differs, where the checkpoint is of a model with other layers."""
-    saved, current = _lines(checkpoint.model), _lines(structure(model))
-    if checkpoint.model and saved != current:
-        before, now = next((a, b) for a, b in zip([*saved, ""], [*current, ""], strict=False) if a != b)
-        raise CheckpointError(
-            explain(
-                str(checkpoint.folder),
-                f"is of a model with {before!r}",
-                repr(now),
-                "use the config it was trained with",
-            )
-        )
-
-
-def structure(model: Module) -> list[list[str]]:
-    """Of each module its name, what it is, its parameters' shapes, and their count.
-
-    A chain is a ``Chain``, of whatever class and fused or not: the same parts have the same parameters and results.
-    """
-    return [
-        [name, "Chain" if isinstance(module, Parts) else kind, *rest]
-        for (name, kind, *rest), (_, module) in zip(rows(model), model.named_modules(), strict=True)
-    ]
-
-
-def _lines(model: list[list[str]] | str) -> list[str]:
-    """A line for each module. Before version 2 a checkpoint held the model as it prints, its total in the last line."""
-    if not isinstance(model, str):
-        return [" ".join(" ".join(row).split()) for row in model]
-    return [
-        " ".join([*words[:-1], "Chain"] if words and words[-1] in ("Sequential", "Stack", "Fused") else words)
-        for words in map(str.split, model.splitlines()[:-1])
-    ]
-
-
-def load_weights(checkpoint: Checkpoint, model: Module, *, averaged: bool = True) -> None:
-    """Fill ``model``; a `CheckpointError` says how a checkpoint of another model differs.
-
-    Where the optimizer averaged the weights, these are the averages, which were evaluated; to train on,
-    ``averaged=False``.
-    """
-    check_model(checkpoint, model)
-    optimizer, weights = checkpoint.optimizer, checkpoint.weights
-    averages = {
-        name: optimizer[f"{name}.ema"].astype(array.dtype)
-        for name, array in weights.items()
-        if f"{name}.ema" in optimizer
-    }
-    try:
-        model.load_state_dict(weights | averages if averaged else weights)
-    except StateDictError as error:
-        raise CheckpointError(f"{checkpoint.folder}: of another model: {error}") from None
-
-
-def restore(checkpoint: Checkpoint, model: Module, optimizer: Any, loader: Any) -> None:
-    """A checkpoint of another model, optimizer or data is a `CheckpointError`; optimizer, loader and weights are then
-    unchanged.
-    """
-    where, name = str(checkpoint.folder), type(optimizer).__name__
-    check_model(checkpoint, model)
-    if checkpoint.optimizer_name != name:
-        raise CheckpointError(
-            explain(
-                where, f"is of a training with {checkpoint.optimizer_name}", name, "use the config it was trained with"
-            )
-        )
-    before = {
-        key: value if isinstance(value, int) else np.array(to_numpy(value))
-        for key, value in optimizer.state_dict().items()
-    }
-    position = loader.state_dict()
-    try:
-        optimizer.load_state_dict(checkpoint.optimizer)
-        loader.load_state_dict(checkpoint.state.loader)
-        restore_generators(where, model, checkpoint.state.generators)
-        load_weights(checkpoint, model, averaged=False)
-    except (StateDictError, CheckpointError) as error:
-        optimizer.load_state_dict(before)
-        loader.load_state_dict(position)
-        raise (
-            error if isinstance(error, CheckpointError) else CheckpointError(f"{where}: of another training: {error}")
-        ) from None
 
 
 def _pretty(table: Json) -> bytes:

@@ -41,6 +41,24 @@ class TrainingState:
     watched: float | None = None  # the best value, for early stopping
     callbacks: list[Json] = field(default_factory=list[Json])  # the state of each in order, with its class's name
 
+    def record(self, measured: Measured, metric: str, least: float | None) -> bool:
+        """Take in an evaluation, watched by ``metric``; whether it is the best so far.
+
+        ``least`` is how much better it must be than the best for early stopping, None where nothing stops early.
+        """
+        worth = measured.value(metric)
+        # resumed with another metric: its numbers can't be compared
+        if self.best is not None and self.best.metric != metric:
+            self.best, self.watched, self.waited = None, None, 0
+        self.evaluations.append(measured)
+        if least is not None:
+            improved = self.watched is None or worth > self.watched + least
+            self.watched, self.waited = (worth, 0) if improved else (self.watched, self.waited + 1)
+        if self.best is not None and worth <= self.best.value:
+            return False
+        self.best = Best(measured.step, metric, worth)
+        return True
+
     def as_json(self) -> Json:
         """The state as JSON, for `from_json`."""
         return {

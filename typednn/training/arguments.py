@@ -3,7 +3,7 @@ that names it.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, cast
 
@@ -13,9 +13,12 @@ from typednn.errors import ArgumentError, TypednnError, explain, shown
 from typednn.layer import Parts, not_a_part
 from typednn.layers import Conv2d, Linear, LogSoftmax, SequenceLinear, Sigmoid, Softmax
 from typednn.losses import NLL, BCEWithLogits, CrossEntropy, SoftmaxCrossEntropy
+from typednn.module.delegation import foreign_parts
 from typednn.module.foreign import adopted, missing_methods
 from typednn.module.module import Module
+from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.run import Run
+from typednn.tasks import Task
 from typednn.training.callbacks import Callback, EarlyStopping
 from typednn.training.evaluation import Evaluation, has_rows
 
@@ -140,17 +143,55 @@ def callbacks_of(callbacks: Any) -> list[Callback]:
     return given
 
 
-def check_task(task: object) -> None:
-    """A task has `typednn.tasks.Task`'s methods."""
+def task_of(task: Any) -> Task:
+    """A task: it has `typednn.tasks.Task`'s methods."""
     if isinstance(task, type) or not all(callable(getattr(task, name, None)) for name in ("targets", "metrics")):
         raise _wrong(
             "task", "a task has targets and metrics", task, "pass Classification() or Regression() of typednn.tasks"
         )
+    checked: Task = task
+    return checked
+
+
+def check_watched(validation: object, early_stopping: object, optimizer: object) -> None:
+    """What watches an evaluation has one."""
+    watched = optimizer.watched() if isinstance(optimizer, GradientOptimizer) else ()
+    if validation is None and (early_stopping is not None or watched):
+        names = ", ".join(map(repr, watched))
+        rule = (
+            f"a schedule watches {names} of an evaluation"
+            if early_stopping is None
+            else "early stopping watches an evaluation"
+        )
+        raise ArgumentError(explain("fit", rule, "no validation", "pass validation=Evaluation(x, y)"), "validation")
+
+
+def transforms_of(transform: Any) -> tuple[Callable[[Any], Any], ...]:
+    """The functions from gradient to gradient, in order; one alone need not be in a list."""
+    functions = (transform,) if callable(transform) or not hasattr(transform, "__iter__") else tuple(transform)
+    for function in functions:
+        if not callable(function):
+            rule = "transform is a function from gradient to gradient, or several"
+            raise ArgumentError(explain("fit", rule, type(function).__name__), "transform")
+    return functions
+
+
+def progress_of(progress: Any) -> bool:
+    """Whether progress is shown."""
+    if progress not in (True, False, "auto"):
+        raise ArgumentError(explain("fit", "progress is True, False or 'auto'", shown(progress)), "progress")
+    return bool(progress)
 
 
 def run_of(run: Any, model: Module, optimizer: Any, stack: ExitStack) -> Run | None:
     """A run as it is; of a folder the run in it, or a new one, which is open until ``stack`` ends."""
-    if run is None or isinstance(run, Run):
+    if run is None:
+        return None
+    for _, part in foreign_parts(model):
+        part.require("state_dict")
+        part.require("load_state_dict")
+        part.saved = True
+    if isinstance(run, Run):
         return run
     if not isinstance(cast("object", run), str | os.PathLike):
         raise _wrong("run", "run is a Run or the folder of one", run)

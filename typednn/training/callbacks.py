@@ -1,11 +1,14 @@
 """Hooks that `fit` calls, and how often periodic work runs."""
 
+import json
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from typednn.arguments import integer, number
 from typednn.errors import ArgumentError, explain
+from typednn.files import parsed
 from typednn.runs.history import Epoch, History, Measured, Step
+from typednn.runs.state import Json
 
 
 class Callback(Protocol):
@@ -40,6 +43,20 @@ class Callback(Protocol):
         return
 
 
+def saved_state(callback: Callback) -> Json:
+    """The callback's state by the name of its class; an `ArgumentError` where JSON would not give back the same."""
+    name, state = type(callback).__qualname__, callback.state_dict()
+    try:
+        plain = parsed(json.dumps(state, allow_nan=False).encode())
+    except (TypeError, ValueError):
+        plain = None
+    if plain is None or plain != state:
+        raise ArgumentError(
+            explain("fit", "state_dict gives a dict of JSON values", f"{state!r:.100} from {name}"), "callbacks"
+        )
+    return {name: plain}
+
+
 @dataclass(frozen=True, slots=True)
 class Every:
     """An interval: ``Every(epochs=2)`` or ``Every(steps=500)``."""
@@ -65,13 +82,6 @@ class Every:
         if self.steps is not None:
             return step % self.steps == 0
         return epochs is not None and self.epochs is not None and epochs % self.epochs == 0
-
-
-def every(name: str, value: int | Every | None) -> Every:
-    """An interval: a number means steps, None each epoch."""
-    if isinstance(value, Every):
-        return value
-    return Every(epochs=1) if value is None else Every(steps=integer("fit", name, value))
 
 
 @dataclass(frozen=True, slots=True)

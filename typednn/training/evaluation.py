@@ -1,6 +1,6 @@
 """evaluate: a model's outputs for many inputs, a batch at a time. Evaluation: data to measure on while training."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
@@ -16,6 +16,7 @@ from typednn.data.loader import Rows, reads_rows
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
 from typednn.module.module import Module
+from typednn.runs.history import RECORD
 from typednn.tasks import Task
 from typednn.training.batches import ValuedLoss, divisor_of, mean
 
@@ -120,6 +121,15 @@ class Evaluation(Generic[In, Target]):
             for _ in measured:  # batches that the task has not read
                 pass
         return mean(summed, divisor), metrics
+
+
+def checked_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
+    """A task's metrics, whose names are none of those that a run's lines have."""
+    taken = next((name for name in metrics if name in (*RECORD, "kind")), None)
+    if taken is not None:
+        rule = f"a task's metric is not called {', '.join(RECORD)} or kind"
+        raise ArgumentError(explain("fit", rule, repr(taken), "give it another name"), "task")
+    return {name: float(number) for name, number in metrics.items()}
 
 
 def _rows_of(array: Any, rows: Any) -> Any:

@@ -70,7 +70,7 @@ def find_learning_rate(
             explain(where, "diverged is how many times the least loss, more than 1", f"{diverged:g}"), "diverged"
         )
     if task is not None:
-        arguments.check_task(task)
+        arguments.task_of(task)
     if not isinstance(optimizer, GradientOptimizer):
         raise ArgumentError(
             explain(

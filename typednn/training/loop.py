@@ -8,7 +8,6 @@ A *step* is one update of the weights. Everything else happens between two steps
 the last step of an epoch it happens when the epoch is complete, so that no step is saved in two states.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from os import PathLike
@@ -19,19 +18,17 @@ import numpy as np
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import InputGrad, Optimizer, Part
-from typednn.errors import ArgumentError, explain, shown
 from typednn.layer import Layer
-from typednn.module.delegation import foreign_parts
-from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.history import History
 from typednn.runs.run import Run
 from typednn.runs.state import TrainingState
 from typednn.tasks import Task, task_of
 from typednn.training import arguments
 from typednn.training.batches import Batches, ValuedLoss
-from typednn.training.callbacks import Callback, EarlyStopping, Every, every
+from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
 from typednn.training.session import Session
+from typednn.training.settings import TrainingSettings
 from typednn.training.signals import Stop, stopping
 
 In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
@@ -103,66 +100,34 @@ def fit(
     arguments.check_order(loss, optimizer)
     arguments.check_loader(loader)
     arguments.check_end(trained, loss)
-    if task is not None:
-        arguments.check_task(task)
-    measured_on, hooks, early = (
-        arguments.validation_of(validation),
-        arguments.callbacks_of(callbacks),
-        arguments.early_stopping_of(early_stopping),
+    settings = TrainingSettings(
+        epochs=epochs,
+        max_steps=max_steps,
+        accumulate=accumulate,
+        clip_grad_norm=clip_grad_norm,
+        evaluate_every=evaluate_every,
+        checkpoint_every=checkpoint_every,
     )
-    if run is not None:
-        for _, part in foreign_parts(trained):
-            part.require("state_dict")
-            part.require("load_state_dict")
-            part.saved = True
-    cure = "pass validation=Evaluation(x, y)"
-    if early is not None and measured_on is None:
-        raise ArgumentError(explain("fit", "early stopping watches an evaluation", "no validation", cure), "validation")
-    if measured_on is None and isinstance(optimizer, GradientOptimizer) and optimizer.watched():
-        watched = ", ".join(map(repr, optimizer.watched()))
-        raise ArgumentError(
-            explain("fit", f"a schedule watches {watched} of an evaluation", "no validation", cure), "validation"
-        )
-    if progress not in (True, False, "auto"):
-        raise ArgumentError(explain("fit", "progress is True, False or 'auto'", shown(progress)), "progress")
-    for name, value in (("clip_grad_norm", clip_grad_norm), ("time_limit", time_limit)):
-        if value is not None:
-            number("fit", name, value, least=0.0)
-    functions: Any = transform
-    transforms: tuple[Any, ...] = (
-        (functions,) if callable(functions) or not hasattr(functions, "__iter__") else tuple(functions)
-    )
-    for function in transforms:
-        if not callable(function):
-            raise ArgumentError(
-                explain(
-                    "fit", "transform is a function from gradient to gradient, or several", type(function).__name__
-                ),
-                "transform",
-            )
+    measured_on, early = arguments.validation_of(validation), arguments.early_stopping_of(early_stopping)
+    arguments.check_watched(measured_on, early, optimizer)
     stop = Stop()
     with ExitStack() as stack:
         session = Session(
             trained,
             loss,
-            task if task is not None else task_of(loss, measured_on),
+            task_of(loss, measured_on) if task is None else arguments.task_of(task),
             optimizer,
             loader,
             None,
-            hooks,
+            arguments.callbacks_of(callbacks),
             measured_on,
             stop,
-            epochs=integer("fit", "epochs", epochs),
-            max_steps=math.inf if max_steps is None else integer("fit", "max_steps", max_steps),
-            accumulate=integer("fit", "accumulate", accumulate),
-            transforms=transforms,
-            clip=clip_grad_norm,
-            evaluate_every=every("evaluate_every", evaluate_every),
-            checkpoint_every=every("checkpoint_every", checkpoint_every),
-            time_limit=time_limit,
+            settings,
+            transforms=arguments.transforms_of(transform),
+            time_limit=None if time_limit is None else number("fit", "time_limit", time_limit, least=0.0),
             early_stopping=early,
             keep=integer("fit", "keep", keep),
-            progress=bool(progress),
+            progress=arguments.progress_of(progress),
             state=TrainingState(origin=loader.epoch),
         )
         # after all checks: a wrong argument leaves no folder

@@ -1,9 +1,7 @@
 """Session: one call of `typednn.training.fit`, from the checkpoint that it starts from to the last that it writes."""
 
-import json
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -11,11 +9,10 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from typednn.backends import read_together, to_device, to_numpy
+from typednn.backends import read_together, to_device
 from typednn.contracts.protocols import Optimizer
 from typednn.engines.halide.rehearsal import expecting
 from typednn.errors import ArgumentError, MissingExtra, StateError, explain
-from typednn.files import parsed
 from typednn.layer import Layer
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
@@ -26,40 +23,23 @@ from typednn.optim.clipping import Summed
 from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.environment import differences
-from typednn.runs.history import RECORD, Best, Epoch, History, Measured, Step
-from typednn.runs.run import Run, restore
-from typednn.runs.state import Json, TrainingState
+from typednn.runs.history import Epoch, History, Measured, Step
+from typednn.runs.restoring import restore
+from typednn.runs.run import Run
+from typednn.runs.state import TrainingState
 from typednn.tasks import SpokenTask, Task
 from typednn.training.batches import Batches, ValuedLoss, divisor_of, mean, one_pass
-from typednn.training.callbacks import Callback, EarlyStopping, Every
-from typednn.training.evaluation import Evaluation
+from typednn.training.callbacks import Callback, EarlyStopping, saved_state
+from typednn.training.evaluation import Evaluation, checked_metrics
 from typednn.training.events import Events
 from typednn.training.finite import all_finite, finite_each, finite_rows, place_in_forward, place_in_gradient
+from typednn.training.pending_step import PendingStep, gradient_norms
 from typednn.training.progress import Display, summary
+from typednn.training.settings import TrainingSettings
 from typednn.training.signals import Stop
 
 _UNREAD = 0.25  # seconds between two reports
 _STEP = tuple(each.name for each in fields(Step))
-
-
-@dataclass(slots=True)
-class _Pending:
-    """A step in progress, or done and not reported yet. On a device ``loss`` (Σ loss·divisor) and ``finite`` are arrays
-    not read yet.
-    """
-
-    loss: Any = 0.0
-    divisor: float = 0.0  # Σ divisor of its batches, 0 where they are added up
-    rows: int = 0
-    batches: int = 0
-    summed: Summed[Any] = field(default_factory=Summed[Any])
-    # whether each row of each batch is finite, then the loss and each derivative
-    finite: list[Any] = field(default_factory=list[Any])
-    derivatives: list[str] = field(default_factory=list[str])  # the names of the last
-    step: int = 0
-    rate: float | None = None
-    seconds: float = 0.0
-    norms: dict[str, float] | None = None
 
 
 @final
@@ -76,21 +56,16 @@ class Session:
     callbacks: list[Callback]
     validation: Evaluation[Any, Any] | None
     stop: Stop
-    epochs: int
-    max_steps: float
-    accumulate: int
+    settings: TrainingSettings
     transforms: Sequence[Callable[[Any], Any]]  # of the gradient, in order
-    clip: float | None
-    evaluate_every: Every
-    checkpoint_every: Every
     time_limit: float | None
     early_stopping: EarlyStopping | None
     keep: int
     progress: bool
     state: TrainingState
     batch: Any = None  # x and y of the step in progress
-    part: _Pending = field(default_factory=_Pending)  # the step in progress
-    pending: list[_Pending] = field(default_factory=list[_Pending])
+    part: PendingStep = field(default_factory=PendingStep)  # the step in progress
+    pending: list[PendingStep] = field(default_factory=list[PendingStep])
     loss_array: Callable[[Any, Any], Any] | None = None
     """The loss on its device, so that results of several steps are read at once. Without it, and with clipping, each
     step is read.
@@ -109,7 +84,7 @@ class Session:
     steps_before: int = 0  # the optimizer's, before the first step of ``state``
 
     def __post_init__(self) -> None:
-        if self.model.device != "cpu" and self.clip is None:
+        if self.model.device != "cpu" and self.settings.clip_grad_norm is None:
             self.loss_array, self.check_target = (
                 getattr(self.loss, "loss_array", None),
                 getattr(self.loss, "check_target", None),
@@ -124,13 +99,16 @@ class Session:
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
             self.steps_before = self.optimizer.steps - self.state.step
-        steps = -(-self.loader.steps_per_epoch // self.accumulate)
         unit, per_sample = (
             (self.task.unit, self.task.per_sample) if isinstance(self.task, SpokenTask) else ("samples", 1)
         )
-        total = int(min(steps * self.epochs, self.max_steps))
         self.display = Display(
-            shown=self.progress, total=total, done=self.state.step, epochs=self.epochs, unit=unit, per_sample=per_sample
+            shown=self.progress,
+            total=self.settings.steps(self.loader.steps_per_epoch),
+            done=self.state.step,
+            epochs=self.settings.epochs,
+            unit=unit,
+            per_sample=per_sample,
         )
         stack.callback(self.display.close)
         if self.run is not None:
@@ -162,7 +140,7 @@ class Session:
             self.batch = batch.x, batch.y
             self._batch(to_device(batch.x, self.model.device), batch.y)
             last = self.loader.step >= self.loader.steps_per_epoch
-            if self.part.batches == self.accumulate or last:
+            if self.part.batches == self.settings.accumulate or last:
                 self._update()
                 if not last:
                     self._between(None)
@@ -194,7 +172,7 @@ class Session:
             if both is None:
                 derivative = self.loss.loss_grad(prediction, y)
         grad = self.model.backward(derivative)
-        if self.accumulate > 1 and not isinstance(grad, Gradient):
+        if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
             raise ArgumentError(
                 explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
@@ -206,7 +184,7 @@ class Session:
         self.part.divisor += divisor or 0.0
 
     def _update(self) -> None:
-        part, self.part = self.part, _Pending()
+        part, self.part = self.part, PendingStep()
         grad, part.summed = part.summed.mean(), Summed()
         if (self.state.step + 1) % 50 == 0 or self.state.step == 0:
             part.norms = gradient_norms(self.model, grad)
@@ -217,12 +195,12 @@ class Session:
             part.derivatives = list(gradients)
             part.finite.append(finite_each([part.loss, *gradients.values()]))
         looked = self.loss_array is not None
-        if self.clip is not None:
+        if self.settings.clip_grad_norm is not None:
             if isinstance(grad, Gradient):
                 looked = True
                 if not all_finite(grad.leaves().values()):
                     self._gradient_diverged(grad)
-            grad = clip_grad_norm(grad, self.clip)
+            grad = clip_grad_norm(grad, self.settings.clip_grad_norm)
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
@@ -298,7 +276,7 @@ class Session:
                 )
             self.callback_reason = self.callback_reason or reason or ""
 
-    def _check_finite(self, done: _Pending) -> None:
+    def _check_finite(self, done: PendingStep) -> None:
         """Stop where a step on a device was not finite."""
         *batches, (_, *derivatives) = done.finite
         if not math.isfinite(done.loss):
@@ -350,11 +328,11 @@ class Session:
             "transforms": (),
             "progress": False,
         }
-        start: dict[str, Any] = {"stop": Stop(), "state": TrainingState(), "part": _Pending(), "pending": []}
+        start: dict[str, Any] = {"stop": Stop(), "state": TrainingState(), "part": PendingStep(), "pending": []}
         other = replace(self, model=model, loss=loss, optimizer=optimizer, **nothing, **start)
         other.display = Display(shown=False, total=0, done=0, epochs=0)
         model.train()
-        for _ in range(min(self.accumulate, 2)):  # the second one adds its gradient to the first one's
+        for _ in range(min(self.settings.accumulate, 2)):  # the second one adds its gradient to the first one's
             other._batch(x, y)
         other._update()
         if validation is not None:
@@ -377,16 +355,16 @@ class Session:
     def _between(self, epoch: Epoch | None) -> Measured | None:
         """Evaluation and checkpoint, if they are due; ``epoch`` is the one just completed."""
         step, complete = self.state.step, None if epoch is None else epoch.number
-        through = (complete is not None and complete >= self.epochs) or step >= self.max_steps
+        through = self.settings.complete(complete or 0, step)
         measured: Measured | None = None
-        if self.validation is not None and (through or self.evaluate_every.due(step, complete)):
+        if self.validation is not None and (through or self.settings.evaluation.due(step, complete)):
             measured = self._evaluate(self.validation, complete or self.number)
             if epoch is None:
                 self.display.note(f"step {step}  {summary(measured)}")
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
-        if self.run is not None and (better or through or self.checkpoint_every.due(step, complete)):
+        if self.run is not None and (better or through or self.settings.saving.due(step, complete)):
             self._save(self.run)
         if not self.pending:
             self.last_report = time.perf_counter()
@@ -409,27 +387,13 @@ class Session:
                     self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device)
                 ),
             )
-        metrics = {name: float(number) for name, number in metrics.items()}
+        metrics = checked_metrics(metrics)
         for name, number in metrics.items():
-            if name in (*RECORD, "kind"):
-                raise ArgumentError(
-                    explain(
-                        "fit",
-                        f"a task's metric is not called {', '.join(RECORD)} or kind",
-                        repr(name),
-                        "give it another name",
-                    ),
-                    "task",
-                )
             if not math.isfinite(number):
                 self._diverged(state.step, f"the {validation.split} {name}", str(number), "in the task's metrics")
         measured = Measured(state.step, epoch, validation.split, value, metrics)
         metric = early.metric if early is not None else "loss" if measured.accuracy is None else "accuracy"
-        worth = measured.value(metric)
-        # resumed with another metric: its numbers can't be compared
-        if state.best is not None and state.best.metric != metric:
-            state.best, state.watched, state.waited = None, None, 0
-        state.evaluations.append(measured)
+        best = state.record(measured, metric, None if early is None else early.min_delta)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
             if text is not None:
@@ -439,14 +403,9 @@ class Session:
         if isinstance(self.optimizer, GradientOptimizer):
             self.optimizer.observe({"loss": value, **metrics})
         self._call("on_evaluation", measured)
-        if early is not None:
-            improved = state.watched is None or worth > state.watched + early.min_delta
-            state.watched, state.waited = (worth, 0) if improved else (state.watched, state.waited + 1)
-        if state.best is None or worth > state.best.value:
-            state.best = Best(state.step, metric, worth)
-            if self.run is None and early is not None and early.restore_best_weights:
-                with self._averaged():
-                    self.best_weights = {name: array.copy() for name, array in self.model.state_dict().items()}
+        if best and self.run is None and early is not None and early.restore_best_weights:
+            with self._averaged():
+                self.best_weights = {name: array.copy() for name, array in self.model.state_dict().items()}
         return measured
 
     def _averaged(self) -> AbstractContextManager[None]:
@@ -457,7 +416,7 @@ class Session:
         """Whether training should end now; then ``reason`` says why."""
         early, signal = self.early_stopping, self.stop.signal
         reasons = {
-            "": len(self.state.epochs) >= self.epochs or self.state.step >= self.max_steps,
+            "": self.settings.complete(len(self.state.epochs), self.state.step),
             "early stopping": early is not None and self.state.waited >= early.patience,
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,
@@ -539,25 +498,3 @@ def bind(optimizer: object, model: Module) -> None:
         optimizer.state_dict()
     except StateError:
         optimizer.bind(model)
-
-
-def saved_state(callback: Callback) -> Json:
-    """The callback's state by the name of its class; an `ArgumentError` where JSON would not give back the same."""
-    name, state = type(callback).__qualname__, callback.state_dict()
-    try:
-        plain = parsed(json.dumps(state, allow_nan=False).encode())
-    except (TypeError, ValueError):
-        plain = None
-    if plain is None or plain != state:
-        raise ArgumentError(
-            explain("fit", "state_dict gives a dict of JSON values", f"{state!r:.100} from {name}"), "callbacks"
-        )
-    return {name: plain}
-
-
-def gradient_norms(model: Module, grad: Any) -> dict[str, float]:
-    """The Euclidean norm of each layer's gradient, by the layer's path."""
-    squares: defaultdict[str, float] = defaultdict(float)
-    for name, array in model.named_gradients(grad).items():
-        squares[name.rpartition(".")[0] or name] += float(np.sum(np.square(to_numpy(array), dtype=np.float64)))
-    return {layer: math.sqrt(square) for layer, square in squares.items()}

@@ -15,7 +15,8 @@ head's number and of i and j (`typednn.kernels.dropout.reference`). Then dv_j = 
 
 Some queries are computed at a time; of all scores, time·memory numbers for each head, only L is kept. Backward computes
 scores and m again. 4·time·memory·features flops for each head forward, 10 backward, about half of it where it is
-causal. Sources: Vaswani et al. 2017, "Attention Is All You Need", eq 1; Milakov & Gimelshein 2018, "Online normalizer
+causal.
+Sources: Vaswani et al. 2017, "Attention Is All You Need", eq 1; Milakov & Gimelshein 2018, "Online normalizer
 calculation for softmax"; Dao et al. 2022, "FlashAttention", for the kept L and the second computation; dropout:
 Srivastava et al. 2014.
 """

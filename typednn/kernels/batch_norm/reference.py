@@ -6,8 +6,9 @@ dx = weight·r·(dz - (dbias + h·dweight) / n)
 
 x, y (*batch, channels), sums over the n rows of all axes but the last; a is an activation. mean and variance
 (channels), weight and bias (channels) or None. Sums in double precision, squares of differences from the mean. Backward
-computes y again, for the slope of a. 6 operations per number forward, 10 backward. Source: Ioffe and Szegedy 2015,
-"Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift", algorithm 1.
+computes y again, for the slope of a. 6 operations per number forward, 10 backward.
+Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate
+Shift", algorithm 1.
 """
 
 from typing import Any, TypeVar

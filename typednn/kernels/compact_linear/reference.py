@@ -5,8 +5,8 @@ y = x wideᵀ + bias       wide[o, i] = the number whose upper 16 bits are weigh
 x (batch, in_features)    weight (out_features, in_features), uint16 where scale is None, else int8
 scale, bias (out_features)    y (batch,
 out_features). bfloat16 is float32 without its lower 16 bits: 8 digits in base 2. Sums are in x's dtype; the sum over
-int8 is scaled once. 2·batch·in·out flops. Source: Dettmers et al. 2022, "LLM.int8()", section 2, for a scale per row,
-absmax/127.
+int8 is scaled once. 2·batch·in·out flops.
+Source: Dettmers et al. 2022, "LLM.int8()", section 2, for a scale per row, absmax/127.
 """
 
 from jaxtyping import Float, Integer

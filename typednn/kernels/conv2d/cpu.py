@@ -17,7 +17,8 @@ reaches dweight and dx; here it does not.
 
 2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels/groups flops forward, twice that
 backward; copies of images take two images per thread, partial sums eight times the weights, products at most PRODUCTS
-numbers or one image. Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
+numbers or one image.
+Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
 """
 
 import math

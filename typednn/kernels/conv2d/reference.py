@@ -19,8 +19,8 @@ Only activations that are ``monotone``, as the compiled kernels pool first. Numb
 have any of them as winner; the activation's derivative is 0 there.
 
 2·batch·z's height·z's width·out_channels·kernel_height·kernel_width·in_channels/groups flops forward, twice that
-backward; patches take kernel_height·kernel_width/stride² times the memory of x while a call lasts. Source: "Deep
-Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
+backward; patches take kernel_height·kernel_width/stride² times the memory of x while a call lasts.
+Source: "Deep Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
 """
 
 import math

@@ -13,8 +13,9 @@ Rounding: an output has the error of the largest of its tile's 16 pixels, where 
 is computed directly instead.
 
 In memory: 4 times the pixels and the outputs of the tiles under way (about 64 for a thread; for dw 128 or more in all),
-and 16/9 of the weights. Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, F(2x2, 3x3);
-dw is the derivative of their y.
+and 16/9 of the weights.
+Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, F(2x2, 3x3); dw is the derivative of
+their y.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,8 +4,9 @@ mean = Σ x / n, or 0 for RMSNorm    r = 1/√(Σ (x - mean)² / n + eps)    h =
 g = dy·weight    dx = r·(g - Σ g / n - h·Σ g·h / n), without Σ g for RMSNorm    dweight = Σ dy·h    dbias = Σ dy
 
 x, y (*batch, features); mean and r of each row of n features, computed again by backward; weight and bias (features) or
-None. 8 operations per number forward, 16 backward. Sources: Ba, Kiros and Hinton 2016, "Layer Normalization", eqs 2-4;
-Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", eq 4.
+None. 8 operations per number forward, 16 backward.
+Sources: Ba, Kiros and Hinton 2016, "Layer Normalization", eqs 2-4; Zhang and Sennrich 2019, "Root Mean Square Layer
+Normalization", eq 4.
 """
 
 from typing import Any, TypeVar

@@ -3,8 +3,8 @@
 y_j = x_j - max x - log Σ_k exp(x_k - max x)       dx = dy - exp(y)·Σ_k dy_k
 
 x, y (batch, features). The logarithm is taken of the sum alone, so that a small probability does not become log 0. One
-exponential per number, and a logarithm per row; one exponential and three operations per number backward. Source: the
-logarithm of "Deep Learning Implementation With Rust", eq 34; torch.nn.LogSoftmax.
+exponential per number, and a logarithm per row; one exponential and three operations per number backward.
+Source: the logarithm of "Deep Learning Implementation With Rust", eq 34; torch.nn.LogSoftmax.
 """
 
 from jaxtyping import Float

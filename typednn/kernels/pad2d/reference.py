@@ -5,8 +5,8 @@ constant:   y is ``value`` outside x          dx = dy without the border
 replicate:  y repeats the nearest pixel of x  dx = dy without the border, plus the border's dy on the pixel it repeats
 
 ``padding`` is PyTorch's (left, right, top, bottom). One copy forward; backward a view (constant) or one copy
-(replicate). Source: "Deep Learning Implementation With Rust", eqs 28-29 (eq 28 with 0 <= i - p); the paper leaves
-replicate open.
+(replicate).
+Source: "Deep Learning Implementation With Rust", eqs 28-29 (eq 28 with 0 <= i - p); the paper leaves replicate open.
 """
 
 from typing import Literal, TypeAlias

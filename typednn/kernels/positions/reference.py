@@ -1,15 +1,15 @@
 """Positions: what tells attention where in a sequence each vector stands, which it would not know.
 
-sines    y_t = x_t + e_t, where e_t,2i = sin(t·10000^(-2i/features)) and e_t,2i+1 = cos(t·10000^(-2i/features))
-dx = dy
-learned    y_t = x_t + weight_t    dx = dy    dweight_t = Σ_batch dy_t
+sines      y_t = x_t + e_t, where e_t,2i = sin(t·10000^(-2i/features)) and e_t,2i+1 = cos(t·10000^(-2i/features));
+           dx = dy
+learned    y_t = x_t + weight_t                                              dx = dy    dweight_t = Σ_batch dy_t
 rotate     each pair of features (2i, 2i+1) turned by the angle a = t·base^(-2i/features):
            y_2i = x_2i cos a - x_2i+1 sin a, y_2i+1 = x_2i sin a + x_2i+1 cos a             dx = dy turned by -a
 
 x, y (batch, time, features), in rotate (batch, time, heads, features); weight (length, features). Positions count from
-``first``. One addition per number; rotate three operations. Angles are computed in double precision. Sources: Vaswani
-et al. 2017, "Attention Is All You Need", section 3.5; Gehring et al. 2017, "Convolutional Sequence to Sequence
-Learning"; Su et al. 2021, "RoFormer", eqs 14, 15 and 34.
+``first``. One addition per number; rotate three operations. Angles are computed in double precision.
+Sources: Vaswani et al. 2017, "Attention Is All You Need", section 3.5; Gehring et al. 2017, "Convolutional Sequence to
+Sequence Learning"; Su et al. 2021, "RoFormer", eqs 14, 15 and 34.
 """
 
 from typing import Any

@@ -14,9 +14,10 @@ lstm   i, f, o = σ(a + z)   g = tanh(a_g + z_g)   c' = f·c + i·g   h' = o·ta
 
 Gates are in PyTorch's order: r, u, n, where u is PyTorch's z, and i, f, g, o. A step is given the numbers that were
 kept of the step before, zeros before the first, and keeps as many. The formulas are written once, of arrays and of
-Halide's expressions: `Functions` tells them apart. Sources: Elman 1990, "Finding Structure in Time"; Cho et al. 2014,
-"Learning Phrase Representations using RNN Encoder-Decoder", with the reset gate where cuDNN has it; Hochreiter and
-Schmidhuber 1997, "Long Short-Term Memory", with the forget gate of Gers et al. 2000.
+Halide's expressions: `Functions` tells them apart.
+Sources: Elman 1990, "Finding Structure in Time"; Cho et al. 2014, "Learning Phrase Representations using RNN
+Encoder-Decoder", with the reset gate where cuDNN has it; Hochreiter and Schmidhuber 1997, "Long Short-Term Memory",
+with the forget gate of Gers et al. 2000.
 """
 
 from collections.abc import Callable, Sequence

@@ -3,8 +3,8 @@
 y_j = exp(x_j - max x) / Σ_k exp(x_k - max x)       dx = (dy - Σ_k dy_k·y_k)·y
 
 x, y (batch, features). The maximum cancels out, and keeps exp from overflowing. dx is dy times the Jacobian diag(y) - y
-yᵀ, which is never built. One exponential per element, four operations backward. Source: "Deep Learning Implementation
-With Rust", eqs 34-35 (the sum of eq 34 runs over features).
+yᵀ, which is never built. One exponential per element, four operations backward.
+Source: "Deep Learning Implementation With Rust", eqs 34-35 (the sum of eq 34 runs over features).
 """
 
 from jaxtyping import Float

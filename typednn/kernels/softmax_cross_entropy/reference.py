@@ -5,7 +5,8 @@ loss = -q·log_softmax(logits)          gradient = scale·(softmax(logits)·Σ_j
 logits, q, loss (batch, classes); q is the target as probabilities, weighted and smoothed
 (`typednn.kernels.class_targets`). ``scale`` is the reduction's 1/alpha, a number or an array of rank 0. log_softmax(x)
 = z - log Σ exp z with z = x - max x. One exponential per element. ``summed`` asks for Σ loss alone, a float64 of rank
-0: of many classes, nearly all losses are 0. Source: "Deep Learning Implementation With Rust", eqs 34 and 42, chained.
+0: of many classes, nearly all losses are 0.
+Source: "Deep Learning Implementation With Rust", eqs 34 and 42, chained.
 """
 
 from typing import Any

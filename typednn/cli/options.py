@@ -1,0 +1,97 @@
+"""What an option of the command line is, and those that several commands take."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias, final
+
+Argument: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
+
+
+@final
+class Command(NamedTuple):
+    """A command: the module in ``typednn.cli`` that has its function, its help, and the arguments of `argparse` it
+    takes.
+    """
+
+    module: str
+    about: str
+    arguments: tuple[Argument, ...] = ()
+    examples: str = ""
+
+
+def _number(
+    kind: Callable[[str], float], above: float, expected: str, text: str, *, most: float = sys.float_info.max
+) -> float:
+    with suppress(ValueError):
+        if above < kind(text) <= most:
+            return kind(text)
+    raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+
+
+def argument(*names: str, **options: Any) -> Argument:
+    """An argument as `argparse` takes it."""
+    return names, options
+
+
+def weights(text: str) -> str:
+    """``last`` is another word for ``latest``."""
+    return "latest" if text == "last" else text
+
+
+def yes(text: str) -> bool:
+    """Whether the text is ``yes``; ``no`` is the only other."""
+    if text not in ("yes", "no"):
+        raise argparse.ArgumentTypeError(f"expected yes or no, got {text!r}")
+    return text == "yes"
+
+
+def character(text: str) -> str:
+    """A character, of which the tabulator has names."""
+    return "\t" if text in ("tab", "\\t") else text
+
+
+_NEGATIVE = -5e-324  # the largest number below 0
+COUNT: Final = partial(_number, int, 0, "a whole number, at least 1")
+WHOLE: Final = partial(_number, int, -1, "a whole number, at least 0")
+POSITIVE: Final = partial(_number, float, 0, "a number above 0")
+NOT_NEGATIVE: Final = partial(_number, float, _NEGATIVE, "a number of at least 0")
+SHARE: Final = partial(_number, float, _NEGATIVE, "a number from 0 to 1", most=1.0)
+
+RUN = argument("run", metavar="RUN", help="the run's folder")
+IMPORT = argument(
+    "--import",
+    metavar="MODULE",
+    action="append",
+    default=[],
+    dest="modules",
+    help="import a module that registers layers; may be repeated",
+)
+LAYOUT = (
+    argument(
+        "--header",
+        type=yes,
+        metavar="yes|no",
+        help="of a CSV file: whether line 1 holds the columns' names; by default it decides",
+    ),
+    argument(
+        "--delimiter", type=character, metavar="CHAR", help="of a CSV file: what is between columns, such as ';' or tab"
+    ),
+    argument("--decimal", choices=(".", ","), help="of a CSV file: what is before fractions"),
+)
+TRAINING = (
+    argument(
+        "--time-limit",
+        type=partial(_number, float, 0, "a number of seconds above 0"),
+        metavar="SECONDS",
+        help="save and stop after this time",
+    ),
+    argument(
+        "--report",
+        action="store_true",
+        help="at the end, draw the pictures and write the page, as `typednn report` does",
+    ),
+    argument("-q", "--quiet", action="store_true", help="no progress, no tables"),
+)

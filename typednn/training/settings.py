@@ -1,0 +1,67 @@
+"""The settings of a training: how long it lasts, and what comes between its steps.
+
+`fit` takes them as arguments, and a `typednn.recipes.Recipe` has them as fields; both are checked here.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from typednn.arguments import integer, number
+from typednn.training.callbacks import Every
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """What `fit` and a recipe both say; `typednn.training.fit` explains each. An `ArgumentError` names what is wrong.
+
+    The class that derives from it names itself in messages: `where`.
+    """
+
+    epochs: int = 10
+    max_steps: int | None = None
+    accumulate: int = 1
+    clip_grad_norm: float | None = None
+    evaluate_every: int | Every | None = None
+    checkpoint_every: int | Every | None = None
+
+    def __post_init__(self) -> None:
+        for each in fields(TrainingSettings):
+            value: Any = getattr(self, each.name)
+            if each.name != "clip_grad_norm" and not isinstance(value, Every) and value is not each.default:
+                object.__setattr__(self, each.name, integer(self.where, each.name, value))
+        if self.clip_grad_norm is not None:
+            number(self.where, "clip_grad_norm", self.clip_grad_norm, least=0.0)
+
+    @property
+    def where(self) -> str:
+        """Whose settings these are, in messages."""
+        return "fit"
+
+    def training_arguments(self) -> dict[str, Any]:
+        """These settings as arguments of `fit`."""
+        return {each.name: getattr(self, each.name) for each in fields(TrainingSettings)}
+
+    def steps(self, batches: int) -> int:
+        """The steps of the whole training, of ``batches`` batches an epoch."""
+        whole = self.epochs * -(-batches // self.accumulate)
+        return whole if self.max_steps is None else min(whole, self.max_steps)
+
+    def complete(self, epochs: int, step: int) -> bool:
+        """Whether a training of so many whole epochs and steps has come to its end."""
+        return epochs >= self.epochs or (self.max_steps is not None and step >= self.max_steps)
+
+    @property
+    def evaluation(self) -> Every:
+        """When to evaluate: by default after each epoch."""
+        return _interval(self.evaluate_every)
+
+    @property
+    def saving(self) -> Every:
+        """When to write a checkpoint: by default after each epoch."""
+        return _interval(self.checkpoint_every)
+
+
+def _interval(value: int | Every | None) -> Every:
+    if isinstance(value, Every):
+        return value
+    return Every(epochs=1) if value is None else Every(steps=value)
