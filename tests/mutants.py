@@ -99,8 +99,8 @@ MUTANTS = [
     mutant(
         "Ranks need no plugin: mypy and pyright both refuse a Linear on images",
         "typednn/module/layer.py",
-        '    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]": ...\n',
-        '    def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]": ...\n',
+        '    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]":\n',
+        '    def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]":\n',
         "tests/typing/test_checkers.py::test_mypy",
     ),
     mutant(

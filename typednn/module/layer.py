@@ -23,7 +23,7 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2
-from typednn.contracts.operands import KeepingOperand, Last, Operand
+from typednn.contracts.operands import Last, Operand
 from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
 from typednn.errors import ArgumentError, StackError, TypednnError, explain
 from typednn.habits import value_cure
@@ -103,12 +103,9 @@ class Layer(_OneInput[In, Out, G], Forward[In, Out], Backward[Out, In], Update[G
             judged = () if self.shape_contracts else ("rank", "size", "part")  # in the words of a call
             follow(self, inputs[0], (self,), judged)
 
-    @overload
-    def __rshift__(self, other: KeepingOperand[P, L]) -> "Chain[In, Out, Last[L], G, ElementwiseGrad[Out, P]]": ...
-    @overload
-    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]": ...
-    def __rshift__(self, other: Any) -> Any:
-        return _join(self, other)
+    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]":
+        chain: Chain[In, Next, Last[L], G, G2] = _join(self, other)
+        return chain
 
     def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, Last[Self], G2, G]":
         return cast("Chain[Before, Out, Last[Self], G2, G]", _join(other, self))
@@ -120,11 +117,6 @@ class Elementwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
     """
 
     gradient_prefix = "parameters."
-
-    if TYPE_CHECKING:
-
-        @property
-        def parameters_gradient(self) -> P: ...
 
     @abstractmethod
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]: ...
@@ -208,12 +200,9 @@ class Positionwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
 class FirstLayer(_OneInput[In, Out, G], Generic[In, Out, G, S]):
     """Reads integers, which have no derivative: its gradient's ``input`` is None, and nothing can stand before it."""
 
-    @overload
-    def __rshift__(self, other: KeepingOperand[P, L]) -> "FirstChain[In, Out, Last[L], G, ElementwiseGrad[Out, P]]": ...
-    @overload
-    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "FirstChain[In, Next, Last[L], G, G2]": ...
-    def __rshift__(self, other: Any) -> Any:
-        return _join(self, other)
+    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "FirstChain[In, Next, Last[L], G, G2]":
+        chain: FirstChain[In, Next, Last[L], G, G2] = _join(self, other)
+        return chain
 
 
 class MultiInput(_Updated[P], Generic[Out, P]):
@@ -251,8 +240,6 @@ class Input(Sample, Generic[In]):
 
     @overload
     def __rshift__(self, other: FirstLayer[In, Out, G]) -> "FirstChain[In, Out, str, G]": ...
-    @overload
-    def __rshift__(self: "Input[A]", other: KeepingOperand[P, L]) -> "Chain[A, A, Last[L], ElementwiseGrad[A, P]]": ...
     @overload
     def __rshift__(self, other: Operand[In, Out, ArrayGrad, L]) -> "Chain[In, Out, Last[L], ArrayGrad]": ...
     def __rshift__(self, other: Any) -> Any:
@@ -303,13 +290,12 @@ class Chain(Indexed, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0
         gradient: ChainGrad[In, *Gs] = self.run_back(next_grad)
         return gradient
 
-    @overload  # type: ignore[override]
-    def __rshift__(self, other: KeepingOperand[P, L]) -> "Chain[In, Out, Last[L], *Gs, ElementwiseGrad[Out, P]]": ...
-    @overload
-    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], *Gs, G2]": ...
     # a chain grows, a layer begins one
-    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _join(self, other)
+    def __rshift__(  # type: ignore[override]
+        self, other: Operand[Out, Next, G2, L]
+    ) -> "Chain[In, Next, Last[L], *Gs, G2]":  # pyright: ignore[reportIncompatibleMethodOverride]
+        longer: Chain[In, Next, Last[L], *Gs, G2] = _join(self, other)
+        return longer
 
     append = __rshift__
 
@@ -331,15 +317,12 @@ class FirstChain(Indexed, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic
         gradient: ChainGrad[None, *Gs] = self.run_back(next_grad)
         return gradient
 
-    @overload  # type: ignore[override]
-    def __rshift__(
-        self, other: KeepingOperand[P, L]
-    ) -> "FirstChain[In, Out, Last[L], *Gs, ElementwiseGrad[Out, P]]": ...
-    @overload
-    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "FirstChain[In, Next, Last[L], *Gs, G2]": ...
     # a chain grows, a layer begins one
-    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _join(self, other)
+    def __rshift__(  # type: ignore[override]
+        self, other: Operand[Out, Next, G2, L]
+    ) -> "FirstChain[In, Next, Last[L], *Gs, G2]":  # pyright: ignore[reportIncompatibleMethodOverride]
+        longer: FirstChain[In, Next, Last[L], *Gs, G2] = _join(self, other)
+        return longer
 
     append = __rshift__
 
@@ -421,19 +404,12 @@ class Sequential(Chain[Any, Any, S, *tuple[Any, ...]], Generic[S]):
         ]
         super().__init__([*chain.from_iterable(flat)], input)
 
-    @overload
-    def __rshift__(
-        self, other: KeepingOperand[P, L]
-    ) -> "Chain[Any, Any, Last[L], AnyChainGrad, ElementwiseGrad[Any, P]]": ...
-    @overload
-    def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[Any, Next, Last[L], AnyChainGrad, G2]": ...
     # it stays one part, with its name
-    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _join(self, other, grows=False)
+    def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[Any, Next, Last[L], AnyChainGrad, G2]":  # pyright: ignore[reportIncompatibleMethodOverride]
+        longer: Chain[Any, Next, Last[L], AnyChainGrad, G2] = _join(self, other, grows=False)
+        return longer
 
-    def append(  # type: ignore[override]
-        self, other: AnyPart
-    ) -> "Sequential[Any]":  # pyright: ignore[reportIncompatibleVariableOverride]
+    def append(self, other: AnyPart) -> "Sequential[Any]":  # pyright: ignore[reportIncompatibleVariableOverride]
         """This chain and one more layer, as the next part of it."""
         longer: Sequential[Any] = _grow(Sequential, self, other)
         return longer
