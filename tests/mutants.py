@@ -91,16 +91,16 @@ MUTANTS = [
     ),
     mutant(
         "Without it, the same sentence comes while the stack is built",
-        "typednn/layer.py",
-        "        _ends[self] = self.trace(Flow.start())\n",
+        "typednn/module/chain.py",
+        "        ends[self] = self.trace(Flow.start())\n",
         "",
         "tests/test_layer.py::test_messages_of_stacks",
     ),
     mutant(
         "Ranks need no plugin: mypy and pyright both refuse a Linear on images",
-        "typednn/layer.py",
-        '    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]": ...\n',
-        '    def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]": ...\n',
+        "typednn/module/layer.py",
+        '    def __rshift__(self, other: Operand[Out, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]":\n',
+        '    def __rshift__(self, other: Operand[Any, Next, G2, L]) -> "Chain[In, Next, Last[L], G, G2]":\n',
         "tests/typing/test_checkers.py::test_mypy",
     ),
     mutant(
@@ -244,7 +244,7 @@ MUTANTS = [
     ),
     mutant(
         "A DynLayer Stack loads models from config: rows in, rows out",
-        "typednn/stack.py",
+        "typednn/module/stack.py",
         "        y = self.layer.forward(x.reshape(batch, *self.sample_shape))\n",
         "        y = self.layer.forward(x)\n",
         "tests/test_stack.py::test_a_convolution_in_a_stack_is_the_convolution",
@@ -417,7 +417,7 @@ MUTANTS = [
     ),
     mutant(
         "of a GraphLayer: later, or after numbers were written into weights or input, it is refused",
-        "typednn/graph_layer.py",
+        "typednn/module/formula.py",
         "if not all(map(agrees, ",
         "if all(map(agrees, ",
         "tests/graph/test_graph_layer.py::test_it_is_refused_after_a_change",

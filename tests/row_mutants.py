@@ -221,19 +221,19 @@ ROW_MUTANTS = [
     ),
     # ------------------------------------------------------------------ the paper: models from a config
     fault(
-        "P-D1", "stack.py",
+        "P-D1", "module/stack.py",
         "        y = self.layer.forward(x.reshape(batch, *self.sample_shape))\n",
         "        y = self.layer.forward(x)\n",
         "test_stack.py::test_a_convolution_in_a_stack_is_the_convolution",
     ),
     fault(
-        "P-D2", "stack.py",
+        "P-D2", "module/stack.py",
         "        return DynGrad(inner.input.reshape(batch, self.in_features), inner)\n",
         "        return inner\n",
         "test_stack.py::test_every_dynamic_layer_gives_the_one_gradient",
     ),
     fault(
-        "P-D3", "stack.py",
+        "P-D3", "module/stack.py",
         "        gradient: AnyChainGrad = run_back(self.dyn_layers, next_grad)\n",
         "        gradient: AnyChainGrad = run_back(self.dyn_layers[::-1], next_grad)\n",
         "test_stack.py::test_nested_stack_derivatives",

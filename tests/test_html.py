@@ -78,7 +78,7 @@ def page(source: str) -> Page:
         assert (attributes.get("src") or "data:image/png;base64,").startswith("data:image/png;base64,")
         style = attributes.get("style") or ""
         assert "url(" not in style
-        assert re.findall(r"(?<![-\w])color:([^;]+)", style) in ([], ["inherit"], ["#D55E00"], ["inherit", "inherit"])
+        assert re.findall(r"(?<![-\w])color:([^;]+)", style) in ([], ["inherit"], ["#d55e00"], ["inherit", "inherit"])
     source.encode()  # a notebook's file is UTF-8
     return read
 

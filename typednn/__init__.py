@@ -60,8 +60,11 @@ if TYPE_CHECKING:
     from typednn.contracts.protocols import Backward, DynLayer, Forward, Incremental, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
     from typednn.exchange.model_file import load
-    from typednn.graph_layer import GraphElementwise, GraphLayer, GraphLoss
-    from typednn.layer import (
+    from typednn.module.calls import Call, observing
+    from typednn.module.fields import Buffer, Kept, Parameter
+    from typednn.module.formula import GraphElementwise, GraphLayer, GraphLoss
+    from typednn.module.gradients import ChainGrad, ElementwiseGrad, Gradient
+    from typednn.module.layer import (
         Chain,
         Elementwise,
         ElementwiseChain,
@@ -75,11 +78,8 @@ if TYPE_CHECKING:
         S,
         Sequential,
     )
-    from typednn.module.calls import Call, observing
-    from typednn.module.fields import Buffer, Kept, Parameter
-    from typednn.module.gradients import ChainGrad, ElementwiseGrad, Gradient
     from typednn.module.module import Module
-    from typednn.stack import Dyn, DynGrad, Stack
+    from typednn.module.stack import Dyn, DynGrad, Stack
     from typednn.testing.gradcheck import gradcheck
 
 # An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so
@@ -95,13 +95,13 @@ _HOMES = {
     "exchange.model_file": "load",
     "module.fields": "Buffer Kept Parameter",
     "testing.gradcheck": "gradcheck",
-    "graph_layer": "GraphElementwise GraphLayer GraphLoss",
+    "module.formula": "GraphElementwise GraphLayer GraphLoss",
     "module.gradients": "ChainGrad ElementwiseGrad Gradient",
-    "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise "
+    "module.layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise "
     "PositionwiseChain S Sequential",
     "module.module": "Module",
     "contracts.protocols": "Backward DynLayer Forward Incremental InputGrad Loss Optimizer Update",
-    "stack": "Dyn DynGrad Stack",
+    "module.stack": "Dyn DynGrad Stack",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 _SUBMODULES = (

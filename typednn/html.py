@@ -13,19 +13,19 @@ import struct
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, TypeAlias, cast, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
+from typednn.charts import PALETTE, labels, opacity, spans_decades, thinned, ticks
 from typednn.errors import UNSEEN
 
 Points: TypeAlias = Sequence[tuple[float, float]]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")  # Okabe's and Ito's, seen on white and on black
 _ROWS = 200  # of a table
 _POINTS = 300  # of a line
-_GREATEST = 1e300  # beyond it, differences overflow
+_SOFT = 'stroke-opacity=".2"'
 _SIDE = 64  # pixels of a small image
 _FAINT = "color:inherit;opacity:.7"
 _LINE = "1px solid rgba(128,128,128,.4)"
@@ -90,20 +90,20 @@ def _cell(value: object) -> str:
 def bar(share: float) -> Html:
     """A bar whose length is ``share`` of the longest, between 0 and 1; nothing where it is no number."""
     width = 0.0 if math.isnan(share) else 8.0 * min(max(share, 0.0), 1.0)
-    return Html(f'<div style="width:{width:.2f}em;height:.7em;background:{COLOURS[0]};border-radius:2px"></div>')
+    return Html(f'<div style="width:{width:.2f}em;height:.7em;background:{PALETTE[0]};border-radius:2px"></div>')
 
 
 def tinted(words: str, share: float) -> Html:
     """A cell whose background is the stronger the greater ``share`` is, between 0 and 1; a hundredth is seen."""
     return Html(
         '<div style="padding:0 '
-        f'.3em;background:rgba(0,114,178,{0.65 * share**0.45:.2f})">{escaped(words) or "&nbsp;"}</div>'
+        f'.3em;background:rgba(0,114,178,{0.65 * opacity(share):.2f})">{escaped(words) or "&nbsp;"}</div>'
     )
 
 
 def progress(share: float, words: str, lines: Sequence[str]) -> Html:
     """A bar of which ``share`` is filled, with words beside it, and lines of text below."""
-    filled = f'<div style="width:{100 * min(max(share, 0.0), 1.0):.1f}%;height:100%;background:{COLOURS[0]}"></div>'
+    filled = f'<div style="width:{100 * min(max(share, 0.0), 1.0):.1f}%;height:100%;background:{PALETTE[0]}"></div>'
     track = "display:inline-block;width:16em;height:.6em;margin-right:.8em;background:rgba(128,128,128,.3)"
     text = (
         f'<pre style="margin:.3em 0;background:none;color:inherit">{escaped(chr(10).join(lines))}</pre>'
@@ -117,7 +117,7 @@ def number(value: float) -> Html:
     """A number with four digits; one that is not finite stands out."""
     if math.isfinite(value):
         return Html(escaped(f"{value:.4g}"))
-    return Html(f'<b style="color:{COLOURS[1]}">{value}</b>')
+    return Html(f'<b style="color:{PALETTE[1]}">{value}</b>')
 
 
 def curves(lines: Mapping[str, Points], along: str) -> Html:
@@ -126,42 +126,42 @@ def curves(lines: Mapping[str, Points], along: str) -> Html:
 
     Points that are not finite are left out; nothing is drawn where no point is left.
     """
-    finite = {
-        name: _thinned([(_within(x), _within(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)])
-        for name, points in lines.items()
-    }
-    finite = {name: points for name, points in finite.items() if points}
-    if not finite:
+    drawable: dict[str, tuple[Any, Any]] = {}
+    for name, points in lines.items():
+        pairs = np.array(points, np.float64).reshape(-1, 2)
+        x, y, *_ = thinned(pairs[:, 0], pairs[:, 1], _POINTS)
+        if len(x):
+            drawable[name] = x, y
+    if not drawable:
         return Html("")
-    xs, ys = ([point[axis] for points in finite.values() for point in points] for axis in (0, 1))
-    logarithmic = min(ys) > 0 and max(ys) > 50 * min(ys)
-    low, high = (math.log10(min(ys)), math.log10(max(ys))) if logarithmic else (min(ys), max(ys))
+    xs: Any = np.concatenate([x for x, _ in drawable.values()])
+    ys: Any = np.concatenate([y for _, y in drawable.values()])
+    logarithmic = spans_decades(ys)
     left, right, top, bottom = 56.0, 470.0, 12.0, 150.0
 
-    def place(x: float, y: float) -> str:
-        height = math.log10(y) if logarithmic else y
-        across = (x - min(xs)) / (max(xs) - min(xs)) if max(xs) > min(xs) else 0.5
-        up = (height - low) / (high - low) if high > low else 0.5
-        return f"{left + across * (right - left):.1f},{bottom - up * (bottom - top):.1f}"
+    def heights(values: Any) -> Any:
+        return _between(np.log10(values) if logarithmic else values, np.log10(ys) if logarithmic else ys, bottom, top)
 
     drawn: list[str] = []
-    for share in (0.0, 0.5, 1.0):
-        at, level = bottom - share * (bottom - top), low + share * (high - low)
-        drawn.append(f'<line x1="{left}" x2="{right}" y1="{at}" y2="{at}" stroke="currentColor" stroke-opacity=".2"/>')
-        drawn.append(_text(left - 6, at + 4, f"{10**level if logarithmic else level:.3g}", "end"))
-    drawn.append(_text(left, bottom + 16, f"{min(xs):g}", "start"))
-    drawn.append(_text(right, bottom + 16, f"{max(xs):g}" if max(xs) > min(xs) else "", "end"))
-    drawn.append(_text((left + right) / 2, bottom + 16, along, "middle"))
-    for index, (name, points) in enumerate(finite.items()):
-        colour = COLOURS[index % len(COLOURS)]
-        places = " ".join(place(x, y) for x, y in points)
+    levels = ticks(ys.min(), ys.max(), 5, logarithmic=logarithmic)
+    for at, text in zip(heights(np.array(levels)), labels(levels), strict=True):
+        drawn.append(f'<line x1="{left}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}" stroke="currentColor" {_SOFT}/>')
+        drawn.append(_text(left - 6, at + 4, text, "end"))
+    marks = ticks(xs.min(), xs.max(), 7, whole=bool((xs == np.rint(xs)).all()))
+    for at, text in zip(_between(np.array(marks), xs, left, right), labels(marks), strict=True):
+        drawn.append(_text(at, bottom + 16, text, "middle"))
+    drawn.append(_text(right, bottom + 34, along, "end"))
+    for index, (name, (x, y)) in enumerate(drawable.items()):
+        colour = PALETTE[index % len(PALETTE)]
+        places = [f"{at:.1f},{up:.1f}" for at, up in zip(_between(x, xs, left, right), heights(y), strict=True)]
         drawn.append(
-            f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>'
+            f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2" '
+            'stroke-linejoin="round"/>'
         )
-        if len(points) <= 30:
+        if len(places) <= 30:
             drawn += [
                 f'<circle cx="{at.partition(",")[0]}" cy="{at.partition(",")[2]}" r="2.5" fill="{colour}"/>'
-                for at in places.split()
+                for at in places
             ]
         drawn.append(
             f'<rect x="{left + 130 * index:.0f}" y="{bottom + 28:.0f}" width="12" height="4" fill="{colour}"/>'
@@ -170,25 +170,21 @@ def curves(lines: Mapping[str, Points], along: str) -> Html:
     style = "display:block;max-width:100%;color:inherit"
     return Html(
         f'<svg viewBox="0 0 480 {bottom + 42:.0f}" width="480" role="img" '
-        f'aria-label="{escaped(", ".join(finite))}" style="{style}" '
+        f'aria-label="{escaped(", ".join(drawable))}" style="{style}" '
         f'font-size="11" font-family="system-ui,sans-serif">{"".join(drawn)}</svg>'
     )
 
 
-def _within(value: float) -> float:
-    return min(max(value, -_GREATEST), _GREATEST)
+def _between(values: Any, every: Any, first: float, last: float) -> Any:
+    """Where ``values`` lie from the place ``first`` of the least of ``every`` number to the place ``last`` of the
+    greatest.
+    """
+    span = every.max() - every.min()
+    return first + (last - first) * ((values - every.min()) / span if span else 0.5 + 0 * values)
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="currentColor">{escaped(words)}</text>'
-
-
-def _thinned(points: Points) -> Points:
-    """Points of many neighbours each where there are more than a diagram shows: their means."""
-    if len(points) <= _POINTS:
-        return points
-    groups = np.array_split(np.asarray(points, np.float64), _POINTS)
-    return [cast("tuple[float, float]", tuple(group.mean(axis=0).tolist())) for group in groups]
 
 
 def images(pictures: npt.NDArray[Any], words: Sequence[object]) -> Html:

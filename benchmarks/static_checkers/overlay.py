@@ -95,15 +95,15 @@ def write_overlay(folder: Path, modules: Sequence[str] = ()) -> None:
     layers = [
         f"typednn.layers.{path.stem}" for path in sorted((package / "layers").glob("*.py")) if path.stem != "__init__"
     ]
-    for name in ("typednn.layer", *layers, *modules):
+    for name in ("typednn.module.layer", *layers, *modules):
         module = importlib.import_module(name)
         stub = folder.joinpath(*name.split(".")).with_suffix(".pyi")
         stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text(stacking_stub(module) if name == "typednn.layer" else layers_stub(module), encoding="utf-8")
+        stub.write_text(stacking_stub(module) if name == "typednn.module.layer" else layers_stub(module), encoding="utf-8")
 
 
 def stacking_stub(module: ModuleType) -> str:
-    """``typednn.layer`` with a ``>>`` that checks the types of forward and backward."""
+    """``typednn.module.layer`` with a ``>>`` that checks the types of forward and backward."""
     tree = ast.parse(inspect.getsource(module))
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name in _RSHIFT:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from typednn.cli import main
-from typednn.stack import StackError
+from typednn.errors import StackError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

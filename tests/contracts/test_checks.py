@@ -699,7 +699,7 @@ def test_a_new_batch_size_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None
     with monkeypatch.context() as patch:
         for module in (checks, derivatives, gradients):
             patch.setattr(module, "judge", lambda where, *_: judged.append(where))
-        patch.setattr("typednn.layer.Flow", None)
+        patch.setattr("typednn.module.chain.Flow", None)
         for batch in (3, 1, 7):
             step(batch)
     assert judged == []

@@ -38,7 +38,6 @@ from typednn import (
     S,
     config,
     gradcheck,
-    graph_layer,
 )
 from typednn.config import registry
 from typednn.engines import using
@@ -52,6 +51,7 @@ from typednn.graph.whole import decomposed
 from typednn.graph_layer import GraphMultiInput
 from typednn.layers import GELU, Linear, Softmax, Tanh
 from typednn.losses import MSE
+from typednn.module import recording
 from typednn.optim import SGD
 from typednn.testing import check_layer, check_loss
 
@@ -821,12 +821,12 @@ def test_counting_leaves_are_remembered(counted: type[_Counted]) -> None:
 
 
 def test_recordings_that_are_not_used_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_layer, "_REMEMBERED", 4)
-    monkeypatch.setattr(graph_layer, "_recordings", {})
+    monkeypatch.setattr(recording, "_REMEMBERED", 4)
+    monkeypatch.setattr(recording, "_recordings", {})
     for batch in range(1, 9):
         x = numbers(batch, 2)
         np.testing.assert_allclose(SquaredError().loss(x, x + 2), 4.0, rtol=1e-6)
-    assert len(graph_layer._recordings) == 4
+    assert len(recording._recordings) == 4
 
 
 # ------------------------------------------------------------------ refusals

@@ -44,7 +44,8 @@ from typednn.layers import Linear
 from typednn.metrics import ClassificationReport
 from typednn.models import GPT2, write_gpt_c
 from typednn.recipes import Samples
-from typednn.reports.html import page_style, write_report
+from typednn.reports.html import write_report
+from typednn.reports.page_style import page_style
 from typednn.runs import Run
 from typednn.runs.history import Best, Epoch, History, Measured
 from typednn.runs.tensorboard import EventWriter
@@ -228,7 +229,8 @@ def test_a_page(tmp_path: Path, asked: tuple[str, list[str]], monkeypatch: pytes
     _, console = browse(write_report(run), "--dump-dom")
     assert (console, requests) == ("", [])
     # The probe works: without escapes scripts run, and pictures are asked for.
-    monkeypatch.setattr("typednn.reports.html.escaped", _unescaped)
+    for module in ("html", "elements"):
+        monkeypatch.setattr(f"typednn.reports.{module}.escaped", _unescaped)
     _, ran = looked_at([write_report(run).read_text(encoding="utf-8")], tmp_path)
     assert ran
     assert requests

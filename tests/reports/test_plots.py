@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_run import PICTURES, confusion_of, metrics_lines, sample_arrays, sample_run, write_metrics
 
+from typednn.charts import thinned
 from typednn.errors import ArgumentError, DataError, MissingExtra
 from typednn.reports import canvas, curves, grids, residuals
-from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, label, smoothed, thinned
+from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, label, smoothed
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
 from typednn.reports.plots import write_learning_rates, write_plots
@@ -188,7 +189,7 @@ def test_thinning_keeps_mean_and_extremes(values: list[float], points: int) -> N
 
 
 def test_thinning_leaves_out_what_is_not_finite() -> None:
-    x, y, _, _ = thinned(np.arange(5.0), np.array([1, np.nan, 1e308, -np.inf, 2]))
+    x, y, _, _ = thinned(np.arange(5.0), np.array([1, np.nan, 1e308, -np.inf, 2]), 9)
     assert x.tolist() == [0, 2, 4]
     assert y.tolist() == [1, 1e30, 2]
 

@@ -75,6 +75,6 @@ def use(rows: Array2, pictures: Array4) -> None:
     assert_type(layer.forward(pictures), Array2)
 
     # ------------------------------------------------------------------ refused
-    images.append(Conv2d(1, 6, 5))  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    images.append(Conv2d(1, 6, 5))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     images["0":"2"].nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     images.backward(rows).nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

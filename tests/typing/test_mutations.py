@@ -444,7 +444,7 @@ MUTATIONS = (
         "an annotation of its own does not win over its base's",
         "classes.py",
         '        if name in base.names or (facts is not None and name in facts["methods"]):',
-        '        if base.module_name == "typednn.layer" and (name in base.names or (facts is not None and name '
+        '        if base.module_name == "typednn.module.layer" and (name in base.names or (facts is not None and name '
         'in facts["methods"])):',
         ("faulty/own_positionwise",),
     ),

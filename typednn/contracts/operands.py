@@ -15,7 +15,6 @@ from typednn.contracts.protocols import InputGrad, Part
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out")
 G = TypeVar("G", bound=InputGrad[Any])
-P = TypeVar("P", covariant=True)
 Own = TypeVar("Own", covariant=True)
 L = TypeVar("L")
 
@@ -32,13 +31,3 @@ class Operand(Part[In, Out, G], Protocol[In, Out, G, Own]):
 
     @property  # type: ignore[misc]  # object's can be set, too
     def __class__(self) -> type[Own]: ...  # type: ignore[override]
-
-
-class KeepingOperand(Protocol[P, Own]):
-    """An `Elementwise` layer and its own class; ``P`` is the dataclass of its parameters' gradients."""
-
-    @property  # type: ignore[misc]  # object's can be set, too
-    def __class__(self) -> type[Own]: ...  # type: ignore[override]
-
-    @property
-    def parameters_gradient(self) -> P: ...

@@ -7,7 +7,7 @@
 >>> grad.parts[3].input.shape
 (2, 14, 14, 6)
 
-`typednn.layer.Parts` makes a `Fused` when a chain first runs.
+`typednn.module.chain.Parts` makes a `Fused` when a chain first runs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,9 +16,10 @@ from typing import Any, Self
 from weakref import ref
 
 from typednn.fusion.segments import OneOp, Segment, Settings, apart, for_inference, forward_is_gone, segments
-from typednn.layer import AnyChainGrad, input_is_read
 from typednn.module.calls import locate
+from typednn.module.chain import input_is_read
 from typednn.module.gradients import ChainGrad, deferred
+from typednn.module.layer import AnyChainGrad
 from typednn.module.module import Module
 from typednn.module.state import changes
 

@@ -26,7 +26,6 @@ from typednn.kernels.chain import MAPS, Layout, Map, chain
 from typednn.kernels.conv2d import Window
 from typednn.kernels.pointwise import scaled
 from typednn.kernels.reshape import reshape
-from typednn.layer import run
 from typednn.layers.batch_norm1d import BatchNorm1d, BatchNorm1dGrad
 from typednn.layers.batch_norm2d import BatchNorm2d
 from typednn.layers.conv2d import Conv2d
@@ -39,6 +38,7 @@ from typednn.layers.relu import ReLU
 from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.tanh import Tanh
 from typednn.module.calls import locate, take_part
+from typednn.module.chain import gradients_of, run
 from typednn.module.gradients import ElementwiseGrad, agrees, deferred, unreadable
 from typednn.module.module import Module
 from typednn.module.running_statistics import inferred, infers, normalised
@@ -98,11 +98,8 @@ class Segment:
         ``between`` is a `typednn.fusion.fused.Between`, which computes the derivatives by the inputs of parts that are
         one op.
         """
-        gradients: list[Any] = []
-        for part in reversed(self.parts):
-            gradients.append(part.backward(next_grad if not gradients else gradients[-1].input))
-        first = gradients[-1]
-        return tuple(reversed(gradients)), (lambda: first.input) if later else first.input
+        gradients = gradients_of(self.parts, next_grad)
+        return gradients, (lambda: gradients[0].input) if later else gradients[0].input
 
     def inputs(self, next_grad: Any, kept: Any, moment: int) -> list[Any]:
         """The derivatives by the parts' inputs, from what `run` kept; `StateError` if an array has changed since

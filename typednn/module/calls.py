@@ -162,8 +162,8 @@ def _reused(module: Node) -> LayerReused:
     return LayerReused(explain(f"{module.label()}.forward", rule, got, cure), module)
 
 
-def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[..., Any]:
-    """``forward`` with its promises kept and, while training, its signatures recorded."""
+def _forward_contract(function: Callable[..., Any], owner: type) -> Contract:
+    """The promises of a ``forward``; `DefinitionError` where input or output is no array with named axes."""
     contract = Contract(function, f"{owner.__qualname__}.forward")
     if not all(map(is_array_hint, (*contract.hints[:1], contract.result))) or not all(
         map(_is_further_input, contract.hints[1:])
@@ -177,6 +177,12 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
             )
         )
     contract.laws.append(_BATCH_LAW)
+    return contract
+
+
+def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[..., Any]:
+    """``forward`` with its promises kept and, while training, its signatures recorded."""
+    contract = _forward_contract(function, owner)
     alone = contract.names == ("x",)
     run: Callable[[Any, Any], Any] = function if alone else lambda self, inputs: function(self, *inputs)
     names = ["x"] if alone else [f"x[{place}]" for place in range(len(contract.names))]

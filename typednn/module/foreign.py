@@ -166,6 +166,14 @@ def missing_methods(part: object) -> list[str]:
     return [name for name in METHODS if not callable(getattr(part, name, None))]
 
 
+def not_a_part(part: object) -> str:
+    """What something is that cannot be a part of a stack, and what it lacks."""
+    if isinstance(part, type):
+        return f"the class {part.__name__}; call it"
+    missing = missing_methods(part)
+    return type(part).__name__ + (f", which has no {' and no '.join(missing)}" if 0 < len(missing) < 3 else "")
+
+
 def identity(part: object) -> object:
     """The object that a part stands for: it may be in a model once, however often it was wrapped."""
     return part.inner if isinstance(part, Foreign) else part

@@ -36,19 +36,19 @@ KEY = "typednn"
 MARK = "__typednn__"
 
 MODULE = "typednn.module.module.Module"
-LAYER = "typednn.layer.Layer"
-FIRST_LAYER = "typednn.layer.FirstLayer"
-INPUT = "typednn.layer.Input"
-STACK = "typednn.stack.Stack"
-SEQUENTIAL = "typednn.layer.Sequential"
-CHAIN = "typednn.layer.Chain"
+LAYER = "typednn.module.layer.Layer"
+FIRST_LAYER = "typednn.module.layer.FirstLayer"
+INPUT = "typednn.module.layer.Input"
+STACK = "typednn.module.stack.Stack"
+SEQUENTIAL = "typednn.module.layer.Sequential"
+CHAIN = "typednn.module.layer.Chain"
 # What `>>` makes where both sides are of one kind, in the order in which they are asked.
 KINDS = {
-    "typednn.layer.Elementwise": "typednn.layer.ElementwiseChain",
-    "typednn.layer.Positionwise": "typednn.layer.PositionwiseChain",
+    "typednn.module.layer.Elementwise": "typednn.module.layer.ElementwiseChain",
+    "typednn.module.layer.Positionwise": "typednn.module.layer.PositionwiseChain",
 }
-CHAINS = (CHAIN, "typednn.layer.FirstChain", SEQUENTIAL)
-FORMULA = "typednn.graph_layer.Formula"  # what has a formula, of which its other methods are made
+CHAINS = (CHAIN, "typednn.module.layer.FirstChain", SEQUENTIAL)
+FORMULA = "typednn.module.formula.Formula"  # what has a formula, of which its other methods are made
 GRADIENT = "typednn.module.gradients.Gradient"
 NDARRAY = "numpy.ndarray"
 

@@ -16,11 +16,10 @@ weight_decay   PyTorch's                               g + weight_decay·w;
 """
 
 import copy
-import functools
 import inspect
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -40,7 +39,7 @@ from typednn.module.module import Module
 from typednn.optim import saved
 from typednn.optim.ema import EMA, average, averaging, put
 from typednn.optim.schedule import ConstantLR, Schedule, Watching, schedule
-from typednn.optim.settings import Group, Settings
+from typednn.optim.settings import Group, Settings, completing
 
 
 @dataclass(slots=True)
@@ -87,7 +86,7 @@ class GradientOptimizer(Optimizer):
     def __init_subclass__(cls, **keywords: Any) -> None:
         if "apply" in vars(cls) and "folds_decay" not in vars(cls):
             cls.folds_decay = False  # its own `apply` decides, not its base's
-        setattr(cls, "__init__", _completing(cls.__init__))  # noqa: B010  # to checkers, a constructor is no variable
+        setattr(cls, "__init__", completing(cls.__init__))  # noqa: B010  # to checkers, a constructor is no variable
         super().__init_subclass__(**keywords)
 
     def __init__(
@@ -248,9 +247,7 @@ class GradientOptimizer(Optimizer):
 
     def _rate(self, step: int) -> None:
         """Refuse an invalid learning rate of any group before the first parameter is written."""
-        for settings in (
-            (self.settings, *[settings for _, settings in self.groups]) if self.groups else (self.settings,)
-        ):
+        for settings in (self.settings, *(own for _, own in self.groups)):
             lr = settings.lr(step)
             if lr.__class__ is not float or not 0.0 <= lr < math.inf:
                 number(
@@ -282,23 +279,19 @@ class GradientOptimizer(Optimizer):
 
     def averages(self) -> dict[str, Any]:
         """With ``ema``, the average of each parameter that was stepped, by name and by reference."""
-        if self._model is None:
-            where = f"{type(self).__name__}.averages"
-            raise StateError(
-                explain(where, "averages go by name", "an optimizer bound to no model", "call bind(model) first")
-            )
-        self._follow(self._model)
+        self._follow(self._bound(".averages", "averages go by name"))
         return {name: state.arrays["ema"] for name, state in self._named.items() if "ema" in state.arrays}
 
     @contextmanager
     def averaged(self) -> Generator[None]:
         """In this block the model has the averaged weights: ``with optimizer.averaged(): evaluate(model, x)``."""
         averages = self.averages()
-        before = put(cast("Module", self._model), averages)
+        model = self._bound("", "")
+        before = put(model, averages)
         try:
             yield
         finally:
-            put(cast("Module", self._model), before)
+            put(model, before)
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
         """This step's weight decay: the factor of the weights in the gradient, and the factor that weights are
@@ -331,6 +324,13 @@ class GradientOptimizer(Optimizer):
         self._configure(self.settings)
         return self
 
+    def _bound(self, method: str, rule: str) -> Module:
+        """The model that this optimizer is bound to; where there is none, a `StateError` with the ``rule``."""
+        if self._model is None:
+            where, cure = f"{type(self).__name__}{method}", "call bind(model) first"
+            raise StateError(explain(where, rule, "an optimizer bound to no model", cure))
+        return self._model
+
     def _kept_in(self, model: Module) -> dict[str, ParameterState]:
         """The state of the parameters of ``model`` by name; `StateError` if some of it belongs to another model."""
         if model is self._model:
@@ -359,9 +359,7 @@ class GradientOptimizer(Optimizer):
         where = type(self).__name__
         if self._model is None:
             if self.groups:
-                raise StateError(
-                    explain(where, "groups go by name", "an optimizer bound to no model", "call bind(model) first")
-                )
+                self._bound("", "groups go by name")
             if self._copied:
                 raise StateError(
                     explain(
@@ -436,15 +434,7 @@ class GradientOptimizer(Optimizer):
         """The whole state, under ``parameter.key``: arrays by reference, ``parameter.step`` as an int; then settings
         that were changed.
         """
-        if self._model is None:
-            raise StateError(
-                explain(
-                    f"{type(self).__name__}.state_dict",
-                    "state is saved by name",
-                    "an optimizer bound to no model",
-                    "call bind(model) first",
-                )
-            )
+        self._bound(".state_dict", "state is saved by name")
         state: dict[str, Any] = {}
         for name, parameter in self._named.items():
             state[f"{name}.step"] = parameter.step
@@ -459,13 +449,10 @@ class GradientOptimizer(Optimizer):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Copy saved state in; on any misfit nothing is changed."""
         where = f"{type(self).__name__}.load_state_dict"
-        if self._model is None:
-            raise StateError(
-                explain(where, "state is loaded by name", "an optimizer bound to no model", "call bind(model) first")
-            )
+        model = self._bound(".load_state_dict", "state is loaded by name")
         if not isinstance(cast("object", state), Mapping):
             raise StateDictError(explain(where, "takes what state_dict gives", type(state).__name__))
-        shapes = self._model.parameter_shapes()
+        shapes = model.parameter_shapes()
         kinds = (*self.array_names(), *(("ema",) if self._ema is not None else ()))
         problems: list[str] = []
         trial = type(self).__new__(type(self))  # the same settings, of no parameter
@@ -503,18 +490,3 @@ class GradientOptimizer(Optimizer):
 
 # What only the constructor takes: groups start from the common settings.
 _FIXED = frozenset({"settings", "groups", "l2", "decay", "weight_decay", "maximize", "ema"})
-
-
-def _completing(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that completes the optimizer at its end, unless a derived class's constructor called it."""
-
-    @functools.wraps(init)
-    def complete(self: Any, *positional: Any, **named: Any) -> None:
-        init(self, *positional, **named)
-        outer: Any = type(self).__init__  # what makes a constructor public is around it
-        while outer not in (complete, None):
-            outer = getattr(outer, "__wrapped__", None)
-        if outer is complete:
-            self._complete = True
-
-    return complete

@@ -1,9 +1,11 @@
 """What an optimizer does to a parameter: its learning rate and its weight decay, common to all or of a
-group by name.
+group by name; and when its settings are complete.
 """
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from typednn.arguments import number
 from typednn.errors import ArgumentError, explain
@@ -72,3 +74,18 @@ class Group:
         }
         lr = common.lr if self.lr is None else schedule(where, self.lr)
         return replace(common, lr=lr, **overrides).check(where)
+
+
+def completing(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that completes the optimizer at its end, unless a derived class's constructor called it."""
+
+    @functools.wraps(init)
+    def complete(self: Any, *positional: Any, **named: Any) -> None:
+        init(self, *positional, **named)
+        outer: Any = type(self).__init__  # what makes a constructor public is around it
+        while outer not in (complete, None):
+            outer = getattr(outer, "__wrapped__", None)
+        if outer is complete:
+            self._complete = True
+
+    return complete

@@ -5,8 +5,7 @@ for narrow screens; their colours are CSS variables with two values, so that the
 and in the dark.
 
 Figures are made directly on the Agg canvas: no window, no global figure, and the user's ``matplotlibrc`` has no effect.
-The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), without their yellow, which is
-invisible on white.
+Its points, ticks, numbers and eight colours are those of `typednn.charts`.
 """
 
 import importlib
@@ -19,12 +18,14 @@ from typing import Any, final
 
 import numpy as np
 
+from typednn.charts import PALETTE as HUES
+from typednn.charts import labels, ticks
 from typednn.errors import optional
 from typednn.runs.recorded import Numbers
 
 # no pure white and black: SVG files have others of them
 INK, PAPER, GRID, ALARM = "#1b1f24", "#fffffe", "#dddddd", "#b00020"
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)
+PALETTE = (*HUES, INK)
 STYLES = ("-", "--", ":", "-.")
 CELL = "#010101"  # numbers in cells of a matrix, which are `STRONG` on white or on black paper, more or less opaque
 POSITIVE, NEGATIVE = "#7a5bd0", "#d06a00"  # weights; the nearer to zero, the less opaque
@@ -36,10 +37,9 @@ DARK = {
     GRID: "#30363d",
     ALARM: "#ff7b8a",
     CELL: "#e6edf3",
-    **dict(zip(PALETTE[:6], ("#58a6e0", "#f0883e", "#2fbf95", "#e19ac5", "#f2b33d", "#9ad4f5"), strict=True)),
+    **dict(zip(HUES, ("#58a6e0", "#f0883e", "#2fbf95", "#e19ac5", "#f2b33d", "#9ad4f5"), strict=True)),
 }
 POINTS = 1000
-GREATEST = 1e30  # beyond it, the margins of an axis overflow
 _SETTINGS: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
@@ -145,20 +145,6 @@ def label(text: str, limit: int = 24) -> str:
     return f" {shown}" if shown.startswith("_") else shown or " "  # a legend omits labels that begin with _
 
 
-def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """(x, mean, least, greatest) of at most ``points`` groups of neighbours, of the finite ``y`` alone, brought within
-    ±1e30.
-    """
-    finite = np.isfinite(y)
-    x, y = x[finite], np.clip(y[finite], -GREATEST, GREATEST)
-    if len(x) <= points:
-        return x, y, y, y
-    starts = np.linspace(0, len(x), points, endpoint=False).astype(np.int64)
-    sizes = np.diff(np.append(starts, len(x)))
-    means = [np.add.reduceat(values / np.repeat(sizes, sizes), starts) for values in (x, y)]
-    return means[0], means[1], np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
-
-
 def smoothed(y: Numbers, share: float = 0.05) -> Numbers:
     """The mean of each value and its neighbours, a ``share`` of all values on either side, at least 10; at the ends
     there are fewer.
@@ -175,37 +161,20 @@ def smoothed(y: Numbers, share: float = 0.05) -> Numbers:
     return np.array([np.mean(y[i - b : i + a + 1]) for i, b, a in zip(at, before, after, strict=True)], np.float64)
 
 
-def opacity(share: Any) -> Any:
-    """How opaque a cell of a matrix is for a ``share`` of its row: not in proportion, so that one in a hundred is
-    visible.
-    """
-    return share**0.45
-
-
-def spans_decades(values: Numbers) -> bool:
-    """Whether a logarithmic axis shows ``values`` better than a linear one."""
-    return len(values) > 1 and bool(values.min() > 0) and bool(values.max() > 50 * values.min())
+def scaled_axis(axes: Any, name: str, most: int, *, logarithmic: bool = False, whole: bool = False) -> None:
+    """The scale and the ticks of an axis, ``"x"`` or ``"y"``, of what is drawn: about ``most`` of them."""
+    axis = getattr(axes, f"{name}axis")
+    getattr(axes, f"set_{name}scale")("log" if logarithmic else "linear")
+    low, high = sorted(getattr(axes, f"get_{name}lim")())
+    places = ticks(low, high, most, logarithmic=logarithmic, whole=whole)
+    axis.set_ticks(places, labels(places))
+    axis.set_minor_formatter(matplotlib().ticker.NullFormatter())
 
 
 def step_axis(axes: Any, medium: Medium) -> None:
-    """Whole steps on the x axis, few enough to be read, thousands set apart."""
-    ticker = matplotlib().ticker
+    """Whole steps on the x axis, few enough to be read."""
     axes.set_xlabel("step")
-    axes.xaxis.set_major_locator(
-        ticker.MaxNLocator(3 if medium.narrow else 7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
-    )
-    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
-
-
-def logarithmic(axes: Any) -> None:
-    """A logarithmic y axis for what is drawn, with plain numbers, and more of them where there are few decades."""
-    ticker = matplotlib().ticker
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    decades = float(np.log10(high) - np.log10(low))
-    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if decades < 3 else (1.0,), numticks=12))
-    axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
+    scaled_axis(axes, "x", 3 if medium.narrow else 7, whole=True)
 
 
 def legend_below(drawn: Any, axes: Any, medium: Medium) -> None:

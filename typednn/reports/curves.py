@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from typednn.charts import GREATEST, round_step, spans_decades, thinned
 from typednn.reports.canvas import (
     ALARM,
     FILE,
-    GREATEST,
     GRID,
     PALETTE,
     PAPER,
@@ -22,13 +22,11 @@ from typednn.reports.canvas import (
     figure,
     label,
     legend_below,
-    logarithmic,
     matplotlib,
     rendered,
+    scaled_axis,
     smoothed,
-    spans_decades,
     step_axis,
-    thinned,
 )
 from typednn.runs.history import LearningRates
 from typednn.runs.recorded import Metrics, Numbers
@@ -60,7 +58,7 @@ def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
         if len(finite):
             _course(top, steps, losses, PALETTE[0], decades)
         for split, (at, values, _) in metrics.evaluations.items():
-            x, y, _, _ = thinned(at, values)
+            x, y, _, _ = thinned(at, values, POINTS)
             top.plot(
                 x,
                 y,
@@ -72,17 +70,18 @@ def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
             )
         _mark_breaks(top, steps, losses, "loss is not a number")
         top.set(title="Loss", ylabel="loss")
+        scaled_axis(top, "y", 9, logarithmic=decades)
         if decades:
-            logarithmic(top)
             top.set_ylabel("loss (logarithmic)")
         _mark_epochs(top, steps, epochs, medium)
         if changes:
             below = grid[1, 0]
-            x, y, least, most = thinned(steps, rates)
+            x, y, least, most = thinned(steps, rates, POINTS)
             below.plot(x, y, color=PALETTE[6], linewidth=1.2)
             if len(steps) > POINTS:
                 below.fill_between(x, least, most, color=PALETTE[6], alpha=0.25, linewidth=0)
             below.set(ylabel="learning rate", ylim=(0, None))
+            scaled_axis(below, "y", 3)
         step_axis(grid[-1, 0], medium)
         legend_below(drawn, top, medium)
         return rendered(drawn, medium)
@@ -103,11 +102,12 @@ def accuracy_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
             at, values = at[known], values[known]
             best = int(values.argmax())
             text = f"{split}: {values[-1]:.2f} % in the end,{gap}best {values[best]:.2f} % at step {at[best]:,.0f}"
-            x, y, _, _ = thinned(at, values)
+            x, y, _, _ = thinned(at, values, POINTS)
             axes.plot(x, y, **_SPLITS[split], markersize=4.0 if len(x) <= 60 else 0.0, label=text)
         axes.set(title=f"Accuracy on {' and '.join(split for split, _, _ in curves)} data", ylabel="right answers (%)")
         low, high = axes.get_ylim()
         axes.set_ylim(max(low, -2.0), min(high, 100.0 + 0.04 * max(100.0 - low, 0.5)))
+        scaled_axis(axes, "y", 9)
         _mark_epochs(axes, metrics.steps[0], metrics.steps[1], medium)
         step_axis(axes, medium)
         legend_below(drawn, axes, medium)
@@ -133,14 +133,14 @@ def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | Non
         )
         colours = package.cm.ScalarMappable(package.colors.Normalize(0, max(len(norms) - 1, 1)), scale)
         for place, (layer, (at, values)) in enumerate(norms.items()):
-            x, y, least, most = thinned(at, np.where(values > 0, values, np.nan))
+            x, y, least, most = thinned(at, np.where(values > 0, values, np.nan), POINTS)
             colour = PALETTE[place % len(PALETTE)] if few else colours.to_rgba(place)
             style, marker = STYLES[place // len(PALETTE)] if few else "-", "." if len(x) < 60 else ""
             axes.plot(x, y, style, color=colour, label=label(layer), marker=marker, linewidth=1.2)
             if len(norms) <= 3 and len(at) > POINTS:
                 axes.fill_between(x, least, most, color=colour, alpha=0.15, linewidth=0)
             _mark_breaks(axes, at, values, f"{label(layer)} is not a number")
-        logarithmic(axes)
+        scaled_axis(axes, "y", 9, logarithmic=True)
         axes.set(title="Gradient norm of each layer", ylabel="norm (logarithmic)")
         step_axis(axes, medium)
         if few and medium.narrow:
@@ -171,13 +171,12 @@ def learning_rate_curve(found: LearningRates) -> bytes:
         axes.plot(rates, np.clip(course, -GREATEST, GREATEST), color=PALETTE[0], label="smoothed")
         if found.suggestion is not None:
             axes.axvline(found.suggestion, color=PALETTE[1], linewidth=1.2, label=f"suggested: {found.suggestion:.2g}")
-        if spans_decades(course[np.isfinite(course)]):
-            logarithmic(axes)
-        else:
+        decades = spans_decades(course[np.isfinite(course)])
+        if not decades:
             least, most = float(min(course.min(), losses.min())), float(course[0])
             axes.set_ylim(least - 0.1 * (most - least) - 1e-9, most + 0.5 * max(most - least, 1e-9))
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(matplotlib().ticker.StrMethodFormatter("{x:g}"))
+        scaled_axis(axes, "y", 9, logarithmic=decades)
+        scaled_axis(axes, "x", 9, logarithmic=True)
         axes.set(title="Loss by learning rate", xlabel="learning rate", ylabel="loss")
         legend_below(drawn, axes, FILE)
         return rendered(drawn, FILE)
@@ -187,7 +186,7 @@ def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str, decades: bo
     """The losses, and their smoothed course; on a logarithmic axis that of the logarithms, as one high loss would
     outweigh many others.
     """
-    x, y, least, most = thinned(steps, losses)
+    x, y, least, most = thinned(steps, losses, POINTS)
     if (least < most).any():  # neighbours are grouped
         axes.fill_between(
             x, least, most, color=colour, alpha=0.22, linewidth=0, label="training steps, least to greatest"
@@ -223,9 +222,7 @@ def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers, medium: Medium) -> 
         number: step for number, step in zip(epochs[at].tolist(), steps[at].tolist(), strict=True) if 0 < number < 2**53
     }
     most, greatest = 4 if medium.narrow else 10, max(ends, default=0.0)
-    every = next(
-        by for by in (factor * 10**power for power in range(17) for factor in (1, 2, 5)) if greatest <= by * most
-    )
+    every = round_step(max(greatest / most, 1.0))
     shown = {number: step for number, step in ends.items() if number % every == 0}
     if shown:
         above = axes.secondary_xaxis("top")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import described, is_integer, is_number
+from typednn.charts import GREATEST, opacity
 from typednn.errors import ArgumentError, explain
 from typednn.reports.canvas import (
     CELL,
     FILE,
-    GREATEST,
     HALF,
     INK,
     NEGATIVE,
@@ -24,7 +24,6 @@ from typednn.reports.canvas import (
     figure,
     label,
     matplotlib,
-    opacity,
     rendered,
 )
 from typednn.runs.recorded import Numbers

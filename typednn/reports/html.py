@@ -7,7 +7,6 @@ Pictures are SVG, of which a browser takes the one for its width; their colours 
 page's do. Whatever is wider than a phone scrolls in a box of its own.
 """
 
-import base64
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from typednn.charts import opacity
 from typednn.errors import DataError, MissingExtra, explain, installing
 from typednn.files import as_object, write_whole
 from typednn.html import escaped
-from typednn.reports.canvas import CELL, DARK, HALF, INK, ON_STRONG, PAPER, STRONG, opacity
+from typednn.reports.elements import data_uri, figure, note, table
+from typednn.reports.page_style import LEVELS, page_style
 from typednn.reports.plots import page_pictures, write_plots
 from typednn.runs.checksums import OF_A_PAGE, renew_checksums
 from typednn.runs.recorded import (
@@ -70,95 +71,6 @@ _LAST = 20  # evaluations that are shown
 _STARTS = 5  # processes of which the facts are shown
 _CELLS = 50  # classes of a confusion matrix that is a table; a larger one is a picture
 _PAIRS = 10  # confusions that are listed
-_LEVELS = 20  # of the opacity of a cell
-
-# Names of colours: their values in the light, and in the dark. Texts have a contrast of 4.5 at least.
-LIGHT = {
-    "ink": INK,
-    "soft": "#59636e",
-    "paper": "#ffffff",
-    "cell": CELL,
-    "card": "#f6f8fa",
-    "line": "#d1d9e0",
-    "link": "#0550ae",
-    "warn": "#fff4d6",
-}
-DIM = {
-    "ink": DARK[INK],
-    "soft": "#9aa4af",
-    "paper": DARK[PAPER],
-    "cell": DARK[CELL],
-    "card": "#161b22",
-    "line": "#30363d",
-    "link": "#79b8ff",
-    "warn": "#332701",
-}
-_STYLE = (
-    f"""
-:root{{color-scheme:light dark;{"".join(f"--{name}:{colour};" for name, colour in LIGHT.items())}}}
-@media (prefers-color-scheme:dark){{:root{{{"".join(f"--{name}:{colour};" for name, colour in DIM.items())}}}
-img.chart{{filter:invert(1) hue-rotate(180deg)}}}}
-"""
-    + """
-*{box-sizing:border-box}
-html{-webkit-text-size-adjust:100%}
-body{margin:0;background:var(--paper);color:var(--ink);
- font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-header,main{max-width:62rem;margin:0 auto;padding:1rem}
-h1{margin:.4rem 0;font-size:1.7rem;line-height:1.25;overflow-wrap:break-word}
-h2{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line);padding-bottom:.2rem;
- overflow-wrap:break-word}
-dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(9rem,100%),1fr));gap:.6rem;margin:1rem 0}
-dl div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.5rem .8rem;min-width:0}
-dt{color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}
-dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
-nav{display:flex;flex-wrap:wrap;gap:.3rem 1rem}a{color:var(--link)}
-header p{margin:.2rem 0;color:var(--soft);font-size:.9rem;overflow-wrap:anywhere}
-aside{background:var(--warn);border:1px solid var(--line);border-radius:8px;padding:.2rem 1rem .6rem}
-aside h2{margin:.6rem 0;border:0;font-size:1.05rem}ul{padding-left:1.2rem}li{overflow-wrap:anywhere}
-figure{margin:1rem 0;text-align:center}
-img{max-width:100%;height:auto;border-radius:8px}
-img.chart,img.photo{background:#fff}
-img.large{max-width:none;width:max(100%,44rem)}
-figcaption,.note{color:var(--soft);font-size:.9rem}.note{font-style:italic;overflow-wrap:anywhere}
-.wide{overflow-x:auto}
-table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .8rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
-td{white-space:nowrap}
-.names td:first-child,.words td{white-space:pre-wrap;overflow-wrap:anywhere;min-width:4rem;max-width:40rem}
-th{color:var(--soft);font-weight:600}summary{cursor:pointer;margin:.8rem 0 .3rem;font-weight:600;overflow-wrap:anywhere}
-.matrix th,.matrix td{border:1px solid var(--line);padding:.15rem .3rem;text-align:center;
- vertical-align:middle;min-width:1.7rem}
-.matrix td{color:var(--cell)}
-.matrix thead th{vertical-align:bottom}
-.matrix thead span{writing-mode:vertical-rl;transform:rotate(180deg);max-height:11rem;text-align:left;
- overflow-wrap:anywhere}
-.matrix tbody span{display:block;width:max-content;max-width:9rem;margin-left:auto;overflow-wrap:anywhere}
-.matrix th[scope=row]{position:sticky;left:0;background:var(--paper);text-align:right}
-pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.8rem;overflow-x:auto;
-margin:.6rem 0;font:13px/1.45 ui-monospace,Menlo,Consolas,monospace}
-pre.text{white-space:pre-wrap;overflow-wrap:anywhere}
-@media (max-width:36rem){th,td{padding-right:.45rem}table{font-size:.85rem}.matrix th,.matrix td{padding:.15rem .1rem}
-header,main{padding:.8rem}h1{font-size:1.4rem}h2{font-size:1.15rem}
-dl{grid-template-columns:1fr 1fr;gap:.4rem}dd{font-size:1.1rem}}
-@media print{nav{display:none}.wide,pre{overflow:visible;white-space:pre-wrap}}
-"""
-)
-
-
-def cell_style(level: int) -> str:
-    """The rule for a cell of the matrix that is ``level`` of `_LEVELS` opaque."""
-    share = level / _LEVELS
-    return (
-        f".matrix .a{level}{{background:{STRONG}{round(255 * share):02x}"
-        + (f";color:{ON_STRONG}" if share > HALF else "")
-        + "}"
-    )
-
-
-def page_style() -> str:
-    """The page's CSS."""
-    return _STYLE + "".join(map(cell_style, range(1, _LEVELS + 1))) + "\n"
 
 
 def write_report(run_folder: str | os.PathLike[str]) -> Path:
@@ -382,7 +294,7 @@ def _matrix(scores: Scores) -> str:
     stronger.
     """
     counts, names = scores.confusion, [escaped(name[:_VALUE_LIMIT]) for name in scores.names]
-    levels = np.ceil(_LEVELS * opacity(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))).astype(int)
+    levels = np.ceil(LEVELS * opacity(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))).astype(int)
     tag = "b" if max(map(len, names)) <= 3 else "span"  # longer names stand upright
     top = "".join(f'<th scope="col"><{tag}>{name}</{tag}></th>' for name in names)
     rows = "\n".join(
@@ -532,9 +444,8 @@ def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
         remarks.append(f"plots/{name} is not a PNG picture")
         return note(f"{words}: plots/{name} is not a PNG picture.")
     kind = "photo" if name in ("worst.png", "filters.png") else "chart"  # a chart is inverted in the dark
-    return _figure(
-        f'<img class="{kind}" src="{_data(content, "png")}" alt="{escaped(words)}: {escaped(meaning)}">', meaning, name
-    )
+    image = f'<img class="{kind}" src="{data_uri(content, "png")}" alt="{escaped(words)}: {escaped(meaning)}">'
+    return figure(image, meaning, name)
 
 
 def _svg(name: str, wide: bytes, narrow: bytes | None, facts: str) -> str:
@@ -542,20 +453,12 @@ def _svg(name: str, wide: bytes, narrow: bytes | None, facts: str) -> str:
     words, meaning = _PICTURES[name]
     alt = escaped(f"{words}: {meaning}. {facts}".strip())
     if narrow is None:
-        image = f'<img class="large" src="{_data(wide, "svg+xml")}" alt="{alt}">'
-        return _figure(
+        image = f'<img class="large" src="{data_uri(wide, "svg+xml")}" alt="{alt}">'
+        return figure(
             f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(words)}">{image}</div>', meaning, name
         )
-    source = f'<source media="(max-width:36rem)" srcset="{_data(narrow, "svg+xml")}">'
-    return _figure(f'<picture>{source}<img src="{_data(wide, "svg+xml")}" alt="{alt}"></picture>', meaning, name)
-
-
-def _figure(content: str, meaning: str, name: str) -> str:
-    return f'<figure id="{name.partition(".")[0]}-figure">{content}<figcaption>{escaped(meaning)}</figcaption></figure>'
-
-
-def _data(content: bytes, kind: str) -> str:
-    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    source = f'<source media="(max-width:36rem)" srcset="{data_uri(narrow, "svg+xml")}">'
+    return figure(f'<picture>{source}<img src="{data_uri(wide, "svg+xml")}" alt="{alt}"></picture>', meaning, name)
 
 
 def _facts(metrics: Metrics, scores: AnyScores | None) -> dict[str, str]:
@@ -574,27 +477,3 @@ def _facts(metrics: Metrics, scores: AnyScores | None) -> dict[str, str]:
             last, most = (f"{100 * accuracy[known][place]:.2f} %" for place in (-1, best))
             parts["accuracy.png"].append(f"{split}: last {last}, best {most} at step {at[known][best]:,.0f}.")
     return {name: " ".join(words) for name, words in parts.items()}
-
-
-# --- the elements of the page, which escape all their text ------------------------------------------------------------
-
-
-def note(text: str) -> str:
-    """A sentence that says why something is not there."""
-    return f'<p class="note">{escaped(text)}</p>'
-
-
-def table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_open: bool = True, kind: str = "numbers"
-) -> str:
-    """A table that can be folded away; a wide one has its own scroll bar.
-
-    In a ``kind`` of ``words`` lines are broken in all cells, in one of ``names`` in the first column.
-    """
-    top = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
-    lines = "\n".join("<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return (
-        f"<details{' open' if is_open else ''}><summary>{escaped(words)}</summary>"
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(words)}">'
-        f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>\n{lines}\n</tbody></table></div></details>'
-    )

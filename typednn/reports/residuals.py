@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from typednn.reports.canvas import FILE, GREATEST, PALETTE, Medium, drawing, figure, rendered
+from typednn.charts import GREATEST
+from typednn.reports.canvas import FILE, PALETTE, Medium, drawing, figure, rendered, scaled_axis
 from typednn.runs.shown import Residuals
 
 
@@ -27,4 +28,7 @@ def residual_picture(residuals: Residuals, medium: Medium = FILE) -> bytes:
         right.plot(predicted, true - predicted, **dots)
         right.axhline(0.0, color=PALETTE[6], linewidth=1.0)
         right.set(title="Residuals", xlabel="predicted", ylabel="true − predicted")
+        for axes in (left, right):
+            scaled_axis(axes, "x", 6)
+            scaled_axis(axes, "y", 6)
         return rendered(drawn, medium)

@@ -1,0 +1,255 @@
+"""How a chain runs, whatever its layers are: one sample's shape, the walk through its parts and back, and the checks of
+sizes before anything is computed. What ``>>`` makes of which layers is in `typednn.module.layer`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Self, TypeGuard, cast
+from weakref import WeakKeyDictionary
+
+from typednn import arrays, hooks
+from typednn.arrays import device_of, is_floating, refuse_beyond_memory
+from typednn.contracts.derivatives import backwards
+from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.module.calls import is_observed
+from typednn.module.fields import Kept, not_forwarded
+from typednn.module.gradients import ChainGrad, ElementwiseGrad, deferred
+from typednn.module.module import Module
+from typednn.shapes import Flow
+from typednn.shapes.cures import channels_cure, rank_cure
+
+# The shape after each chain. Not an attribute: a copied chain would share it, and what a shape comes from.
+ends: WeakKeyDictionary[Module, Flow] = WeakKeyDictionary()
+
+
+class Sample:
+    """One sample's shape, without the batch, and whether it is made of floats or of integers: what an `Input` says."""
+
+    def __init__(self, *sizes: int, dtype: type = float) -> None:
+        if dtype not in (float, int):
+            raise ArgumentError(explain("Input", "dtype is float or int", repr(dtype)), "dtype")
+        for size in sizes:
+            if type(size) is not int or size < 1:
+                written: Any = size
+                several = isinstance(cast("object", size), list | tuple)
+                cure = f"write Input({', '.join(map(str, written))})" if several else "leave the batch out"
+                raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), cure), "sizes")
+        if len(sizes) > 3 or (not sizes and dtype is float):
+            raise ArgumentError(
+                explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"),
+                "sizes",
+            )
+        self.sizes = sizes
+        self.dtype = dtype
+        self.flow: Flow = Flow.start(sizes)
+
+    def check(self, x: Any, model: Module) -> None:
+        """Raise unless a batch ``x`` holds samples of this shape."""
+        if tuple(x.shape[1:]) != self.sizes:
+            rule = f'the input must be "batch {" ".join(map(str, self.sizes))}"'
+            cure = rank_cure("x", len(self.sizes) + 1, len(x.shape)) or channels_cure(
+                "x", x.shape, str(*self.sizes[-1:])
+            )
+            cure = cure or "feed such samples or declare others"
+            raise ShapeError(explain(f"{self!r}", rule, f"shape {tuple(x.shape)}", cure), model)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self.sizes))
+        return f"Input({sizes})" if self.dtype is float else f"Input({sizes}, dtype=int)"
+
+
+def run(steps: Sequence[Any], x: Any) -> Any:
+    """The output of steps one after another."""
+    for step in steps:
+        x = step.forward(x)
+    return x
+
+
+def gradients_of(steps: Sequence[Any], next_grad: Any) -> tuple[Any, ...]:
+    """The gradient of each of steps one after another, in their order."""
+    gradients: list[Any] = []
+    for step in reversed(steps):
+        gradients.append(step.backward(next_grad if not gradients else gradients[-1].input))
+    return tuple(reversed(gradients))
+
+
+def run_back(steps: Sequence[Any], next_grad: Any) -> Any:
+    """The gradient of steps one after another."""
+    parts = gradients_of(steps, next_grad)
+    kind: Any = ChainGrad
+    first = parts[0]
+    later: bool = getattr(first, "is_deferred", False)
+    return deferred(kind, lambda: first.input, {"parts": parts}) if later else kind(first.input, parts)
+
+
+def flow_through(steps: Iterable[Module], flow: Flow) -> Flow:
+    """The shapes after steps one after another."""
+    for step in steps:
+        flow = step.trace(flow)
+    return flow
+
+
+def input_is_read() -> bool:
+    """Whether what calls the backward that runs reads the derivative by its input, as all do but chains that begin with
+    it.
+    """
+    return any(
+        not (isinstance(outer, Parts) and outer.parts[0] is inner) for outer, inner in pairwise(backwards.running)
+    )
+
+
+class Parts(Module):
+    """Layers one after another: what all chains are at run time. The classes below differ in their types."""
+
+    parts: tuple[Module, ...]
+    sample: Sample | None
+    names: tuple[str, ...]
+    fused: bool = True  # whether neighbouring layers run as one kernel: see `fuse`
+    needed: Kept[Any]  # what the backward of a fused forward needs: a `typednn.fusion.fused.Needed`
+
+    def __init__(self, parts: Sequence[Module], sample: Sample | None = None) -> None:
+        self.consist(parts, sample)
+        ends[self] = self.trace(Flow.start())
+
+    def consist(self, parts: Sequence[Module], sample: Sample | None) -> None:
+        """Hold ``parts`` from now on."""
+        names = tuple(part.__typednn_storage__.name or str(place) for place, part in enumerate(parts))
+        twice = next((name for name, times in Counter(names).items() if times > 1), None)
+        if twice is not None:
+            raise ArgumentError(
+                explain(
+                    type(self).__name__,
+                    "every part's name is its own",
+                    f"{twice!r} twice",
+                    "rename one with named(...)",
+                )
+            )
+        self.parts, self.sample, self.names = tuple(parts), sample, names
+
+    def rearranged(self) -> None:
+        """Called when the parts have become others, as those of `shared` and of a copy have."""
+
+    def shared(self) -> Self:
+        second = super().shared()
+        second.rearranged()
+        return second
+
+    def __copy__(self) -> Self:
+        other = super().__copy__()
+        kept = other.__typednn_calls__.kept
+        if "needed" in kept:
+            kept["needed"] = kept["needed"].of(other.parts)
+        other.rearranged()
+        return other
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        return zip(self.names, self.parts, strict=True)
+
+    def gradient_of(self, grad: Any, name: str) -> Any:
+        return grad.parts[self.names.index(name)]
+
+    def flow_after(self, flow: Flow) -> Flow:
+        if self.sample is not None and flow.shape is None:
+            flow = self.sample.flow
+        return flow_through(self.parts, flow)
+
+    def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        for part in self.parts:
+            after = part.shape_after(shape)
+            if not has_room(after):
+                return None
+            shape = after
+        return tuple(shape)
+
+    def check_sizes(self, inputs: Sequence[Any]) -> None:
+        if self.sample is not None:
+            self.sample.check(inputs[0], self)
+        if self.shape_after(inputs[0].shape) is None:  # something may be wrong
+            follow(self, inputs[0], self.parts)
+
+    def fuse(self, mode: bool = True) -> Self:
+        """Run neighbouring layers as one kernel, here and in chains below, as is the default (``fuse(False)``: part by
+        part).
+
+        Results are the same up to rounding. Returns the chain.
+        """
+        for _, module in self.named_modules():
+            if isinstance(module, Parts):
+                module.fused = mode
+        return self
+
+    def run(self, x: Any) -> Any:
+        """The output; what an earlier forward kept goes first."""
+        state = self.__typednn_calls__
+        state.kept.pop("needed", None)
+        if not self.fused or is_observed(self):
+            return run(self.parts, x)
+        program = state.program
+        if program is None or not program.is_of(self.parts):
+            program = state.program = hooks.fused(self.parts)
+        return program.run(self, x) if program.fuses else run(self.parts, x)
+
+    def run_back(self, next_grad: Any) -> Any:
+        """The gradient, computed in the way that the output was."""
+        needed = self.__typednn_calls__.kept.get("needed")
+        if needed is None:
+            return run_back(self.parts, next_grad)
+        if needed.program.parts is not self.parts:  # others have kept nothing
+            raise not_forwarded(self)
+        return needed.program.run_back(needed, next_grad)
+
+    def label(self) -> str:
+        return type(self).__name__
+
+    def part(self, place: int | str) -> Module:
+        """A part by its place or name."""
+        if not isinstance(place, str):
+            return self.parts[place]
+        if place not in self.names:
+            raise ArgumentError(
+                explain(self.label(), "a part is known by its name", repr(place), f"one of {', '.join(self.names)}")
+            )
+        return self.parts[self.names.index(place)]
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __repr__(self) -> str:
+        return " >> ".join(map(repr, self.parts if self.sample is None else (self.sample, *self.parts)))
+
+
+class ParametersOfParts(Parts):
+    """A chain whose gradient has one entry in ``grad.parameters`` for each part."""
+
+    gradient_prefix = ""
+
+    def run_back(self, next_grad: Any) -> Any:
+        gradient = super().run_back(next_grad)
+        return ElementwiseGrad(gradient.input, tuple(part.parameters for part in gradient.parts))
+
+    def gradient_of(self, grad: Any, name: str) -> Any:
+        return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
+
+
+def has_room(shape: Sequence[int] | None) -> TypeGuard[tuple[int, ...]]:
+    """Whether a shape is known, and an array of the widest numbers surely fits into memory."""
+    return shape is not None and math.prod(shape) * 16 <= arrays.memory()
+
+
+def follow(model: Module, x: Any, parts: Sequence[Module], judged: Collection[str] = ()) -> None:
+    """Refuse what has no room, or fails for a reason that was not ``judged`` yet, before anything is computed."""
+    flow = Flow.of(tuple(x.shape))
+    try:
+        for part in parts:
+            flow = part.trace(flow)
+            sizes = [size.value for size in flow.shape or () if size is not None and size.value is not None]
+            dtype = x.dtype if is_floating(x.dtype) else part.dtype
+            refuse_beyond_memory(f"{part.label()}.forward", sizes, dtype, device_of(x), part)
+    except StackError as error:  # in the words of the definition, but it is the array that does not fit
+        if error.reason not in judged:
+            raise ShapeError(str(error), model) from None
