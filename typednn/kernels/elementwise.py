@@ -43,8 +43,10 @@ def is_positive(hl: Any, x: Any) -> Any:
 
 
 def is_infinite(hl: Any, x: Any) -> Any:
-    """Whether x is infinite or NaN."""
-    # Bits are compared by order: the compiler would recognise a test for infinity and assume it false.
+    """Whether x is infinite. NaN counts as infinite in kernels.
+
+    Bits are compared by order: the compiler would recognise a test for infinity and assume it false.
+    """
     return nan.bits(hl, x) > nan.infinity(hl, x) - 1
 
 

@@ -1,9 +1,9 @@
 """The dialect of formulas in Halide: pointwise ops and update rules are formulas ``formula(xp, *arrays, *numbers)``,
 and `Expressions` is the ``xp`` with which the CPU's kernels are described.
 
-A formula has operators, `abs`, the functions of `FUNCTIONS`, by NumPy's names, and those of this file. The latter are
-NumPy's too for arrays, but kernels compute them in another way, which each says the reason of. Write `is_infinite` and
-`sloped` as they are here: a comparison of numbers that may be infinite or NaN is folded away in a kernel.
+A formula has operators, `abs`, the functions of `FUNCTIONS`, by NumPy's names, and those that `for_arrays` declares,
+which kernels compute in another way than arrays. Write `is_infinite` and `sloped` as they are here: the compiler
+assumes that no number is infinite, and folds a comparison away.
 
 Source: the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to 2 units in the last place.
 """
@@ -13,7 +13,7 @@ Source: the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact 
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, final
 
 from typednn.engines import nan, type_of
@@ -55,16 +55,13 @@ def _sign(hl: Any, x: Any) -> Any:
     return hl.select(is_positive(hl, x), 1, hl.select(is_positive(hl, -x), -1, nothing))
 
 
-def _plain(name: str) -> Callable[..., Any]:
-    def compute(hl: Any, *numbers: Any) -> Any:
-        return getattr(operator, f"__{name}__")(*numbers)
-
-    return compute
+def _plain(name: str, hl: Any, *numbers: Any) -> Any:
+    return getattr(operator, f"__{name}__")(*numbers)
 
 
 # By name: functions of ``hl`` and expressions. They keep NaN, as NumPy's do, and an order with NaN is false.
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    **{name: _plain(name) for name in (*OPERATORS, "eq", "ne", "neg")},
+    **{name: partial(_plain, name) for name in (*OPERATORS, "eq", "ne", "neg")},
     "abs": lambda hl, x: hl.abs(x),
     "clip": lambda hl, x, low, high: hl.select(nan.is_nan(hl, x), x, hl.clamp(x, low, high)),
     "exp": nan.exp,
@@ -83,7 +80,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 # An instruction each, which may lose NaN.
 _GUARDED: Final[dict[str, Callable[..., Any]]] = {
     **FUNCTIONS,
-    **{name: _plain(name) for name in COMPARISONS},
+    **{name: partial(_plain, name) for name in COMPARISONS},
     "clip": lambda hl, x, low, high: hl.clamp(x, low, high),
     "maximum": lambda hl, x, y: hl.max(x, y),
     "minimum": lambda hl, x, y: hl.min(x, y),
@@ -119,13 +116,15 @@ class Expressions(Language):
         return value.value if isinstance(value, Symbol) else self.hl.cast(self.hl.Float(self.bits), self.hl.f64(value))
 
 
-def in_halide(expression: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The decorator of a function of the dialect that kernels compute as ``expression(hl, *arguments)`` does."""
+def for_arrays(formula: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function of ``hl`` and expressions as one of the dialect: ``formula(xp, …)`` is the same for arrays and
+    on a GPU. The function's docstring says why it is another in Halide.
+    """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def chosen(xp: Any, *numbers: Any) -> Any:
-            return xp.apply(expression, *numbers) if isinstance(xp, Expressions) else function(xp, *numbers)
+            return xp.apply(function, *numbers) if isinstance(xp, Expressions) else formula(xp, *numbers)
 
         return chosen
 
@@ -134,28 +133,14 @@ def in_halide(expression: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
 
 # ------------------------------------------------------------------ functions of the dialect that NumPy lacks
 
-
-@in_halide(elementwise.is_infinite)
-def is_infinite(xp: Any, x: Any) -> Any:
-    """Whether x is infinite. A kernel tests the bits, and may count NaN as infinite."""
-    return xp.isinf(x)
-
-
-@in_halide(elementwise.times_slope)
-def sloped(xp: Any, next_grad: Any, slope: Any) -> Any:
-    """next_grad·slope, for a slope that only rounding makes 0: an infinite ``next_grad`` then stays infinite. Otherwise
-    the last digit of y would decide between infinity and NaN.
-    """
-    return next_grad * xp.where((slope == 0) & xp.isinf(next_grad), 1, slope)
+is_infinite: Final = for_arrays(lambda xp, x: xp.isinf(x))(elementwise.is_infinite)
+sloped: Final = for_arrays(
+    lambda xp, next_grad, slope: next_grad * xp.where((slope == 0) & xp.isinf(next_grad), 1, slope)
+)(elementwise.times_slope)
+decay: Final = for_arrays(lambda xp, x: xp.exp(x))(elementwise.decay)
 
 
-@in_halide(lambda hl, x: x < 0)
-def is_negative(xp: Any, x: Any) -> Any:
+@for_arrays(lambda xp, x: x < 0)
+def is_negative(hl: Any, x: Any) -> Any:
     """x < 0. In a kernel NaN may count as negative, which saves two instructions."""
     return x < 0
-
-
-@in_halide(elementwise.decay)
-def decay(xp: Any, x: Any) -> Any:
-    """eˣ for x <= 0. A kernel clamps at one end alone, and in float32 makes denormal results 0."""
-    return xp.exp(x)

@@ -34,7 +34,7 @@ from jaxtyping import Float
 from typednn.arrays import AnyArray
 from typednn.engines import nan, type_of
 from typednn.kernels.elementwise import SMALL, constant
-from typednn.kernels.expressions import decay, in_halide, is_negative
+from typednn.kernels.expressions import decay, for_arrays, is_negative
 from typednn.kernels.pointwise import Formula, Pointwise
 
 P = TypeVar("P", bound=AnyArray)
@@ -94,23 +94,20 @@ def _times(xp: Any, share: Any, value: Any) -> Any:
     return xp.where(share == 0, 0, share * value)
 
 
-def _log_kernel(hl: Any, p: Any, least: Any) -> Any:
+def _log(hl: Any, p: Any, least: Any) -> Any:
+    """log(max(p, least)). Halide's logarithm handles neither infinity nor NaN; other numbers have smaller bits."""
     bits = type_of(p).bits()
     infinite = hl.reinterpret(hl.Int(bits), p) >= nan.infinity(hl, p)
     largest = constant(hl, p, float(np.finfo(f"float{bits}").max))
     return hl.select(infinite | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, least, largest)))
 
 
-@in_halide(_log_kernel)
-def _log(xp: Any, p: Any, least: Any) -> Any:
-    """log(max(p, least)). Halide's logarithm handles neither infinity nor NaN; other numbers have smaller bits."""
-    return xp.log(xp.maximum(p, least))
-
+_log_from: Final = for_arrays(lambda xp, p, least: xp.log(xp.maximum(p, least)))(_log)
 
 cross_entropy: Final = Pointwise(
     "cross_entropy",
     Formula(
-        lambda xp, prediction, target, eps: _times(xp, target, -_log(xp, prediction, eps)),
+        lambda xp, prediction, target, eps: _times(xp, target, -_log_from(xp, prediction, eps)),
         arrays=2,
         flops=3,
         uses_exp=True,
@@ -158,23 +155,18 @@ huber: Final = Pointwise(
 huber_forward_and_backward: Final = _both(huber)
 
 
-def _log1p_kernel(hl: Any, x: Any) -> Any:
-    # The error of 1 + x is in the quotient too, and cancels out.
+@for_arrays(lambda xp, x: xp.log1p(x))
+def _log1p(hl: Any, x: Any) -> Any:
+    """log(1 + x) for 0 <= x <= 1. In a kernel the error of 1 + x is in the quotient too, and cancels out."""
     above = hl.strict_float(1 + x)
     quotient = hl.log(above) * x / hl.strict_float(above - 1)
     return hl.select(nan.is_nan(hl, x) | (above == 1), x, quotient)
 
 
-@in_halide(_log1p_kernel)
-def _log1p(xp: Any, x: Any) -> Any:
-    """log(1 + x) for 0 <= x <= 1. Halide has no such function."""
-    return xp.log1p(x)
-
-
-@in_halide(lambda hl, x: hl.strict_float(x))
-def _strict(xp: Any, x: Any) -> Any:
-    """In a kernel infinity minus nothing is infinity only so, and a sum is rounded alike beside the slope."""
-    return x
+@for_arrays(lambda xp, x: x)
+def _strict(hl: Any, x: Any) -> Any:
+    """x. In a kernel infinity minus nothing is infinity only so, and a sum is rounded alike beside the slope."""
+    return hl.strict_float(x)
 
 
 def _bce(xp: Any, x: Any, t: Any, pos_weight: Any) -> Any:
@@ -216,24 +208,16 @@ bce_with_logits: Final = Pointwise(
 bce_with_logits_forward_and_backward: Final = _both(bce_with_logits)
 
 
-def _log_of_share_kernel(hl: Any, t: Any) -> Any:
-    return _log_kernel(hl, t, constant(hl, t, float(np.finfo(f"float{type_of(t).bits()}").tiny)))
-
-
-@in_halide(_log_of_share_kernel)
-def _log_of_share(xp: Any, t: Any) -> Any:
+@for_arrays(lambda xp, t: xp.log(xp.where(t == 0, 1, t)))
+def _log_of_share(hl: Any, t: Any) -> Any:
     """log t, any number where t is 0. In a kernel denormal numbers count as the smallest normal one."""
-    return xp.log(xp.where(t == 0, 1, t))
+    return _log(hl, t, constant(hl, t, float(np.finfo(f"float{type_of(t).bits()}").tiny)))
 
 
-def _defined_kernel(hl: Any, t: Any, value: Any) -> Any:
-    return hl.select(t < 0, hl.reinterpret(type_of(t), nan.infinity(hl, t) + 1), value)
-
-
-@in_halide(_defined_kernel)
-def _defined(xp: Any, t: Any, value: Any) -> Any:
+@for_arrays(lambda xp, t, value: value)
+def _defined(hl: Any, t: Any, value: Any) -> Any:
     """The value, which is NaN where t is negative: in a kernel the logarithm there is a number."""
-    return value
+    return hl.select(t < 0, hl.reinterpret(type_of(t), nan.infinity(hl, t) + 1), value)
 
 
 def _kl_div(xp: Any, x: Any, t: Any) -> Any:
