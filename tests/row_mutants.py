@@ -178,8 +178,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "P-L10", "kernels/pointwise.py",
-        "    decayed = xp.exp(-abs(x))  # of -|x| alone, which can't overflow\n"
-        "    return xp.where(x >= 0, 1, decayed) / (1 + decayed)\n",
+        "    decayed = decay(xp, -abs(x))  # of -|x| alone, which can't overflow\n"
+        "    return xp.where(is_negative(xp, x), decayed, 1) / (1 + decayed)\n",
         "    return 1 / (1 + xp.exp(-x))\n",
         "kernels/test_sigmoid.py::test_far_out_without_warning",
     ),
@@ -203,8 +203,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "P-L15", "kernels/pointwise.py",
-        "        lambda xp, dy, x, slope: xp.where(x > 0, dy, slope * dy),\n",
-        "        lambda xp, dy, x, slope: xp.where(x > 0, dy, 0),\n",
+        "lambda xp, dy, x, slope: xp.where(x > 0, dy, slope * dy), ",
+        "lambda xp, dy, x, slope: xp.where(x > 0, dy, 0), ",
         "kernels/test_leaky_relu.py::test_by_hand",
     ),
     fault(
@@ -259,8 +259,8 @@ ROW_MUTANTS = [
     # ------------------------------------------------------------------ the paper: losses, optimizers, random numbers
     fault(
         "P-S1", "kernels/pointwise_losses.py",
-        "        lambda xp, prediction, target: xp.square(prediction - target),\n",
-        "        lambda xp, prediction, target: xp.square(prediction - target) / 2,\n",
+        "lambda xp, prediction, target: xp.square(prediction - target), ",
+        "lambda xp, prediction, target: xp.square(prediction - target) / 2, ",
         "kernels/test_mse.py::test_reductions_by_hand",
     ),
     fault(
@@ -475,8 +475,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "G-L4", "kernels/linear_units.py",
-        "number(3 * 0.044715) * square",
-        "number(2 * 0.044715) * square",
+        "3 * 0.044715 * square",
+        "2 * 0.044715 * square",
         "kernels/test_linear_units.py::test_value_and_slope",
     ),
     fault(
@@ -1040,8 +1040,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "C-R6", "kernels/linear_units.py",
-        "number(2 * math.sqrt(2 / math.pi))",
-        "number(2 * math.sqrt(2 / 3))",
+        "= 2 * math.sqrt(2 / math.pi)",
+        "= 2 * math.sqrt(2 / 3)",
         "kernels/test_linear_units.py::test_golden",
     ),
     fault(

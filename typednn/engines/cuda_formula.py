@@ -17,10 +17,11 @@ import numpy as np
 
 from typednn.arrays import is_array, namespace
 from typednn.engines.cuda import THREADS, CudaKernel
+from typednn.engines.symbols import COMPARISONS, OPERATORS, Language, Symbol
 
 # In CUDA C. NaN counts as in NumPy: it is the larger and the smaller of two numbers, and its sign.
 FUNCTIONS: Final = {
-    "absolute": "fabs({0})",
+    "abs": "fabs({0})",
     "clip": "{0} < {1} ? {1} : {0} > {2} ? {2} : {0}",
     "exp": "exp({0})",
     "expm1": "expm1({0})",
@@ -35,63 +36,28 @@ FUNCTIONS: Final = {
     "tanh": "tanh({0})",
     "where": "{0} ? {1} : {2}",
 }
-_OPERATORS: Final = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "and": "&&", "or": "||"}
-_COMPARISONS: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_OF_BOOLS: Final = {"isinf", "&&", "||", *_COMPARISONS.values()}
-
-
-class _Symbol:
-    """A number of a kernel, by its name there; operators and functions of it are lines of its `Trace`."""
-
-    def __init__(self, trace: Trace, name: str) -> None:
-        self.trace: Trace = trace
-        self.name: str = name
-
-    def __bool__(self) -> bool:
-        raise TypeError("no CUDA C for a choice that the host makes: use xp.where")
-
-    def __neg__(self) -> _Symbol:
-        return self.trace.line("-", "-{0}", self)
-
-    def __abs__(self) -> _Symbol:
-        return self.trace.line("absolute", FUNCTIONS["absolute"], self)
-
-
-def _operator(sign: str, reflected: bool) -> Callable[[_Symbol, Any], _Symbol]:
-    def compute(one: _Symbol, other: Any) -> _Symbol:
-        return one.trace.line(sign, f"{{0}} {sign} {{1}}", *((other, one) if reflected else (one, other)))
-
-    return compute
-
-
-for _name, _sign in {**_OPERATORS, **_COMPARISONS}.items():
-    setattr(_Symbol, f"__{_name}__", _operator(_sign, False))
-    if _name in _OPERATORS:
-        setattr(_Symbol, f"__r{_name}__", _operator(_sign, True))
+_OF_BOOLS: Final = {"isinf", "and", "or", *COMPARISONS}
 
 
 @final
-class Trace:
-    """What a formula computes, value by value. Stands for the module of arrays while it is traced."""
+class Trace(Language):
+    """What a formula computes, value by value."""
 
     def __init__(self) -> None:
+        operators = {name: f"{{0}} {sign} {{1}}" for name, sign in (OPERATORS | COMPARISONS).items()}
+        super().__init__("CUDA C", {**FUNCTIONS, "neg": "-{0}", **operators})
         self._values: dict[str, tuple[str, list[str]]] = {}  # the line of each, and what it is computed from
 
-    def __getattr__(self, function: str) -> Callable[..., _Symbol]:
-        if function not in FUNCTIONS:
-            raise AttributeError(f"no CUDA C for {function}")
-        return lambda *arguments: self.line(function, FUNCTIONS[function], *arguments)
-
-    def line(self, operation: str, text: str, *arguments: Any) -> _Symbol:
-        """One more value."""
+    def apply(self, function: str, *arguments: Any) -> Symbol:
+        """One more line."""
         name, given = f"v{len(self._values)}", list(map(_written, arguments))
-        kind = "bool" if operation in _OF_BOOLS else "REAL"
-        self._values[name] = f"{kind} {name} = {text.format(*given)};", given
-        return _Symbol(self, name)
+        kind = "bool" if function in _OF_BOOLS else "REAL"
+        self._values[name] = f"{kind} {name} = {self.functions[function].format(*given)};", given
+        return Symbol(self, name)
 
     def of(self, formula: Callable[..., Any], names: Sequence[str]) -> tuple[list[str], list[str]]:
         """Trace ``formula`` of symbols of these names: the lines that its results need, and what these are called."""
-        found = formula(self, *(_Symbol(self, name) for name in names))
+        found = formula(self, *(Symbol(self, name) for name in names))
         results: list[Any] = [*found] if isinstance(found, tuple) else [found]
         called = list(map(_written, results))
         needed, waiting = set[str](), [*called]
@@ -105,8 +71,8 @@ class Trace:
 
 def _written(value: Any) -> str:
     """A symbol, or a number, in CUDA C."""
-    if isinstance(value, _Symbol):
-        return value.name
+    if isinstance(value, Symbol):
+        return str(value.value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float):
         raise TypeError(f"no CUDA C for {value!r}")
     if math.isfinite(value):
@@ -145,11 +111,7 @@ class CudaFormula:
     @cached_property
     def traceable(self) -> bool:
         """Whether there is a kernel."""
-        try:
-            self.source((False,) * self.numbers)
-        except (AttributeError, TypeError):
-            return False
-        return True
+        return Trace().has(self.formula, self.arrays + self.numbers)
 
     def covers(self, *arguments: Any) -> bool:
         """Whether there is a kernel, and it takes these numbers."""

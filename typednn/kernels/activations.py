@@ -13,7 +13,6 @@ from jaxtyping import Float
 from typednn.arrays import AnyArray, Array1, namespace
 from typednn.engines.cuda_formula import CudaFormula
 from typednn.kernels import pointwise
-from typednn.kernels.elementwise import constant
 
 X = TypeVar("X", bound=AnyArray)
 Name: TypeAlias = Literal["identity", "relu", "leaky_relu", "sigmoid", "tanh"]
@@ -41,11 +40,11 @@ class Activation(NamedTuple):
 
     def expression(self, hl: Any, z: Any) -> Any:
         """y at ``z``."""
-        return self._formulas[0].on_numbers(hl, z, *self._constants(hl, z))
+        return self._formulas[0].on_numbers(hl, z, *self._numbers)
 
     def gradient_expression(self, hl: Any, next_grad: Any, y: Any) -> Any:
         """dz from ``next_grad`` and ``y``."""
-        return self._formulas[1].on_numbers(hl, next_grad, y, *self._constants(hl, y))
+        return self._formulas[1].on_numbers(hl, next_grad, y, *self._numbers)
 
     # ------------------------------------------------------------------ in references: arrays of any kind and dtype
 
@@ -86,9 +85,6 @@ class Activation(NamedTuple):
     def _formulas(self) -> tuple[pointwise.Formula, pointwise.Formula]:
         row: pointwise.Pointwise = getattr(pointwise, self.name)
         return row.formulas
-
-    def _constants(self, hl: Any, z: Any) -> list[Any]:
-        return [constant(hl, z, number) for number in self._numbers]
 
     @property
     def _numbers(self) -> tuple[float, ...]:

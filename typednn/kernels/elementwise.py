@@ -42,16 +42,21 @@ def is_positive(hl: Any, x: Any) -> Any:
     return hl.reinterpret(unsigned, x) - 1 < hl.cast(unsigned, nan.infinity(hl, x))
 
 
+def is_infinite(hl: Any, x: Any) -> Any:
+    """Whether x is infinite. NaN counts as infinite in kernels.
+
+    Bits are compared by order: the compiler would recognise a test for infinity and assume it false.
+    """
+    return nan.bits(hl, x) > nan.infinity(hl, x) - 1
+
+
 def times_slope(hl: Any, next_grad: Any, slope: Any) -> Any:
     """next_grad·slope, for a slope that only rounding makes 0: an infinite ``next_grad`` then stays infinite.
 
     Otherwise the last digit of y would decide between infinity and NaN.
     """
-    # Bits are compared by order: the compiler would recognise a test for infinity and assume it false. NaN counts as
-    # infinite.
-    infinite = nan.bits(hl, next_grad) > nan.infinity(hl, next_grad) - 1
     rounded = nan.bits(hl, slope) < 1
-    return hl.select(infinite & rounded, next_grad, next_grad * slope)
+    return hl.select(is_infinite(hl, next_grad) & rounded, next_grad, next_grad * slope)
 
 
 def decay(hl: Any, x: Any) -> Any:

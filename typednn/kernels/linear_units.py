@@ -30,12 +30,13 @@ polynomial after Shepherd and Laframboise, "Chebyshev Approximation of (1 + 2x) 
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
-from typednn.engines import nan, type_of
-from typednn.kernels.elementwise import constant, decay, is_positive, times_slope
-from typednn.kernels.pointwise import Formula, Pointwise, sigmoid, sloped, tanh
+from typednn.engines import type_of
+from typednn.kernels import elementwise, expressions
+from typednn.kernels.elementwise import constant
+from typednn.kernels.expressions import Expressions, decay, for_arrays, is_infinite, polynomial, sloped
+from typednn.kernels.pointwise import Formula, Pointwise, sigmoid
 
 # ------------------------------------------------------------------ gates: the tail q and its slope d at t >= 0
 
@@ -70,51 +71,52 @@ _NORMAL32: Final = (
 _POWER: Final = (1.32764872e-3, 9.67554668e-3, 5.55071328e-2, 0.240221196, 0.693146967, 1.00000007)
 
 
-def _exp(hl: Any, x: Any) -> Any:
-    """eˣ for x <= 0, where NaN does not matter. In float32 to 1e-7 and the rounding of x, in half the time of Halide's;
-    0 below e^-86.
+@for_arrays(lambda xp, x: xp.exp(x))
+def _decay(hl: Any, x: Any) -> Any:
+    """eˣ for x <= 0, where NaN does not matter. In a kernel of float32 to 1e-7 and the rounding of x, in half the time
+    of Halide's; 0 below e^-86.
     """
     if type_of(x).bits() == 64:
-        return decay(hl, x)
+        return elementwise.decay(hl, x)
     power = hl.max(x * hl.f32(math.log2(math.e)), -126)
     whole = hl.round(power)
-    part = _polynomial(power - whole, list(map(hl.f32, _POWER)))
+    part = polynomial(power - whole, list(map(hl.f32, _POWER)))
     # The whole part is added to the exponent's bits.
     scaled = hl.reinterpret(hl.Float(32), hl.reinterpret(hl.Int(32), part) + (hl.cast(hl.Int(32), whole) << 23))
     return hl.select(power < -125, 0, scaled)
 
 
-def _polynomial(x: Any, factors: list[Any]) -> Any:
-    """By Horner's rule, the highest power first."""
-    value, *rest = factors
-    for factor in rest:
-        value = value * x + factor
-    return value
-
-
-def _normal(exp: Any, number: Any, t: Any, bits: int) -> tuple[Any, Any]:
+def _normal(xp: Any, t: Any) -> tuple[Any, Any]:
     """Φ(-t) and φ(t). To 4 eps while t is small; then rounding of t²/2 counts, in float32 1e-6 of it at t = 5."""
     inverse = 1 / (t + 4)
     u = 1 - 8 * inverse
-    factors = [number(factor) for factor in (_NORMAL32 if bits == 32 else _NORMAL)]
+    factors = _NORMAL32 if isinstance(xp, Expressions) and xp.bits == 32 else _NORMAL
     # Even and odd powers apart: the compiler's time doubles with each product within a product.
-    even, odd = (_polynomial(u * u, factors[first::2]) for first in (1, 0))
-    decayed = exp(-t * t / 2)
-    return decayed * (even + u * odd) * inverse, decayed * number(1 / math.sqrt(2 * math.pi))
+    even, odd = (polynomial(u * u, factors[first::2]) for first in (1, 0))
+    decayed = _decay(xp, -t * t / 2)
+    return decayed * (even + u * odd) * inverse, decayed * (1 / math.sqrt(2 * math.pi))
 
 
-def _logistic(exp: Any, number: Any, t: Any, bits: int) -> tuple[Any, Any]:
+def _logistic(xp: Any, t: Any) -> tuple[Any, Any]:
     """σ(-t) and σ(t)·σ(-t)."""
-    decayed = exp(-t)
+    decayed = _decay(xp, -t)
     tail = decayed / (1 + decayed)
     return tail, tail / (1 + decayed)
 
 
-def _tanh(exp: Any, number: Any, t: Any, bits: int) -> tuple[Any, Any]:
+def _tanh(xp: Any, t: Any) -> tuple[Any, Any]:
     """(1 - tanh v)/2 = σ(-2v), and its slope, the logistic one times 2v'."""
-    root, square = number(2 * math.sqrt(2 / math.pi)), t * t
-    tail, slope = _logistic(exp, number, root * t * (1 + number(0.044715) * square), bits)
-    return tail, slope * (root * (1 + number(3 * 0.044715) * square))
+    root, square = 2 * math.sqrt(2 / math.pi), t * t
+    tail, slope = _logistic(xp, root * t * (1 + 0.044715 * square))
+    return tail, slope * (root * (1 + 3 * 0.044715 * square))
+
+
+@for_arrays(lambda xp, x, size: xp.where(x < 0, -size, 1 + size))
+def _mirrored(hl: Any, x: Any, size: Any) -> Any:
+    """The slope of x·gate(x), of that of its tail. A kernel has the polynomial once, and in no condition: the
+    compiler's time grows beyond measure with both.
+    """
+    return hl.select(x < 0, -1, 1) * size + hl.select(x < 0, 0, 1)
 
 
 # Below it the slope of x·gate(x) is negative, and rounding makes it 0 somewhere: an infinite dy stays infinite.
@@ -124,40 +126,20 @@ _FALLING: Final = -5
 def _gated(name: str, gate: Callable[..., tuple[Any, Any]], far: int, flops: tuple[int, int]) -> Pointwise:
     """The op x·gate(x). From ``far`` on, the gate's tail is 0 in float64."""
 
-    def on_arrays(xp: Any, x: Any) -> tuple[Any, Any, Any]:
-        t = xp.minimum(abs(x), far)
-        return t, *gate(xp.exp, float, t, 64)
-
-    def on_numbers(hl: Any, x: Any) -> tuple[Any, Any, Any]:
-        t = hl.min(hl.abs(x), far)
-        return t, *gate(partial(_exp, hl), partial(constant, hl, x), t, type_of(x).bits())
-
     def forward(xp: Any, x: Any) -> Any:
-        t, tail, _ = on_arrays(xp, x)
-        return xp.maximum(x, 0) - t * tail
-
-    def forward_kernel(hl: Any, x: Any) -> Any:
-        t, tail, _ = on_numbers(hl, x)
-        return hl.select(nan.is_nan(hl, x), x, hl.max(x, 0) - t * tail)
+        t = xp.minimum(abs(x), far)
+        return xp.maximum(x, 0) - t * gate(xp, t)[0]
 
     def backward(xp: Any, dy: Any, x: Any) -> Any:
-        t, tail, slope = on_arrays(xp, x)
-        size = t * slope - tail
-        rising = xp.where(x < 0, -size, 1 + size)
-        return dy * xp.where(xp.isinf(dy) & (x < _FALLING), -1, rising)
-
-    def backward_kernel(hl: Any, dy: Any, x: Any) -> Any:
-        t, tail, slope = on_numbers(hl, x)
-        size = t * slope - tail
-        # The polynomial once, and in no condition: the compiler's time grows beyond measure with both.
-        rising = hl.select(x < 0, -1, 1) * size + hl.select(x < 0, 0, 1)
-        infinite = nan.bits(hl, dy) > nan.infinity(hl, dy) - 1
-        return hl.select(nan.is_nan(hl, x), x, dy * hl.select(infinite & (x < _FALLING), -1, rising))
+        t = xp.minimum(abs(x), far)
+        tail, slope = gate(xp, t)
+        rising = _mirrored(xp, x, t * slope - tail)
+        return dy * xp.where(is_infinite(xp, dy) & (x < _FALLING), -1, rising)
 
     return Pointwise(
         name,
-        Formula(forward, forward_kernel, flops=flops[0], uses_exp=True),
-        Formula(backward, backward_kernel, arrays=2, flops=flops[1], uses_exp=True),
+        Formula(forward, flops=flops[0], uses_exp=True, guarded=True),
+        Formula(backward, arrays=2, flops=flops[1], uses_exp=True, guarded=True),
     )
 
 
@@ -170,75 +152,50 @@ gelu_tanh: Final = _gated("gelu_tanh", _tanh, 40, (11, 19))
 silu: Final = _gated("silu", _logistic, 1000, (6, 10))
 
 
+@for_arrays(lambda xp, x: xp.log1p(x))
 def _log1p(hl: Any, x: Any) -> Any:
-    """log(1 + x) for 0 <= x <= 1, as 2·artanh(z), z = x/(2 + x) <= 1/3, by its Taylor series."""
+    """log(1 + x) for 0 <= x <= 1, in a kernel as 2·artanh(z), z = x/(2 + x) <= 1/3, by its Taylor series."""
     z = x / (2 + x)
-    square = z * z
     terms = 17 if type_of(x).bits() == 64 else 8
-    series = constant(hl, x, 1 / (2 * terms - 1))
-    for k in range(2 * terms - 3, 0, -2):
-        series = series * square + constant(hl, x, 1 / k)
-    return 2 * z * series
+    return 2 * z * polynomial(z * z, [constant(hl, x, 1 / k) for k in range(2 * terms - 1, 0, -2)])
 
 
-def _softplus(xp: Any, x: Any, beta: float, threshold: float) -> Any:
+def _softplus(xp: Any, x: Any, beta: Any, threshold: Any) -> Any:
     scaled = x * beta
-    return xp.where(scaled > threshold, x, (xp.maximum(scaled, 0) + xp.log1p(xp.exp(-abs(scaled)))) / beta)
+    return xp.where(scaled > threshold, x, (xp.maximum(scaled, 0) + _log1p(xp, decay(xp, -abs(scaled)))) / beta)
 
 
-def _softplus_kernel(hl: Any, x: Any, beta: Any, threshold: Any) -> Any:
-    scaled = x * beta
-    soft = (hl.max(scaled, 0) + _log1p(hl, decay(hl, -hl.abs(scaled)))) / beta
-    return hl.select(nan.is_nan(hl, x) | (scaled > threshold), x, soft)
-
-
-def _softplus_backward(xp: Any, dy: Any, x: Any, beta: float, threshold: float) -> Any:
+def _softplus_backward(xp: Any, dy: Any, x: Any, beta: Any, threshold: Any) -> Any:
     scaled = x * beta
     return xp.where(scaled > threshold, dy, sloped(xp, dy, sigmoid.formulas[0].on_arrays(xp, scaled)))
 
 
-def _softplus_backward_kernel(hl: Any, dy: Any, x: Any, beta: Any, threshold: Any) -> Any:
-    scaled = x * beta
-    soft = times_slope(hl, dy, sigmoid.formulas[0].on_numbers(hl, scaled))
-    return hl.select(nan.is_nan(hl, x), x, hl.select(scaled > threshold, dy, soft))
-
-
 softplus: Final = Pointwise(
     "softplus",
-    Formula(_softplus, _softplus_kernel, flops=22, uses_exp=True),
-    Formula(_softplus_backward, _softplus_backward_kernel, arrays=2, flops=6, uses_exp=True),
+    Formula(_softplus, flops=22, uses_exp=True, guarded=True),
+    Formula(_softplus_backward, arrays=2, flops=6, uses_exp=True, guarded=True),
 )
 
 
+@for_arrays(lambda xp, x: xp.expm1(x))
 def _expm1(hl: Any, x: Any) -> Any:
-    """exp(x) - 1 for x <= 0, as 2h/(1 - h), h = tanh(x/2): nothing cancels near 0."""
-    half = tanh.formulas[0].on_numbers(hl, x / 2)
+    """exp(x) - 1 for x <= 0, in a kernel as 2h/(1 - h), h = tanh(x/2): nothing cancels near 0."""
+    half = expressions.tanh(hl, x / 2)
     return 2 * half / (1 - half)
+
+
+def _elu(xp: Any, x: Any, alpha: Any, scale: Any) -> Any:
+    return xp.where(x > 0, scale * x, scale * alpha * _expm1(xp, xp.minimum(x, 0)))
+
+
+def _elu_backward(xp: Any, dy: Any, x: Any, alpha: Any, scale: Any) -> Any:
+    return xp.where(x > 0, scale * dy, scale * alpha * sloped(xp, dy, decay(xp, xp.minimum(x, 0))))
 
 
 elu: Final = Pointwise(
     "elu",
-    Formula(
-        lambda xp, x, alpha, scale: xp.where(x > 0, scale * x, scale * alpha * xp.expm1(xp.minimum(x, 0))),
-        lambda hl, x, alpha, scale: hl.select(
-            nan.is_nan(hl, x), x, hl.select(x > 0, scale * x, scale * alpha * _expm1(hl, hl.min(x, 0)))
-        ),
-        flops=12,
-        uses_exp=True,
-    ),
-    Formula(
-        lambda xp, dy, x, alpha, scale: xp.where(
-            x > 0, scale * dy, scale * alpha * sloped(xp, dy, xp.exp(xp.minimum(x, 0)))
-        ),
-        lambda hl, dy, x, alpha, scale: hl.select(
-            nan.is_nan(hl, x),
-            x,
-            hl.select(x > 0, scale * dy, scale * alpha * times_slope(hl, dy, decay(hl, hl.min(x, 0)))),
-        ),
-        arrays=2,
-        flops=4,
-        uses_exp=True,
-    ),
+    Formula(_elu, flops=12, uses_exp=True, guarded=True),
+    Formula(_elu_backward, arrays=2, flops=4, uses_exp=True, guarded=True),
 )
 
 
@@ -247,36 +204,25 @@ def _hardswish(xp: Any, x: Any) -> Any:
     return xp.where(x >= 3, x, bent * (bent + 3) / 6)
 
 
-def _hardswish_kernel(hl: Any, x: Any) -> Any:
-    bent = hl.clamp(x, -3, 3)
-    return hl.select(nan.is_nan(hl, x) | (x >= 3), x, bent * (bent + 3) / 6)
-
-
 def _hardswish_backward(xp: Any, dy: Any, x: Any) -> Any:
     return xp.where(x >= 3, dy, xp.where(x <= -3, 0, sloped(xp, dy, xp.clip(x, -3, 3) / 3 + 0.5)))
 
 
-def _hardswish_backward_kernel(hl: Any, dy: Any, x: Any) -> Any:
-    bent = times_slope(hl, dy, hl.clamp(x, -3, 3) / 3 + constant(hl, x, 0.5))
-    return hl.select(nan.is_nan(hl, x), x, hl.select(x >= 3, dy, hl.select(x <= -3, 0, bent)))
-
-
 hardswish: Final = Pointwise(
     "hardswish",
-    Formula(_hardswish, _hardswish_kernel, flops=3),
-    Formula(_hardswish_backward, _hardswish_backward_kernel, arrays=2, flops=3),
+    Formula(_hardswish, flops=3, guarded=True),
+    Formula(_hardswish_backward, arrays=2, flops=3, guarded=True),
 )
+
+
+@for_arrays(lambda xp, x: xp.clip(x + 3, 0, 6) / 6)
+def _hardsigmoid(hl: Any, x: Any) -> Any:
+    """In a kernel product and sum are one instruction; near -3 arrays have more digits."""
+    return hl.clamp(x / 6 + constant(hl, x, 0.5), 0, 1)
+
 
 hardsigmoid: Final = Pointwise(
     "hardsigmoid",
-    Formula(
-        lambda xp, x: xp.clip(x + 3, 0, 6) / 6,
-        lambda hl, x: hl.select(nan.is_nan(hl, x), x, hl.clamp(x / 6 + constant(hl, x, 0.5), 0, 1)),
-        flops=2,
-    ),
-    Formula(
-        lambda xp, dy, x: xp.where(abs(x) < 3, dy / 6, 0),
-        lambda hl, dy, x: hl.select(is_positive(hl, 3 - hl.abs(x)), dy / 6, 0),
-        arrays=2,
-    ),
+    Formula(_hardsigmoid, flops=2, guarded=True),
+    Formula(lambda xp, dy, x: xp.where(abs(x) < 3, dy / 6, 0), arrays=2),
 )

@@ -15,9 +15,9 @@ add_scaled     x + factor·other
 shrunk         weights·factor, written over weights
 =============  ======================================  ==================================================
 
-An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), of which a GPU's kernel is made, the
-same for the CPU's (``hl`` is the module ``halide``), and what the derivative reads. Any shape; the result has the same.
-GELU and its kin have a table of their own, `typednn.kernels.linear_units`.
+An op is its lines in this file, in the dialect of `typednn.kernels.expressions`: one formula for arrays (``xp`` is
+NumPy or CuPy), the CPU's kernel and the GPU's, and another of its derivative. Any shape; the result has the same. GELU
+and its kin have a table of their own, `typednn.kernels.linear_units`.
 
 A product with a slope that rounding makes 0 leaves an infinite dy as it is: the last digit of y must not decide between
 infinity and NaN. Write such a derivative with `sloped`. Where the derivative is exactly 0, write 0 and no product: 0·∞
@@ -26,8 +26,7 @@ would be NaN.
 The losses have a table of their own, `typednn.kernels.pointwise_losses`.
 
 Sources: "Deep Learning Implementation With Rust", eqs 30-33; leaky_relu: Maas, Hannun and Ng, "Rectifier Nonlinearities
-Improve Neural Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact
-to 2 units in the last place.
+Improve Neural Network Acoustic Models", 2013.
 """
 
 # Lambdas take the arguments of the op.
@@ -49,16 +48,8 @@ from typednn.engines.cuda import on_gpu
 from typednn.engines.cuda_formula import CudaFormula
 from typednn.engines.dispatch import FLOAT32, FLOATS
 from typednn.engines.halide.toolchain import Argument
-from typednn.kernels.elementwise import (
-    ELEMENTS,
-    PARALLEL_FROM,
-    PARALLEL_FROM_EXP,
-    SMALL,
-    decay,
-    is_positive,
-    scheduled,
-    times_slope,
-)
+from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM, PARALLEL_FROM_EXP, SMALL, scheduled
+from typednn.kernels.expressions import Expressions, decay, is_negative, sloped
 from typednn.kernels.op import OPS, Engine, op
 
 P = TypeVar("P", bound=AnyArray)
@@ -72,21 +63,18 @@ class Map(Protocol):
 
 @final
 class Formula:
-    """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)``
-    for kernels.
+    """One pointwise function ``on_arrays(xp, …)`` of some ``arrays``, then numbers; several results are a tuple.
 
-    ``on_numbers`` is written in Halide's expressions of float32 or float64, and keeps NaN; `constant` makes a number of
-    their type. On the CPU there is no kernel without it, or where its source is in no file: the kernel's key is made of
-    the source. On a GPU the kernel is made of ``on_arrays`` (`typednn.engines.cuda_formula`). ``flops`` for each
-    number; ``uses_exp``: an exponential or a logarithm is among them. ``least``: numbers from which a kernel is quicker
-    than NumPy. ``sizes``: whether kernels take these arguments. ``results``: how many arrays it gives; several as a
-    tuple, of ``hl.Tuple`` for kernels.
+    On the CPU there is no kernel where it uses functions that are not in the dialect, or where its source is in no
+    file: the kernel's key is made of the source. ``flops`` for each number; ``uses_exp``: an exponential or a logarithm
+    is among them. ``least``: numbers from which a kernel is quicker than NumPy. ``sizes``: whether kernels take these
+    arguments. ``results``: how many arrays it gives. ``guarded``: the kernel gives the last array x where this is NaN,
+    so that the formula's comparisons take an instruction each and need not keep NaN.
     """
 
     def __init__(
         self,
         on_arrays: Callable[..., Any],
-        on_numbers: Callable[..., Any] | None = None,
         *,
         arrays: int = 1,
         flops: int = 1,
@@ -94,17 +82,18 @@ class Formula:
         least: int = 1,
         sizes: Callable[..., bool] | None = None,
         results: int = 1,
+        guarded: bool = False,
     ) -> None:
         self.name: str = ""
         self.results: int = results
         self.on_arrays: Callable[..., Any] = on_arrays
-        self.on_numbers: Any = on_numbers
         self.arrays: int = arrays
         self.numbers: int = len(inspect.signature(on_arrays).parameters) - 1 - arrays
         self.flops: int = flops
         self.uses_exp: bool = uses_exp
         self.least: int = least
         self.sizes: Callable[..., bool] | None = sizes
+        self.guarded: bool = guarded
         self.__module__: str = on_arrays.__module__  # the source of this module is part of the kernel's key
 
     def __repr__(self) -> str:
@@ -123,6 +112,12 @@ class Formula:
             for dtype in FLOATS
         }
 
+    def on_numbers(self, hl: Any, *arguments: Any) -> Any:
+        """The formula of Halide's expressions."""
+        x = arguments[self.arrays - 1]
+        found = Expressions(hl, type_of(x).bits(), self.guarded).of(self.on_arrays, arguments)
+        return hl.select(nan.is_nan(hl, x), x, found) if self.guarded else found
+
     def reference(self, x: Any, *others: Any) -> Any:
         """The formula on arrays of any dtype."""
         return self.on_arrays(namespace(x), x, *others)
@@ -139,12 +134,12 @@ class Formula:
         self.name = name
         names = [*map("array{}".format, range(self.arrays)), *map("number{}".format, range(self.numbers))]
         of_arrays = " ".join(names[: self.arrays])
+        in_file = hasattr(sys.modules.get(self.__module__), "__file__")
         gpu = CudaFormula(name, self.on_arrays, self.arrays, numbers=self.numbers, results=self.results)
         engines = [Engine("cuda", gpu.run, of_arrays, same_shape=True, sizes=gpu.covers, on=on_gpu)]
-        if self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__"):
-            engines.insert(
-                0, Engine("halide", self.run, of_arrays, least=self.least, same_shape=True, sizes=self.sizes)
-            )
+        if in_file and Expressions(None, 64).has(self.on_arrays, len(names)):
+            on_cpu = Engine("halide", self.run, of_arrays, least=self.least, same_shape=True, sizes=self.sizes)
+            engines.insert(0, on_cpu)
         declared: Any = op(
             name, self.reference, *engines, flops=lambda x, *_: self.flops * x.size, names=names, **derivative
         )
@@ -161,7 +156,8 @@ def _declared(module: str, name: str) -> Formula:
 def _build(hl: Any, cpu: Cpu, *inputs: Any, formula: Formula) -> Any:
     i, y = hl.Var("i"), hl.Func("y")
     arrays, numbers = inputs[: formula.arrays], inputs[formula.arrays :]
-    y[i] = formula.on_numbers(hl, *(array[i] for array in arrays), *numbers)
+    found = formula.on_numbers(hl, *(array[i] for array in arrays), *numbers)
+    y[i] = hl.Tuple(found) if formula.results > 1 else found
     return scheduled(hl, cpu, y, i, arrays[0].dim(0).extent(), PARALLEL_FROM_EXP if formula.uses_exp else PARALLEL_FROM)
 
 
@@ -178,117 +174,58 @@ class Pointwise:
         self.forward: Map = forward.op(f"{name}.forward", keeps=keeps, backward=self.backward)
 
 
-def sloped(xp: Any, next_grad: Any, slope: Any) -> Any:
-    """next_grad·slope for arrays, as `times_slope` for kernels."""
-    return next_grad * xp.where((slope == 0) & xp.isinf(next_grad), 1, slope)
-
-
 # ------------------------------------------------------------------ the table
 
 identity: Final = Pointwise(
-    "identity",
-    Formula(lambda xp, z: z, lambda hl, z: z, flops=0),
-    Formula(lambda xp, dy, y: dy, lambda hl, dy, y: dy, arrays=2, flops=0),
-    keeps="y",
+    "identity", Formula(lambda xp, z: z, flops=0), Formula(lambda xp, dy, y: dy, arrays=2, flops=0), keeps="y"
 )
 
 relu: Final = Pointwise(
     "relu",
-    Formula(lambda xp, x: xp.maximum(x, 0), nan.relu, least=SMALL + 1),
-    Formula(lambda xp, dy, x: xp.where(x > 0, dy, 0), lambda hl, dy, x: hl.select(is_positive(hl, x), dy, 0), arrays=2),
+    Formula(lambda xp, x: xp.maximum(x, 0), least=SMALL + 1),
+    Formula(lambda xp, dy, x: xp.where(x > 0, dy, 0), arrays=2),
 )
 
 leaky_relu: Final = Pointwise(
     "leaky_relu",
-    Formula(
-        lambda xp, x, slope: xp.where(x > 0, x, slope * x),
-        lambda hl, x, slope: hl.select(is_positive(hl, x), x, slope * x),
-        flops=2,
-    ),
-    Formula(
-        lambda xp, dy, x, slope: xp.where(x > 0, dy, slope * dy),
-        lambda hl, dy, x, slope: hl.select(is_positive(hl, x), dy, slope * dy),
-        arrays=2,
-        flops=2,
-    ),
+    Formula(lambda xp, x, slope: xp.where(x > 0, x, slope * x), flops=2),
+    Formula(lambda xp, dy, x, slope: xp.where(x > 0, dy, slope * dy), arrays=2, flops=2),
 )
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
-    decayed = xp.exp(-abs(x))  # of -|x| alone, which can't overflow
-    return xp.where(x >= 0, 1, decayed) / (1 + decayed)
-
-
-def _sigmoid_kernel(hl: Any, x: Any) -> Any:
-    decayed = decay(hl, -hl.abs(x))  # float32 results below the smallest normal number, 1.2e-38, become 0
-    return hl.select(x < 0, decayed, 1) / (1 + decayed)
+    decayed = decay(xp, -abs(x))  # of -|x| alone, which can't overflow
+    return xp.where(is_negative(xp, x), decayed, 1) / (1 + decayed)
 
 
 sigmoid: Final = Pointwise(
     "sigmoid",
-    Formula(_sigmoid, _sigmoid_kernel, flops=4, uses_exp=True),
-    Formula(
-        lambda xp, dy, y: sloped(xp, dy, y * (1 - y)),
-        lambda hl, dy, y: times_slope(hl, dy, y * (1 - y)),
-        arrays=2,
-        flops=3,
-    ),
+    Formula(_sigmoid, flops=4, uses_exp=True),
+    Formula(lambda xp, dy, y: sloped(xp, dy, y * (1 - y)), arrays=2, flops=3),
     keeps="y",
 )
-
-_TANH = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
-
-
-def _tanh_kernel(hl: Any, x: Any) -> Any:
-    """In float32 up to |x| = 0.625 a polynomial, which keeps the digits of small x; beyond it 1 - 2/(exp(2|x|) + 1),
-    with the sign of x.
-    """
-    if type_of(x).bits() == 64:
-        return hl.select(nan.is_nan(hl, x), x, hl.tanh(x))
-    size = hl.abs(x)
-    square = x * x
-    series = hl.f32(_TANH[0])
-    for factor in _TANH[1:]:
-        series = series * square + hl.f32(factor)
-    near = x + x * square * series
-    # From 10 on it is 1 in float32.
-    far = hl.f32(1) - hl.f32(2) / (hl.exp(hl.f32(2) * hl.min(size, hl.f32(10))) + hl.f32(1))
-    signed = hl.select(x < 0, -far, far)
-    return hl.select(nan.is_nan(hl, x), x, hl.select(size < hl.f32(0.625), near, signed))
-
 
 tanh: Final = Pointwise(
     "tanh",
     # NumPy's tanh is as quick as a kernel is on one thread.
     Formula(
         lambda xp, x: xp.tanh(x),
-        _tanh_kernel,
         flops=8,
         uses_exp=True,
         least=PARALLEL_FROM_EXP + 1,
         sizes=lambda x: x.dtype == FLOAT32,  # the float64 kernel calls the C library number by number
     ),
-    Formula(
-        lambda xp, dy, y: sloped(xp, dy, 1 - y * y), lambda hl, dy, y: times_slope(hl, dy, 1 - y * y), arrays=2, flops=3
-    ),
+    Formula(lambda xp, dy, y: sloped(xp, dy, 1 - y * y), arrays=2, flops=3),
     keeps="y",
 )
 
-add: Final = Formula(lambda xp, x, other: x + other, lambda hl, x, other: x + other, arrays=2, least=SMALL + 1).op(
-    "add.forward"
-)
+add: Final = Formula(lambda xp, x, other: x + other, arrays=2, least=SMALL + 1).op("add.forward")
 
-scaled: Final = Formula(lambda xp, x, factor: x * factor, lambda hl, x, factor: x * factor, least=SMALL + 1).op(
-    "scaled"
-)
+scaled: Final = Formula(lambda xp, x, factor: x * factor, least=SMALL + 1).op("scaled")
 
-add_scaled: Final = Formula(
-    lambda xp, x, other, factor: x + factor * other,
-    lambda hl, x, other, factor: x + factor * other,
-    arrays=2,
-    flops=2,
-    least=SMALL + 1,
-).op("add_scaled")
+add_scaled: Final = Formula(lambda xp, x, other, factor: x + factor * other, arrays=2, flops=2, least=SMALL + 1).op(
+    "add_scaled"
+)
 
 
 def _shrunk(weights: Float[AnyArray, "*shape"], factor: float) -> tuple[Float[AnyArray, "*shape"]]:

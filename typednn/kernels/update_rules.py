@@ -45,10 +45,11 @@ from typing import Any, Final, NamedTuple, final
 import numpy as np
 
 from typednn.arrays import at_least_float32, namespace
-from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan
+from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, type_of
 from typednn.engines.cuda import on_gpu
 from typednn.engines.cuda_formula import CudaFormula
 from typednn.generated import execute
+from typednn.kernels.expressions import Expressions
 from typednn.kernels.in_place import in_place
 from typednn.kernels.lerp import lerp, lerp_of_expressions
 from typednn.kernels.op import Engine, op
@@ -201,44 +202,27 @@ def run({", ".join(names)}):
     def cuda_formula(self, how: How) -> CudaFormula:
         """The GPU's kernel."""
         written = [each for each, there in zip(self.written, how.present, strict=True) if there]
+        writes = [place for place, each in enumerate(written) if each]
+        numbers = self.numbers + 2 * self.decays
+        return CudaFormula(f"{self.name}.step", self.formula_of(how), len(written), numbers=numbers, writes=writes)
+
+    def formula_of(self, how: How) -> Function:
+        """`after` of the arrays that there are, then the numbers: the new ones of those that there are."""
 
         def formula(xp: Any, *given: Any) -> tuple[Any, ...]:
-            return self.present(xp, given, how)
+            rest = iter(given)
+            arrays = [next(rest) if there else None for there in how.present]
+            return tuple(value for value in self.after(xp, arrays, list(rest), how) if value is not None)
 
-        writes = [place for place, each in enumerate(written) if each]
-        return CudaFormula(
-            f"{self.name}.step", formula, len(written), numbers=self.numbers + 2 * self.decays, writes=writes
-        )
-
-    def present(self, xp: Any, given: Sequence[Any], how: How) -> tuple[Any, ...]:
-        """`after` of the arrays that there are, then the numbers: the new ones of those that there are."""
-        rest = iter(given)
-        arrays = [next(rest) if there else None for there in how.present]
-        return tuple(value for value in self.after(xp, arrays, list(rest), how) if value is not None)
-
-
-@final
-class Expressions:
-    """The functions of NumPy that rules use, for Halide's expressions; each keeps NaN."""
-
-    def __init__(self, hl: Any) -> None:
-        self.hl: Any = hl
-        self.where: Callable[[Any, Any, Any], Any] = hl.select
-        self.sqrt: Callable[[Any], Any] = hl.sqrt
-
-    def maximum(self, x: Any, y: Any) -> Any:
-        return nan.maximum(self.hl, x, y)
-
-    def sign(self, x: Any) -> Any:
-        hl = self.hl
-        return hl.select(nan.is_nan(hl, x), x, hl.cast(nan.type_of(x), hl.select(x > 0, 1, hl.select(x < 0, -1, 0))))
+        return formula
 
 
 def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, how: tuple[Any, ...]) -> Any:
     i, way = hl.Var("i"), How(*how)
     arrays, numbers = inputs[: sum(way.present)], inputs[sum(way.present) :]
-    values = rule.present(Expressions(hl), [*(array[i] for array in arrays), *numbers], way)
-    return in_place(hl, cpu, i, list(values), inputs[0].dim(0).extent())
+    given = [*(array[i] for array in arrays), *numbers]
+    values = Expressions(hl, type_of(given[0]).bits()).of(rule.formula_of(way), given)
+    return in_place(hl, cpu, i, values, inputs[0].dim(0).extent())
 
 
 # ------------------------------------------------------------------ the table

@@ -4,7 +4,7 @@ fills them in.
 
 import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, cast
 from weakref import ref
@@ -177,6 +177,21 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
             fills.append(f"{''.join(places)}{data}")
 
     where = leading[0] if len(leading) == 1 else f"({', '.join(leading)})"
+    execute(_source(names, where, shapes, tests, fills, parameters), f"call of {plan.name}", scope)
+    return cast("Callable[..., None]", scope["call"])
+
+
+def _source(
+    names: Sequence[str],
+    where: str,
+    shapes: Sequence[str],
+    tests: Sequence[str],
+    fills: Sequence[str],
+    parameters: Mapping[str, tuple[str, str]],
+) -> str:
+    """The function: it takes an idle frame for the shapes ``where``, compares the other ``shapes`` and what ``tests``
+    are about, fills in the addresses and runs. ``parameters`` are tested and filled in when they are other arrays.
+    """
     changed = [
         f"    {', '.join(f'r{name}' for name in parameters)}, = frame.parameters",
         f"    if {' or '.join(f'{name} is None or r{name}() is not {name}' for name in parameters)}:",
@@ -185,24 +200,24 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         *(f"        {fill}" for _, fill in parameters.values()),
         f"        frame.parameters = {', '.join(f'ref({name})' for name in parameters)},",
     ]
-    lines = [
-        f"def call({', '.join(dict.fromkeys(names))}):",
-        "    try:",
-        f"        idle = frames[{where}]",
-        "        frame = idle.pop()",
-        "    except (KeyError, IndexError, AttributeError, TypeError):",
-        f"        frame = new({', '.join(names)})",
-        f"        idle = frames.setdefault({where}, [])",
-        f"    {', '.join(shapes)}, = frame.shapes",
-        f"    if {' or '.join(tests)}:",
-        f"        frame.fit(({', '.join(names)}))",
-        "    words = frame.words",
-        *(f"    {fill}" for fill in fills),
-        *(changed if parameters else []),
-        "    code = run(frame.address)",
-        "    idle.append(frame)",
-        "    if code:",
-        "        failed(code)",
-    ]
-    execute("\n".join(lines), f"call of {plan.name}", scope)
-    return cast("Callable[..., None]", scope["call"])
+    return "\n".join(
+        [
+            f"def call({', '.join(dict.fromkeys(names))}):",
+            "    try:",
+            f"        idle = frames[{where}]",
+            "        frame = idle.pop()",
+            "    except (KeyError, IndexError, AttributeError, TypeError):",
+            f"        frame = new({', '.join(names)})",
+            f"        idle = frames.setdefault({where}, [])",
+            f"    {', '.join(shapes)}, = frame.shapes",
+            f"    if {' or '.join(tests)}:",
+            f"        frame.fit(({', '.join(names)}))",
+            "    words = frame.words",
+            *(f"    {fill}" for fill in fills),
+            *(changed if parameters else []),
+            "    code = run(frame.address)",
+            "    idle.append(frame)",
+            "    if code:",
+            "        failed(code)",
+        ]
+    )

@@ -36,6 +36,11 @@ def maximum(hl: Any, x: Any, y: Any) -> Any:
     return hl.select(is_nan(hl, x), x, hl.select(is_nan(hl, y), y, hl.max(x, y)))
 
 
+def minimum(hl: Any, x: Any, y: Any) -> Any:
+    """As numpy.minimum: NaN where either is."""
+    return hl.select(is_nan(hl, x), x, hl.select(is_nan(hl, y), y, hl.min(x, y)))
+
+
 def relu(hl: Any, x: Any) -> Any:
     """max(x, 0), and NaN for NaN."""
     return hl.select(is_nan(hl, x), x, hl.max(x, 0))

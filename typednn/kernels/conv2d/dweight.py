@@ -240,16 +240,10 @@ def _totals(
     c, t, l, y, n, p, o, to, within = (hl.Var(name) for name in ("c", "t", "l", "y", "n", "p", "o", "to", "within"))  # noqa: E741
     all_lanes = round_up(lane_channels, block)
     weights = all_lanes * kernel_width * tap_channels * kernel_height
-    # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or
-    # more.
-    size = height * width if weights <= 4096 else max(_FIRST // (x.type().bytes() * block), 1)
-    rows = divisor(height, size // width)
-    group = max(1, min(size // (height * width), 8))
     # So many weights that they should be written once: threads share them, and a tile stays in registers over many
     # images.
     whole = images != "single" and weights >= _WHOLE
-    if whole:
-        rows, group = divisor(height, sums.FEW // width), max(1, sums.FEW // (height * width))
+    rows, group = _of_tile(height, width, weights, x.type().bytes() * block, whole)
 
     def product(column: Any, row: Any, n: Any) -> Any:
         of_dz, of_x = (c, t % tap_channels) if by_out else (t % tap_channels, c)
@@ -269,34 +263,25 @@ def _totals(
     parts[c, t, l, p] += hl.cast(accumulated, tile[c, t, l, of_part.x, batch.number(of_part.y)])
 
     parts.bound_extent(c, all_lanes).compute_root().vectorize(c, cpu.lanes)
-    update = (
-        parts.update()
-        .split(c, o, c, block)
-        .split(t, to, t, tile_taps)
-        .reorder(c, t, l, to, o, of_part.x, of_part.y, p)
-        .vectorize(c, cpu.lanes)
-        .unroll(c)
-        .unroll(t)
-        .never_partition_all()
-    )
+    update = parts.update().split(c, o, c, block).split(t, to, t, tile_taps)
+    update.reorder(c, t, l, to, o, of_part.x, of_part.y, p)
+    update.vectorize(c, cpu.lanes).unroll(c).unroll(t).never_partition_all()
+    guard = hl.TailStrategy.GuardWithIf
     if images == "single":
         shares = -(-_SHARES // (all_lanes // block))
-        update.split(
-            to, to, within, -(-(kernel_width * tap_channels // tile_taps) // shares), hl.TailStrategy.GuardWithIf
-        )
+        update.split(to, to, within, -(-(kernel_width * tap_channels // tile_taps) // shares), guard)
         update.fuse(to, o, o).parallel(o)
-        parts.parallel(t, tile_taps, hl.TailStrategy.GuardWithIf)
     elif whole:
         update.reorder(c, t, of_part.x, of_part.y, l, to, o, p).fuse(to, o, o).parallel(o)
-        parts.parallel(t, tile_taps, hl.TailStrategy.GuardWithIf)
     else:
         batch.parallel(update, geometry.flops())
-        if weights > 4096:
-            parts.parallel(p)
-    tile.compute_at(parts, of_part.x if whole else l).store_in(hl.MemoryType.Stack).vectorize(c, cpu.lanes).unroll(
-        c
-    ).unroll(t)
-    tile.update().reorder(c, t, place.x, place.y, place.z, l).vectorize(c, cpu.lanes).unroll(c).unroll(t)
+    if images == "single" or whole:
+        parts.parallel(t, tile_taps, guard)
+    elif weights > 4096:
+        parts.parallel(p)
+    tile.compute_at(parts, of_part.x if whole else l).store_in(hl.MemoryType.Stack)
+    for stage in (tile, tile.update().reorder(c, t, place.x, place.y, place.z, l)):
+        stage.vectorize(c, cpu.lanes).unroll(c).unroll(t)
     if group > 1:
         tile.update().never_partition_all()
     for stage in (*dz.stages, *image.stages):
@@ -307,6 +292,16 @@ def _totals(
         if group > 1:  # the last group may be smaller, and what lies on the stack has one size
             stage.store_in(hl.MemoryType.Heap)
     return lambda c, t, down: hl.cast(x.type(), batch.total(lambda number: parts[c, t, down, number]))
+
+
+def _of_tile(height: int, width: int, weights: int, bytes_of_pixel: int, whole: bool) -> tuple[int, int]:
+    """The rows of an image that a tile takes, and how many images."""
+    if whole:
+        return divisor(height, sums.FEW // width), max(1, sums.FEW // (height * width))
+    # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or
+    # more.
+    size = height * width if weights <= 4096 else max(_FIRST // bytes_of_pixel, 1)
+    return divisor(height, size // width), max(1, min(size // (height * width), 8))
 
 
 def in_parallel(hl: Any, stage: Any) -> None:
@@ -320,12 +315,8 @@ def in_parallel(hl: Any, stage: Any) -> None:
 def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
     """Lanes are a row of y; the accumulators of a tile are some output channels at each tap of a row of the window."""
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
-    taps, (stride_down, stride), (dilation_down, dilation), lanes = (
-        geometry.kernel_size[1],
-        geometry.window.stride,
-        geometry.window.dilation,
-        cpu.lanes,
-    )
+    taps, lanes = geometry.kernel_size[1], cpu.lanes
+    (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
     several = divisor(taps, cpu.registers // 2)
     block = divisor(channels, max(cpu.registers * 3 // 4 // several, 1))
     c, r, k, l, n, p, i, y, o, q, f = (hl.Var(name) for name in "crklnpiyoqf")  # noqa: E741
@@ -351,10 +342,8 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
         )
         return spread[column + i, q, down, c, row, n] * inside(at)
 
-    full, end = (
-        hl.RDom([(0, pool), (0, pool), (0, max(width // lanes, 1)), (0, height)]),
-        hl.RDom([(0, pool), (0, pool), (0, height)]),
-    )
+    full = hl.RDom([(0, pool), (0, pool), (0, max(width // lanes, 1)), (0, height)])
+    end = hl.RDom([(0, pool), (0, pool), (0, height)])
     tile[i, c, k, r, l, n] += product(i, full.z * lanes, full.w, full.x, full.y)
     overhangs = width > lanes and width % lanes != 0
     if overhangs:

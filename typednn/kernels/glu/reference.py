@@ -9,7 +9,8 @@ Source: Dauphin, Fan, Auli and Grangier, "Language Modeling with Gated Convoluti
 from jaxtyping import Float
 
 from typednn.arrays import Array2, namespace
-from typednn.kernels.pointwise import sigmoid, sloped
+from typednn.kernels.expressions import sloped
+from typednn.kernels.pointwise import sigmoid
 
 
 def forward(x: Float[Array2, "rows features"]) -> Float[Array2, "rows features//2"]:

@@ -21,7 +21,7 @@ from jaxtyping import Float, Integer
 from typednn.arrays import Array1, Array2, Array3, IntArray1, namespace
 from typednn.kernels import sums
 from typednn.kernels.recurrent import cells
-from typednn.kernels.recurrent.cells import ARRAYS, GATES, KEEPS, Cell
+from typednn.kernels.recurrent.cells import GATES, KEEPS, Cell
 
 
 def step(
@@ -86,7 +86,7 @@ def backward(
     steps: list[tuple[Any, Any]] = []
     for t in reversed(range(x.shape[1])):
         before, after = blocks(kept[t], KEEPS[cell]), blocks(kept[t + 1], KEEPS[cell])
-        da_blocks, dz_blocks, carried = cells.backward(cell, ARRAYS, dy[t] + dhidden, carried, after, before)
+        da_blocks, dz_blocks, carried = cells.backward(cell, xp, dy[t] + dhidden, carried, after, before)
         steps.append((xp.concatenate(da_blocks, axis=1), xp.concatenate(dz_blocks, axis=1)))
         dhidden = steps[-1][1] @ weight_hh
     da: Float[Array2, "time*batch gates"] = xp.concatenate([each for each, _ in reversed(steps)])
@@ -107,7 +107,7 @@ def _step(
 ) -> tuple[Any, ...]:
     state: Float[Array2, "batch hidden"] = before[-1]
     a, z = _affine(x, weight_ih, bias_ih), _affine(state, weight_hh, bias_hh)
-    return cells.forward(cell, ARRAYS, blocks(a, GATES[cell]), blocks(z, GATES[cell]), before)
+    return cells.forward(cell, namespace(x), blocks(a, GATES[cell]), blocks(z, GATES[cell]), before)
 
 
 def _affine(

@@ -11,6 +11,7 @@ from typing import Any
 
 from typednn.engines import Cpu, type_of
 from typednn.kernels import sums
+from typednn.kernels.expressions import Expressions
 from typednn.kernels.linear import schedules as linear
 from typednn.kernels.recurrent import cells
 from typednn.kernels.recurrent.cells import GATES, KEEPS, Cell
@@ -40,7 +41,7 @@ def forward(
     """``x`` is a if ``inputs`` is 0, else ``weights`` start with weight_ih; ``other`` is weight_hh or z; ``kept`` is of
     the step before.
     """
-    gates, biases = range(GATES[cell]), list(weights)
+    count, gates, biases = GATES[cell], range(GATES[cell]), list(weights)
     a: Any = x
     z: Any = other
     if inputs:
@@ -54,6 +55,9 @@ def forward(
             len(gates),
         )
 
+    def formula(xp: Any, *numbers: Any) -> tuple[Any, ...]:
+        return cells.forward(cell, xp, numbers[:count], numbers[count : 2 * count], numbers[2 * count :])
+
     def step(products: Sequence[Any], j: Any, t: Any, b: Any) -> Any:
         blocks = [[product[j, gate, t, b] for gate in gates] for product in products]
         if biases:
@@ -61,8 +65,8 @@ def forward(
                 [number + bias[j, gate] for gate, number in enumerate(block)]
                 for block, bias in zip(blocks, biases, strict=True)
             ]
-        of_input, of_state = blocks
-        return cells.forward(cell, cells.expressions(hl), of_input, of_state, _blocks(kept, j, t, b, KEEPS[cell]))
+        numbers = [*blocks[0], *blocks[1], *_blocks(kept, j, t, b, KEEPS[cell])]
+        return Expressions(hl, x.type().bits()).of(formula, numbers)
 
     return _steps(hl, cpu, step, [a, z], KEEPS[cell], hidden, x.dim(x.dimensions() - 1).extent(), share)
 
@@ -91,12 +95,16 @@ def backward(
     if hidden <= SMALL:
         of_state = _Product(lambda i, s, b: gradients[first + i, b, s], lambda i, _, j: other[j, i], rows, 1)
 
+    def formula(xp: Any, dhidden: Any, carried: Any, *states: Any) -> tuple[Any, ...]:
+        after, earlier = states[: KEEPS[cell]], states[KEEPS[cell] :]
+        da, dz, carries = cells.backward(cell, xp, dhidden, carried, after, earlier)
+        return (*da, *(dz if cell == "gru" else ()), *(() if carries is None else (carries,)))
+
     def step(products: Sequence[Any], j: Any, s: Any, b: Any) -> Any:
         dhidden = next_grad[j, last - s, b] + products[0][j, 0, s, b]
-        states = (_blocks(array, j, last - s, b, KEEPS[cell]) for array in (kept, before))
+        states = [number for array in (kept, before) for number in _blocks(array, j, last - s, b, KEEPS[cell])]
         carried = gradients[(writes(cell) - 1) * hidden + j, b, s]
-        da, dz, carries = cells.backward(cell, cells.expressions(hl), dhidden, carried, *states)
-        return (*da, *(dz if cell == "gru" else ()), *(() if carries is None else (carries,)))
+        return Expressions(hl, next_grad.type().bits()).of(formula, [dhidden, carried, *states])
 
     return _steps(hl, cpu, step, [of_state], writes(cell), hidden, next_grad.dim(2).extent(), share)
 

@@ -1,0 +1,146 @@
+"""The dialect of formulas in Halide: pointwise ops and update rules are formulas ``formula(xp, *arrays, *numbers)``,
+and `Expressions` is the ``xp`` with which the CPU's kernels are described.
+
+A formula has operators, `abs`, the functions of `FUNCTIONS`, by NumPy's names, and those that `for_arrays` declares,
+which kernels compute in another way than arrays. Write `is_infinite` and `sloped` as they are here: the compiler
+assumes that no number is infinite, and folds a comparison away.
+
+Source: the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to 2 units in the last place.
+"""
+
+# Halide has no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import Any, Final, final
+
+from typednn.engines import nan, type_of
+from typednn.engines.symbols import COMPARISONS, OPERATORS, Language, Symbol
+from typednn.kernels import elementwise
+from typednn.kernels.elementwise import is_positive
+
+_TANH: Final = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
+
+
+def tanh(hl: Any, x: Any) -> Any:
+    """In float32 up to |x| = 0.625 a polynomial, which keeps the digits of small x; beyond it 1 - 2/(exp(2|x|) + 1),
+    with the sign of x.
+    """
+    if type_of(x).bits() == 64:
+        return hl.select(nan.is_nan(hl, x), x, hl.tanh(x))
+    size = hl.abs(x)
+    near = x + x * (x * x) * polynomial(x * x, [*map(hl.f32, _TANH)])
+    # From 10 on it is 1 in float32.
+    far = hl.f32(1) - hl.f32(2) / (hl.exp(hl.f32(2) * hl.min(size, hl.f32(10))) + hl.f32(1))
+    signed = hl.select(x < 0, -far, far)
+    return hl.select(nan.is_nan(hl, x), x, hl.select(size < hl.f32(0.625), near, signed))
+
+
+def polynomial(x: Any, factors: Sequence[Any]) -> Any:
+    """By Horner's rule, the highest power first."""
+    value, *rest = factors
+    for factor in rest:
+        value = value * x + factor
+    return value
+
+
+def _at_most(hl: Any, x: Any, y: Any) -> Any:
+    return (x <= y) & (nan.bits(hl, x) <= nan.infinity(hl, x)) & (nan.bits(hl, y) <= nan.infinity(hl, y))
+
+
+def _sign(hl: Any, x: Any) -> Any:
+    nothing = hl.select(nan.is_nan(hl, x), x, 0)
+    return hl.select(is_positive(hl, x), 1, hl.select(is_positive(hl, -x), -1, nothing))
+
+
+def _plain(name: str, hl: Any, *numbers: Any) -> Any:
+    return getattr(operator, f"__{name}__")(*numbers)
+
+
+# By name: functions of ``hl`` and expressions. They keep NaN, as NumPy's do, and an order with NaN is false.
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    **{name: partial(_plain, name) for name in (*OPERATORS, "eq", "ne", "neg")},
+    "abs": lambda hl, x: hl.abs(x),
+    "clip": lambda hl, x, low, high: hl.select(nan.is_nan(hl, x), x, hl.clamp(x, low, high)),
+    "exp": nan.exp,
+    "ge": lambda hl, x, y: _at_most(hl, y, x),
+    "gt": lambda hl, x, y: is_positive(hl, x - y),
+    "le": _at_most,
+    "lt": lambda hl, x, y: is_positive(hl, y - x),
+    "maximum": nan.maximum,
+    "minimum": nan.minimum,
+    "sign": _sign,
+    "sqrt": lambda hl, x: hl.sqrt(x),
+    "square": lambda hl, x: x * x,
+    "tanh": tanh,
+    "where": lambda hl, mask, x, y: hl.select(mask, x, y),
+}
+# An instruction each, which may lose NaN.
+_GUARDED: Final[dict[str, Callable[..., Any]]] = {
+    **FUNCTIONS,
+    **{name: partial(_plain, name) for name in COMPARISONS},
+    "clip": lambda hl, x, low, high: hl.clamp(x, low, high),
+    "maximum": lambda hl, x, y: hl.max(x, y),
+    "minimum": lambda hl, x, y: hl.min(x, y),
+}
+
+
+@final
+class Expressions(Language):
+    """Formulas as Halide's expressions of one type, float32 or float64; numbers become constants of this type.
+
+    ``guarded``: the kernel gives x where x is NaN, so the formula may lose NaN. Without ``hl`` there are names alone.
+    """
+
+    def __init__(self, hl: Any, bits: int, guarded: bool = False) -> None:
+        super().__init__("Halide", _GUARDED if guarded else FUNCTIONS)
+        self.hl: Any = hl
+        self.bits: int = bits
+
+    def apply(self, function: Any, *arguments: Any) -> Any:
+        """One more expression; ``function`` is a name, or a function of ``hl`` and expressions."""
+        if self.hl is None:
+            return Symbol(self, None)
+        compute = self.functions[function] if isinstance(function, str) else function
+        return Symbol(self, compute(self.hl, *map(self._expression, arguments)))
+
+    def of(self, formula: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        """The expression of ``formula``, or a list of several."""
+        found = formula(self, *(each if isinstance(each, int | float) else Symbol(self, each) for each in arguments))
+        return [*map(self._expression, found)] if isinstance(found, tuple) else self._expression(found)
+
+    def _expression(self, value: Any) -> Any:
+        """Of a symbol, or a constant."""
+        return value.value if isinstance(value, Symbol) else self.hl.cast(self.hl.Float(self.bits), self.hl.f64(value))
+
+
+def for_arrays(formula: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function of ``hl`` and expressions as one of the dialect: ``formula(xp, …)`` is the same for arrays and
+    on a GPU. The function's docstring says why it is another in Halide.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def chosen(xp: Any, *numbers: Any) -> Any:
+            return xp.apply(function, *numbers) if isinstance(xp, Expressions) else formula(xp, *numbers)
+
+        return chosen
+
+    return declare
+
+
+# ------------------------------------------------------------------ functions of the dialect that NumPy lacks
+
+is_infinite: Final = for_arrays(lambda xp, x: xp.isinf(x))(elementwise.is_infinite)
+sloped: Final = for_arrays(
+    lambda xp, next_grad, slope: next_grad * xp.where((slope == 0) & xp.isinf(next_grad), 1, slope)
+)(elementwise.times_slope)
+decay: Final = for_arrays(lambda xp, x: xp.exp(x))(elementwise.decay)
+
+
+@for_arrays(lambda xp, x: x < 0)
+def is_negative(hl: Any, x: Any) -> Any:
+    """x < 0. In a kernel NaN may count as negative, which saves two instructions."""
+    return x < 0
