@@ -42,6 +42,7 @@ from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, DataError, StateDictError, explain, listed, optional
 from typednn.exchange.checked import check_model
+from typednn.exchange.onnx.layers import LAYERS
 from typednn.exchange.tracing import Node, Traced, example, is_leaf, trace
 from typednn.files import opened, path_of, write_whole
 from typednn.layer import Elementwise
@@ -52,19 +53,6 @@ M = TypeVar("M", bound=Module)
 Array = np.ndarray[Any, Any]
 
 PICKLED: Final = (".pt", ".pth", ".bin")
-
-_RECURRENT: Final = {name: f"{name}_l0" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
-# PyTorch's names of a layer's arrays, where they are others; None where it has none.
-NAMES: Final[Mapping[type, Mapping[str, str | None]]] = {
-    layers.Dropout: {"seed": None},
-    layers.Dropout2d: {"seed": None},
-    layers.GRU: _RECURRENT,
-    layers.LSTM: _RECURRENT,
-    layers.MultiHeadAttention: {"out_proj_weight": "out_proj.weight", "out_proj_bias": "out_proj.bias", "seed": None},
-    layers.PReLU: {"slope": "weight"},
-    layers.RNN: _RECURRENT,
-}
-WINDOWS: Final = (layers.Conv1d, layers.Conv2d, layers.ConvTranspose2d)
 
 
 @final
@@ -189,7 +177,7 @@ def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
             entries[path] = _Entry(
                 [name for name in names if name],
                 field.shape(module),
-                field.name == "weight" and isinstance(module, WINDOWS),
+                field.name == "weight" and (row := LAYERS.get(type(module))) is not None and row.window,
             )
     if any(type(layer) in (layers.Flatten, layers.Reshape) for layer in holders.values()):
         if any(cell.array is None for *_, cell in model.named_fields("parameter", "buffer")):
@@ -203,7 +191,8 @@ def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
 def _name(holders: Mapping[str, Module], path: str) -> str | None:
     """PyTorch's name of the array at ``path``."""
     holder, _, own = path.rpartition(".")
-    name = NAMES.get(type(holders[holder]), {}).get(own, own)
+    row = LAYERS.get(type(holders[holder]))
+    name = own if row is None else row.torch.get(own, own)
     return None if name is None else f"{holder}.{name}" if holder else name
 
 

@@ -1,0 +1,118 @@
+"""ONNX files on disk: read within a limit of memory, with the weights that lie in others; written with weights beside
+them.
+"""
+
+# ONNX's own package says nothing of its types.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from typednn.errors import DataError, explain
+from typednn.files import File, opened, remove_leftovers, sync_folder, temporary_name, writing
+
+# operators: each takes a millisecond or two, and the largest models that are exported have half of that
+NODES: Final = 10_000
+
+
+def read(onnx: Any, place: Path, limit: int | None) -> tuple[Any, File]:
+    """The file, with the weights that lie in others of its folder; and what is left of the memory that its reader may
+    take.
+    """
+    with opened("import_onnx", place, limit) as file:
+        content = bytes(file.exactly(file.stream, file.size))
+        whole: Any = None
+        try:
+            whole = onnx.load_model_from_string(content)
+            problem = "" if whole.graph.output and whole.opset_import else "a file without outputs or operators"
+        except Exception as error:  # of protobuf, whose errors have no class that its package promises
+            problem = str(error).strip().partition("\n")[0][:80] or type(error).__name__
+        if problem:
+            raise DataError(explain(str(place), "must be an ONNX file", problem))
+        _prune(place, whole.graph)
+        helper = onnx.external_data_helper
+        elsewhere = [each.external_data for each in helper._get_all_tensors(whole) if helper.uses_external_data(each)]
+        for location in {
+            next((entry.value for entry in entries if entry.key == "location"), "") for entries in elsewhere
+        }:
+            _check_location(place, location, limit)
+        try:
+            onnx.external_data_helper.load_external_data_for_model(whole, str(place.parent))
+            onnx.checker.check_model(whole)
+        except Exception as error:  # a ValidationError, or what reading the other file met
+            got = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+            raise DataError(explain(str(place), "must be valid ONNX", got)) from None
+    return whole, file
+
+
+def _prune(place: Path, graph: Any) -> None:
+    """Leave out the nodes that the output does not need; more than `NODES` others are refused."""
+    needed, kept = {each.name for each in graph.output}, list[Any]()
+    for node in reversed(graph.node):
+        if not needed.isdisjoint(node.output):
+            kept.append(node)
+            needed.update(node.input)
+    if len(kept) > NODES:
+        got, cure = f"{len(kept):,}", "build the model by hand"
+        raise DataError(explain(str(place), f"a model has at most {NODES:,} operators", got, cure))
+    if len(kept) < len(graph.node):
+        nodes = kept[::-1]
+        del graph.node[:]
+        graph.node.extend(nodes)
+
+
+def _check_location(place: Path, location: str, limit: int | None) -> None:
+    """Raise unless a file of weights is a plain file of the folder, which may take as much memory as
+    the file itself.
+    """
+    parts = PurePosixPath(location.replace("\\", "/")).parts
+    inside = bool(parts) and ".." not in parts and not Path(location).is_absolute() and not {":", "\0"} & {*location}
+    target = place.parent / location
+    if not inside or not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(place.parent)):
+        rule = "weights in another file lie in the folder of the file, or below it"
+        raise DataError(explain(str(place), rule, repr(location[:80]), "put both into one folder"))
+    with opened("import_onnx", target, limit) as file:
+        file.take(file.size)
+
+
+def write_apart(onnx: Any, whole: Any, place: Path, check: Callable[[Path], None]) -> None:
+    """Write a file and one of its weights beside it, ``NAME.….data``, once ``check`` has passed.
+
+    Each version has a file of weights of its own, which is there before the graph that names it. The one before goes
+    afterwards.
+    """
+    data, folder = f"{place.name}.{secrets.token_hex(4)}.data", temporary_name(place)
+    with writing(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(place)
+        folder.mkdir()
+        try:
+            onnx.save_model(
+                whole, str(folder / place.name), save_as_external_data=True, location=data, size_threshold=1024
+            )
+            check(folder / place.name)
+            before = _weights_of(onnx, place)
+            os.replace(folder / data, place.with_name(data))
+            os.replace(folder / place.name, place)
+            sync_folder(place.parent)
+            for name in before:
+                place.with_name(name).unlink(missing_ok=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _weights_of(onnx: Any, place: Path) -> set[str]:
+    """The files of weights that an earlier export of this name has; none where there is another file, or no file."""
+    try:
+        tensors = onnx.load_model(str(place), load_external_data=False).graph.initializer
+    except Exception:  # of whatever reads it
+        return set()
+    names = {entry.value for tensor in tensors for entry in tensor.external_data if entry.key == "location"}
+    return {name for name in names if re.fullmatch(rf"{re.escape(place.name)}(\.[0-9a-f]{{8}})?\.data", name)}
