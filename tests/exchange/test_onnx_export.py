@@ -38,8 +38,8 @@ from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, MissingExtra, NotInitialised
 from typednn.exchange import export_onnx, tracing
 from typednn.exchange.onnx import export
+from typednn.exchange.onnx.export import OPERATIONS
 from typednn.exchange.onnx.layers import LAYERS
-from typednn.exchange.onnx.operations import OPERATIONS
 from typednn.graph import sigmoid
 from typednn.graph.tensor import AnyTensor
 from typednn.layer import A

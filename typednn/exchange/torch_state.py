@@ -135,32 +135,18 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
             "names are those of model.state_dict()",
         )
         raise StateDictError(explain(str(place), rule, listed(problems, "; ", 3), cure))
-    state: dict[str, Any] = {
-        own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None
-    }
-    model.load_state_dict(state | _kept(model, entries))
+    state: dict[str, Any] = {}
+    for own, module, field, cell in model.named_fields("parameter", "buffer"):
+        dtype, name = field.dtype(module), chosen.get(own)
+        if name is not None:
+            state[own] = entries[own].imported(read(name), dtype)
+        elif cell.array is not None:  # what PyTorch has no counterpart of stays
+            state[own] = to_numpy(cell.array).astype(dtype)
+        else:  # or is as ``init`` would begin it
+            begin = module.__typednn_storage__.initialisers[field.name]
+            state[own] = np.asarray(begin(np.random.default_rng(0), field.shape(module), module.fans())).astype(dtype)
+    model.load_state_dict(state)
     return model
-
-
-def _dtype(model: Module, name: str) -> Any:
-    return next(
-        field.dtype(module) for path, module, field, _ in model.named_fields("parameter", "buffer") if path == name
-    )
-
-
-def _kept(model: Module, entries: Mapping[str, _Entry]) -> dict[str, Any]:
-    """What PyTorch has no counterpart of: as it is, or as ``init`` would begin it."""
-    kept: dict[str, Any] = {}
-    for path, module, field, cell in model.named_fields("parameter", "buffer"):
-        if path not in entries:
-            rule = module.__typednn_storage__.initialisers[field.name]
-            fresh = (
-                rule(np.random.default_rng(0), field.shape(module), module.fans())
-                if cell.array is None
-                else to_numpy(cell.array)
-            )
-            kept[path] = np.asarray(fresh).astype(field.dtype(module))
-    return kept
 
 
 # ------------------------------------------------------------------ names and layouts

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -55,21 +56,15 @@ def _of_two(of_tensors: Callable[..., Any], of_arrays: Callable[..., Any]) -> Ro
         if not computed(x, y):
             call.bounded(np.broadcast_shapes(x.shape, y.shape))
             return of_arrays(x, y)
-        x = x if computed(x) else call.beside(x, y)
-        return of_tensors(x, y if computed(y) else call.beside(y, x))
+        x = call.beside(x, y)
+        return of_tensors(x, call.beside(y, x))
 
     return row
 
 
 def _of_several(of_tensors: Callable[..., Any], of_arrays: Callable[..., Any]) -> Row:
     two = _of_two(of_tensors, of_arrays)
-
-    def row(call: Call, first: Any, *others: Any) -> Any:
-        for each in others:
-            first = two(call, first, each)
-        return first
-
-    return row
+    return lambda call, *values: reduce(partial(two, call), values)
 
 
 def _divided(x: Array, y: Array) -> Array:
@@ -165,11 +160,6 @@ def _flatten(call: Call, x: Any) -> Any:
     axis = call.option("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
     return x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
-
-
-def _transpose(call: Call, x: Any) -> Any:
-    order = call.option("perm", list(range(x.ndim))[::-1])
-    return x.permute(tuple(order)) if computed(x) else np.transpose(x, order)
 
 
 def _squeeze(call: Call, x: Any, axes: Any = None) -> Any:
@@ -298,11 +288,6 @@ def _pad(call: Call, x: Any, pads: Any = None, value: Any = None, axes: Any = No
     return x
 
 
-def _shape(call: Call, x: Any) -> Any:
-    start, end = call.option("start", 0), call.option("end")
-    return np.array(x.shape[start:end], np.int64)
-
-
 def _constant_of_shape(call: Call, sizes: Any) -> Any:
     value = call.option("value")
     number = np.zeros(1, np.float32) if value is None else np.asarray(value)
@@ -316,10 +301,9 @@ def _range(call: Call, *ends: Any) -> Any:
 
 
 def _trilu(call: Call, x: Any, k: Any = None) -> Any:
-    place, upper = 0 if k is None else int(call.constant(k, "k").reshape(-1)[0]), call.option("upper", 1)
-    if computed(x):
-        return (graph.triu if upper else graph.tril)(x, place)
-    return (np.triu if upper else np.tril)(x, place)
+    place = 0 if k is None else int(call.constant(k, "k").reshape(-1)[0])
+    module: Any = graph if computed(x) else np
+    return (module.triu if call.option("upper", 1) else module.tril)(x, place)
 
 
 def _cumsum(call: Call, x: Any, axis: Any) -> Any:
@@ -346,10 +330,7 @@ def _reduced(of_tensors: Callable[..., Any], of_arrays: Callable[..., Any] | Non
 
 
 def _arg(of_tensors: Callable[..., Any]) -> Row:
-    def row(call: Call, x: Any) -> Any:
-        return of_tensors(call.tensor(x), call.option("axis", 0), bool(call.option("keepdims", 1)))
-
-    return row
+    return lambda call, x: of_tensors(call.tensor(x), call.option("axis", 0), bool(call.option("keepdims", 1)))
 
 
 def _matmul(call: Call, x: Any, y: Any) -> Any:
@@ -394,11 +375,6 @@ def _softmax(function: Callable[..., Any]) -> Row:
 # ------------------------------------------------------------------ the table
 
 
-def _constant(call: Call, *_: Any) -> Any:
-    """An array in a node: only `constant_of` reads it."""
-    call.refuse("Constant without a value")
-
-
 # The dtypes of a Constant's attributes; None where the attribute has its own.
 _CONSTANTS: Final[Mapping[str, Any]] = {
     "value": None, "value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
@@ -425,7 +401,7 @@ OPERATORS: Final[Mapping[str, Row]] = {
     "Celu": _each(lambda x, a: graph.where(x > 0, x, graph.expm1(graph.minimum(x, 0.0) * (1 / a)) * a), alpha=1.0),
     "Clip": _clip,
     "Concat": _concat,
-    "Constant": _constant,
+    "Constant": lambda call, *_: call.refuse("Constant without a value"),  # `constant_of` reads it
     "ConstantOfShape": _constant_of_shape,
     "Conv": network.conv,
     "ConvTranspose": network.conv_transpose,
@@ -479,7 +455,7 @@ OPERATORS: Final[Mapping[str, Row]] = {
     "Selu": _each(
         lambda x, alpha, gamma: graph.elu(x, alpha) * gamma, alpha=1.6732632423543772, gamma=1.0507009873554805
     ),
-    "Shape": _shape,
+    "Shape": lambda call, x: np.array(x.shape[call.option("start", 0) : call.option("end")], np.int64),
     "Sigmoid": _each(graph.sigmoid),
     "Sign": _each(graph.sign, np.sign),
     "Sinh": _each(graph.sinh, np.sinh),
@@ -493,7 +469,9 @@ OPERATORS: Final[Mapping[str, Row]] = {
     "Sum": _of_several(graph.add, np.add),
     "Tan": _each(graph.tan, np.tan),
     "Tile": _tile,
-    "Transpose": _transpose,
+    "Transpose": lambda call, x: (x.permute if computed(x) else x.transpose)(
+        tuple(call.option("perm", range(x.ndim)[::-1]))
+    ),
     "Trilu": _trilu,
     "Unsqueeze": _unsqueeze,
     "Upsample": network.resize,
@@ -503,8 +481,6 @@ OPERATORS: Final[Mapping[str, Row]] = {
 
 def evaluate(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """The results of an operation, each a tensor or an array."""
-    while inputs and inputs[-1] is None:
-        inputs = inputs[:-1]
     found = OPERATORS[call.operation.kind](call, *inputs)
     call.rest()
     return found if isinstance(found, tuple) else (found,)

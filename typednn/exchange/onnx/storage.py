@@ -1,5 +1,5 @@
-"""ONNX files on disk: read within a limit of memory, with the weights that lie in others; written with weights beside
-them.
+"""ONNX files: read within a limit of memory, with the weights that lie in others, and written with weights beside them;
+run by ONNX Runtime, or by ONNX's own reference.
 """
 
 # ONNX's own package says nothing of its types.
@@ -7,19 +7,26 @@ them.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
+
+import numpy as np
 
 from typednn.errors import DataError, explain
 from typednn.files import File, opened, remove_leftovers, sync_folder, temporary_name, writing
 
 # operators: each takes a millisecond or two, and the largest models that are exported have half of that
 NODES: Final = 10_000
+TOLERANCE: Final = 1e-5  # of the largest number, or of 1 where that is smaller
+EXTRA: Final = "pip install 'typednn[onnx]'"
 
 
 def read(onnx: Any, place: Path, limit: int | None) -> tuple[Any, File]:
@@ -116,3 +123,57 @@ def _weights_of(onnx: Any, place: Path) -> set[str]:
         return set()
     names = {entry.value for tensor in tensors for entry in tensor.external_data if entry.key == "location"}
     return {name for name in names if re.fullmatch(rf"{re.escape(place.name)}(\.[0-9a-f]{{8}})?\.data", name)}
+
+
+# ------------------------------------------------------------------ results
+
+
+def opened_onnx(content: bytes | str, *, strict: bool = False) -> Callable[[Mapping[str, Any]], Any]:
+    """What runs a file, from its bytes or its path: ONNX Runtime, or where that is not installed ONNX's reference.
+
+    So does one that ONNX Runtime cannot run, such as an operator without a kernel, unless ``strict``.
+    """
+    # Otherwise the import writes an id of the device and a database of events into the user's home folder.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    try:
+        runtime: Any = import_module("onnxruntime")
+    except ImportError:
+        return _in_the_reference(content)
+    options: Any = runtime.SessionOptions()
+    options.log_severity_level = 4
+
+    @cache
+    def session() -> Any:
+        return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+    def run(feeds: Mapping[str, Any]) -> Any:
+        try:
+            return session().run(None, dict(feeds))[0]
+        except Exception:  # its errors have no common class of their own
+            if strict:
+                raise
+        return _in_the_reference(content)(feeds)
+
+    return run
+
+
+def _in_the_reference(content: bytes | str) -> Callable[[Mapping[str, Any]], Any]:
+    evaluator: Any = import_module("onnx.reference").ReferenceEvaluator(content)
+
+    def run(feeds: Mapping[str, Any]) -> Any:
+        with np.errstate(all="ignore"):  # ONNX Runtime says nothing of numbers that are not finite either
+            return evaluator.run(None, dict(feeds))[0]
+
+    return run
+
+
+def difference(found: Any, expected: Any) -> float:
+    """How far two arrays are apart, in units of the largest number, or of 1 where that is smaller; infinite where one
+    is not finite.
+    """
+    finite = np.isfinite(expected)
+    if found.shape != expected.shape or not np.array_equal(finite, np.isfinite(found)):
+        return math.inf
+    return float(
+        np.abs(found[finite] - expected[finite]).max(initial=0.0) / max(1.0, np.abs(expected[finite]).max(initial=0.0))
+    )

@@ -6,11 +6,10 @@ operator. A layer that is several nodes there has no ``read``: the nodes come ba
 
 from typing import Final
 
-from typednn.exchange.onnx.layers import activations, features, sequences, structure, windows
+from typednn.exchange.onnx.layers import features, sequences, structure, windows
 from typednn.exchange.onnx.layers.row import Read, Row
 
 LAYERS: Final[dict[type, Row]] = {
-    **activations.ROWS,
     **features.ROWS,
     **sequences.ROWS,
     **structure.ROWS,
