@@ -163,11 +163,11 @@ def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
             entries[path] = _Entry(
                 [name for name in names if name],
                 field.shape(module),
-                field.name == "weight" and (row := LAYERS.get(type(module))) is not None and row.window,
+                field.name == "weight" and any(LAYERS[each].window for each in type(module).__mro__ if each in LAYERS),
             )
     if any(type(layer) in (layers.Flatten, layers.Reshape) for layer in holders.values()):
         if any(cell.array is None for *_, cell in model.named_fields("parameter", "buffer")):
-            model = _filled(model)
+            model = copy.deepcopy(model).init(np.random.default_rng(0))  # numbers of its own, to be traced
         for path, order in _orders(where, model, inputs).items():
             if path in entries:
                 entries[path].order = order
@@ -180,11 +180,6 @@ def _name(holders: Mapping[str, Module], path: str) -> str | None:
     row = LAYERS.get(type(holders[holder]))
     name = own if row is None else row.torch.get(own, own)
     return None if name is None else f"{holder}.{name}" if holder else name
-
-
-def _filled(model: M) -> M:
-    """A copy with numbers of its own, to be traced."""
-    return copy.deepcopy(model).init(np.random.default_rng(0))
 
 
 @final
@@ -215,7 +210,8 @@ def _orders(where: str, model: Module, inputs: Any) -> dict[str, Array]:
 def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Array]) -> _Features:
     """What comes out of a node; ``orders`` gets those of its arrays."""
     layer: Any = node.what
-    x = given[0]
+    row, x = LAYERS.get(type(node.what)), given[0]
+    features = () if row is None else row.features
     x_value = next(each for each in node.inputs if isinstance(each, Traced))
     flattens = isinstance(layer, layers.Flatten) or (isinstance(layer, layers.Reshape) and len(layer.shape) == 1)
     if flattens and node.output.ndim == 2 and x_value.ndim > 2:
@@ -227,16 +223,13 @@ def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Arr
         if isinstance(layer, layers.Reshape) and node.output.ndim == 4 and not x.given:
             _refuse(where, node, "a row that becomes an image has its channels first in PyTorch")
         keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (
-            isinstance(layer, Elementwise) and not _normalises(node.what)
+            isinstance(layer, Elementwise) and not features
         )
         return _Features(first=node.output.ndim == 4 or isinstance(layer, layers.Conv1d) or (keeps and x.first))
-    if isinstance(layer, layers.Linear | layers.SequenceLinear):
-        _note(where, node, orders, "weight", x.order)
-        return _Features()
-    if isinstance(layer, layers.BatchNorm1d) or _normalises(node.what):
-        for name in ("weight", "bias", "running_mean", "running_var"):
-            _note(where, node, orders, name, x.order)
-        return x
+    for name in features:
+        _note(where, node, orders, name, x.order)
+    if features:
+        return _Features() if isinstance(layer, layers.Linear | layers.SequenceLinear) else x
     same = all(each.order is not None and x.order is not None and np.array_equal(each.order, x.order) for each in given)
     if same and (isinstance(layer, Elementwise) or (isinstance(layer, str) and node.output.shape == x_value.shape)):
         return x
@@ -245,10 +238,6 @@ def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Arr
         node,
         "what reads the features of a flattened image is a Linear, a normalisation, or works number by number",
     )
-
-
-def _normalises(layer: object) -> bool:
-    return isinstance(layer, layers.LayerNorm | layers.RMSNorm)
 
 
 def _note(where: str, node: Node, orders: dict[str, Array], name: str, order: Any) -> None:

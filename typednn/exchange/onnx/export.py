@@ -15,8 +15,6 @@ Source: the operators of ONNX's standard, opset 17, github.com/onnx/onnx/blob/ma
 # Rows are functions of what they export; ONNX's own package says nothing of its types.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from __future__ import annotations
-
 import copy
 import json
 import os

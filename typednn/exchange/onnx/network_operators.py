@@ -7,8 +7,6 @@ Rows of `typednn.exchange.onnx.operators`. Axes are those of the file: channels 
 # Rows are functions of what may be a tensor, an array or None.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ Source: the operators of ONNX's standard, opsets 7 to 22, github.com/onnx/onnx/b
 # Rows are functions of what may be a tensor, an array or None.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce

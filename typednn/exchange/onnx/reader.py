@@ -20,8 +20,6 @@ Source: the operators of ONNX's standard, github.com/onnx/onnx/blob/main/docs/Op
 # ONNX's own package says nothing of its types.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence

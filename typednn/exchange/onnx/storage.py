@@ -5,8 +5,6 @@ run by ONNX Runtime, or by ONNX's own reference.
 # ONNX's own package says nothing of its types.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -3,8 +3,6 @@
 ONNX Runtime computes some operators in float32 alone. In a file of float64 these stand between two Casts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, final
 

@@ -3,8 +3,6 @@
 # Rows are functions of what they write and read.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -58,7 +56,7 @@ def _softmax(make: Any, operator: str) -> Row:
     return Row(_written(operator, axis=-1), {operator: read})
 
 
-# The attributes of ONNX's HardSigmoid that PyTorch's is, and ONNX's defaults.
+# The attributes with which ONNX's HardSigmoid is PyTorch's.
 _HARD: Final = {"alpha": 1 / 6, "beta": 0.5}
 
 
@@ -270,7 +268,11 @@ def _write_rms_norm(file: Writer, layer: Any, x: Traced) -> Out:
 
 
 ROWS: Final[Mapping[type, Row]] = {
-    layers.BatchNorm1d: Row(_write_batch_norm, {"BatchNormalization": _read_batch_norm}),
+    layers.BatchNorm1d: Row(
+        _write_batch_norm,
+        {"BatchNormalization": _read_batch_norm},
+        features=("weight", "bias", "running_mean", "running_var"),
+    ),
     layers.BatchNorm2d: Row(_write_batch_norm, {"BatchNormalization": _read_batch_norm}),
     layers.Dropout: Row(nothing, {"Dropout": _read_dropout}, {"seed": None}),
     layers.Dropout2d: Row(nothing, torch={"seed": None}),
@@ -281,15 +283,15 @@ ROWS: Final[Mapping[type, Row]] = {
     layers.GroupNorm: Row(_write_group_norm),
     layers.Hardsigmoid: Row(_written("HardSigmoid", None, **_HARD), {"HardSigmoid": _read_hard_sigmoid}),
     layers.Hardswish: _alike(layers.Hardswish, "HardSwish"),
-    layers.LayerNorm: Row(_write_layer_norm, {"LayerNormalization": _read_layer_norm}),
+    layers.LayerNorm: Row(_write_layer_norm, {"LayerNormalization": _read_layer_norm}, features=("weight", "bias")),
     layers.LeakyReLU: _alike(layers.LeakyReLU, "LeakyRelu", alpha=("negative_slope", 0.01)),
-    layers.Linear: Row(_write_linear, {"Gemm": _read_gemm, "MatMul": _read_matmul}),
+    layers.Linear: Row(_write_linear, {"Gemm": _read_gemm, "MatMul": _read_matmul}, features=("weight",)),
     layers.LogSoftmax: _softmax(layers.LogSoftmax, "LogSoftmax"),
     layers.PReLU: Row(_write_prelu, {"PRelu": _read_prelu}, {"slope": "weight"}),
-    layers.RMSNorm: Row(_write_rms_norm),
+    layers.RMSNorm: Row(_write_rms_norm, features=("weight",)),
     layers.ReLU: _alike(layers.ReLU, "Relu"),
     layers.SELU: _alike(layers.SELU, "Selu"),
-    layers.SequenceLinear: Row(_write_linear, {"MatMul": _read_matmul}),
+    layers.SequenceLinear: Row(_write_linear, {"MatMul": _read_matmul}, features=("weight",)),
     layers.SiLU: Row(_write_silu, {"Mul": _read_silu}),
     layers.Sigmoid: _alike(layers.Sigmoid, "Sigmoid"),
     layers.Softmax: _softmax(layers.Softmax, "Softmax"),

@@ -15,4 +15,5 @@ class Row(NamedTuple):
     write: Write  # its nodes in ONNX
     read: Mapping[str, Read] = {}  # by operator: a node of ONNX as this layer
     torch: Mapping[str, str | None] = {}  # PyTorch's names of its arrays, where they are others; None where it has none
+    features: tuple[str, ...] = ()  # arrays whose last axis are the features that it reads
     window: bool = False  # whether the channels of its weight are last here, and axis 1 in ONNX and in PyTorch

@@ -3,8 +3,6 @@
 # Rows are functions of what they write and read.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
