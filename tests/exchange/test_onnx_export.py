@@ -36,7 +36,10 @@ from typednn import (
 )
 from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, MissingExtra, NotInitialised
-from typednn.exchange import export_onnx, onnx_export, tracing
+from typednn.exchange import export_onnx, tracing
+from typednn.exchange.onnx import export
+from typednn.exchange.onnx.export import OPERATIONS
+from typednn.exchange.onnx.layers import LAYERS
 from typednn.graph import sigmoid
 from typednn.graph.tensor import AnyTensor
 from typednn.layer import A
@@ -90,11 +93,11 @@ def test_every_layer_has_a_row() -> None:
     classes = {
         each for name in layers.__all__ if inspect.isclass(each := getattr(layers, name)) and issubclass(each, Module)
     }
-    assert classes - OF_LAYERS == set(onnx_export.LAYERS)
+    assert classes - OF_LAYERS == set(LAYERS)
 
 
 def test_every_operation_that_is_traced_has_a_row() -> None:
-    assert set(onnx_export.OPERATIONS) == tracing.UFUNCS | tracing.OTHERS
+    assert set(OPERATIONS) == tracing.UFUNCS | tracing.OTHERS
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name not in NOT_IN_THE_REFERENCE], ids=str)
@@ -367,7 +370,7 @@ def test_a_wrong_row_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """The results are compared before the file is written; what was there stays."""
     path = tmp_path / "m.onnx"
     path.write_text("before")
-    monkeypatch.setitem(onnx_export.LAYERS, Tanh, onnx_export.LAYERS[layers.Sigmoid])
+    monkeypatch.setitem(LAYERS, Tanh, LAYERS[layers.Sigmoid])
     with pytest.raises(
         ArgumentError,
         match=r"^export_onnx, Chain: m\.onnx must give the model's own numbers to 1e-05, got a difference of .* for 2 "
@@ -423,7 +426,7 @@ def test_float64(tmp_path: Path) -> None:
 
 def test_large_weights_stand_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the same folder, under a name that leads nowhere else; both files or none; those of the export before go."""
-    monkeypatch.setattr(onnx_export, "INLINE", 1000)
+    monkeypatch.setattr(export, "INLINE", 1000)
     model = MODELS["lenet5"]()
 
     def exported() -> tuple[Path, str]:
@@ -441,7 +444,7 @@ def test_large_weights_stand_beside_the_file(tmp_path: Path, monkeypatch: pytest
     path, name = exported()
     assert name != first
     content = path.read_bytes()
-    monkeypatch.setitem(onnx_export.LAYERS, MaxPool2d, onnx_export.LAYERS[ReLU])
+    monkeypatch.setitem(LAYERS, MaxPool2d, LAYERS[ReLU])
     with pytest.raises(ArgumentError):
         export_onnx(MODELS["lenet5"](), path)
     assert {each.name for each in path.parent.iterdir()} == {"m.onnx", name}
@@ -452,7 +455,7 @@ def test_a_file_that_names_other_files_takes_none_of_them_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was there under the name may be anybody's: only weights that an export wrote are removed."""
-    monkeypatch.setattr(onnx_export, "INLINE", 1000)
+    monkeypatch.setattr(export, "INLINE", 1000)
     path = export_onnx(MODELS["lenet5"](), tmp_path / "m.onnx")
     foreign = onnx.load(str(path))
     onnx.save_model(foreign, str(path), save_as_external_data=True, location="mine.data", size_threshold=0)

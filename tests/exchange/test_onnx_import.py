@@ -20,7 +20,10 @@ from typednn import Input
 from typednn.arrays import is_array
 from typednn.engines import using
 from typednn.errors import ArgumentError, DataError, MissingExtra
-from typednn.exchange import export_onnx, import_onnx, onnx_export, onnx_formula, onnx_import, onnx_operators
+from typednn.exchange import export_onnx, import_onnx
+from typednn.exchange.onnx import export, formula, reader, storage, values, writer
+from typednn.exchange.onnx import operators as known
+from typednn.exchange.onnx.layers import READS
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
 from typednn.models import GPT2, LeNet5, lenet5, unet
 from typednn.testing.gradcheck import gradcheck
@@ -316,8 +319,8 @@ def test_every_operator_has_a_test() -> None:
     """Here, in the chains below, or in the round trips of our own layers."""
     tested = {name.partition(" ")[0] for name in OPERATORS}
     tested |= {row[1] for nodes, *_ in CHAINS.values() for row in nodes} | {"GRU", "GatherND", "LSTM", "RNN", "Split"}
-    assert set(onnx_operators.OPERATORS) == tested | {"Constant"}
-    assert set(onnx_import.ROWS) <= set(onnx_operators.OPERATORS)
+    assert set(known.OPERATORS) == tested | {"Constant"}
+    assert set(READS) <= set(known.OPERATORS)
 
 
 @pytest.mark.parametrize("name", CHAINS)
@@ -356,12 +359,12 @@ def test_the_docs_list_what_is_read() -> None:
     """docs/exchange.md: operators of layers, then those of formulas; and what float64 has in float32 alone."""
     text = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text()
     for heading, table in (
-        ("Operators that may become layers:", onnx_import.ROWS),
-        (f"Operators that a formula can compute, {len(onnx_operators.OPERATORS)} in all,", onnx_operators.OPERATORS),
+        ("Operators that may become layers:", READS),
+        (f"Operators that a formula can compute, {len(known.OPERATORS)} in all,", known.OPERATORS),
     ):
         listed = text.partition(heading)[2].partition("```text\n")[2].partition("```")[0].split()
         assert listed == sorted(table)
-    assert text.partition("ONNX Runtime has `")[2].partition("`")[0].split() == sorted(onnx_export.SINGLE)
+    assert text.partition("ONNX Runtime has `")[2].partition("`")[0].split() == sorted(writer.SINGLE)
 
 
 def test_a_file_of_one_batch(tmp_path: Path) -> None:
@@ -421,8 +424,8 @@ def test_work_grows_as_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
         monkeypatch.setattr(owner, name, count)
 
-    counted(onnx_formula, "evaluate")
-    counted(onnx_import, "formula_of")
+    counted(formula, "evaluate")
+    counted(values, "formula_of")
     found: list[int] = []
     for count in (20, 40):
         names = ["x", *(f"t{place}" for place in range(count - 1)), "y"]
@@ -447,10 +450,10 @@ def test_a_model_keeps_what_it_reads(tmp_path: Path) -> None:
     model = import_onnx(path).eval()
     model.forward(numbers(2, 4))
     gc.collect()
-    alive = [each for each in gc.get_objects() if type(each) in (onnx_import._Reader, onnx_formula.Formula)]
-    assert {type(each) for each in alive} == {onnx_formula.Formula}
-    assert any(set(each.constants) == {"half"} for each in alive)
-    assert not any(each.known or "unread" in each.constants for each in alive)
+    alive = [each for each in gc.get_objects() if type(each) in (reader.Reader, formula.Formula)]
+    assert {type(each) for each in alive} == {formula.Formula}
+    assert any(set(each.context.constants) == {"half"} for each in alive)
+    assert not any(each.known or "unread" in each.context.constants for each in alive)
 
 
 def test_weights_of_a_formula_learn(tmp_path: Path) -> None:
@@ -841,7 +844,7 @@ def weights_beside(path: Path) -> Path:
 
 def test_weights_in_one_file_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many they are: ten arrays of 0.2 MB lie in it, within a limit of 0.5 MB."""
-    monkeypatch.setattr(onnx_export, "INLINE", 0)
+    monkeypatch.setattr(export, "INLINE", 0)
     path = export_onnx(lenet5(rng=RNG(0)), tmp_path / "m.onnx")
     data = weights_beside(path)
     size = data.stat().st_size
@@ -863,21 +866,21 @@ def test_a_model_that_runs_has_no_limit(tmp_path: Path) -> None:
     ("name", "most", "nodes", "weights", "said"),
     [
         (
-            "onnx_operators.FEW",
+            "nodes.FEW",
             3,
             [("c", "Tile", ["o", "s"]), ("y", "Add", ["x", "c"])],
             {"o": numbers(1, 1, 1, 1), "s": sized(1, 1, 1, 1)},
             "Tile whose repeats has 4 numbers",
         ),
         (
-            "onnx_operators.STEPS",
+            "operators.STEPS",
             100,
             [("o", "ConstantOfShape", "s"), ("c", "MatMul", ["o", "o"]), *SUMMED],
             {"s": sized(5, 5)},
             r"MatMul of constants of the shapes \(5, 5\) and \(5, 5\)",
         ),
         (
-            "onnx_import.READINGS",
+            "reader.READINGS",
             0,
             [("c", "Neg", ["o"]), *SUMMED],
             {"o": numbers(5)},
@@ -896,14 +899,14 @@ def test_work_on_constants(
 ) -> None:
     path = write(tmp_path / "m.onnx", chain(*nodes), (4,), **weights)
     import_onnx(path)
-    monkeypatch.setattr(f"typednn.exchange.{name}", most)
+    monkeypatch.setattr(f"typednn.exchange.onnx.{name}", most)
     with pytest.raises(ArgumentError, match=said):
         import_onnx(path)
 
 
 def test_many_operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that the output does not need are left out, and of the others there is a largest number."""
-    monkeypatch.setattr(onnx_import, "NODES", 20)
+    monkeypatch.setattr(storage, "NODES", 20)
     names = [("y", "Relu", "x"), *((f"u{each}", "Relu", [f"u{each - 1}" if each else "x"]) for each in range(30))]
     names += [(f"k{each}", "ConstantOfShape", "s") for each in range(30)]
     assert len(import_onnx(write(tmp_path / "m.onnx", chain(*names), (4,), s=sized(1 << 30)))) == 1
@@ -957,7 +960,7 @@ def test_damaged_files(tmp_path: Path) -> None:
 )
 def test_weights_elsewhere_are_refused(location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing outside the file's folder is read."""
-    monkeypatch.setattr(onnx_export, "INLINE", 0)
+    monkeypatch.setattr(export, "INLINE", 0)
     folder = tmp_path / "folder"
     path = export_onnx(lenet5(rng=RNG(0)), folder / "m.onnx")
     assert np.abs(import_onnx(path).eval().forward(numbers(1, 28, 28, 1))).max() > 0
@@ -976,7 +979,7 @@ def test_weights_elsewhere_are_refused(location: str, tmp_path: Path, monkeypatc
 
 
 def test_weights_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_export, "INLINE", 0)
+    monkeypatch.setattr(export, "INLINE", 0)
     path = export_onnx(lenet5(rng=RNG(0)), tmp_path / "m.onnx")
     data = weights_beside(path)
     data.write_bytes(data.read_bytes()[:100])
@@ -989,7 +992,7 @@ def test_weights_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_results_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = export_onnx((Input(4, 4, 1) >> MaxPool2d(2) >> Flatten() >> Linear(4, 2)).init(RNG(0)), tmp_path / "m.onnx")
-    monkeypatch.setitem(onnx_import.ROWS, "MaxPool", onnx_import.ROWS["AveragePool"])
+    monkeypatch.setitem(READS, "MaxPool", READS["AveragePool"])
     with pytest.raises(ArgumentError, match=r"the model must give the file's numbers to 1e-05, got a difference of "):
         import_onnx(path)
     monkeypatch.undo()
@@ -997,7 +1000,7 @@ def test_results_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def turned(x: Any, weight: Any) -> Any:
         return weight[:, ::-1]
 
-    monkeypatch.setattr(onnx_import, "_columns", turned)
+    monkeypatch.setattr(values.Value, "places", turned)
     with (
         using("reference"),
         pytest.raises(ArgumentError, match=r"the model must give the file's numbers to 1e-05, got a difference of "),

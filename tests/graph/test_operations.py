@@ -29,8 +29,7 @@ from jaxtyping import Float
 import typednn
 from typednn import GraphElementwise, layers
 from typednn.errors import DTypeError
-from typednn.exchange.onnx_export import export_onnx
-from typednn.exchange.onnx_import import import_onnx
+from typednn.exchange import export_onnx, import_onnx
 from typednn.graph import Tape, tensor
 from typednn.graph.cuda import source
 from typednn.graph.grouping import Group, grouped, split_reductions

@@ -15,7 +15,8 @@ from tests.exchange.test_onnx_export import MODELS, inputs_of
 from tests.layer_cases import CASES, LayerCase
 from typednn.engines import using
 from typednn.errors import ArgumentError
-from typednn.exchange import export_onnx, import_onnx, onnx_export
+from typednn.exchange import export_onnx, import_onnx
+from typednn.exchange.onnx import writer
 
 pytestmark = pytest.mark.parity
 torch = pytest.importorskip("torch")
@@ -124,15 +125,15 @@ def test_operators_that_are_single_are_so(tmp_path: Path) -> None:
         ]
         with using("reference"):
             path = export_onnx(model, tmp_path / "m.onnx", arrays)
-            kinds = {node.op_type for node in onnx.load(str(path)).graph.node} & set(onnx_export.SINGLE)
+            kinds = {node.op_type for node in onnx.load(str(path)).graph.node} & set(writer.SINGLE)
             if not kinds or kinds <= refused:
                 continue
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(onnx_export, "SINGLE", {})
+                patched.setattr(writer, "SINGLE", {})
                 with pytest.raises(ArgumentError, match="must give the model's own numbers"):
                     export_onnx(model, tmp_path / "n.onnx", arrays)
             refused |= kinds
-    assert refused == set(onnx_export.SINGLE)
+    assert refused == set(writer.SINGLE)
 
 
 def test_the_golden_file_tells_nothing_of_a_machine() -> None:

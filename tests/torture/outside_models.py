@@ -19,9 +19,8 @@ from typednn.data.text import read_text, read_text_folder
 from typednn.data.token_files import read_tokens, write_token_table, write_tokens
 from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
 from typednn.data.vocabulary import Characters, read_vocabulary
+from typednn.exchange import export_onnx, import_onnx
 from typednn.exchange.model_file import save
-from typednn.exchange.onnx_export import export_onnx
-from typednn.exchange.onnx_import import import_onnx
 from typednn.exchange.plain import export_bin, export_json, load_bin, load_json
 from typednn.exchange.torch_state import export_torch, load_torch
 from typednn.layers import BatchNorm2d, Conv2d, Flatten, Linear, MaxPool2d, ReLU

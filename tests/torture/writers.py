@@ -47,7 +47,8 @@ from typednn.data.loader import Loader
 from typednn.engines import kernel
 from typednn.engines.halide import toolchain
 from typednn.errors import TypednnError
-from typednn.exchange import export_json, export_npz, export_onnx, onnx_export
+from typednn.exchange import export_json, export_npz, export_onnx
+from typednn.exchange.onnx import export
 from typednn.layers import Linear, ReLU
 from typednn.models import hub
 from typednn.optim import SGD
@@ -159,7 +160,7 @@ def write_onnx(place: Path, number: int) -> None:
 
 def write_apart(place: Path, number: int) -> None:
     """An ONNX file with its weights beside it, as one of more than 2 GiB has them."""
-    setattr(onnx_export, "INLINE", 0)  # noqa: B010
+    setattr(export, "INLINE", 0)  # noqa: B010
     write_onnx(place, number)
 
 

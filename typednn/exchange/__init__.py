@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from typednn.exchange.model_file import load, save
 from typednn.exchange.npz import export_npz
-from typednn.exchange.onnx_export import export_onnx
-from typednn.exchange.onnx_import import import_onnx
+from typednn.exchange.onnx.export import export_onnx
+from typednn.exchange.onnx.reader import import_onnx
 from typednn.exchange.plain import export_bin, export_json, load_bin, load_json
 from typednn.exchange.torch_state import export_torch, load_torch
 from typednn.public import published

@@ -42,6 +42,7 @@ from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, DataError, StateDictError, explain, listed, optional
 from typednn.exchange.checked import check_model
+from typednn.exchange.onnx.layers import LAYERS
 from typednn.exchange.tracing import Node, Traced, example, is_leaf, trace
 from typednn.files import opened, path_of, write_whole
 from typednn.layer import Elementwise
@@ -52,19 +53,6 @@ M = TypeVar("M", bound=Module)
 Array = np.ndarray[Any, Any]
 
 PICKLED: Final = (".pt", ".pth", ".bin")
-
-_RECURRENT: Final = {name: f"{name}_l0" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
-# PyTorch's names of a layer's arrays, where they are others; None where it has none.
-NAMES: Final[Mapping[type, Mapping[str, str | None]]] = {
-    layers.Dropout: {"seed": None},
-    layers.Dropout2d: {"seed": None},
-    layers.GRU: _RECURRENT,
-    layers.LSTM: _RECURRENT,
-    layers.MultiHeadAttention: {"out_proj_weight": "out_proj.weight", "out_proj_bias": "out_proj.bias", "seed": None},
-    layers.PReLU: {"slope": "weight"},
-    layers.RNN: _RECURRENT,
-}
-WINDOWS: Final = (layers.Conv1d, layers.Conv2d, layers.ConvTranspose2d)
 
 
 @final
@@ -147,32 +135,18 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
             "names are those of model.state_dict()",
         )
         raise StateDictError(explain(str(place), rule, listed(problems, "; ", 3), cure))
-    state: dict[str, Any] = {
-        own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None
-    }
-    model.load_state_dict(state | _kept(model, entries))
+    state: dict[str, Any] = {}
+    for own, module, field, cell in model.named_fields("parameter", "buffer"):
+        dtype, name = field.dtype(module), chosen.get(own)
+        if name is not None:
+            state[own] = entries[own].imported(read(name), dtype)
+        elif cell.array is not None:  # what PyTorch has no counterpart of stays
+            state[own] = to_numpy(cell.array).astype(dtype)
+        else:  # or is as ``init`` would begin it
+            begin = module.__typednn_storage__.initialisers[field.name]
+            state[own] = np.asarray(begin(np.random.default_rng(0), field.shape(module), module.fans())).astype(dtype)
+    model.load_state_dict(state)
     return model
-
-
-def _dtype(model: Module, name: str) -> Any:
-    return next(
-        field.dtype(module) for path, module, field, _ in model.named_fields("parameter", "buffer") if path == name
-    )
-
-
-def _kept(model: Module, entries: Mapping[str, _Entry]) -> dict[str, Any]:
-    """What PyTorch has no counterpart of: as it is, or as ``init`` would begin it."""
-    kept: dict[str, Any] = {}
-    for path, module, field, cell in model.named_fields("parameter", "buffer"):
-        if path not in entries:
-            rule = module.__typednn_storage__.initialisers[field.name]
-            fresh = (
-                rule(np.random.default_rng(0), field.shape(module), module.fans())
-                if cell.array is None
-                else to_numpy(cell.array)
-            )
-            kept[path] = np.asarray(fresh).astype(field.dtype(module))
-    return kept
 
 
 # ------------------------------------------------------------------ names and layouts
@@ -189,11 +163,11 @@ def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
             entries[path] = _Entry(
                 [name for name in names if name],
                 field.shape(module),
-                field.name == "weight" and isinstance(module, WINDOWS),
+                field.name == "weight" and any(LAYERS[each].window for each in type(module).__mro__ if each in LAYERS),
             )
     if any(type(layer) in (layers.Flatten, layers.Reshape) for layer in holders.values()):
         if any(cell.array is None for *_, cell in model.named_fields("parameter", "buffer")):
-            model = _filled(model)
+            model = copy.deepcopy(model).init(np.random.default_rng(0))  # numbers of its own, to be traced
         for path, order in _orders(where, model, inputs).items():
             if path in entries:
                 entries[path].order = order
@@ -203,13 +177,9 @@ def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
 def _name(holders: Mapping[str, Module], path: str) -> str | None:
     """PyTorch's name of the array at ``path``."""
     holder, _, own = path.rpartition(".")
-    name = NAMES.get(type(holders[holder]), {}).get(own, own)
+    row = LAYERS.get(type(holders[holder]))
+    name = own if row is None else row.torch.get(own, own)
     return None if name is None else f"{holder}.{name}" if holder else name
-
-
-def _filled(model: M) -> M:
-    """A copy with numbers of its own, to be traced."""
-    return copy.deepcopy(model).init(np.random.default_rng(0))
 
 
 @final
@@ -240,7 +210,8 @@ def _orders(where: str, model: Module, inputs: Any) -> dict[str, Array]:
 def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Array]) -> _Features:
     """What comes out of a node; ``orders`` gets those of its arrays."""
     layer: Any = node.what
-    x = given[0]
+    row, x = LAYERS.get(type(node.what)), given[0]
+    features = () if row is None else row.features
     x_value = next(each for each in node.inputs if isinstance(each, Traced))
     flattens = isinstance(layer, layers.Flatten) or (isinstance(layer, layers.Reshape) and len(layer.shape) == 1)
     if flattens and node.output.ndim == 2 and x_value.ndim > 2:
@@ -252,16 +223,13 @@ def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Arr
         if isinstance(layer, layers.Reshape) and node.output.ndim == 4 and not x.given:
             _refuse(where, node, "a row that becomes an image has its channels first in PyTorch")
         keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (
-            isinstance(layer, Elementwise) and not _normalises(node.what)
+            isinstance(layer, Elementwise) and not features
         )
         return _Features(first=node.output.ndim == 4 or isinstance(layer, layers.Conv1d) or (keeps and x.first))
-    if isinstance(layer, layers.Linear | layers.SequenceLinear):
-        _note(where, node, orders, "weight", x.order)
-        return _Features()
-    if isinstance(layer, layers.BatchNorm1d) or _normalises(node.what):
-        for name in ("weight", "bias", "running_mean", "running_var"):
-            _note(where, node, orders, name, x.order)
-        return x
+    for name in features:
+        _note(where, node, orders, name, x.order)
+    if features:
+        return _Features() if isinstance(layer, layers.Linear | layers.SequenceLinear) else x
     same = all(each.order is not None and x.order is not None and np.array_equal(each.order, x.order) for each in given)
     if same and (isinstance(layer, Elementwise) or (isinstance(layer, str) and node.output.shape == x_value.shape)):
         return x
@@ -270,10 +238,6 @@ def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Arr
         node,
         "what reads the features of a flattened image is a Linear, a normalisation, or works number by number",
     )
-
-
-def _normalises(layer: object) -> bool:
-    return isinstance(layer, layers.LayerNorm | layers.RMSNorm)
 
 
 def _note(where: str, node: Node, orders: dict[str, Array], name: str, order: Any) -> None:

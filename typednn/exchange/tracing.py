@@ -7,6 +7,10 @@ between is traced like a chain. What is neither in `UFUNCS` nor made of `OTHERS`
 names it and the layer that calls it.
 
 The trace is that of one example: a branch that depends on numbers is taken as the example takes it.
+
+The graph's tensors (`typednn.graph`) can't stand in for the arrays of such a forward: NumPy's functions refuse them,
+their dtypes never mix, and they have no numbers to decide a branch. They also split a product or a slice into nodes
+from which ONNX's one operator would have to be found again, and know no layers.
 """
 
 # Functions of NumPy take whatever NumPy's take.
@@ -120,22 +124,10 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         shape: tuple[int, ...] = self.value.shape
         return shape
 
-    @property
-    def ndim(self) -> int:
-        return self.value.ndim
-
-    @property
-    def size(self) -> int:
-        return self.value.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.value.dtype
-        return dtype
-
-    @property
-    def flags(self) -> Any:
-        return self.value.flags
+    ndim: property = property(lambda self: self.value.ndim)
+    size: property = property(lambda self: self.value.size)
+    dtype: property = property(lambda self: self.value.dtype)
+    flags: property = property(lambda self: self.value.flags)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -147,18 +139,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         self.trace.refuse("a function that needs the numbers of an array")
 
     # A branch on numbers would hold for the example alone.
-
-    def __bool__(self) -> NoReturn:
-        self.__array__()
-
-    def __float__(self) -> NoReturn:
-        self.__array__()
-
-    def __int__(self) -> NoReturn:
-        self.__array__()
-
-    def __index__(self) -> NoReturn:
-        self.__array__()
+    __bool__ = __float__ = __int__ = __index__ = __array__
 
     # ------------------------------------------------------------------ what is computed with it
 
@@ -233,21 +214,18 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         ):
             self.trace.refuse("an index that is an array or a list")
         if Ellipsis in parts:
-            place = parts.index(Ellipsis)
-            missing = self.ndim - sum(part is not None for part in parts) + 1
-            parts = (*parts[:place], *[slice(None)] * missing, *parts[place + 1 :])
+            place, given = parts.index(Ellipsis), len(parts) - parts.count(None)
+            parts = (*parts[:place], *[slice(None)] * (self.ndim - given + 1), *parts[place + 1 :])
         found = self.value[parts]
         cuts: list[tuple[int, int, int, int]] = []  # axis, start, stop, step
         for axis, part in enumerate(part for part in parts if part is not None):
-            if isinstance(part, slice):
-                start, stop, step = part.indices(self.shape[axis])
-                if step < 0:
-                    self.trace.refuse("a slice that runs backwards")
-                if (start, stop, step) != (0, self.shape[axis], 1):
-                    cuts.append((axis, start, stop, step))
-            else:
-                place = cast("int", part) % self.shape[axis]
-                cuts.append((axis, place, place + 1, 1))
+            size = self.shape[axis]
+            place = 0 if isinstance(part, slice) else cast("int", part) % size
+            start, stop, step = part.indices(size) if isinstance(part, slice) else (place, place + 1, 1)
+            if step < 0:
+                self.trace.refuse("a slice that runs backwards")
+            if not isinstance(part, slice) or (start, stop, step) != (0, size, 1):
+                cuts.append((axis, start, stop, step))
         if any(axis == 0 for axis, *_ in cuts):
             self.trace.refuse("a part of the batch")
         sliced = self._new("getitem", self.value[tuple(_slices(cuts, self.ndim))], cuts=cuts) if cuts else self
@@ -301,44 +279,35 @@ def _clip(x: Any, low: Any = None, high: Any = None) -> Any:
     return x if high is None else np.minimum(x, high)
 
 
-def _var(x: Traced, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return np.square(x - x.mean(axis, keepdims=True)).mean(axis, keepdims=keepdims)
-
-
 def _moveaxis(x: Traced, source: int, destination: int) -> Traced:
     order = [axis for axis in range(x.ndim) if axis != source % x.ndim]
     order.insert(destination % x.ndim, source % x.ndim)
     return x.transpose(order)
 
 
-def _method(name: str) -> Callable[..., Any]:
-    def call(x: Any, *arguments: Any, **options: Any) -> Any:
-        return getattr(x, name)(*arguments, **options)
-
-    return call
-
-
 _FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
     np.concatenate: _concatenate,
     np.where: _where,
     np.clip: _clip,
-    np.var: _var,
-    np.std: lambda x, axis=None, keepdims=False: np.sqrt(_var(x, axis, keepdims=keepdims)),
+    np.var: lambda x, axis=None, keepdims=False: np.square(x - x.mean(axis, keepdims=True)).mean(
+        axis, keepdims=keepdims
+    ),
+    np.std: lambda x, axis=None, keepdims=False: np.sqrt(np.var(x, axis, keepdims=keepdims)),
     np.moveaxis: _moveaxis,
     np.reshape: lambda x, shape: x.reshape(shape),
     np.transpose: lambda x, axes=None: x.transpose(*([] if axes is None else [axes])),
-    np.swapaxes: _method("swapaxes"),
-    np.squeeze: _method("squeeze"),
+    np.swapaxes: Traced.swapaxes,
+    np.squeeze: Traced.squeeze,
     np.expand_dims: lambda x, axis: x.reshape(np.expand_dims(x.value, axis).shape),
     np.broadcast_to: lambda x, shape: x._new("broadcast_to", np.broadcast_to(x.value, shape)),  # pyright: ignore[reportPrivateUsage]
-    np.sum: _method("sum"),
-    np.mean: _method("mean"),
-    np.max: _method("max"),
-    np.amax: _method("max"),
-    np.min: _method("min"),
-    np.amin: _method("min"),
-    np.ravel: _method("ravel"),
-    np.copy: _method("copy"),
+    np.sum: Traced.sum,
+    np.mean: Traced.mean,
+    np.max: Traced.max,
+    np.amax: Traced.max,
+    np.min: Traced.min,
+    np.amin: Traced.min,
+    np.ravel: Traced.ravel,
+    np.copy: Traced.copy,
     np.ascontiguousarray: lambda x: x,
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,

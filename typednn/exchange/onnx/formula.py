@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from types import new_class
 from typing import Any, Final, NoReturn, TypeAlias, cast, final
 
@@ -24,9 +25,9 @@ from jaxtyping import Bool, Float, Integer
 
 from typednn import graph
 from typednn.arrays import AnyArray
-from typednn.errors import ArgumentError, DataError, TypednnError, explain
-from typednn.exchange.onnx_operators import Array, Call, Operation, evaluate
-from typednn.files import File
+from typednn.errors import DataError, TypednnError
+from typednn.exchange.onnx.nodes import Array, Call, Context, Operation
+from typednn.exchange.onnx.operators import evaluate
 from typednn.graph.tensor import AnyTensor, Tensor, lazily, tensor
 from typednn.graph_layer import GraphLayer, GraphMultiInput
 from typednn.module.fields import Buffer, Parameter
@@ -38,6 +39,8 @@ Order: TypeAlias = "tuple[int, ...]"
 # From this input on, an operator reads numbers that it must know before.
 _SETTINGS: Final = {"Dropout": 1, "GRU": 5, "LSTM": 5, "Pad": 1, "RNN": 5, "Resize": 1, "Upsample": 1}
 _STATISTICS: Final = {"BatchNormalization": (3, 4)}
+# what an operator may raise that cannot compute its inputs
+_WRONG: Final = (TypednnError, ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError)
 
 
 @final
@@ -56,15 +59,6 @@ class Source:
         return f"batch {' '.join(map(str, self.sizes))}"
 
 
-def refuse(place: str, node: Operation, got: str) -> NoReturn:
-    """The error for a node that cannot be read, of the file at ``place``."""
-    rule, cure = (
-        "each operator is one that is known, of what it can read",
-        "docs/exchange.md lists them; build the model by hand",
-    )
-    raise ArgumentError(explain(f"{place}, node {node.label()!r}", rule, got, cure), "path") from None
-
-
 @final
 @dataclass(slots=True, eq=False)
 class Formula:
@@ -76,19 +70,11 @@ class Formula:
     """
 
     sources: tuple[Source, ...]
-    constants: Mapping[str, Array]
-    learnt: set[str]
-    late: Mapping[str, Operation]
-    shapes: dict[str, tuple[int, ...]]  # there, of a batch of `BATCH`
-    opset: int
-    fixed: int
-    dtype: Any
-    place: str
-    file: File | None = None  # whose reader may take so much memory; a model that runs may take what there is
+    context: Context
     nodes: list[Operation] = field(default_factory=list[Operation])
     result: str = ""
     # of the arrays that become fields of the layer, the kind of field
-    kinds: dict[str, str] = field(default_factory=dict[str, str])
+    kinds: dict[str, Any] = field(default_factory=dict[str, Any])
     # what is computed of sizes, as far as it is read
     behind: dict[int, Operation] = field(default_factory=dict[int, Operation])
     known: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -97,7 +83,7 @@ class Formula:
     def begin(self) -> None:
         """Know what is read, without its numbers."""
         for source in self.sources:
-            x = lazily(_unknown, (BATCH, *source.sizes), source.dtype or self.dtype)
+            x = lazily(_unknown, (BATCH, *source.sizes), source.dtype or self.context.dtype)
             self.known[source.name] = self.there(source, x)
             self.result = source.name
 
@@ -107,13 +93,14 @@ class Formula:
         self.nodes += added
         for node in self.reached(added):
             for place, name in enumerate(node.inputs):
-                if name in self.learnt and place < _SETTINGS.get(node.kind, place + 1):
-                    self.kinds[name] = "buffer" if place in _STATISTICS.get(node.kind, ()) else "parameter"
+                if name in self.context.learnt and place < _SETTINGS.get(node.kind, place + 1):
+                    self.kinds[name] = Buffer if place in _STATISTICS.get(node.kind, ()) else Parameter
                     if name not in self.known:
-                        self.known[name] = lazily(_unknown, self.constants[name].shape, self.dtype)
+                        self.known[name] = lazily(_unknown, self.context.constants[name].shape, self.context.dtype)
         for node in added:
-            self.compute(node, self.known, BATCH, self.dtype)
-            self.shapes.update((name, tuple(self.known[name].shape)) for name in node.outputs if name in self.known)
+            self.compute(node, self.known, BATCH, self.context.dtype)
+            found = ((name, self.known[name]) for name in node.outputs if name in self.known)
+            self.context.shapes.update((name, tuple(value.shape)) for name, value in found)
         if result not in self.known:
             self.missing(result, added[-1])
         self.result = result
@@ -123,7 +110,7 @@ class Formula:
         found = [*nodes]
         for node in found:  # which becomes longer
             for name in node.inputs:
-                later = self.late.get(name)
+                later = self.context.late.get(name)
                 if later is not None and id(later) not in self.behind:
                     self.behind[id(later)] = later
                     found.append(later)
@@ -131,25 +118,23 @@ class Formula:
 
     def alone(self) -> Formula:
         """The same without what only the reader of the file needs, which may be all that it has read."""
+        context = self.context
         names = {name for node in (*self.nodes, *self.behind.values()) for name in node.inputs}
-        return replace(
-            self,
-            constants={
-                name: array for name, array in self.constants.items() if name in names and name not in self.kinds
-            },
+        fixed = names - self.kinds.keys()
+        kept = replace(
+            context,
+            file=None,
+            constants={name: array for name, array in context.constants.items() if name in fixed},
             learnt=set[str](),
             late={name: node for node in self.behind.values() for name in node.outputs},
-            shapes={name: shape for name, shape in self.shapes.items() if name in names},
-            known={},
-            own={},
-            file=None,
+            shapes={name: shape for name, shape in context.shapes.items() if name in names},
         )
+        return replace(self, context=kept, known={}, own={})
 
     def run(self, inputs: Sequence[AnyTensor], weights: Mapping[str, Any], dtype: Any) -> Any:
         """The result there, of ``inputs`` here."""
-        known: dict[str, Any] = dict(weights)
-        for source, x in zip(self.sources, inputs, strict=True):
-            known[source.name] = self.there(source, x)
+        given = {source.name: self.there(source, x) for source, x in zip(self.sources, inputs, strict=True)}
+        known: dict[str, Any] = {**weights, **given}
         for node in self.nodes:
             self.compute(node, known, inputs[0].shape[0], dtype)
         return known[self.result]
@@ -157,72 +142,56 @@ class Formula:
     def missing(self, name: str, reader: Operation) -> NoReturn:
         """The error for an output that an operator has, and that is not computed here."""
         node = next((each for each in self.nodes if name in each.outputs), reader)
-        refuse(self.place, node, f"{node.kind} whose output {name!r} is read")
+        self.context.refuse(node, f"{node.kind} whose output {name!r} is read")
 
     def compute(self, node: Operation, known: dict[str, Any], batch: int, dtype: Any) -> None:
         """Put the results of an operation beside what is ``known``, and what it needs that is computed of sizes."""
-        waiting = [node]
+        context, waiting = self.context, [node]
         while waiting:
             now = waiting[-1]
-            of_shape = now.kind in ("Shape", "Size") and now.inputs[0] not in known and now.inputs[0] in self.shapes
-            missing = (
-                []
-                if of_shape
-                else [name for name in now.inputs if name and name not in known and name not in self.constants]
-            )
+            of_shape = now.kind in ("Shape", "Size") and now.inputs[0] not in known and now.inputs[0] in context.shapes
+            read = [] if of_shape else [name for name in now.inputs if name and name not in known]
+            missing = [name for name in read if name not in context.constants]
             if missing:
-                waiting += [self.late[name] if name in self.late else self.missing(name, now) for name in missing]
+                waiting += [context.late[name] if name in context.late else self.missing(name, now) for name in missing]
                 continue
             waiting.pop()
             if of_shape:
-                sizes = [size // BATCH * batch if size % BATCH == 0 else size for size in self.shapes[now.inputs[0]]]
+                sizes = [size // BATCH * batch if size % BATCH == 0 else size for size in context.shapes[now.inputs[0]]]
                 inputs: list[Any] = [np.broadcast_to(np.int8(0), sizes)]
             else:
-                inputs = [
-                    (known[name] if name in known else self.constants[name]) if name else None for name in now.inputs
-                ]
+                inputs = [known.get(name, context.constants.get(name)) if name else None for name in now.inputs]
             try:
-                found = evaluate(Call(now, self.opset, dtype, batch, self.fixed, self.own, self.file), inputs)
+                found = evaluate(Call(now, context, dtype, batch, self.own), inputs)
                 self.measure(found)
             except DataError:  # there is no memory for it
                 raise
-            except (
-                TypednnError,
-                ValueError,
-                TypeError,
-                IndexError,
-                KeyError,
-                AttributeError,
-                ArithmeticError,
-            ) as error:
+            except _WRONG as error:
                 got = str(error).partition("\n")[0][:200]
-                refuse(self.place, now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
+                context.refuse(now, got if got.startswith(now.kind) else f"{now.kind}: {got}")
             known |= zip(now.outputs, found, strict=False)
 
     def measure(self, found: Iterable[Any]) -> None:
         """A `DataError` where a result is larger than what the reader may take, when the file is compared with the
         model.
         """
-        if self.file is None:
+        file = self.context.file
+        if file is None:
             return
         for each in found:
-            samples = 2 * (self.fixed or 2) if any(size % BATCH == 0 for size in each.shape) else BATCH
-            self.file.room(math.prod(each.shape) * samples // BATCH * each.dtype.itemsize)
+            samples = 2 * (self.context.fixed or 2) if any(size % BATCH == 0 for size in each.shape) else BATCH
+            file.room(math.prod(each.shape) * samples // BATCH * each.dtype.itemsize)
 
     def there(self, source: Source, x: AnyTensor) -> AnyTensor:
         """What is read, in the file's layout."""
         if source.features is not None:
-            return graph.take(x, self.fixed_array(source.features), 1)
+            # the same leaf at each call, so that a formula that was recorded with it holds
+            kept = self.own.setdefault(("features", source.features.tobytes()), source.features.astype(np.int64))
+            kept.flags.writeable = False
+            return graph.take(x, tensor(kept), 1)
         y = x.permute(tuple(axis for axis in source.order if axis >= 0))
         sizes = iter(y.shape)
         return y.reshape(tuple(1 if axis < 0 else next(sizes) for axis in source.order))
-
-    def fixed_array(self, array: Array) -> AnyTensor:
-        """The same leaf at each call, so that a formula that was recorded with it holds."""
-        key = ("features", array.tobytes())
-        kept = self.own.setdefault(key, array.astype(np.int64))
-        kept.flags.writeable = False
-        return tensor(kept)
 
     def result_of(self, wanted: Callable[[int], Order]) -> tuple[tuple[int, ...], Order] | None:
         """The sizes of a sample of the result here, and the axes here of each axis there; None where it
@@ -247,22 +216,17 @@ def _unknown() -> NoReturn:
 
 def formula_of(grown: Formula, sizes: Sequence[int], order: Order) -> tuple[Any, dict[str, Array]]:
     """The layer, whose result has these ``sizes`` here, and the arrays of its fields."""
-    kinds, sources, dtype, constants = grown.kinds, grown.sources, grown.known[grown.result].dtype, grown.constants
-    formula = grown.alone()
-    names = _fields(kinds)
+    kinds, sources, dtype = grown.kinds, grown.sources, grown.known[grown.result].dtype
+    formula, names, constants = grown.alone(), _fields(kinds), grown.context.constants
     back = tuple(np.argsort(order).tolist())
     inputs = ["x"] if len(sources) == 1 else [f"x{place}" for place in range(len(sources))]
-    fields: dict[str, Any] = {}
+    hints: dict[str, Any] = {name: Float[AnyArray, " ".join(map(str, constants[name].shape))] for name in kinds}
+    fields = {names[name]: kind[hints[name]] for name, kind in kinds.items()}
     gradients: dict[str, Any] = {
         "input" if name == "x" else name: None if source.dtype else Float[AnyArray, source.axes]
         for name, source in zip(inputs, sources, strict=True)
     }
-    for name, field_kind in kinds.items():
-        hint: Any = Float[AnyArray, " ".join(map(str, constants[name].shape))]
-        stored: Any = Parameter if field_kind == "parameter" else Buffer
-        fields[names[name]] = stored[hint]
-        if field_kind == "parameter":
-            gradients[names[name]] = hint
+    gradients |= {names[name]: hints[name] for name, kind in kinds.items() if kind is Parameter}
 
     def compute(self: Any, *given: Any) -> Any:
         weights = {name: tensor(getattr(self, own)) for name, own in names.items()}
@@ -308,9 +272,6 @@ def _fields(names: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
             f"weight_{plain}" if plain[0].isdigit() or keyword.iskeyword(plain) or hasattr(GraphLayer, plain) else plain
         )
         taken = {*fields.values(), "input", "operators", *(f"x{place}" for place in range(9))}
-        place = 2
-        unique = plain
-        while unique in taken:
-            unique, place = f"{plain}_{place}", place + 1
-        fields[name] = unique
+        candidates = chain([plain], (f"{plain}_{place}" for place in count(2)))
+        fields[name] = next(each for each in candidates if each not in taken)
     return fields
