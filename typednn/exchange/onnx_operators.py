@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
+from typing import Any, Final, NoReturn, TypeAlias, final
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from typednn.files import File
 from typednn.graph.graph import Shape
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.tensor import AnyTensor, Tensor, tensor
-from typednn.graph.whole import Whole
 from typednn.kernels import recurrent
 
 Array = np.ndarray[Any, Any]
@@ -859,31 +858,6 @@ def _between(call: Call, old: int, new: int, scale: float, how: tuple[str, str, 
 # ------------------------------------------------------------------ recurrent
 
 
-@final
-@dataclass(frozen=True)
-class _Recurrent(Whole):
-    """`typednn.kernels.recurrent`: x, the weights, two biases, and lengths if there are any."""
-
-    cell: Any
-    keeps: ClassVar[bool] = True
-
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        x, _, weight_hh, *_ = inputs
-        return (*x.shape[:2], weight_hh.shape[1]), x.dtype
-
-    def run(self, *arrays: Any) -> Any:
-        x, weight_ih, weight_hh, bias_ih, bias_hh, *lengths = arrays
-        return recurrent.forward(x, weight_ih, weight_hh, bias_ih, bias_hh, lengths[0] if lengths else None, self.cell)
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        *inputs, (_, kept) = arrays
-        x, weight_ih, weight_hh, _, _, *lengths = inputs
-        return [
-            *recurrent.backward(next_grad, x, weight_ih, weight_hh, kept, lengths[0] if lengths else None, self.cell),
-            None,
-        ]
-
-
 # Blocks of the parameters in our order, by their places in ONNX's: i, o, f, g become i, f, g, o; u, r, n become r, u,
 # n.
 _BLOCKS: Final[Mapping[str, tuple[int, ...]]] = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
@@ -935,7 +909,17 @@ def _recurrent(
                 blocks(kind, each, graph.split, graph.concatenate) for each in graph.split(call.tensor(bias)[place], 2)
             ]
         steps = graph.flip(batch_first, 1) if turned else batch_first
-        y = _Recurrent(cell).of(steps, *ours, *biases, *([] if lengths is None else [call.tensor(lengths)]))
+        y = graph.Whole.of(
+            recurrent.forward,
+            (*steps.shape[:2], ours[1].shape[1]),
+            x=steps,
+            weight_ih=ours[0],
+            weight_hh=ours[1],
+            bias_ih=biases[0],
+            bias_hh=biases[1],
+            lengths=None if lengths is None else call.tensor(lengths),
+            cell=cell,
+        )
         sequences.append(graph.flip(y, 1) if turned else y)
     if hidden is not None and hidden != sequences[0].shape[2]:
         call.refuse(f"{kind} with hidden_size={hidden} and {sequences[0].shape[2]} features")

@@ -51,7 +51,9 @@ from typednn.graph.tensor import (
     cast_to,
     code_of,
     constant,
+    every,
     pad,
+    padded,
     permute,
     reshape,
     tensor,
@@ -157,23 +159,11 @@ def _indices(each: slice, size: int) -> tuple[int, int, int]:
 def _stepped(x: AnyTensor, axis: int, wanted: slice) -> AnyTensor:
     """The numbers of one axis that ``wanted`` names, which has numbers only, and names one place at least."""
     start, stop, step = wanted.start, wanted.stop, wanted.step
-    size, count = x.shape[axis], len(range(start, stop, step))
+    count = len(range(start, stop, step))
     if step < 0:
         low = start + (count - 1) * step
         return flip(sliced(x, (*[slice(None)] * axis, slice(low, start + 1, -step))), axis)
-    # Each step's first number: a multiple of steps, then the first of each.
-    x = _cut(x, axis, start, size - start - count * step)
-    split = reshape(x, (*x.shape[:axis], count, step, *x.shape[axis + 1 :]))
-    first = _cut(split, axis + 1, 0, step - 1)
-    return reshape(first, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
-
-
-def _cut(x: AnyTensor, axis: int, before: int, after: int) -> AnyTensor:
-    return _padded(x, axis, -before, -after)
-
-
-def _padded(x: AnyTensor, axis: int, before: int, after: int) -> AnyTensor:
-    return pad(x, [(before, after) if place == axis else (0, 0) for place in range(x.ndim)])
+    return every(x, axis, start, count, step)
 
 
 def pad_with(x: Tensor[R, D], widths: Sequence[tuple[int, int]], value: Number) -> Tensor[R, D]:
@@ -241,8 +231,8 @@ def concatenate(tensors: Sequence[Tensor[R, D]], axis: int = 0) -> Tensor[R, D]:
 def _joined(left: AnyTensor, right: AnyTensor, axis: int) -> AnyTensor:
     if is_floating(left.dtype):
         # x - 0 is x, also if x is -0, which x + 0 would lose.
-        return -_padded(-left, axis, 0, right.shape[axis]) - _padded(-right, axis, left.shape[axis], 0)
-    return _padded(left, axis, 0, right.shape[axis]) | _padded(right, axis, left.shape[axis], 0)
+        return -padded(-left, axis, 0, right.shape[axis]) - padded(-right, axis, left.shape[axis], 0)
+    return padded(left, axis, 0, right.shape[axis]) | padded(right, axis, left.shape[axis], 0)
 
 
 def stack(tensors: Sequence[Tensor[Any, D]], axis: int = 0) -> Tensor[Any, D]:
@@ -346,7 +336,7 @@ def _flipped(x: AnyTensor, axis: int) -> AnyTensor:
     shape, size = x.shape, x.shape[axis]
     digits = max(size - 1, 0).bit_length()
     before, after = shape[:axis], shape[axis + 1 :]
-    x = _padded(x, axis, 0, 2**digits - size)
+    x = padded(x, axis, 0, 2**digits - size)
     for first in range(0, digits, _DIGITS):
         turned = min(_DIGITS, digits - first)
         outer = (*before, 2**first)
@@ -355,7 +345,7 @@ def _flipped(x: AnyTensor, axis: int) -> AnyTensor:
         x = broadcast_to(x, (*outer, *(2, 2) * turned, *inner))
         x = reshape(x, (*outer, *(4,) * turned, *inner))
         x = pad(x, [*[(0, 0)] * len(outer), *[(-1, -1)] * turned, *[(0, 0)] * len(inner)])
-    return _cut(reshape(x, (*before, 2**digits, *after)), axis, 2**digits - size, 0)
+    return padded(reshape(x, (*before, 2**digits, *after)), axis, size - 2**digits, 0)
 
 
 def roll(x: Tensor[R, D], shift: int, axis: int | None = None) -> Tensor[R, D]:
@@ -370,7 +360,7 @@ def roll(x: Tensor[R, D], shift: int, axis: int | None = None) -> Tensor[R, D]:
     place = axis_of("roll", axis, x)
     size = x.shape[place]
     left = int(shift) % size if size else 0
-    return _cut(tile(x, (*[1] * place, 2, *[1] * (x.ndim - place - 1))), place, size - left, left) if left else x
+    return padded(tile(x, (*[1] * place, 2, *[1] * (x.ndim - place - 1))), place, left - size, -left) if left else x
 
 
 def repeat(x: Tensor[Any, D], repeats: int, axis: int | None = None) -> Tensor[Any, D]:
@@ -483,14 +473,14 @@ def diagonal(x: Tensor[Any, D], offset: int = 0, axis1: int = 0, axis2: int = 1)
     *others, rows, columns = x.shape
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     if not length:
-        return reshape(_cut(x, x.ndim - 2, 0, rows), (*others, 0))
+        return reshape(padded(x, x.ndim - 2, 0, -rows), (*others, 0))
     down, right = max(-offset, 0), max(offset, 0)
     square = pad(x, [*[(0, 0)] * len(others), (-down, down + length - rows), (-right, right + length - columns)])
     # In rows that are one longer than they were, the diagonal is the first column.
     longer = reshape(
-        _padded(reshape(square, (*others, length * length)), len(others), 0, length), (*others, length, length + 1)
+        padded(reshape(square, (*others, length * length)), len(others), 0, length), (*others, length, length + 1)
     )
-    return reshape(_cut(longer, len(others) + 1, 0, length), (*others, length))
+    return reshape(padded(longer, len(others) + 1, 0, -length), (*others, length))
 
 
 def one_hot(indices: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTensor:

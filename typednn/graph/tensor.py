@@ -466,6 +466,12 @@ def array_of(number: int) -> Any:
     return array
 
 
+def held(number: int) -> AnyTensor:
+    """Another tensor for a node that is there."""
+    GRAPH.retain(number)
+    return Tensor(number)
+
+
 def _is_bool(x: AnyTensor) -> bool:
     return x.dtype.kind == "b"
 
@@ -748,6 +754,22 @@ def pad(x: AnyTensor, widths: Sequence[tuple[int, int]]) -> AnyTensor:
     if shape == old and not any(before or after for before, after in pairs):
         return x
     return Tensor(GRAPH.push(Kind.PAD, 0, GRAPH.slab.tag(number) >> 16 & 0xFF, shape, number, NONE, pairs))
+
+
+def every(x: AnyTensor, axis: int, start: int, count: int, step: int) -> AnyTensor:
+    """``count`` numbers of an axis, every ``step``-th: a multiple of steps, with zeros where it ends later, then the
+    first of each.
+    """
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    x = padded(x, axis, -start, start + count * step - x.shape[axis])
+    if step == 1:
+        return x
+    return reshape(padded(reshape(x, (*before, count, step, *after)), axis + 1, 0, 1 - step), (*before, count, *after))
+
+
+def padded(x: AnyTensor, axis: int, before: int, after: int) -> AnyTensor:
+    """``x`` with zeros before and after one axis; negative widths cut off."""
+    return pad(x, [(before, after) if place == axis else (0, 0) for place in range(x.ndim)])
 
 
 def axes_of(where: str, axis: Axes, x: AnyTensor) -> Shape:
