@@ -733,7 +733,7 @@ ROW_MUTANTS = [
         "graph/test_tape.py::test_gradient_uses_the_tape_up",
     ),
     fault(
-        "Z-T1", "graph/tensor.py",
+        "Z-T1", "graph/nodes.py",
         "    return constant(1, x.dtype, x.shape)",
         "    return constant(1, np.float32, x.shape)",
         "graph/test_tensor.py::test_dtypes",
@@ -1057,7 +1057,7 @@ ROW_MUTANTS = [
         "parity/test_attention.py::test_multi_head_attention",
     ),
     fault(
-        "X-D1", "graph/tensor.py",
+        "X-D1", "graph/nodes.py",
         "    return Tensor(graph.push(Kind.BINARY, operation, code, shape, a, b))\n",
         "    return Tensor(graph.push(Kind.BINARY, operation, code, shape, a, b)).realize()\n",
         "graph/test_graph.py::test_nothing_is_computed_before_realize",
@@ -1114,13 +1114,13 @@ ROW_MUTANTS = [
         "graph/test_running.py::test_a_loop_compiles_nothing_after_its_first_step",
     ),
     fault(
-        "X-A11", "graph/tensor.py",
+        "X-A11", "graph/nodes.py",
         "        if tuple(array.shape) != tuple(shape) or array.dtype != np.dtype(dtype):\n",
         "        if tuple(array.shape) != tuple(shape):\n",
         "graph/test_tensor.py::test_lazy_leaves_read_when_they_are_needed",
     ),
     fault(
-        "X-A13", "graph/tensor.py",
+        "X-A13", "graph/nodes.py",
         "    elif code != other:\n",
         "    elif False and code != other:\n",
         "graph/test_tensor.py::test_what_is_refused",

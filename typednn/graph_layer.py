@@ -53,12 +53,13 @@ from typednn.errors import ArgumentError, DefinitionError, StateError, explain
 from typednn.graph.graph import GRAPH
 from typednn.graph.interpreter import interpret
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import lazily
 from typednn.graph.passes import left_out, optimised
 from typednn.graph.program import Program, traced
 from typednn.graph.running import plan_of
 from typednn.graph.splitting import source, split
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, Tensor, Tensor0, Tensor1, Tensor2, Tensor3, Tensor4, array_of, lazily
+from typednn.graph.tensor import AnyTensor, Tensor, Tensor0, Tensor1, Tensor2, Tensor3, Tensor4, array_of
 from typednn.layer import A, Elementwise, G, In, Layer, MultiInput, Out, P, S, input_is_read
 from typednn.module.fields import Kept
 from typednn.module.gradients import ElementwiseGrad, Gradient, agrees, deferred, unreadable

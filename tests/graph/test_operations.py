@@ -38,7 +38,7 @@ from typednn.graph.interpreter import interpret
 from typednn.graph.operations import Unary
 from typednn.graph.passes import optimised
 from typednn.graph.program import traced
-from typednn.graph.tensor import AnyTensor
+from typednn.graph.tensor import (AnyTensor)
 from typednn.random import PCG32
 
 assert Path(typednn.__file__).is_relative_to(Path.cwd()), typednn.__file__

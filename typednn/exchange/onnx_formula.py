@@ -27,7 +27,8 @@ from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, DataError, TypednnError, explain
 from typednn.exchange.onnx_operators import Array, Call, Operation, evaluate
 from typednn.files import File
-from typednn.graph.tensor import AnyTensor, Tensor, lazily, tensor
+from typednn.graph.nodes import lazily, tensor
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.graph_layer import GraphLayer, GraphMultiInput
 from typednn.module.fields import Buffer, Parameter
 from typednn.module.gradients import Gradient

@@ -29,8 +29,9 @@ from typednn.arrays import is_floating, is_number
 from typednn.errors import ArgumentError
 from typednn.files import File
 from typednn.graph.graph import Shape
+from typednn.graph.nodes import tensor
 from typednn.graph.operations import Binary, Reduce, Unary
-from typednn.graph.tensor import AnyTensor, Tensor, tensor
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.kernels import recurrent
 
 Array = np.ndarray[Any, Any]

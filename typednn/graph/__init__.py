@@ -143,6 +143,21 @@ from typednn.graph.movement import (
     triu,
     unsqueeze,
 )
+from typednn.graph.nodes import (
+    broadcast_to,
+    full,
+    lazily,
+    ones,
+    ones_like,
+    pad,
+    permute,
+    realize,
+    reshape,
+    tensor,
+    to_device,
+    zeros,
+    zeros_like,
+)
 from typednn.graph.normalisation import batch_norm, group_norm, layer_norm, moments, rms_norm, running_statistics
 from typednn.graph.passes import without_passes
 from typednn.graph.plot import plot_graph
@@ -171,28 +186,7 @@ from typednn.graph.running import Counters, counters
 from typednn.graph.softmax import log_softmax, softmax
 from typednn.graph.sorting import argsort, has_nan, sort
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import (
-    AnyTensor,
-    Tensor,
-    Tensor0,
-    Tensor1,
-    Tensor2,
-    Tensor3,
-    Tensor4,
-    broadcast_to,
-    full,
-    lazily,
-    ones,
-    ones_like,
-    pad,
-    permute,
-    realize,
-    reshape,
-    tensor,
-    to_device,
-    zeros,
-    zeros_like,
-)
+from typednn.graph.tensor import AnyTensor, Tensor, Tensor0, Tensor1, Tensor2, Tensor3, Tensor4
 from typednn.graph.whole import Whole, decomposed
 from typednn.graph.windows import (
     avg_pool,

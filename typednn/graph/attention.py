@@ -23,22 +23,11 @@ from typednn.graph.dropout import dropout as dropped
 from typednn.graph.elementwise import checked
 from typednn.graph.graph import GRAPH
 from typednn.graph.movement import arange, stack
+from typednn.graph.nodes import binary, broadcast_to, cast_to, constant, permute, reduce, reshape, tensor, unary
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.products import matmul
 from typednn.graph.softmax import unrecorded
-from typednn.graph.tensor import (
-    AnyTensor,
-    Tensor,
-    binary,
-    broadcast_to,
-    cast_to,
-    constant,
-    permute,
-    reduce,
-    reshape,
-    tensor,
-    unary,
-)
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import attention as op
 

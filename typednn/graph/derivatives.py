@@ -19,21 +19,9 @@ from typednn.arrays import is_floating
 from typednn.graph.graph import GRAPH, product
 from typednn.graph.kinds import Kind
 from typednn.graph.movement import concatenate
+from typednn.graph.nodes import broadcast_to, cast_to, constant, device, every, pad, permute, reduce, reshape, to_device
 from typednn.graph.operations import Binary, Reduce, Unary
-from typednn.graph.tensor import (
-    AnyTensor,
-    broadcast_to,
-    cast_to,
-    constant,
-    device,
-    every,
-    held,
-    pad,
-    permute,
-    reduce,
-    reshape,
-    to_device,
-)
+from typednn.graph.tensor import AnyTensor, held
 
 Derivative: TypeAlias = Callable[
     [AnyTensor, int, Any, AnyTensor, tuple[AnyTensor, ...], tuple[bool, ...]], Sequence[AnyTensor | None]

@@ -30,23 +30,11 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import as_tensor, binary, broadcast, cast_to, constant, divided, unary
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
-from typednn.graph.tensor import (
-    AnyTensor,
-    Number,
-    Operand,
-    Registered,
-    Tensor,
-    as_tensor,
-    binary,
-    broadcast,
-    cast_to,
-    constant,
-    divided,
-    unary,
-)
+from typednn.graph.tensor import AnyTensor, Number, Operand, Tensor, registered
 
 # ------------------------------------------------------------------ arguments
 
@@ -209,6 +197,7 @@ def divide(x: Operand, y: Operand) -> AnyTensor:
     return divided(x, y)
 
 
+@registered
 def floor_divide(x: Operand, y: Operand) -> AnyTensor:
     """The largest whole number that is not above x / y, in the dtype of both; of integers 0 where y is 0. Its
     derivative is 0.
@@ -226,9 +215,6 @@ def floor_divide(x: Operand, y: Operand) -> AnyTensor:
     ratio = a / b
     # 0 has the sign of the ratio
     return stop_gradient(where(b != 0.0, where(quotient != 0.0, quotient, ratio * 0.0), ratio))
-
-
-Registered.floor_divide = floor_divide
 
 
 def power(x: Operand, y: Operand) -> AnyTensor:

@@ -18,9 +18,10 @@ from typednn.contracts.ranges import first_outside, within
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH
 from typednn.graph.movement import arange, one_hot
+from typednn.graph.nodes import binary, reshape
 from typednn.graph.operations import Binary
 from typednn.graph.products import tensordot
-from typednn.graph.tensor import AnyTensor, binary, reshape
+from typednn.graph.tensor import AnyTensor
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import embedding as op
 

@@ -24,7 +24,8 @@ from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.graph.elementwise import checked
 from typednn.graph.graph import GRAPH
 from typednn.graph.movement import take
-from typednn.graph.tensor import AnyTensor, cast_to, reshape, sizes_of, tensor
+from typednn.graph.nodes import cast_to, reshape, sizes_of, tensor
+from typednn.graph.tensor import AnyTensor
 
 
 def interpolate(

@@ -30,9 +30,10 @@ from typednn.arrays import is_floating
 from typednn.errors import ShapeError, explain
 from typednn.graph.embedding import at_label, check_integers, refuse_outside
 from typednn.graph.graph import GRAPH
+from typednn.graph.nodes import as_tensor, binary, constant, reshape, unary
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.softmax import log_softmax
-from typednn.graph.tensor import AnyTensor, Tensor, as_tensor, binary, constant, reshape, unary
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import class_targets
 from typednn.kernels import softmax_cross_entropy as op

@@ -32,18 +32,7 @@ from typednn.graph.custom import Function
 from typednn.graph.elementwise import checked, where
 from typednn.graph.graph import GRAPH, Shape
 from typednn.graph.kinds import DTYPES
-from typednn.graph.operations import Binary
-from typednn.graph.tensor import D2 as D
-from typednn.graph.tensor import R2 as R
-from typednn.graph.tensor import (
-    AnyTensor,
-    Axes,
-    Number,
-    Operand,
-    Rank1,
-    Rank2,
-    Registered,
-    Tensor,
+from typednn.graph.nodes import (
     as_tensor,
     axes_of,
     binary,
@@ -58,6 +47,10 @@ from typednn.graph.tensor import (
     reshape,
     tensor,
 )
+from typednn.graph.operations import Binary
+from typednn.graph.tensor import D2 as D
+from typednn.graph.tensor import R2 as R
+from typednn.graph.tensor import AnyTensor, Axes, Number, Operand, Rank1, Rank2, Tensor, registered
 
 _INT64: Final = np.dtype(np.int64)
 
@@ -99,6 +92,7 @@ def _integers(where: str, indices: AnyTensor) -> AnyTensor:
 # ------------------------------------------------------------------ slices
 
 
+@registered
 def sliced(x: AnyTensor, index: Any) -> AnyTensor:
     """``x[index]``."""
     given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
@@ -143,9 +137,6 @@ def sliced(x: AnyTensor, index: Any) -> AnyTensor:
     for place, each in steps:
         x = _stepped(x, place, each)
     return reshape(x, tuple(shape))
-
-
-Registered.sliced = sliced
 
 
 def _indices(each: slice, size: int) -> tuple[int, int, int]:

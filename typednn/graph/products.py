@@ -15,20 +15,19 @@ from typing import Any
 
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.graph.graph import GRAPH, product
+from typednn.graph.nodes import as_tensor, axes_of, permute, reduce, reshape
 from typednn.graph.operations import Reduce
-from typednn.graph.tensor import AnyTensor, Registered, as_tensor, axes_of, permute, reduce, reshape
+from typednn.graph.tensor import AnyTensor, registered
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import linear as op
 
 
+@registered
 def matmul(x: Any, y: Any) -> AnyTensor:
     """NumPy's ``x @ y``: the last axis of x with the last but one of y; the axes before them broadcast; vectors lose
     their axis.
     """
     return _matmul(*(as_tensor(each, other) for each, other in ((x, y), (y, x))))
-
-
-Registered.matmul = matmul
 
 
 def _matmul(x: AnyTensor, y: AnyTensor) -> AnyTensor:

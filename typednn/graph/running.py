@@ -34,7 +34,7 @@ from typednn.graph.kernels import kernel_of
 from typednn.graph.kinds import DTYPES, Kind
 from typednn.graph.passes import left_out, optimised
 from typednn.graph.program import PRODUCT, Contraction, Instruction, Program, described, traced
-from typednn.graph.tensor import Registered, array_of
+from typednn.graph.tensor import array_of, registered
 from typednn.graph.views import Windowed
 from typednn.graph.whole import Part
 
@@ -47,6 +47,7 @@ _made = 0  # programs planned
 _run = 0  # kernels run
 
 
+@registered
 def run(numbers: Sequence[int]) -> None:
     """Compute these nodes; `OutOfMemory` where their arrays don't fit, and nothing is lost."""
     GRAPH.collect()
@@ -68,9 +69,6 @@ def run(numbers: Sequence[int]) -> None:
         raise out_of_memory("realize", f"{str(error) or 'no more memory'}: {expressions}", None, None) from error
     for number, array in zip(wanted, results, strict=True):
         GRAPH.realized(number, array)
-
-
-Registered.run = run
 
 
 class Counters(NamedTuple):

@@ -30,8 +30,9 @@ from typednn.graph.custom import Called, derivatives_of
 from typednn.graph.derivatives import DERIVATIVES
 from typednn.graph.graph import GRAPH, refuse_released
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import constant, zeros_like
 from typednn.graph.slab import NONE
-from typednn.graph.tensor import AnyTensor, Tensor, constant, held, zeros_like
+from typednn.graph.tensor import AnyTensor, Tensor, held
 
 
 @final

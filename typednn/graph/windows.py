@@ -25,8 +25,9 @@ from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.derivatives import transposed
 from typednn.graph.graph import GRAPH, Shape, product
 from typednn.graph.movement import tile
+from typednn.graph.nodes import binary, constant, every, pad, padded, permute, reshape
 from typednn.graph.operations import Binary
-from typednn.graph.tensor import AnyTensor, Tensor, binary, constant, every, pad, padded, permute, reshape
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import avg_pool2d as avg_pool_op
 from typednn.kernels import conv2d as conv_op
