@@ -33,7 +33,8 @@ from typednn.exchange.onnx_export import export_onnx
 from typednn.exchange.onnx_import import import_onnx
 from typednn.graph import Tape, tensor
 from typednn.graph.cuda import source
-from typednn.graph.grouping import Group, grouped, split_reductions
+from typednn.graph.description import (Group)
+from typednn.graph.grouping import (grouped, split_reductions)
 from typednn.graph.interpreter import interpret
 from typednn.graph.operations import Unary
 from typednn.graph.passes import optimised

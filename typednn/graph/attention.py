@@ -19,11 +19,12 @@ import numpy as np
 
 from typednn.arguments import divisor, integer, number
 from typednn.errors import DTypeError, ShapeError, explain
+from typednn.graph.counting import arange
 from typednn.graph.dropout import dropout as dropped
-from typednn.graph.elementwise import checked
 from typednn.graph.graph import GRAPH
-from typednn.graph.movement import arange, stack
+from typednn.graph.movement import stack
 from typednn.graph.nodes import binary, broadcast_to, cast_to, constant, permute, reduce, reshape, tensor, unary
+from typednn.graph.operands import checked
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.products import matmul
 from typednn.graph.softmax import unrecorded

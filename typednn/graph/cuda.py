@@ -24,7 +24,8 @@ from typing import Any, Final
 import numpy as np
 
 from typednn.engines.cuda import CudaKernel
-from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, Node, operands
+from typednn.graph.coordinates import NO_AXIS, UNBOUNDED
+from typednn.graph.description import Description, Node, operands
 from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 
 _TYPES: Final = {"float32": "float", "float64": "double", "bool": "bool", "int32": "int", "int64": "long long"}

@@ -16,8 +16,8 @@ import numpy as np
 
 from typednn.contracts.ranges import first_outside, within
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
+from typednn.graph.counting import arange, one_hot
 from typednn.graph.graph import GRAPH
-from typednn.graph.movement import arange, one_hot
 from typednn.graph.nodes import binary, reshape
 from typednn.graph.operations import Binary
 from typednn.graph.products import tensordot

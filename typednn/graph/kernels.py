@@ -16,7 +16,8 @@ from functools import cache, partial, reduce
 from typing import Any, Final
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
-from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, operands, work
+from typednn.graph.coordinates import NO_AXIS, UNBOUNDED
+from typednn.graph.description import Description, operands, work
 from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 from typednn.graph.operations.halide_functions import infinite
 from typednn.kernels.elementwise import PARALLEL_FROM_EXP

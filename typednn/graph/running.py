@@ -26,9 +26,10 @@ from typednn.engines.locks import Lock
 from typednn.errors import EngineError, OutOfMemory
 from typednn.graph.cuda import cuda_kernel_of
 from typednn.graph.debugging import refuse_nan, say, statement
+from typednn.graph.description import Group
+from typednn.graph.description import described as kernel_text
 from typednn.graph.graph import GRAPH
-from typednn.graph.grouping import Alone, Group, Step, grouped, split_reductions
-from typednn.graph.grouping import described as kernel_text
+from typednn.graph.grouping import Alone, Step, grouped, split_reductions
 from typednn.graph.interpreter import compute, interpret, windowed
 from typednn.graph.kernels import kernel_of
 from typednn.graph.kinds import DTYPES, Kind

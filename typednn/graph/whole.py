@@ -74,9 +74,10 @@ class Whole(Function):
         as backward gives derivatives.
         """
         inputs: dict[str, AnyTensor] = {name: each for name, each in arguments.items() if isinstance(each, Tensor)}
-        settings = tuple((name, each) for name, each in arguments.items() if name not in inputs)
+        settings = tuple([(name, each) for name, each in arguments.items() if name not in inputs])
         op = cls(forward.op, tuple(inputs), settings, shape)
-        if len({each.dtype for each in inputs.values() if is_floating(each.dtype)}) > 1:
+        dtypes = {each.dtype for each in inputs.values()}
+        if len(dtypes) > 1 and sum(map(is_floating, dtypes)) > 1:
             got = ", ".join(f"{each.dtype}: {GRAPH.expression(each.id)}" for each in inputs.values())
             raise DTypeError(explain(op.name, "takes tensors of one dtype", got, "cast one of them"))
         together = op(*inputs.values())
@@ -109,8 +110,9 @@ class Whole(Function):
         return found if self.kept or not isinstance(found, tuple) else cast("Any", found)[0]
 
     def _given(self, arrays: tuple[Any, ...]) -> dict[str, Any]:
-        inputs = dict(zip(self.takes, map(_contiguous, arrays), strict=False))
-        return {"shape": self.shape, "input_shape": arrays[0].shape, **dict(self.settings), **inputs}
+        given = dict(self.settings, shape=self.shape, input_shape=arrays[0].shape)
+        given.update(zip(self.takes, map(_contiguous, arrays), strict=False))
+        return given
 
     @final
     def derivatives(self, next_grad: AnyTensor, wanted: tuple[bool, ...], *inputs: AnyTensor) -> Any:
