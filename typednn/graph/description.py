@@ -67,6 +67,14 @@ def operands(node: Any) -> list[int]:
     return list(node[3:]) if kind != "cast" else [node[2]]
 
 
+def dtype_of(how: Description, number: int) -> str:
+    """The dtype of a node's value."""
+    node = how.nodes[number]
+    if node[0] == "read":
+        return how.arrays[node[1]][0]
+    return "bool" if node[0] in ("true", "false") else str(node[1] if node[0] in ("number", "cast") else node[2])
+
+
 def described(group: Group) -> str:
     """A kernel as text, a node on each line."""
     how = group.description

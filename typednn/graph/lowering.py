@@ -26,7 +26,7 @@ from typednn.graph.coordinates import (
 )
 from typednn.graph.description import MOST_WORK, Description, Group, Node, work
 from typednn.graph.graph import Shape, number_of
-from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.kinds import DTYPES, MOVEMENTS, Kind
 from typednn.graph.operations import POWERS, Binary, Unary
 from typednn.graph.program import Instruction, Program
 
@@ -62,7 +62,7 @@ def compilable(each: Instruction, inputs: Sequence[Instruction]) -> bool:
         for other in (dtype, *given)
     ):
         return False
-    if each.kind in (Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD):
+    if each.kind in MOVEMENTS:
         return True
     is_float = is_floating(dtype)
     if not is_float and dtype.kind != "b":
@@ -141,7 +141,7 @@ class Rows:
             if (place, at) in self._seen or read or each.kind in (Kind.CONST, Kind.LEAF):
                 continue
             self._seen.add((place, at))
-            if each.kind in (Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD):
+            if each.kind in MOVEMENTS:
                 waiting.append((each.inputs[0], through(each, self.program.instructions[each.inputs[0]], at)[0]))
             elif each.kind != Kind.REDUCE:
                 waiting += [(given, at) for given in each.inputs]
@@ -247,7 +247,7 @@ class Lowered:
             return [], lambda _: self._add(_number(each))
         self.visited.add(place)
         given = [instructions[other] for other in each.inputs]
-        if each.kind in (Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD):
+        if each.kind in MOVEMENTS:
             moved, tests = through(each, given[0], at)
             if tests:
                 return [(each.inputs[0], moved)], lambda of: self._add(("inside", tuple(tests), dtype, of[0]))
