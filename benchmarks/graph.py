@@ -78,9 +78,9 @@ def works() -> dict[str, tuple[Any, list[Any]]]:
 
 
 def _graph() -> dict[str, Callable[..., Any]]:
+    from typednn.graph.nodes import binary, realize, unary
     from typednn.graph.operations import Binary, Unary
     from typednn.graph.tape import Tape
-    from typednn.graph.tensor import binary, realize, unary
 
     def exp(x: Any) -> Any:
         return unary(Unary.EXP, x)
@@ -187,7 +187,7 @@ def _jax(jax: Any) -> dict[str, Callable[..., Any]]:
 
 def engines(name: str, arrays: Sequence[Any], threads: int = THREADS) -> tuple[Engines, list[str]]:
     """What runs a work, by engine, and which engines are not there."""
-    from typednn.graph.tensor import tensor
+    from typednn.graph.nodes import tensor
 
     leaves = [tensor(each) for each in arrays]
     run = _graph()[name]

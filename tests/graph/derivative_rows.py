@@ -9,19 +9,9 @@ import numpy as np
 
 from typednn.graph.custom import Function
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import binary, broadcast_to, cast_to, pad, permute, reduce, reshape, to_device, unary
 from typednn.graph.operations import Binary, Reduce, Unary
-from typednn.graph.tensor import (
-    AnyTensor,
-    binary,
-    broadcast_to,
-    cast_to,
-    pad,
-    permute,
-    reduce,
-    reshape,
-    to_device,
-    unary,
-)
+from typednn.graph.tensor import AnyTensor
 
 
 class Row(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import realize, tensor
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import realize, tensor
 
 EPS = 1e-6
 

@@ -13,11 +13,11 @@ import numpy as np
 from typednn.graph.attention import attention, join_heads, split_heads
 from typednn.graph.embedding import embed
 from typednn.graph.movement import concatenate
+from typednn.graph.nodes import binary, constant, pad, permute, reshape, tensor, unary
 from typednn.graph.normalisation import batch_norm, group_norm, layer_norm, rms_norm
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.products import linear, matmul, tensordot
 from typednn.graph.softmax import log_softmax, softmax
-from typednn.graph.tensor import binary, constant, pad, permute, reshape, tensor, unary
 from typednn.graph.windows import avg_pool, conv1d, conv2d, conv_transpose2d, max_pool
 from typednn.kernels.dropout.reference import bits, bits_of_rows
 

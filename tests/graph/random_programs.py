@@ -25,20 +25,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from typednn.engines import using
+from typednn.graph.nodes import binary, broadcast_to, cast_to, pad, permute, realize, reduce, reshape, tensor, unary
 from typednn.graph.operations import Binary, Reduce, Unary
-from typednn.graph.tensor import (
-    AnyTensor,
-    binary,
-    broadcast_to,
-    cast_to,
-    pad,
-    permute,
-    realize,
-    reduce,
-    reshape,
-    tensor,
-    unary,
-)
+from typednn.graph.tensor import AnyTensor
 
 Array: TypeAlias = Any
 FLOATS = tuple(map(np.dtype, ["float32", "float64"]))

@@ -13,7 +13,7 @@ from tests.graph.differences import check_gradients, kinds_of, values
 from typednn.errors import ArgumentError, DTypeError, ShapeError
 from typednn.graph.attention import attention, join_heads, rope, split_heads
 from typednn.graph.kinds import Kind
-from typednn.graph.tensor import tensor
+from typednn.graph.nodes import tensor
 from typednn.graph.whole import decomposed
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")

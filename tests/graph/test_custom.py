@@ -10,8 +10,9 @@ from typednn.errors import ArgumentError, DTypeError, ShapeError, TypednnError
 from typednn.graph.custom import Function
 from typednn.graph.graph import GRAPH, Shape
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import realize, tensor
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, realize, tensor
+from typednn.graph.tensor import AnyTensor
 
 
 class Cube(Function):

@@ -15,7 +15,8 @@ from typednn.errors import ArgumentError, StateError
 from typednn.graph import Tape, attention, exp, linear, log, maximum, reshape, softmax_cross_entropy, where
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import CODES, Kind
-from typednn.graph.tensor import AnyTensor, tensor
+from typednn.graph.nodes import tensor
+from typednn.graph.tensor import AnyTensor
 
 needs_halide = pytest.mark.skipif(not available(), reason="needs Halide")
 SAYS = {
@@ -159,7 +160,7 @@ def test_the_variable_of_the_environment(value: str, word: str) -> None:
     names the variable.
     """
     code = (
-        "import numpy as np; from typednn.graph.tensor import AnyTensor, tensor; from typednn.graph.graph "
+        "import numpy as np; from typednn.graph.nodes import tensor; from typednn.graph.graph "
         "import GRAPH\n"
         f"(tensor(np.ones(3, np.float32)) * 3.0).realize(); assert GRAPH.checks == {value == '32'}"
     )

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tests.graph.derivative_rows import BINARY, KINDS, REDUCE, ROWS, UNARY, Row
 from typednn.graph import derivatives
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import binary, reduce, tensor, unary
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, binary, reduce, tensor, unary
+from typednn.graph.tensor import AnyTensor
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

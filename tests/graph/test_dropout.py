@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.graph.differences import check_gradients, gradients, values
 from typednn.errors import ArgumentError, DTypeError, OutOfMemory, ShapeError
 from typednn.graph.dropout import dropout
-from typednn.graph.tensor import tensor
+from typednn.graph.nodes import tensor
 
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 

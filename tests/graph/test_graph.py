@@ -16,11 +16,12 @@ from typednn.debugging import Debug, debug
 from typednn.errors import ArgumentError, StateError
 from typednn.graph.graph import GRAPH, Node
 from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.nodes import constant, lazily, pad, realize, tensor, to_device, unary
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.program import Program
 from typednn.graph.running import plan_of
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, Tensor, constant, lazily, pad, realize, tensor, to_device, unary
+from typednn.graph.tensor import AnyTensor, Tensor
 
 
 @pytest.fixture(autouse=True)
@@ -188,7 +189,7 @@ def test_a_hundred_training_steps_leave_the_graph_as_it_was(end: str) -> None:
 def test_the_slab_of_ten_thousand_operations_in_a_process_of_its_own() -> None:
     """X-D12: with nothing else in the graph, its slab is at most 200 KB."""
     script = (
-        "import numpy as np; from typednn.graph.tensor import tensor; from typednn.graph.graph import GRAPH\n"
+        "import numpy as np; from typednn.graph.nodes import tensor; from typednn.graph.graph import GRAPH\n"
         "x = tensor(np.ones((4, 5))); made = [x]\n"
         "for _ in range(10_000): made.append(made[-1] * x)\n"
         "print(len(GRAPH), GRAPH.nbytes, GRAPH.bytes_beside)"

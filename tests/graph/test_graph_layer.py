@@ -44,9 +44,10 @@ from typednn.engines import using
 from typednn.errors import ArgumentError, DefinitionError, NotForwarded, ShapeError, StackError, StateError
 from typednn.graph import arange, linear, tanh, tril, where
 from typednn.graph.graph import GRAPH
+from typednn.graph.nodes import constant, tensor, unary
 from typednn.graph.operations import Unary
 from typednn.graph.passes import without_passes
-from typednn.graph.tensor import AnyTensor, Tensor0, Tensor1, Tensor2, Tensor3, constant, tensor, unary
+from typednn.graph.tensor import AnyTensor, Tensor0, Tensor1, Tensor2, Tensor3
 from typednn.graph.whole import decomposed
 from typednn.graph_layer import GraphMultiInput
 from typednn.layers import GELU, Linear, Softmax, Tanh

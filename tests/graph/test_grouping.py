@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from typednn import graph as ops
-from typednn.graph.grouping import MOST_WORK, Alone, Group, described, grouped, operands, split_reductions, work
+from typednn.graph.description import MOST_WORK, Group, described, operands, work
+from typednn.graph.grouping import Alone, grouped, split_reductions
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import binary, broadcast_to, cast_to, pad, tensor, unary
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.passes import optimised
 from typednn.graph.program import PRODUCT, Program, traced
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, pad, tensor, unary
+from typednn.graph.tensor import AnyTensor
 
 
 def program_of(*outputs: AnyTensor) -> Program:

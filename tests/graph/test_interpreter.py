@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from typednn.graph.custom import Function
 from typednn.graph.interpreter import contracted, interpret, padded
+from typednn.graph.nodes import binary, constant, tensor, unary
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.program import Contraction, traced
-from typednn.graph.tensor import binary, constant, tensor, unary
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 

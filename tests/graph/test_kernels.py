@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from typednn.engines import available, get_threads, set_threads
-from typednn.graph.grouping import LONG, Alone
+from typednn.graph.grouping import Alone
+from typednn.graph.lowering import LONG
+from typednn.graph.nodes import binary, broadcast_to, cast_to, permute, realize, reduce, tensor, unary
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.program import traced
 from typednn.graph.running import Compiled, plan_of
-from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, permute, realize, reduce, tensor, unary
+from typednn.graph.tensor import AnyTensor
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Halide")
 

@@ -14,7 +14,7 @@ from typednn.errors import ArgumentError, DTypeError, ShapeError
 from typednn.graph import losses
 from typednn.graph.kinds import Kind
 from typednn.graph.losses import softmax_cross_entropy
-from typednn.graph.tensor import tensor
+from typednn.graph.nodes import tensor
 from typednn.graph.whole import decomposed
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")

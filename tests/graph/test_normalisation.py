@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.graph.differences import arithmetic, check_gradients, kinds_of, values
 from typednn.errors import ArgumentError, DTypeError, ShapeError
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import realize, tensor
 from typednn.graph.normalisation import batch_norm, group_norm, layer_norm, moments, rms_norm, running_statistics
-from typednn.graph.tensor import realize, tensor
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 

@@ -32,12 +32,13 @@ from typednn.errors import DTypeError
 from typednn.exchange import export_onnx, import_onnx
 from typednn.graph import Tape, tensor
 from typednn.graph.cuda import source
-from typednn.graph.grouping import Group, grouped, split_reductions
+from typednn.graph.description import (Group)
+from typednn.graph.grouping import (grouped, split_reductions)
 from typednn.graph.interpreter import interpret
 from typednn.graph.operations import Unary
 from typednn.graph.passes import optimised
 from typednn.graph.program import traced
-from typednn.graph.tensor import AnyTensor
+from typednn.graph.tensor import (AnyTensor)
 from typednn.random import PCG32
 
 assert Path(typednn.__file__).is_relative_to(Path.cwd()), typednn.__file__

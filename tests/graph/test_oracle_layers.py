@@ -16,9 +16,9 @@ from tests.graph.layer_formulas import FORMULAS, WITHOUT, formula_of, run
 from tests.layer_cases import CASES, LayerCase
 from typednn import Module, layers
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import realize, tensor
 from typednn.graph.normalisation import running_statistics
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import realize, tensor
 from typednn.graph.whole import decomposed
 from typednn.layers import BatchNorm1d, BatchNorm2d
 from typednn.testing import Subject

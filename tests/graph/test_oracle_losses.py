@@ -16,10 +16,10 @@ from typednn import losses
 from typednn.graph.embedding import at_label
 from typednn.graph.kinds import Kind
 from typednn.graph.losses import bce_with_logits, cosine_similarity, huber, kl_div, l1, mse
+from typednn.graph.nodes import binary, realize, tensor, unary
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.softmax import log_softmax
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import binary, realize, tensor, unary
 from typednn.graph.whole import decomposed
 from typednn.losses.reduction import REDUCTIONS
 

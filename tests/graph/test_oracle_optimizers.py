@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn import optim
+from typednn.graph.nodes import binary, realize, tensor, unary, zeros_like
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import binary, realize, tensor, unary, zeros_like
 from typednn.optim import SGD, Adadelta, Adagrad, Adam, AdamW, GradientOptimizer, Lion, RMSprop
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")

@@ -13,9 +13,10 @@ from PIL import Image
 from typednn.errors import ArgumentError, DataError
 from typednn.graph.custom import Function
 from typednn.graph.graph import GRAPH
+from typednn.graph.nodes import realize, tensor, to_device
 from typednn.graph.plot import plot_graph
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, realize, tensor, to_device
+from typednn.graph.tensor import AnyTensor
 
 TOKEN = re.compile(
     r'\s*(?:("(?:[^"\\]|\\.)*")|(->|[{}\[\]=;,])|([A-Za-z_\x80-\uffff][\w\x80-\uffff]*|-?(?:\.\d+|\d+(?:\.\d*)?)))',

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.graph.differences import check_gradients, gradients, kinds_of, values
 from typednn.errors import ArgumentError, DTypeError, ShapeError
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import tensor
 from typednn.graph.products import linear, matmul, tensordot
-from typednn.graph.tensor import tensor
 from typednn.graph.whole import decomposed
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")

@@ -9,10 +9,11 @@ import pytest
 
 from typednn.errors import ArgumentError
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import binary, constant, pad, tensor, unary
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.passes import PASSES, common, dead, fold_constants, left_out, optimised, products, without_passes
 from typednn.graph.program import PRODUCT, Program, described, traced
-from typednn.graph.tensor import AnyTensor, binary, constant, pad, tensor, unary
+from typednn.graph.tensor import AnyTensor
 
 
 def program(*tensors: AnyTensor) -> Program:

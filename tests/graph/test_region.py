@@ -11,9 +11,10 @@ import pytest
 
 from typednn.errors import ArgumentError, StateError
 from typednn.graph.graph import GRAPH
+from typednn.graph.nodes import tensor
 from typednn.graph.region import region
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, regions, tensor
+from typednn.graph.tensor import AnyTensor, regions
 
 
 @pytest.fixture(autouse=True)

@@ -16,12 +16,13 @@ from typednn.errors import OutOfMemory
 from typednn.graph import running
 from typednn.graph.graph import GRAPH
 from typednn.graph.interpreter import interpret
+from typednn.graph.nodes import binary, broadcast_to, pad, permute, realize, reduce, reshape, tensor, unary
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.passes import without_passes
 from typednn.graph.program import traced
 from typednn.graph.running import Compiled, counters, plan_of
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, binary, broadcast_to, pad, permute, realize, reduce, reshape, tensor, unary
+from typednn.graph.tensor import AnyTensor
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Halide")
 

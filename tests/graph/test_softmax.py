@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.graph.differences import arithmetic, check_gradients, kinds_of, values
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import realize, tensor
 from typednn.graph.softmax import log_softmax, softmax
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import realize, tensor
 
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 

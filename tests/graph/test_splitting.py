@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from typednn.graph import Tape, linear, tanh
 from typednn.graph.interpreter import interpret
+from typednn.graph.nodes import tensor
 from typednn.graph.program import Program, traced
 from typednn.graph.splitting import split
-from typednn.graph.tensor import AnyTensor, array_of, tensor
+from typednn.graph.tensor import AnyTensor, array_of
 from typednn.graph.whole import Derived, decomposed
 
 sizes = st.integers(1, 5)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from typednn.errors import ArgumentError, StateError
 from typednn.graph.graph import GRAPH
+from typednn.graph.nodes import tensor, unary
 from typednn.graph.operations import Unary
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, Tensor, tensor, unary
+from typednn.graph.tensor import AnyTensor, Tensor
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 

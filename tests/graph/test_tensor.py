@@ -15,10 +15,7 @@ from typednn.errors import ArgumentError, DTypeError, ShapeError, TypednnError
 from typednn.graph.custom import Function
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import DTYPES, Kind
-from typednn.graph.operations import Binary, Reduce, Unary
-from typednn.graph.tensor import (
-    AnyTensor,
-    Tensor,
+from typednn.graph.nodes import (
     binary,
     broadcast_to,
     cast_to,
@@ -39,6 +36,8 @@ from typednn.graph.tensor import (
     zeros,
     zeros_like,
 )
+from typednn.graph.operations import Binary, Reduce, Unary
+from typednn.graph.tensor import AnyTensor, Tensor
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 

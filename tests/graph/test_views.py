@@ -21,10 +21,11 @@ from typednn.graph.graph import GRAPH
 from typednn.graph.grouping import grouped, split_reductions
 from typednn.graph.interpreter import seen, surrounded
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import broadcast_to, pad, permute, realize, reshape, tensor
 from typednn.graph.passes import optimised, without_passes
 from typednn.graph.program import PRODUCT, Program, described, traced
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, broadcast_to, pad, permute, realize, reshape, tensor
+from typednn.graph.tensor import AnyTensor
 from typednn.graph.views import Chain, Windowed, split_for, view_of
 from typednn.graph.whole import decomposed
 from typednn.graph.windows import col2im, conv1d, conv2d, conv_transpose1d, conv_transpose2d, im2col

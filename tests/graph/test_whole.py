@@ -16,9 +16,9 @@ from typednn.graph.attention import attention
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Kind
 from typednn.graph.losses import softmax_cross_entropy
+from typednn.graph.nodes import realize, tensor
 from typednn.graph.products import linear
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import realize, tensor
 from typednn.graph.whole import decomposed
 from typednn.graph.windows import conv2d, max_pool
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.graph.differences import check_gradients, kinds_of, values
 from typednn.errors import ArgumentError, DTypeError, ShapeError
 from typednn.graph.kinds import Kind
-from typednn.graph.tensor import tensor
+from typednn.graph.nodes import tensor
 from typednn.graph.whole import decomposed
 from typednn.graph.windows import (
     avg_pool,
@@ -300,8 +300,8 @@ def test_refusals(call: Any, error: Any, text: str, mode: Any) -> None:
 def test_a_compiled_kernel_computes_them() -> None:
     """X-A10: in float32 the op's own kernels run, forward and backward, and agree with the twelve kinds."""
     from typednn.engines import counting, using
+    from typednn.graph.nodes import realize
     from typednn.graph.tape import Tape
-    from typednn.graph.tensor import realize
 
     rng = np.random.default_rng(0)
     x, weight = (tensor(rng.normal(size=shape).astype(np.float32)) for shape in ((4, 12, 12, 8), (16, 3, 3, 8)))

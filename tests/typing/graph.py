@@ -7,9 +7,10 @@ from typing import Any, TypeAlias, assert_type
 
 import numpy as np
 
+from typednn.graph.nodes import tensor
 from typednn.graph.region import region
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, Rank0, Rank1, Rank2, Rank3, Rank4, Tensor, Tensor1, Tensor2, tensor
+from typednn.graph.tensor import AnyTensor, Rank0, Rank1, Rank2, Rank3, Rank4, Tensor, Tensor1, Tensor2
 
 Rows: TypeAlias = Tensor[Rank2, np.float32]
 Row: TypeAlias = Tensor[Rank1, np.float32]

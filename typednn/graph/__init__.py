@@ -17,7 +17,26 @@ place of NumPy; what NumPy doesn't have is named as in PyTorch. ``from typednn.g
 """
 
 from typednn.debugging import Debug, debug
+from typednn.graph.activations import (
+    celu,
+    elu,
+    gelu,
+    hardsigmoid,
+    hardswish,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    quick_gelu,
+    relu,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softsign,
+    swish,
+)
 from typednn.graph.attention import attention, join_heads, rope, split_heads
+from typednn.graph.counting import arange, eye, one_hot, tri, tril, triu
 from typednn.graph.custom import Function
 from typednn.graph.dropout import dropout
 from typednn.graph.elementwise import (
@@ -28,14 +47,12 @@ from typednn.graph.elementwise import (
     bitwise_or,
     bitwise_xor,
     ceil,
-    celu,
     clamp,
     clip,
     cos,
     cosh,
     deg2rad,
     divide,
-    elu,
     equal,
     erf,
     exp,
@@ -44,16 +61,12 @@ from typednn.graph.elementwise import (
     floor,
     floor_divide,
     frac,
-    gelu,
     greater,
     greater_equal,
-    hardsigmoid,
-    hardswish,
     isclose,
     isfinite,
     isinf,
     isnan,
-    leaky_relu,
     left_shift,
     less,
     less_equal,
@@ -65,36 +78,26 @@ from typednn.graph.elementwise import (
     logical_not,
     logical_or,
     logical_xor,
-    logsigmoid,
     masked_fill,
     maximum,
     minimum,
-    mish,
     mod,
     multiply,
     negative,
     not_equal,
     power,
-    quick_gelu,
     rad2deg,
     reciprocal,
-    relu,
     right_shift,
     round,
     rsqrt,
-    selu,
-    sigmoid,
     sign,
-    silu,
     sin,
     sinh,
-    softplus,
-    softsign,
     sqrt,
     square,
     stop_gradient,
     subtract,
-    swish,
     tan,
     tanh,
     trunc,
@@ -115,33 +118,38 @@ from typednn.graph.losses import (
     softmax_cross_entropy,
 )
 from typednn.graph.movement import (
-    arange,
     concatenate,
     diagonal,
     expand_dims,
-    eye,
     flatten,
     flip,
-    gather,
     moveaxis,
-    one_hot,
     pad_with,
     repeat,
     roll,
     rollaxis,
-    scatter_add,
-    set_item,
     split,
     squeeze,
     stack,
     swapaxes,
-    take,
     tile,
     transpose,
-    tri,
-    tril,
-    triu,
     unsqueeze,
+)
+from typednn.graph.nodes import (
+    broadcast_to,
+    full,
+    lazily,
+    ones,
+    ones_like,
+    pad,
+    permute,
+    realize,
+    reshape,
+    tensor,
+    to_device,
+    zeros,
+    zeros_like,
 )
 from typednn.graph.normalisation import batch_norm, group_norm, layer_norm, moments, rms_norm, running_statistics
 from typednn.graph.passes import without_passes
@@ -168,31 +176,11 @@ from typednn.graph.reductions import (
 )
 from typednn.graph.region import region
 from typednn.graph.running import Counters, counters
+from typednn.graph.selection import gather, scatter_add, set_item, take
 from typednn.graph.softmax import log_softmax, softmax
 from typednn.graph.sorting import argsort, has_nan, sort
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import (
-    AnyTensor,
-    Tensor,
-    Tensor0,
-    Tensor1,
-    Tensor2,
-    Tensor3,
-    Tensor4,
-    broadcast_to,
-    full,
-    lazily,
-    ones,
-    ones_like,
-    pad,
-    permute,
-    realize,
-    reshape,
-    tensor,
-    to_device,
-    zeros,
-    zeros_like,
-)
+from typednn.graph.tensor import AnyTensor, Tensor, Tensor0, Tensor1, Tensor2, Tensor3, Tensor4
 from typednn.graph.whole import Whole, decomposed
 from typednn.graph.windows import (
     avg_pool,

@@ -12,35 +12,23 @@ of v do. Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from typednn.arguments import divisor, integer, number
 from typednn.errors import DTypeError, ShapeError, explain
+from typednn.graph.counting import arange
 from typednn.graph.dropout import dropout as dropped
-from typednn.graph.elementwise import checked
-from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.movement import arange, stack
+from typednn.graph.graph import GRAPH
+from typednn.graph.movement import stack
+from typednn.graph.nodes import binary, broadcast_to, cast_to, constant, permute, reduce, reshape, tensor, unary
+from typednn.graph.operands import checked
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.products import matmul
 from typednn.graph.softmax import unrecorded
-from typednn.graph.tensor import (
-    AnyTensor,
-    Tensor,
-    binary,
-    broadcast_to,
-    cast_to,
-    constant,
-    permute,
-    reduce,
-    reshape,
-    tensor,
-    unary,
-)
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import attention as op
 
@@ -74,8 +62,8 @@ def attention(
         got = f"{mask.dtype} {mask.shape}: {GRAPH.expression(mask.id)}"
         rule = f"the mask is bool, {(batch, memory)} or {(batch, time, memory)}"
         raise (ShapeError if mask.dtype.kind == "b" else DTypeError)(explain("attention", rule, got))
-    if takes_whole(q, k, v) and scale is None and dropout is None and v.shape[3] == features:
-        return Attention(causal).of(q, k, v, *(() if mask is None else (mask,)))
+    if takes_whole(q) and scale is None and dropout is None and v.shape[3] == features:
+        return Whole.of(op.forward, q.shape, q=q, k=k, v=v, mask=mask, causal=causal)
     rows, columns, values = (permute(each, (0, 2, 1, 3)) for each in (q, k, v))
     scores = matmul(rows, permute(columns, (0, 1, 3, 2))) * (features**-0.5 if scale is None else scale)
     allowed = _allowed(mask, causal, time, memory)
@@ -124,26 +112,6 @@ def join_heads(x: Tensor[Any, Any]) -> AnyTensor:
             explain("join_heads", "x is (batch, time, heads, features)", f"{x.shape}: {GRAPH.expression(x.id)}")
         )
     return reshape(x, (*x.shape[:2], x.shape[2] * x.shape[3]))
-
-
-@final
-@dataclass(frozen=True)
-class Attention(Whole):
-    """The op `typednn.kernels.attention`, which keeps the sums of each softmax."""
-
-    causal: bool
-    keeps = True
-
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        return inputs[0].shape, inputs[0].dtype
-
-    def run(self, *arrays: Any) -> Any:
-        q, k, v, *mask = arrays
-        return op.forward(q, k, v, mask[0] if mask else None, self.causal, None)
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        q, k, v, *mask, (y, log_sums) = arrays
-        return op.backward(next_grad, q, k, v, mask[0] if mask else None, y, log_sums, self.causal, None)
 
 
 def rope(x: Tensor[Any, Any], base: float = 10000.0, first: int = 0) -> AnyTensor:

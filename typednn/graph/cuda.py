@@ -24,7 +24,8 @@ from typing import Any, Final
 import numpy as np
 
 from typednn.engines.cuda import CudaKernel
-from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, Node, operands
+from typednn.graph.coordinates import NO_AXIS, UNBOUNDED
+from typednn.graph.description import Description, Node, dtype_of, operands
 from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 
 _TYPES: Final = {"float32": "float", "float64": "double", "bool": "bool", "int32": "int", "int64": "long long"}
@@ -171,19 +172,10 @@ def _needed(how: Description, wanted: Iterable[int], done: set[int]) -> list[int
 
 def _values(how: Description, wanted: Iterable[int], done: set[int]) -> list[str]:
     """A line for each value."""
-    return [f"{_type(how, number)} v{number} = {_expression(how, number)};" for number in _needed(how, wanted, done)]
-
-
-def _type(how: Description, number: int) -> str:
-    node = how.nodes[number]
-    kind = node[0]
-    if kind == "read":
-        return _TYPES[how.arrays[node[1]][0]]
-    if kind in ("true", "false"):
-        return "bool"
-    if kind in ("number", "cast"):
-        return _TYPES[node[1]]
-    return _TYPES[node[2]]
+    return [
+        f"{_TYPES[dtype_of(how, number)]} v{number} = {_expression(how, number)};"
+        for number in _needed(how, wanted, done)
+    ]
 
 
 def _expression(how: Description, number: int) -> str:

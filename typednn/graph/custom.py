@@ -28,8 +28,9 @@ from typednn.arrays import described, is_array
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import code_of
 from typednn.graph.slab import NONE
-from typednn.graph.tensor import AnyTensor, Tensor, code_of
+from typednn.graph.tensor import AnyTensor, Tensor
 
 
 class Function:

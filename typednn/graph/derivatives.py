@@ -12,25 +12,16 @@ them are wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from typednn.arrays import is_floating
-from typednn.graph.graph import product
+from typednn.graph.graph import GRAPH, product
 from typednn.graph.kinds import Kind
 from typednn.graph.movement import concatenate
+from typednn.graph.nodes import broadcast_to, cast_to, constant, device, every, pad, permute, reduce, reshape, to_device
 from typednn.graph.operations import Binary, Reduce, Unary
-from typednn.graph.tensor import (
-    AnyTensor,
-    broadcast_to,
-    cast_to,
-    constant,
-    device,
-    pad,
-    permute,
-    reduce,
-    reshape,
-    to_device,
-)
+from typednn.graph.tensor import AnyTensor, held
 
 Derivative: TypeAlias = Callable[
     [AnyTensor, int, Any, AnyTensor, tuple[AnyTensor, ...], tuple[bool, ...]], Sequence[AnyTensor | None]
@@ -75,16 +66,12 @@ def _by_factors(x: AnyTensor, axes: tuple[int, ...], g: AnyTensor) -> AnyTensor:
         if size % 2:
             factors = concatenate([factors, constant(1, x.dtype, (*g.shape, 1))], last)
         half = factors.shape[last] // 2
-        halves.append((_cut(factors, last, 0, half), _cut(factors, last, half, half), size))
+        halves.append((every(factors, last, 0, half, 1), every(factors, last, half, half, 1), size))
         factors = halves[-1][0] * halves[-1][1]
     by_factor = broadcast_to(reshape(g, (*g.shape, 1)), factors.shape)
     for first, second, size in reversed(halves):
-        by_factor = _cut(concatenate([by_factor * second, by_factor * first], last), last, 0, size)
+        by_factor = every(concatenate([by_factor * second, by_factor * first], last), last, 0, size, 1)
     return permute(reshape(by_factor, turned.shape), _inverse(order))
-
-
-def _cut(x: AnyTensor, axis: int, start: int, size: int) -> AnyTensor:
-    return pad(x, [(-start, start + size - old) if place == axis else (0, 0) for place, old in enumerate(x.shape)])
 
 
 def _of_reduce(
@@ -133,3 +120,14 @@ DERIVATIVES: Final[dict[Kind, Derivative]] = {
     Kind.BINARY: _of_binary,
     Kind.TO_DEVICE: lambda y, operation, extra, g, inputs, wanted: (to_device(g, device(inputs[0])),),
 }
+
+
+def transposed(x: AnyTensor, y: AnyTensor, g: AnyTensor) -> AnyTensor:
+    """The derivative of ``y`` times ``g`` by ``x``, of which y is made by movements alone."""
+    chain = [y]
+    while chain[-1].id != x.id:
+        chain.append(held(*GRAPH.inputs(chain[-1].id)))
+    for made, given in pairwise(chain):
+        (by_input,) = DERIVATIVES[GRAPH.kind(made.id)](made, 0, GRAPH.extras.get(made.id), g, (given,), (True,))
+        g = g if by_input is None else by_input
+    return g

@@ -15,8 +15,9 @@ import numpy as np
 from typednn.arguments import number
 from typednn.arrays import refuse_beyond_memory
 from typednn.errors import ArgumentError, explain
+from typednn.graph.nodes import binary, broadcast_to, tensor, zeros_like
 from typednn.graph.operations import Binary
-from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, tensor, zeros_like
+from typednn.graph.tensor import AnyTensor, Tensor
 
 
 def dropout(x: Tensor[Any, Any], p: float, random: AnyTensor | np.random.Generator, training: bool = True) -> AnyTensor:

@@ -1,7 +1,7 @@
 """Functions of each number, with NumPy's names, or PyTorch's where NumPy has none. They make UNARY, BINARY and CAST
 nodes, nothing else.
 
-    y = gelu(x)
+    y = sqrt(x)
     z = where(isnan(y), 0.0, maximum(y, -1.0))
 
 The shape of the result is that of the input; two inputs broadcast. Dtypes stay as they are, truths are booleans.
@@ -9,20 +9,15 @@ Infinities, NaN and the sign of zero are NumPy's, except where a function says o
 result that doesn't is written otherwise.
 
 Derivatives are those of the formulas, which have one at every number where the function has one. Where it has none,
-``abs`` has 0, ``maximum``, ``minimum`` and ``clip`` share it, and the activations have the one that PyTorch has: 0 for
-``relu`` at 0.
+``abs`` has 0, and ``maximum``, ``minimum`` and ``clip`` share it. Activations are in `typednn.graph.activations`.
 
 Wrong dtypes are a `DTypeError`, sizes that don't broadcast a `ShapeError`, what is no tensor an `ArgumentError`.
-
-Sources of the activations: `typednn.kernels.linear_units`; Klambauer et al., "Self-Normalizing Neural Networks", 2017;
-Barron, "Continuously Differentiable Exponential Linear Units", 2017; Misra, "Mish", 2019; Bergstra et al., "Quadratic
-Polynomials Learn Better Image Features", 2009 (softsign).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,61 +25,12 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import as_tensor, binary, broadcast, cast_to, constant, divided, unary
+from typednn.graph.operands import checked, like, masked, pair_of
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
-from typednn.graph.tensor import (
-    AnyTensor,
-    Number,
-    Operand,
-    Registered,
-    Tensor,
-    as_tensor,
-    binary,
-    broadcast,
-    cast_to,
-    constant,
-    divided,
-    unary,
-)
-
-# ------------------------------------------------------------------ arguments
-
-
-def checked(where: str, x: Tensor[R, D], *, floats: bool = False) -> Tensor[R, D]:
-    """``x``, which must be a tensor, of ``floats`` where that is said."""
-    if not isinstance(x, Tensor):
-        got = type(cast("object", x)).__name__
-        raise ArgumentError(explain(where, "takes a tensor", got, "make it one, as in tensor(array)"))
-    if floats and not is_floating(x.dtype):
-        raise DTypeError(
-            explain(where, "takes floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it to a float dtype")
-        )
-    return x
-
-
-def _pair(where: str, x: Operand, y: Operand) -> tuple[AnyTensor, AnyTensor]:
-    """Both as tensors of one shape. One at least must be a tensor or an array."""
-    if isinstance(x, int | float) and isinstance(y, int | float):
-        raise ArgumentError(explain(where, "takes a tensor", f"{x} and {y}", "make one of them a tensor"))
-    if not isinstance(x, Tensor) and not isinstance(x, int | float):
-        x = as_tensor(x, cast("AnyTensor", y))
-    if not isinstance(y, Tensor):
-        y = as_tensor(y, cast("AnyTensor", x))
-    if not isinstance(x, Tensor):
-        x = as_tensor(x, y)
-    a, b = (x, y) if x.shape == y.shape else broadcast(where, x, y)
-    return a, b
-
-
-def _like(x: AnyTensor, value: Number) -> AnyTensor:
-    """``value`` at each place of ``x``."""
-    return constant(value, x.dtype, x.shape)
-
-
-def _masked(mask: AnyTensor, x: AnyTensor) -> AnyTensor:
-    """``x`` where the mask is true, else 0, whatever x is there."""
-    return binary(Binary.MASKED, mask, x)
+from typednn.graph.tensor import AnyTensor, Number, Operand, Tensor, registered
 
 
 def stop_gradient(x: Tensor[R, D]) -> Tensor[R, D]:
@@ -189,63 +135,61 @@ def trunc(x: Tensor[R, D]) -> Tensor[R, D]:
 
 def add(x: Operand, y: Operand) -> AnyTensor:
     """x + y."""
-    return binary(Binary.ADD, *_pair("add", x, y))
+    return binary(Binary.ADD, *pair_of("add", x, y))
 
 
 def subtract(x: Operand, y: Operand) -> AnyTensor:
     """x - y."""
-    return binary(Binary.SUBTRACT, *_pair("subtract", x, y))
+    return binary(Binary.SUBTRACT, *pair_of("subtract", x, y))
 
 
 def multiply(x: Operand, y: Operand) -> AnyTensor:
     """x·y."""
-    return binary(Binary.MULTIPLY, *_pair("multiply", x, y))
+    return binary(Binary.MULTIPLY, *pair_of("multiply", x, y))
 
 
 def divide(x: Operand, y: Operand) -> AnyTensor:
     """x / y; integers are divided in float64, as NumPy does it."""
     if isinstance(x, int | float) and isinstance(y, int | float):
-        _pair("divide", x, y)  # says what is wrong
+        pair_of("divide", x, y)  # says what is wrong
     return divided(x, y)
 
 
+@registered
 def floor_divide(x: Operand, y: Operand) -> AnyTensor:
     """The largest whole number that is not above x / y, in the dtype of both; of integers 0 where y is 0. Its
     derivative is 0.
     """
-    a, b = _pair("floor_divide", x, y)
+    a, b = pair_of("floor_divide", x, y)
     if not is_floating(a.dtype):
         return binary(Binary.DIVIDE, a, b)
     if a.dtype == np.float16:  # as NumPy, which divides them in float32
         return cast_to(floor_divide(cast_to(a, np.float32), cast_to(b, np.float32)), np.float16)
     # x less what it exceeds a multiple of y by is a whole number of y, up to rounding.
     infinite = isinf(b)
-    below = _masked((a < 0.0) != (b < 0.0), _like(a, -1))
-    exact = (a - binary(Binary.MODULO, a, _masked(~infinite, b))) / b
-    quotient = where(infinite & isfinite(a), _masked(a != 0.0, below), round(exact))
+    below = masked((a < 0.0) != (b < 0.0), like(a, -1))
+    exact = (a - binary(Binary.MODULO, a, masked(~infinite, b))) / b
+    quotient = where(infinite & isfinite(a), masked(a != 0.0, below), round(exact))
     ratio = a / b
     # 0 has the sign of the ratio
     return stop_gradient(where(b != 0.0, where(quotient != 0.0, quotient, ratio * 0.0), ratio))
-
-
-Registered.floor_divide = floor_divide
 
 
 def power(x: Operand, y: Operand) -> AnyTensor:
     """x to the power of y. Integers take no negative powers."""
     if isinstance(x, Tensor) and x.dtype.kind in "iu" and isinstance(y, int) and y < 0:
         raise ArgumentError(explain("power", "integers have powers from 0 on", f"{y}", "cast x to a float dtype"), "y")
-    return binary(Binary.POWER, *_pair("power", x, y))
+    return binary(Binary.POWER, *pair_of("power", x, y))
 
 
 def mod(x: Operand, y: Operand) -> AnyTensor:
     """What x exceeds a multiple of y by, with the sign of y. By y its derivative is -floor(x/y)."""
-    return binary(Binary.MODULO, *_pair("mod", x, y))
+    return binary(Binary.MODULO, *pair_of("mod", x, y))
 
 
 def maximum(x: Operand, y: Operand) -> AnyTensor:
     """The larger of two numbers, NaN if one is. Equal ones share the derivative."""
-    a, b = _pair("maximum", x, y)
+    a, b = pair_of("maximum", x, y)
     return a | b if a.dtype.kind == "b" else binary(Binary.MAXIMUM, a, b)
 
 
@@ -253,7 +197,7 @@ def minimum(x: Operand, y: Operand) -> AnyTensor:
     """The smaller of two numbers, NaN if one is: the opposite of the larger of their opposites. Equal ones share the
     derivative.
     """
-    a, b = _pair("minimum", x, y)
+    a, b = pair_of("minimum", x, y)
     if a.dtype.kind == "b":
         return a & b
     # -x has no place among integers for the lowest of them; ~x, which is -x - 1, has.
@@ -262,17 +206,17 @@ def minimum(x: Operand, y: Operand) -> AnyTensor:
 
 def equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
     """Whether x = y. NaN equals nothing."""
-    return binary(Binary.EQUAL, *_pair("equal", x, y))
+    return binary(Binary.EQUAL, *pair_of("equal", x, y))
 
 
 def not_equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
     """Whether x ≠ y."""
-    return binary(Binary.NOT_EQUAL, *_pair("not_equal", x, y))
+    return binary(Binary.NOT_EQUAL, *pair_of("not_equal", x, y))
 
 
 def less(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
     """Whether x < y. Nothing is less than NaN, nor greater."""
-    return binary(Binary.LESS, *_pair("less", x, y))
+    return binary(Binary.LESS, *pair_of("less", x, y))
 
 
 def less_equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
@@ -282,64 +226,64 @@ def less_equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
 
 def greater(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
     """Whether x > y."""
-    return binary(Binary.GREATER, *_pair("greater", x, y))
+    return binary(Binary.GREATER, *pair_of("greater", x, y))
 
 
 def greater_equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
     """Whether x ≥ y."""
-    return binary(Binary.GREATER_EQUAL, *_pair("greater_equal", x, y))
+    return binary(Binary.GREATER_EQUAL, *pair_of("greater_equal", x, y))
 
 
 def bitwise_and(x: Operand, y: Operand) -> AnyTensor:
     """The bits that both have."""
-    a, b = _pair("bitwise_and", x, y)
+    a, b = pair_of("bitwise_and", x, y)
     return a & b
 
 
 def bitwise_or(x: Operand, y: Operand) -> AnyTensor:
     """The bits that one of them has."""
-    a, b = _pair("bitwise_or", x, y)
+    a, b = pair_of("bitwise_or", x, y)
     return a | b
 
 
 def bitwise_xor(x: Operand, y: Operand) -> AnyTensor:
     """The bits that exactly one of them has."""
-    a, b = _pair("bitwise_xor", x, y)
+    a, b = pair_of("bitwise_xor", x, y)
     return a ^ b
 
 
 def left_shift(x: Operand, y: Operand) -> AnyTensor:
     """The bits of x, y places higher. y is below the number of bits."""
-    return binary(Binary.LEFT_SHIFT, *_pair("left_shift", x, y))
+    return binary(Binary.LEFT_SHIFT, *pair_of("left_shift", x, y))
 
 
 def right_shift(x: Operand, y: Operand) -> AnyTensor:
     """The bits of x, y places lower."""
-    return binary(Binary.RIGHT_SHIFT, *_pair("right_shift", x, y))
+    return binary(Binary.RIGHT_SHIFT, *pair_of("right_shift", x, y))
 
 
 # ------------------------------------------------------------------ truths
 
 
 def _truth(x: AnyTensor) -> AnyTensor:
-    return x if x.dtype.kind == "b" else x != _like(x, 0)
+    return x if x.dtype.kind == "b" else x != like(x, 0)
 
 
 def logical_and(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
     """Whether neither is false, or 0."""
-    a, b = _pair("logical_and", x, y)
+    a, b = pair_of("logical_and", x, y)
     return _truth(a) & _truth(b)
 
 
 def logical_or(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
     """Whether one is neither false nor 0."""
-    a, b = _pair("logical_or", x, y)
+    a, b = pair_of("logical_or", x, y)
     return _truth(a) | _truth(b)
 
 
 def logical_xor(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
     """Whether exactly one is neither false nor 0."""
-    a, b = _pair("logical_xor", x, y)
+    a, b = pair_of("logical_xor", x, y)
     return _truth(a) ^ _truth(b)
 
 
@@ -355,15 +299,13 @@ def isnan(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
 
 def isinf(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
     """Whether it is ∞ or -∞."""
-    return (
-        abs(x) == _like(x, math.inf) if is_floating(checked("isinf", x).dtype) else constant(False, np.bool_, x.shape)
-    )
+    return abs(x) == like(x, math.inf) if is_floating(checked("isinf", x).dtype) else constant(False, np.bool_, x.shape)
 
 
 def isfinite(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
     """Whether it is neither infinite nor NaN."""
     return (
-        abs(x) < _like(x, math.inf) if is_floating(checked("isfinite", x).dtype) else constant(True, np.bool_, x.shape)
+        abs(x) < like(x, math.inf) if is_floating(checked("isfinite", x).dtype) else constant(True, np.bool_, x.shape)
     )
 
 
@@ -371,7 +313,7 @@ def isclose(
     x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor[Any, np.bool_]:
     """Whether |x - y| ≤ atol + rtol·|y|, or both are the same infinity, or both NaN where ``equal_nan``."""
-    a, b = _pair("isclose", x, y)
+    a, b = pair_of("isclose", x, y)
     checked("isclose", a, floats=True)
     near = abs(a - b) <= abs(b) * rtol + atol
     close = (near & isfinite(b)) | (a == b)
@@ -396,7 +338,7 @@ def where(condition: AnyTensor, x: Operand, y: Operand) -> AnyTensor:
         return _chosen(condition, x, y)
     if isinstance(x, int | float):
         return _chosen(~condition, y, x)
-    a, b = _pair("where", x, y)
+    a, b = pair_of("where", x, y)
     if a.dtype != b.dtype:
         got = f"{a.dtype} and {b.dtype}: {GRAPH.expression(a.id)} and {GRAPH.expression(b.id)}"
         raise DTypeError(explain("where", "chooses between two tensors of one dtype", got, "cast one of them"))
@@ -404,8 +346,8 @@ def where(condition: AnyTensor, x: Operand, y: Operand) -> AnyTensor:
         condition, a, b = broadcast("where", condition, a, b)
     if is_floating(a.dtype):
         # x - 0 is x, also if x is -0, which x + 0 would lose.
-        return -_masked(condition, -a) - _masked(~condition, -b)
-    left, right = _masked(condition, a), _masked(~condition, b)
+        return -masked(condition, -a) - masked(~condition, -b)
+    left, right = masked(condition, a), masked(~condition, b)
     return left | right
 
 
@@ -415,10 +357,10 @@ def _chosen(condition: AnyTensor, x: Operand, number: float) -> AnyTensor:
     if condition.shape != given.shape:
         condition, given = broadcast("where", condition, given)
     if not is_floating(given.dtype):
-        return _masked(condition, given) | _masked(~condition, as_tensor(number, given))
+        return masked(condition, given) | masked(~condition, as_tensor(number, given))
     if number:
-        return _masked(condition, given) - _masked(~condition, _like(given, -number))
-    return _masked(condition, given) if math.copysign(1, number) > 0 else -_masked(condition, -given)
+        return masked(condition, given) - masked(~condition, like(given, -number))
+    return masked(condition, given) if math.copysign(1, number) > 0 else -masked(condition, -given)
 
 
 def masked_fill(x: Tensor[R, D], mask: AnyTensor, value: Number) -> Tensor[R, D]:
@@ -502,134 +444,11 @@ def round(x: Tensor[R, D], decimals: int = 0) -> Tensor[R, D]:
     rest, half = abs(x - whole), whole * 0.5
     far = (rest > 0.5) | ((rest == 0.5) & (half != trunc(half)))
     # -0 - 0 is -0.
-    return whole - _masked(far & (x < 0.0), _like(x, 1)) - _masked(far & (x > 0.0), _like(x, -1))
+    return whole - masked(far & (x < 0.0), like(x, 1)) - masked(far & (x > 0.0), like(x, -1))
 
 
 def sign(x: Tensor[R, D]) -> Tensor[R, D]:
     """1 above 0, -1 below, 0 at 0, NaN of NaN."""
-    zero, one = _like(checked("sign", x), 0), _like(x, 1)
-    found = _masked(x > zero, one) - _masked(x < zero, one)
-    return found + _masked(isnan(x), x) if is_floating(x.dtype) else found
-
-
-# ------------------------------------------------------------------ activations
-
-
-def _parts(x: AnyTensor) -> tuple[AnyTensor, AnyTensor, AnyTensor, AnyTensor]:
-    """Where x < 0 and where not; max(x, 0); -|x|. At 0 the slopes of the last two are 1 and -1, so that a smooth sum of
-    them stays so.
-    """
-    below = x < _like(x, 0)
-    rest = ~below
-    positive = _masked(rest, x)
-    return below, rest, positive, _masked(below, x) - positive
-
-
-def relu(x: Tensor[R, D]) -> Tensor[R, D]:
-    """max(x, 0). Its derivative at 0 is 0."""
-    return _masked(~(_like(checked("relu", x), 0) >= x), x)  # of NaN neither is true, and it stays
-
-
-def leaky_relu(x: Tensor[R, D], negative_slope: Operand = 0.01) -> Tensor[R, D]:
-    """x where x > 0, else negative_slope·x. A tensor of slopes makes it PReLU."""
-    return where(checked("leaky_relu", x, floats=True) > _like(x, 0), x, multiply(x, negative_slope))
-
-
-def sigmoid(x: Tensor[R, D]) -> Tensor[R, D]:
-    """1/(1 + e⁻ˣ), by exponentials of -|x| alone, which can't overflow: all digits in both tails."""
-    below, rest, _, far = _parts(checked("sigmoid", x, floats=True))
-    decayed = exp(far)
-    return (_masked(below, decayed) + _masked(rest, _like(x, 1))) / (decayed + 1.0)
-
-
-def softplus(x: Tensor[R, D], beta: float = 1.0, threshold: float = 20.0) -> Tensor[R, D]:
-    """log(1 + e^(beta·x))/beta, and x itself where beta·x > threshold."""
-    scaled = checked("softplus", x, floats=True) * beta if beta != 1 else x
-    _, _, positive, far = _parts(scaled)
-    soft = positive + log1p(exp(far))
-    return where(scaled > _like(x, threshold), x, soft / beta if beta != 1 else soft)
-
-
-def logsigmoid(x: Tensor[R, D]) -> Tensor[R, D]:
-    """log(1/(1 + e⁻ˣ)), which is -softplus(-x)."""
-    return -softplus(-checked("logsigmoid", x, floats=True), threshold=math.inf)
-
-
-# Below it gates are 0 in every dtype, and so is what they let through: -∞·0 would be NaN.
-_FAR: Final = -1000.0
-
-
-def _near(x: Tensor[R, D]) -> Tensor[R, D]:
-    """``x``, but 0 far below 0, where a gate is closed."""
-    return _masked(~(x < _like(x, _FAR)), x)
-
-
-def silu(x: Tensor[R, D]) -> Tensor[R, D]:
-    """x/(1 + e⁻ˣ), 0 at -∞."""
-    near = _near(checked("silu", x, floats=True))
-    return near * sigmoid(near)
-
-
-swish: Final = silu
-
-
-def quick_gelu(x: Tensor[R, D]) -> Tensor[R, D]:
-    """x·sigmoid(1.702·x), 0 at -∞."""
-    near = _near(checked("quick_gelu", x, floats=True))
-    return near * sigmoid(near * 1.702)
-
-
-def mish(x: Tensor[R, D]) -> Tensor[R, D]:
-    """x·tanh(softplus(x)), 0 at -∞."""
-    near = _near(checked("mish", x, floats=True))
-    return near * tanh(softplus(near))
-
-
-def gelu(x: Tensor[R, D], approximate: str = "none") -> Tensor[R, D]:
-    """x·Φ(x), Φ the normal distribution's; with ``"tanh"`` x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2. 0 at -∞.
-
-    Far below 0, where 1 + erf cancels, the error is 1e-16 of x, not of the result; the tanh form, as a sigmoid, keeps
-    all digits.
-    """
-    near = _near(checked("gelu", x, floats=True))
-    if approximate == "none":
-        return near * 0.5 * (erf(near * math.sqrt(0.5)) + 1.0)
-    if approximate != "tanh":
-        raise ArgumentError(explain("gelu", 'approximate is "none" or "tanh"', repr(approximate)), "approximate")
-    # (1 + tanh v)/2 is the sigmoid of 2v.
-    return near * sigmoid(near * (near * near * 0.044715 + 1.0) * (2 * math.sqrt(2 / math.pi)))
-
-
-def elu(x: Tensor[R, D], alpha: float = 1.0) -> Tensor[R, D]:
-    """x where x > 0, else alpha·(eˣ - 1)."""
-    above = checked("elu", x, floats=True) > _like(x, 0)
-    return _masked(above, x) + expm1(_masked(~above, x)) * alpha
-
-
-def selu(x: Tensor[R, D]) -> Tensor[R, D]:
-    """1.0507·elu(x, 1.67326), with the digits of its source."""
-    return elu(checked("selu", x, floats=True), 1.6732632423543772848170429916717) * 1.0507009873554804934193349852946
-
-
-def celu(x: Tensor[R, D], alpha: float = 1.0) -> Tensor[R, D]:
-    """x where x > 0, else alpha·(e^(x/alpha) - 1)."""
-    if alpha == 0:
-        raise ArgumentError(explain("celu", "alpha is not 0", f"{alpha}"), "alpha")
-    above = checked("celu", x, floats=True) > _like(x, 0)
-    return _masked(above, x) + expm1(_masked(~above, x) / alpha) * alpha
-
-
-def softsign(x: Tensor[R, D]) -> Tensor[R, D]:
-    """x/(1 + |x|); NaN of infinity."""
-    return checked("softsign", x, floats=True) / (abs(x) + 1.0)
-
-
-def hardsigmoid(x: Tensor[R, D]) -> Tensor[R, D]:
-    """min(max(x + 3, 0), 6)/6."""
-    return clip(checked("hardsigmoid", x, floats=True) + 3.0, 0.0, 6.0) / 6.0
-
-
-def hardswish(x: Tensor[R, D]) -> Tensor[R, D]:
-    """x·min(max(x + 3, 0), 6)/6, 0 at -∞."""
-    near = _near(checked("hardswish", x, floats=True))
-    return near * hardsigmoid(near)
+    zero, one = like(checked("sign", x), 0), like(x, 1)
+    found = masked(x > zero, one) - masked(x < zero, one)
+    return found + masked(isnan(x), x) if is_floating(x.dtype) else found

@@ -9,19 +9,19 @@ refused where it is known, which on a device would make each step wait.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
 
 from typednn.contracts.ranges import first_outside, within
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
-from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.movement import arange, one_hot
+from typednn.graph.counting import arange, one_hot
+from typednn.graph.graph import GRAPH
+from typednn.graph.nodes import binary, reshape
 from typednn.graph.operations import Binary
 from typednn.graph.products import tensordot
-from typednn.graph.tensor import AnyTensor, binary, reshape
+from typednn.graph.tensor import AnyTensor
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import embedding as op
 
@@ -44,7 +44,9 @@ def embed(weight: AnyTensor, tokens: AnyTensor) -> AnyTensor:
     refuse_outside("embed", GRAPH.arrays.get(tokens.id), vocab)
     if not takes_whole(weight):
         return tensordot(one_hot(tokens, vocab, weight.dtype), weight, 1)
-    y = Embedding().of(weight, reshape(tokens, (1, tokens.size)))
+    y = _Embedding.of(
+        op.forward, (1, tokens.size, features), weight=weight, tokens=reshape(tokens, (1, tokens.size)), vocab=vocab
+    )
     return reshape(y, (*tokens.shape, features))
 
 
@@ -65,19 +67,9 @@ def refuse_outside(where: str, labels: Any, classes: int, but: int | None = None
 
 
 @final
-@dataclass(frozen=True)
-class Embedding(Whole):
-    """The op `typednn.kernels.embedding`: weight (vocab, features), tokens (batch, time)."""
+class _Embedding(Whole):
+    """The op, which refuses tokens that are known only now."""
 
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        weight, tokens = inputs
-        return (*tokens.shape, weight.shape[1]), weight.dtype
-
-    def run(self, *arrays: Any) -> Any:
-        weight, tokens = arrays
-        refuse_outside("embed", tokens, weight.shape[0])
-        return op.forward(tokens, weight)
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        weight, tokens = arrays
-        return op.backward(next_grad, tokens, weight.shape[0], None), None
+    def run(self, given: Mapping[str, Any]) -> Any:
+        refuse_outside("embed", given["tokens"], given["vocab"])
+        return super().run(given)

@@ -19,7 +19,8 @@ import numpy as np
 
 from typednn.arrays import namespace
 from typednn.graph.custom import Function
-from typednn.graph.elementwise import checked, exp
+from typednn.graph.elementwise import exp
+from typednn.graph.operands import checked
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
 from typednn.graph.tensor import AnyTensor, Tensor

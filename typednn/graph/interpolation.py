@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from typednn.errors import ArgumentError, ShapeError, explain
-from typednn.graph.elementwise import checked
 from typednn.graph.graph import GRAPH
-from typednn.graph.movement import take
-from typednn.graph.tensor import AnyTensor, cast_to, reshape, sizes_of, tensor
+from typednn.graph.nodes import cast_to, reshape, sizes_of, tensor
+from typednn.graph.operands import checked
+from typednn.graph.selection import take
+from typednn.graph.tensor import AnyTensor
 
 
 def interpolate(

@@ -25,7 +25,7 @@ from typednn.graph.custom import computed
 from typednn.graph.graph import number_of
 from typednn.graph.kinds import DTYPES, Kind
 from typednn.graph.operations import OPERATIONS
-from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
+from typednn.graph.program import PRODUCT, Contraction, Instruction, Program, last_uses
 from typednn.graph.views import View, Windowed
 
 Multiply: TypeAlias = Callable[[Any, Any], Any]  # (n, rows, depth) and (n, depth, columns): n products
@@ -192,7 +192,7 @@ def interpret(program: Program, arrays: Sequence[Any], look: Look | None = None)
     gives.
     """
     values: list[Any] = []
-    last = _last_uses(program)
+    last = last_uses([each.inputs for each in program.instructions], program.outputs)
     xp: Any = namespace(arrays[0]) if arrays else np
     with np.errstate(all="ignore"):
         for place, each in enumerate(program.instructions):
@@ -207,16 +207,3 @@ def interpret(program: Program, arrays: Sequence[Any], look: Look | None = None)
             for given in last.get(place, ()):
                 values[given] = None
     return [values[place] for place in program.outputs]
-
-
-def _last_uses(program: Program) -> dict[int, list[int]]:
-    """By instruction, the values that nothing needs after it."""
-    last: dict[int, int] = {}
-    for place, each in enumerate(program.instructions):
-        for given in each.inputs:
-            last[given] = place
-    found: dict[int, list[int]] = {}
-    for given, place in last.items():
-        if given not in program.outputs:
-            found.setdefault(place, []).append(given)
-    return found

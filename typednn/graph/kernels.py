@@ -16,7 +16,8 @@ from functools import cache, partial, reduce
 from typing import Any, Final
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
-from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, operands, work
+from typednn.graph.coordinates import NO_AXIS, UNBOUNDED
+from typednn.graph.description import Description, dtype_of, operands, work
 from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 from typednn.graph.operations.halide_functions import infinite
 from typednn.kernels.elementwise import PARALLEL_FROM_EXP
@@ -56,18 +57,24 @@ def _function(kind: str, operation: Any) -> Any:
     return POWERS[operation][0] if kind == "power" else (Unary if kind == "unary" else Binary)(operation).row.halide
 
 
-@cache
-def _written(hl: Any, kind: str, operation: Any, dtype: str) -> tuple[int, list[int]]:
-    """How many operations a function of one or two numbers is, and how often each number stands in it."""
-    types = {
+def _type(hl: Any, dtype: str) -> Any:
+    """Halide's type of this name."""
+    return {
         "float32": hl.Float(32),
         "float64": hl.Float(64),
         "bool": hl.Bool(),
         "int32": hl.Int(32),
         "int64": hl.Int(64),
-    }
+    }[dtype]
+
+
+@cache
+def _written(hl: Any, kind: str, operation: Any, dtype: str) -> tuple[int, list[int]]:
+    """How many operations a function of one or two numbers is, and how often each number stands in it."""
     names = ["operand_one", "operand_two"][: 2 if kind == "binary" else 1]
-    text = str(_function(kind, operation)(hl, *[hl.cast(types[dtype], hl.Param(types[dtype], name)) for name in names]))
+    text = str(
+        _function(kind, operation)(hl, *[hl.cast(_type(hl, dtype), hl.Param(_type(hl, dtype), name)) for name in names])
+    )
     return text.count("(") + 1, [text.count(name) for name in names]
 
 
@@ -104,13 +111,8 @@ class _Builder:
         """Of each node, whether it changes along ``axis``; a reduction doesn't, along the one that it reduces."""
         found: list[bool] = []
         for node, given in zip(self.how.nodes, self.operands, strict=True):
-            own = (
-                [each[0] for each in node[2]]
-                if node[0] == "read"
-                else [each[0] for each in node[1]]
-                if node[0] == "inside"
-                else []
-            )
+            coordinates = node[2] if node[0] == "read" else node[1] if node[0] == "inside" else ()
+            own = [each[0] for each in coordinates]
             found.append(node[0] != "reduce" and (axis in own or any(found[each] for each in given)))
         return found
 
@@ -178,15 +180,8 @@ class _Builder:
         if node[0] == "reduce" or not given:
             return 1, [0] * len(given)  # a reduction is no part of an expression: it has a Func
         if node[0] == "unary" or node[0] == "power" or (node[0] == "binary" and node[1] != Binary.MASKED):
-            return _written(self.hl, node[0], node[1], self._type_of(number))
+            return _written(self.hl, node[0], node[1], dtype_of(self.how, given[0]))
         return 1, [1] * len(given)
-
-    def _type_of(self, number: int) -> str:
-        """The dtype of a node's first operand."""
-        node = self.how.nodes[self.operands[number][0]]
-        if node[0] == "read":
-            return str(self.how.arrays[node[1]][0])
-        return "bool" if node[0] in ("true", "false") else str(node[1] if node[0] in ("number", "cast") else node[2])
 
     def _weight(self, number: int) -> int:
         node = self.how.nodes[number]
@@ -210,23 +205,18 @@ class _Builder:
         if kind == "read":
             return self._read(node, where)
         if kind == "number":
-            return hl.cast(self._type(node[1]), self.scalars[node[2]])
+            return hl.cast(_type(hl, node[1]), self.scalars[node[2]])
         if kind in ("true", "false"):
             return hl.cast(hl.Bool(), int(kind == "true"))
         values = [self.at(each, where, key) for each in self.operands[number]]
         if kind == "inside":
             tests = [self._test(each, where) for each in node[1]]
-            return hl.select(reduce(lambda x, y: x & y, tests), values[0], hl.cast(self._type(node[2]), 0))
+            return hl.select(reduce(lambda x, y: x & y, tests), values[0], hl.cast(_type(hl, node[2]), 0))
         if kind == "cast":
             if node[1] == "bool":
                 return values[0] != hl.cast(type_of(values[0]), 0) if type_of(values[0]).bits() > 1 else values[0]
-            return hl.cast(self._type(node[1]), values[0])
-        if (
-            kind == "binary"
-            and node[3] == node[4]
-            and node[1] in (Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL)
-            and type_of(values[0]).is_float()
-        ):
+            return hl.cast(_type(hl, node[1]), values[0])
+        if kind == "binary" and node[3] == node[4] and node[1] in _ALIKE and type_of(values[0]).is_float():
             return self._alike(node[1], values[0])
         return _function(kind, node[1])(hl, *values)
 
@@ -237,16 +227,6 @@ class _Builder:
             if operation == Binary.NOT_EQUAL
             else nan.bits(self.hl, x) <= nan.infinity(self.hl, x)
         )
-
-    def _type(self, dtype: str) -> Any:
-        hl = self.hl
-        return {
-            "float32": hl.Float(32),
-            "float64": hl.Float(64),
-            "bool": hl.Bool(),
-            "int32": hl.Int(32),
-            "int64": hl.Int(64),
-        }[dtype]
 
     def _place(self, coordinate: tuple[int, int, int], where: Sequence[Any]) -> Any:
         axis, offset, _ = coordinate
@@ -352,7 +332,7 @@ class _Builder:
             stage.compute_at(tail, rows[-1]).store_in(hl.MemoryType.Stack)
         tail.compute_root()
         total, result, over = hl.Func(f"{name}_total"), hl.Func(name), hl.RDom([(0, pieces)])
-        combine, real = partial(Reduce(node[1]).row.halide, hl), self._type(node[2])
+        combine, real = partial(Reduce(node[1]).row.halide, hl), _type(hl, node[2])
         kind = hl.Float(64) if Reduce(node[1]).row.is_total else real
         total[at] = hl.cast(kind, tail[at])
         total[at] = self.strict(combine(total[at], hl.cast(kind, partial_result[(over.x, *at)])))
@@ -465,7 +445,7 @@ class _Builder:
         def together(values: list[Any]) -> Any:
             return hl.Tuple(values) if several else values[0]
 
-        running[at] = together([_start(hl, node[1], self._type(node[2])) for node in members])
+        running[at] = together([_start(hl, node[1], _type(hl, node[2])) for node in members])
         by_row, values = self._along(how.rank - 2), [self.at(node[3], (*leading, place, last), 1) for node in members]
         values = [
             value if by_row[node[3]] else self._each(value, row.x) for node, value in zip(members, values, strict=True)
@@ -492,12 +472,12 @@ class _Builder:
                 hl.Func(f"result{number}"),
                 hl.RDom([(0, (count + _ROWS - 1) / _ROWS)]),
             )
-            kind = hl.Float(64) if Reduce(node[1]).row.is_total else self._type(node[2])
+            kind = hl.Float(64) if Reduce(node[1]).row.is_total else _type(hl, node[2])
             outwards = (last, *reversed(leading))
-            total[outwards] = hl.cast(kind, _start(hl, node[1], self._type(node[2])))
+            total[outwards] = hl.cast(kind, _start(hl, node[1], _type(hl, node[2])))
             part = hl.cast(kind, of(pieces, (last, every.x, *reversed(leading)), number))
             total[outwards] = self.strict(Reduce(node[1]).row.halide(hl, total[outwards], part))
-            result[outwards] = hl.cast(self._type(node[2]), total[outwards])
+            result[outwards] = hl.cast(_type(hl, node[2]), total[outwards])
             vector = hl.Var("vector")
             result.compute_root().split(last, vector, last, self.lanes, guard).vectorize(last)
             total.compute_at(result, vector).vectorize(last, self.lanes, guard)

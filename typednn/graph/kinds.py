@@ -44,6 +44,8 @@ class Kind(IntEnum):
     CUSTOM = 11
 
 
+# What only moves numbers, or repeats them, or puts zeros around them.
+MOVEMENTS: Final = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD})
 # A node names its dtype by its place here.
 DTYPES: Final[tuple[np.dtype[Any], ...]] = (
     *(np.dtype(name) for name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")),

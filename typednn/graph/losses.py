@@ -20,8 +20,7 @@ count, or their weights. A label that is ``ignore_index`` has loss 0 and does no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -30,10 +29,11 @@ from typednn.arguments import choice, number
 from typednn.arrays import is_floating
 from typednn.errors import ShapeError, explain
 from typednn.graph.embedding import at_label, check_integers, refuse_outside
-from typednn.graph.graph import GRAPH, Shape
+from typednn.graph.graph import GRAPH
+from typednn.graph.nodes import as_tensor, binary, constant, reshape, unary
 from typednn.graph.operations import Binary, Unary
 from typednn.graph.softmax import log_softmax
-from typednn.graph.tensor import AnyTensor, Tensor, as_tensor, binary, constant, reshape, unary
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import class_targets
 from typednn.kernels import softmax_cross_entropy as op
@@ -154,8 +154,14 @@ def softmax_cross_entropy(
     if not takes_whole(prediction) or weight is not None or reduction == "none":
         return _of_labels(where, log_softmax(prediction), target, weight, ignore_index, label_smoothing, reduction)
     rows = reshape(prediction, (target.size, prediction.shape[-1]))
-    return SoftmaxCrossEntropy(label_smoothing, ignore_index, reduction == "mean").of(
-        rows, reshape(target, (target.size,))
+    return _SoftmaxCrossEntropy.of(
+        op.forward,
+        (),
+        logits=rows,
+        target=reshape(target, (target.size,)),
+        smoothing=label_smoothing,
+        ignore_index=ignore_index,
+        is_mean=reduction == "mean",
     )
 
 
@@ -233,36 +239,24 @@ def _reduced(where: str, losses: AnyTensor, reduction: Reduction) -> AnyTensor:
 
 
 @final
-@dataclass(frozen=True)
-class SoftmaxCrossEntropy(Whole):
-    """The op `typednn.kernels.softmax_cross_entropy`, summed, or over the labels that count: scores (rows, classes),
-    classes (rows).
+class _SoftmaxCrossEntropy(Whole):
+    """The op, summed, or over the labels that count where ``is_mean`` is among the settings; labels that are known only
+    now are refused.
     """
 
-    smoothing: float
-    ignore_index: int
-    is_mean: bool
+    def run(self, given: Mapping[str, Any]) -> Any:
+        given, counted = self._labelled(given)
+        return (super().run({**given, "summed": True}) / counted[0]).astype(given["logits"].dtype)
 
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        return (), inputs[0].dtype
+    def derive(self, given: Mapping[str, Any]) -> Any:
+        given, counted = self._labelled(given)
+        scale: Any = given["next_grad"] * counted[1]
+        return super().derive({**given, "scale": float(scale) if isinstance(given["logits"], np.ndarray) else scale})
 
-    def run(self, *arrays: Any) -> Any:
-        scores, labels = arrays[0], self._labels(*arrays)
-        total = op.forward(scores, labels, None, self.smoothing, self.ignore_index, True)
-        return (total / self._counted(scores, labels)[0]).astype(scores.dtype)
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        scores, labels = arrays[0], self._labels(*arrays)
-        scale = next_grad * self._counted(scores, labels)[1]
-        on_host = isinstance(scores, np.ndarray)
-        return op.backward(
-            scores, labels, float(scale) if on_host else scale, None, self.smoothing, self.ignore_index
-        ), None
-
-    def _labels(self, scores: Any, labels: Any) -> Any:
-        refuse_outside("softmax_cross_entropy", labels, scores.shape[1], self.ignore_index)
-        return labels.astype(np.int64, copy=False)
-
-    def _counted(self, scores: Any, labels: Any) -> tuple[Any, Any]:
-        """What the sum is divided by, and its reciprocal."""
-        return class_targets.counted(labels, None, self.ignore_index, 1, scores.dtype) if self.is_mean else (1, 1)
+    def _labelled(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, Any]]:
+        """The arguments; what the sum is divided by, and its reciprocal."""
+        logits, labels, ignored = given["logits"], given["target"], given["ignore_index"]
+        refuse_outside("softmax_cross_entropy", labels, logits.shape[1], ignored)
+        labels = labels.astype(np.int64, copy=False)
+        counted = class_targets.counted(labels, None, ignored, 1, logits.dtype) if given["is_mean"] else (1, 1)
+        return {**given, "target": labels}, counted

@@ -23,8 +23,9 @@ from typednn.arguments import divisor, number
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape, product
+from typednn.graph.nodes import axes_of, reshape, unary
 from typednn.graph.operations import Unary
-from typednn.graph.tensor import AnyTensor, Tensor, axes_of, reshape, unary
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.kernels.lerp import lerp
 
 

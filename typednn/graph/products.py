@@ -11,27 +11,23 @@ twelve kinds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, final
-
-import numpy as np
+from typing import Any
 
 from typednn.errors import ArgumentError, ShapeError, explain
-from typednn.graph.graph import GRAPH, Shape, product
+from typednn.graph.graph import GRAPH, product
+from typednn.graph.nodes import as_tensor, axes_of, permute, reduce, reshape
 from typednn.graph.operations import Reduce
-from typednn.graph.tensor import AnyTensor, Registered, as_tensor, axes_of, permute, reduce, reshape
+from typednn.graph.tensor import AnyTensor, registered
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import linear as op
 
 
+@registered
 def matmul(x: Any, y: Any) -> AnyTensor:
     """NumPy's ``x @ y``: the last axis of x with the last but one of y; the axes before them broadcast; vectors lose
     their axis.
     """
     return _matmul(*(as_tensor(each, other) for each, other in ((x, y), (y, x))))
-
-
-Registered.matmul = matmul
 
 
 def _matmul(x: AnyTensor, y: AnyTensor) -> AnyTensor:
@@ -92,27 +88,9 @@ def linear(x: AnyTensor, weight: AnyTensor, bias: AnyTensor | None = None) -> An
         others = "" if bias is None else f", bias {bias.shape}"
         got = f"x {x.shape}, weight {weight.shape}{others}: {GRAPH.expression(x.id)} and {GRAPH.expression(weight.id)}"
         raise ShapeError(explain("linear", "x is (…, in), weight (out, in), bias (out)", got))
-    biases = () if bias is None else (bias,)
-    if not takes_whole(x, weight, *biases):
+    if not takes_whole(x):
         y = matmul(x, permute(weight, (1, 0)))
         return y if bias is None else y + bias
-    y = Linear().of(reshape(x, (product(x.shape[:-1]), x.shape[-1])), weight, *biases)
+    rows = reshape(x, (product(x.shape[:-1]), x.shape[-1]))
+    y = Whole.of(op.forward, (rows.shape[0], weight.shape[0]), x=rows, weight=weight, bias=bias)
     return reshape(y, (*x.shape[:-1], weight.shape[0]))
-
-
-@final
-@dataclass(frozen=True)
-class Linear(Whole):
-    """The op `typednn.kernels.linear`: x (rows, in), weight (out, in), bias (out) or none."""
-
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        x, weight, *_ = inputs
-        return (x.shape[0], weight.shape[0]), x.dtype
-
-    def run(self, *arrays: Any) -> Any:
-        x, weight, *bias = arrays
-        return op.forward(x, weight, bias[0] if bias else None)
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        x, weight, *_ = arrays
-        return op.backward(next_grad, x, weight, wants_input=wanted[0])

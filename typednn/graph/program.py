@@ -74,6 +74,15 @@ def traced(numbers: Iterable[int]) -> tuple[Program, list[int]]:
     return Program(tuple(instructions), tuple(places[number] for number in wanted)), leaves
 
 
+def last_uses(uses: Iterable[Iterable[int]], outputs: Iterable[int]) -> dict[int, list[int]]:
+    """By step, the values that no step after it uses, but results; ``uses`` has each step's values by their places."""
+    last = {place: number for number, places in enumerate(uses) for place in places}
+    found: dict[int, list[int]] = {}
+    for place in last.keys() - set(outputs):
+        found.setdefault(last[place], []).append(place)
+    return found
+
+
 def name_of(each: Instruction) -> str:
     """What an instruction is called: its operation, its function, or its kind."""
     if each.kind in OPERATIONS:

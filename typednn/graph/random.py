@@ -16,7 +16,8 @@ import numpy as np
 from typednn.arrays import is_floating, is_integer, is_number, refuse_beyond_memory
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import Shape
-from typednn.graph.tensor import AnyTensor, sizes_of, tensor
+from typednn.graph.nodes import sizes_of, tensor
+from typednn.graph.tensor import AnyTensor
 from typednn.random import Rng
 
 

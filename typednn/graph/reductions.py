@@ -17,13 +17,16 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.errors import DTypeError, ShapeError, explain
-from typednn.graph.elementwise import checked, exp, isfinite, isnan, log, sqrt, stop_gradient, where
+from typednn.graph.counting import arange
+from typednn.graph.elementwise import exp, isfinite, isnan, log, sqrt, stop_gradient, where
 from typednn.graph.graph import GRAPH, Shape, product
-from typednn.graph.movement import arange, axis_of, pad_with
+from typednn.graph.movement import pad_with
+from typednn.graph.nodes import axes_of, binary, cast_to, constant, reduce, reshape
+from typednn.graph.operands import axis_of, checked
 from typednn.graph.operations import Binary, Reduce
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
-from typednn.graph.tensor import AnyTensor, Axes, Tensor, axes_of, binary, cast_to, constant, reduce, reshape
+from typednn.graph.tensor import AnyTensor, Axes, Tensor
 
 # ------------------------------------------------------------------ one operation each
 

@@ -26,15 +26,16 @@ from typednn.engines.locks import Lock
 from typednn.errors import EngineError, OutOfMemory
 from typednn.graph.cuda import cuda_kernel_of
 from typednn.graph.debugging import refuse_nan, say, statement
+from typednn.graph.description import Group
+from typednn.graph.description import described as kernel_text
 from typednn.graph.graph import GRAPH
-from typednn.graph.grouping import Alone, Group, Step, grouped, split_reductions
-from typednn.graph.grouping import described as kernel_text
+from typednn.graph.grouping import Alone, Step, grouped, split_reductions
 from typednn.graph.interpreter import compute, interpret, windowed
 from typednn.graph.kernels import kernel_of
 from typednn.graph.kinds import DTYPES, Kind
 from typednn.graph.passes import left_out, optimised
-from typednn.graph.program import PRODUCT, Contraction, Instruction, Program, described, traced
-from typednn.graph.tensor import Registered, array_of
+from typednn.graph.program import PRODUCT, Contraction, Instruction, Program, described, last_uses, traced
+from typednn.graph.tensor import array_of, registered
 from typednn.graph.views import Windowed
 from typednn.graph.whole import Part
 
@@ -47,6 +48,7 @@ _made = 0  # programs planned
 _run = 0  # kernels run
 
 
+@registered
 def run(numbers: Sequence[int]) -> None:
     """Compute these nodes; `OutOfMemory` where their arrays don't fit, and nothing is lost."""
     GRAPH.collect()
@@ -68,9 +70,6 @@ def run(numbers: Sequence[int]) -> None:
         raise out_of_memory("realize", f"{str(error) or 'no more memory'}: {expressions}", None, None) from error
     for number, array in zip(wanted, results, strict=True):
         GRAPH.realized(number, array)
-
-
-Registered.run = run
 
 
 class Counters(NamedTuple):
@@ -174,7 +173,7 @@ class Compiled:
             (place, each.extra) for place, each in enumerate(program.instructions) if each.kind == Kind.LEAF
         ]
         self._kernels: int = 0
-        last = _last_reads(program, self.steps)
+        last = last_uses([_uses(program, step) for step in self.steps], program.outputs)
         self._calls: list[_Call] = [
             _Call(self._function(step), tuple(last.get(number, ()))) for number, step in enumerate(self.steps)
         ]
@@ -377,24 +376,11 @@ def _product(place: int, each: Instruction, given: Sequence[Instruction]) -> Cal
     return run
 
 
-def _reads(program: Program, step: Step) -> tuple[int, ...]:
-    return (
-        program.instructions[step.place].inputs if isinstance(step, Alone) else tuple(place for place, _ in step.inputs)
-    )
-
-
-def _last_reads(program: Program, steps: Sequence[Step]) -> dict[int, list[int]]:
-    """By step, the values that no step after it reads."""
-    last: dict[int, int] = {}
-    for number, step in enumerate(steps):
-        gives = [step.place] if isinstance(step, Alone) else [place for place, _ in step.outputs]
-        for place in (*_reads(program, step), *gives):
-            last[place] = number
-    found: dict[int, list[int]] = {}
-    for place, number in last.items():
-        if place not in program.outputs:
-            found.setdefault(number, []).append(place)
-    return found
+def _uses(program: Program, step: Step) -> list[int]:
+    """What a step reads and gives."""
+    if isinstance(step, Alone):
+        return [*program.instructions[step.place].inputs, step.place]
+    return [place for place, _ in (*step.inputs, *step.outputs)]
 
 
 __all__ = ["Compiled", "Counters", "Plan", "counters", "plan_of", "run"]

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from typednn.graph.graph import GRAPH
+from typednn.graph.nodes import reduce, unary
 from typednn.graph.operations import Reduce, Unary
-from typednn.graph.tensor import AnyTensor, Tensor, reduce, unary
+from typednn.graph.tensor import AnyTensor, Tensor
 
 
 def softmax(x: Tensor[Any, Any], axis: int = -1) -> AnyTensor:

@@ -19,8 +19,9 @@ from typednn.arrays import namespace
 from typednn.graph.custom import Function
 from typednn.graph.elementwise import isnan
 from typednn.graph.graph import Shape
-from typednn.graph.movement import axis_of, gather
+from typednn.graph.operands import axis_of
 from typednn.graph.reductions import any as any_of
+from typednn.graph.selection import gather
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
 from typednn.graph.tensor import AnyTensor, Tensor

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from typednn.graph.kinds import Kind
+from typednn.graph.kinds import MOVEMENTS, Kind
 from typednn.graph.passes import dead, optimised
 from typednn.graph.program import PRODUCT, Instruction, Program
 from typednn.graph.whole import Derived, Part
-
-MOVEMENT = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD})
 
 
 class Split(NamedTuple):
@@ -83,7 +81,7 @@ def _derived(program: Program, wanted: Instruction) -> int | None:
 
 def source(instructions: Sequence[Instruction], place: int) -> int:
     """Where the numbers of ``place`` were computed, before they were only moved."""
-    while instructions[place].kind in MOVEMENT:
+    while instructions[place].kind in MOVEMENTS:
         (place,) = instructions[place].inputs
     return place
 
@@ -106,4 +104,4 @@ def _narrowed(program: Program) -> Program:
     )
 
 
-__all__ = ["MOVEMENT", "Split", "source", "split"]
+__all__ = ["Split", "source", "split"]

@@ -30,8 +30,9 @@ from typednn.graph.custom import Called, derivatives_of
 from typednn.graph.derivatives import DERIVATIVES
 from typednn.graph.graph import GRAPH, refuse_released
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import constant, zeros_like
 from typednn.graph.slab import NONE
-from typednn.graph.tensor import AnyTensor, Tensor, constant, zeros_like
+from typednn.graph.tensor import AnyTensor, Tensor, held
 
 
 @final
@@ -184,9 +185,3 @@ def _derivatives(
     return DERIVATIVES[kind](
         held(number), graph.operation(number), graph.extras.get(number), next_grad, tensors, wanted
     )
-
-
-def held(number: int) -> AnyTensor:
-    """Another tensor for a node that is there."""
-    GRAPH.retain(number)
-    return Tensor(number)

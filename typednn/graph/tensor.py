@@ -16,8 +16,7 @@ checked when a node is made.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, cast, final, overload
@@ -25,10 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAl
 import numpy as np
 from typing_extensions import TypeVar
 
-from typednn.arrays import described, device_of, is_array, is_floating
-from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, explain
-from typednn.graph.graph import GRAPH, Shape, bits_of, product, refuse_released
-from typednn.graph.kinds import CODES, DTYPES, Kind
+from typednn.arrays import is_floating
+from typednn.errors import ArgumentError, ShapeError, StateError, explain
+from typednn.graph.graph import GRAPH, Shape, product, refuse_released
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.slab import NONE
 
@@ -36,6 +34,7 @@ R = TypeVar("R", bound=tuple[int, ...], default=Any, covariant=True)
 D = TypeVar("D", bound=np.generic, default=Any, covariant=True)
 D2 = TypeVar("D2", bound=np.generic)
 R2 = TypeVar("R2", bound=tuple[int, ...])
+F = TypeVar("F", bound=Callable[..., Any])
 Number: TypeAlias = int | float | bool | np.generic
 Axes: TypeAlias = int | Sequence[int] | None
 Like: TypeAlias = "Tensor[Any, D] | np.ndarray[Any, np.dtype[D]]"
@@ -54,14 +53,28 @@ regions: Final[list[tuple[int, list[Tensor[Any, Any]]]]] = []
 
 
 class Registered:
-    """Functions made of tensors that tensors call. The file of each, above this one, registers it; `typednn.graph`
-    imports them all.
+    """Functions made of tensors that tensors call. They stand in files above this one, where `registered` marks them;
+    `typednn.graph` imports them all.
     """
 
+    unary: ClassVar[Callable[[Unary, Any], Tensor[Any, Any]]]
+    binary: ClassVar[Callable[[Binary, Any, Any], Tensor[Any, Any]]]
+    reduce: ClassVar[Callable[[Reduce, Any, Axes, bool], Tensor[Any, Any]]]
+    divided: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
     floor_divide: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
     matmul: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
+    reshape: ClassVar[Callable[[Any, Sequence[int]], Tensor[Any, Any]]]
+    permute: ClassVar[Callable[[Any, Sequence[int]], Tensor[Any, Any]]]
+    broadcast_to: ClassVar[Callable[[Any, Sequence[int]], Tensor[Any, Any]]]
+    cast_to: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
     sliced: ClassVar[Callable[[Any, Any], Tensor[Any, Any]]]
     run: ClassVar[Callable[[Sequence[int]], None]]
+
+
+def registered(function: F) -> F:
+    """``function``, which `Registered` has from now on."""
+    setattr(Registered, function.__name__, staticmethod(function))
+    return function
 
 
 @final
@@ -163,7 +176,7 @@ class Tensor(Generic[R, D]):
         """Compute its numbers now, unless they are known. `realize` computes several tensors at once, what they share
         only once.
         """
-        realize(self)
+        Registered.run([self.id])
         return self
 
     def numpy(self) -> np.ndarray[R, np.dtype[D]]:
@@ -200,69 +213,69 @@ class Tensor(Generic[R, D]):
     # ------------------------------------------------------------- arithmetic
 
     def __neg__(self) -> Tensor[R, D]:
-        return unary(Unary.NEGATIVE, self)
+        return Registered.unary(Unary.NEGATIVE, self)
 
     def __abs__(self) -> Tensor[R, D]:
-        return unary(Unary.ABS, self)
+        return Registered.unary(Unary.ABS, self)
 
     def __invert__(self) -> Tensor[R, D]:
-        return unary(Unary.BITWISE_NOT, self)
+        return Registered.unary(Unary.BITWISE_NOT, self)
 
     @overload
     def __add__(self, other: Fitting[R, D]) -> Tensor[R, D]: ...
     @overload
     def __add__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __add__(self, other: Any) -> Any:
-        return binary(Binary.ADD, self, other)
+        return Registered.binary(Binary.ADD, self, other)
 
     @overload
     def __radd__(self, other: Number) -> Tensor[R, D]: ...
     @overload
     def __radd__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __radd__(self, other: Any) -> Any:
-        return binary(Binary.ADD, other, self)
+        return Registered.binary(Binary.ADD, other, self)
 
     @overload
     def __sub__(self, other: Fitting[R, D]) -> Tensor[R, D]: ...
     @overload
     def __sub__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __sub__(self, other: Any) -> Any:
-        return binary(Binary.SUBTRACT, self, other)
+        return Registered.binary(Binary.SUBTRACT, self, other)
 
     @overload
     def __rsub__(self, other: Number) -> Tensor[R, D]: ...
     @overload
     def __rsub__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __rsub__(self, other: Any) -> Any:
-        return binary(Binary.SUBTRACT, other, self)
+        return Registered.binary(Binary.SUBTRACT, other, self)
 
     @overload
     def __mul__(self, other: Fitting[R, D]) -> Tensor[R, D]: ...
     @overload
     def __mul__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __mul__(self, other: Any) -> Any:
-        return binary(Binary.MULTIPLY, self, other)
+        return Registered.binary(Binary.MULTIPLY, self, other)
 
     @overload
     def __rmul__(self, other: Number) -> Tensor[R, D]: ...
     @overload
     def __rmul__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __rmul__(self, other: Any) -> Any:
-        return binary(Binary.MULTIPLY, other, self)
+        return Registered.binary(Binary.MULTIPLY, other, self)
 
     @overload
     def __truediv__(self, other: Fitting[R, D]) -> Tensor[R, D]: ...
     @overload
     def __truediv__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __truediv__(self, other: Any) -> Any:
-        return divided(self, other)
+        return Registered.divided(self, other)
 
     @overload
     def __rtruediv__(self, other: Number) -> Tensor[R, D]: ...
     @overload
     def __rtruediv__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __rtruediv__(self, other: Any) -> Any:
-        return divided(other, self)
+        return Registered.divided(other, self)
 
     def __floordiv__(self, other: Any) -> Tensor[R, D]:
         return Registered.floor_divide(self, other)
@@ -271,18 +284,18 @@ class Tensor(Generic[R, D]):
         return Registered.floor_divide(other, self)
 
     def __mod__(self, other: Any) -> Tensor[R, D]:
-        return binary(Binary.MODULO, self, other)
+        return Registered.binary(Binary.MODULO, self, other)
 
     def __rmod__(self, other: Any) -> Tensor[R, D]:
-        return binary(Binary.MODULO, other, self)
+        return Registered.binary(Binary.MODULO, other, self)
 
     def __pow__(self, other: Any) -> Tensor[R, D]:
         if isinstance(other, int) and not isinstance(other, bool) and other in (1, 2, 3):
             return self if other == 1 else self * self if other == 2 else self * self * self
-        return binary(Binary.POWER, self, other)
+        return Registered.binary(Binary.POWER, self, other)
 
     def __rpow__(self, other: Any) -> Tensor[R, D]:
-        return binary(Binary.POWER, other, self)
+        return Registered.binary(Binary.POWER, other, self)
 
     def __matmul__(self, other: Any) -> Tensor[Any, D]:
         return Registered.matmul(self, other)
@@ -295,53 +308,53 @@ class Tensor(Generic[R, D]):
     @overload
     def __lt__(self, other: Like[D]) -> Tensor[Any, np.bool_]: ...
     def __lt__(self, other: Any) -> Any:
-        return binary(Binary.LESS, self, other)
+        return Registered.binary(Binary.LESS, self, other)
 
     @overload
     def __gt__(self, other: Fitting[R, D]) -> Tensor[R, np.bool_]: ...
     @overload
     def __gt__(self, other: Like[D]) -> Tensor[Any, np.bool_]: ...
     def __gt__(self, other: Any) -> Any:
-        return binary(Binary.GREATER, self, other)
+        return Registered.binary(Binary.GREATER, self, other)
 
     @overload
     def __ge__(self, other: Fitting[R, D]) -> Tensor[R, np.bool_]: ...
     @overload
     def __ge__(self, other: Like[D]) -> Tensor[Any, np.bool_]: ...
     def __ge__(self, other: Any) -> Any:
-        return binary(Binary.GREATER_EQUAL, self, other)
+        return Registered.binary(Binary.GREATER_EQUAL, self, other)
 
     @overload
     def __le__(self, other: Fitting[R, D]) -> Tensor[R, np.bool_]: ...
     @overload
     def __le__(self, other: Like[D]) -> Tensor[Any, np.bool_]: ...
     def __le__(self, other: Any) -> Any:
-        return binary(Binary.GREATER_EQUAL, other, self)
+        return Registered.binary(Binary.GREATER_EQUAL, other, self)
 
     # as an array's, a tensor of truths
     def __eq__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]
-        return binary(Binary.EQUAL, self, other)
+        return Registered.binary(Binary.EQUAL, self, other)
 
     def __ne__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]
-        return binary(Binary.NOT_EQUAL, self, other)
+        return Registered.binary(Binary.NOT_EQUAL, self, other)
 
     def __hash__(self) -> int:
         return object.__hash__(self)  # by handle, as an array's equality says nothing of it
 
     def __and__(self, other: Any) -> Tensor[R, D]:
-        return binary(Binary.LOGICAL_AND if _is_bool(self) else Binary.BITWISE_AND, self, other)
+        return Registered.binary(Binary.LOGICAL_AND if self.dtype.kind == "b" else Binary.BITWISE_AND, self, other)
 
     def __or__(self, other: Any) -> Tensor[R, D]:
-        return binary(Binary.LOGICAL_OR if _is_bool(self) else Binary.BITWISE_OR, self, other)
+        return Registered.binary(Binary.LOGICAL_OR if self.dtype.kind == "b" else Binary.BITWISE_OR, self, other)
 
     def __xor__(self, other: Any) -> Tensor[R, D]:
-        return binary(Binary.LOGICAL_XOR if _is_bool(self) else Binary.BITWISE_XOR, self, other)
+        return Registered.binary(Binary.LOGICAL_XOR if self.dtype.kind == "b" else Binary.BITWISE_XOR, self, other)
 
     def __lshift__(self, other: Any) -> Tensor[R, D]:
-        return binary(Binary.LEFT_SHIFT, self, other)
+        return Registered.binary(Binary.LEFT_SHIFT, self, other)
 
     def __rshift__(self, other: Any) -> Tensor[R, D]:
-        return binary(Binary.RIGHT_SHIFT, self, other)
+        return Registered.binary(Binary.RIGHT_SHIFT, self, other)
 
     # --------------------------------------------------------------- movement
 
@@ -361,24 +374,24 @@ class Tensor(Generic[R, D]):
     def reshape(self, *shape: int) -> Tensor[Any, D]: ...
     def reshape(self, *shape: Any) -> Any:
         """The same numbers in another shape; one size may be -1."""
-        return reshape(self, _sizes(shape))
+        return Registered.reshape(self, _sizes(shape))
 
     def permute(self, *order: Any) -> Tensor[R, D]:
         """Its axes in this ``order``."""
-        return permute(self, _sizes(order))
+        return Registered.permute(self, _sizes(order))
 
     @property
     def T(self) -> Tensor[R, D]:  # noqa: N802  # NumPy's name
         """Its axes in reverse order."""
-        return permute(self, tuple(range(self.ndim))[::-1])
+        return Registered.permute(self, tuple(range(self.ndim))[::-1])
 
     def expand(self, *shape: Any) -> Tensor[Any, D]:
         """Its axes of size 1 repeated to this shape; further axes stand before its own."""
-        return broadcast_to(self, _sizes(shape))
+        return Registered.broadcast_to(self, _sizes(shape))
 
     def cast(self, dtype: type[D2] | np.dtype[D2]) -> Tensor[R, D2]:
         """Its numbers in another dtype."""
-        return cast_to(self, dtype)
+        return Registered.cast_to(self, dtype)
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor[Any, D]:
         return Registered.sliced(self, index)
@@ -401,19 +414,19 @@ class Tensor(Generic[R, D]):
     def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]: ...
     def sum(self, axis: Axes = None, keepdims: bool = False) -> Any:
         """The sum along ``axis``, all where it is None."""
-        return reduce(Reduce.SUM, self, axis, keepdims)
+        return Registered.reduce(Reduce.SUM, self, axis, keepdims)
 
     def prod(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]:
         """The product along ``axis``."""
-        return reduce(Reduce.PROD, self, axis, keepdims)
+        return Registered.reduce(Reduce.PROD, self, axis, keepdims)
 
     def max(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]:
         """The largest number along ``axis``."""
-        return reduce(Reduce.MAX, self, axis, keepdims)
+        return Registered.reduce(Reduce.MAX, self, axis, keepdims)
 
     def min(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]:
         """The smallest number along ``axis``."""
-        return reduce(Reduce.MIN, self, axis, keepdims)
+        return Registered.reduce(Reduce.MIN, self, axis, keepdims)
 
     @overload
     def mean(self, axis: None = None, keepdims: Literal[False] = False) -> Tensor[Rank0, D]: ...
@@ -423,9 +436,8 @@ class Tensor(Generic[R, D]):
     def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]: ...
     def mean(self, axis: Axes = None, keepdims: bool = False) -> Any:
         """The mean along ``axis``; of integers in float64."""
-        total: Tensor[Any, Any] = reduce(
-            Reduce.SUM, self if is_floating(self.dtype) else cast_to(self, np.float64), axis, keepdims
-        )
+        floats = self if is_floating(self.dtype) else self.cast(np.float64)
+        total = Registered.reduce(Reduce.SUM, floats, axis, keepdims)
         count = self.size // max(total.size, 1) if total.size else 0
         return total * (1 / count) if count & (count - 1) == 0 and count else total / count
 
@@ -466,359 +478,13 @@ def array_of(number: int) -> Any:
     return array
 
 
-def _is_bool(x: AnyTensor) -> bool:
-    return x.dtype.kind == "b"
+def held(number: int) -> AnyTensor:
+    """Another tensor for a node that is there."""
+    GRAPH.retain(number)
+    return Tensor(number)
 
 
 def _sizes(shape: tuple[Any, ...]) -> Shape:
     """Sizes that were given one by one, or as one sequence."""
     given: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
     return tuple(map(int, given))
-
-
-# ------------------------------------------------------------------ leaves and constants
-
-
-@overload
-def tensor(values: np.ndarray[R2, np.dtype[D2]], *, name: str = "") -> Tensor[R2, D2]: ...
-@overload
-def tensor(values: Any, *, dtype: type[D2], name: str = "") -> Tensor[Any, D2]: ...
-@overload
-def tensor(values: Any, *, dtype: Any = None, name: str = "") -> AnyTensor: ...
-def tensor(values: Any, *, dtype: Any = None, name: str = "") -> Any:
-    """A leaf that holds ``values``: an array, which is not copied and must not be changed afterwards, or numbers in
-    lists.
-    """
-    if isinstance(values, Tensor):
-        return values if dtype is None else cast_to(values, dtype)
-    wanted = None if dtype is None else DTYPES[code_of("tensor", dtype)]
-    try:
-        array: Any = values if is_array(values) else np.asarray(values, wanted)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ArgumentError(
-            explain("tensor", "takes an array, or numbers in lists of equal lengths", str(error)), "values"
-        ) from None
-    code = code_of("tensor", array.dtype if wanted is None else wanted)
-    if wanted is not None and array.dtype != wanted:
-        array = array.astype(wanted)
-    if array.ndim > MOST_AXES:
-        raise ShapeError(explain("tensor", f"has at most {MOST_AXES} axes", f"{array.ndim}"))
-    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, code, tuple(array.shape)))
-    GRAPH.arrays[made.id] = array
-    return made.named(name) if name else made
-
-
-def constant(value: Number, dtype: Any, shape: Shape = ()) -> AnyTensor:
-    """One number everywhere."""
-    code = code_of("constant", dtype)
-    kind = DTYPES[code]
-    try:
-        low, high = bits_of(value, kind)
-    except (OverflowError, ValueError, TypeError) as error:
-        raise DTypeError(
-            explain("constant", f"a number that {kind} holds", repr(value), "cast the tensor first")
-        ) from error
-    return Tensor(GRAPH.push(Kind.CONST, 0, code, shape, low, high))
-
-
-def sizes_of(where: str, shape: Any) -> Shape:
-    """A shape as NumPy takes it: one size, or several."""
-    try:
-        sizes = tuple(map(operator.index, (shape,) if isinstance(shape, int | np.integer) else shape))
-    except TypeError:
-        sizes = (-1,)
-    if min(sizes, default=0) < 0 or len(sizes) > MOST_AXES:
-        rule = f"shape is an integer from 0 on, or a sequence of at most {MOST_AXES}"
-        raise ArgumentError(explain(where, rule, repr(shape)), "shape")
-    return sizes
-
-
-def full(shape: int | Sequence[int], value: Number, dtype: Any = np.float32) -> AnyTensor:
-    """A tensor of this shape, one size or several, with one number everywhere."""
-    return constant(value, dtype, sizes_of("full", shape))
-
-
-def zeros(shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
-    """A tensor of zeros."""
-    return constant(0, dtype, sizes_of("zeros", shape))
-
-
-def ones(shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
-    """A tensor of ones."""
-    return constant(1, dtype, sizes_of("ones", shape))
-
-
-def zeros_like(x: AnyTensor) -> AnyTensor:
-    """Zeros of the shape and dtype of ``x``."""
-    return constant(0, x.dtype, x.shape)
-
-
-def ones_like(x: AnyTensor) -> AnyTensor:
-    """Ones of the shape and dtype of ``x``."""
-    return constant(1, x.dtype, x.shape)
-
-
-def lazily(read: Callable[[], Any], shape: Sequence[int], dtype: Any, *, name: str = "") -> AnyTensor:
-    """A leaf whose array ``read()`` gives when it is first needed, such as an array in a file."""
-    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, code_of("lazily", dtype), tuple(shape)))
-
-    def checked() -> Any:
-        array = read()
-        if tuple(array.shape) != tuple(shape) or array.dtype != np.dtype(dtype):
-            expected = f"{np.dtype(dtype)} of shape {tuple(shape)}"
-            raise ShapeError(explain(f"lazily({name!r})", f"the array is {expected}, as was said", described(array)))
-        return array
-
-    GRAPH.arrays[made.id] = checked
-    return made.named(name) if name else made
-
-
-# ------------------------------------------------------------------ the nodes
-
-
-def unary(operation: Unary, x: AnyTensor) -> AnyTensor:
-    """A function of each number of ``x``."""
-    number = x.id
-    code = GRAPH.slab.tag(number) >> 16 & 0xFF
-    dtype = GRAPH.dtype(number)
-    takes = operation.row.takes
-    if takes == "floats" or takes == "rounded":
-        if not is_floating(dtype):
-            if takes == "rounded":
-                return x  # an integer is rounded already
-            raise _wrong_dtype(operation.title, "floats", x, "cast it to a float dtype")
-    elif takes == "whole" and is_floating(dtype):
-        raise _wrong_dtype(operation.title, "integers or booleans", x)
-    elif takes == "signed" and dtype.kind == "b":
-        raise _wrong_dtype(operation.title, "numbers", x, "use ~ for the opposite of a boolean")
-    return Tensor(GRAPH.push(Kind.UNARY, operation, code, GRAPH.shapes[number], number))
-
-
-def code_of(where: str, dtype: Any) -> int:
-    """The number of a dtype in nodes."""
-    try:
-        return CODES[np.dtype(dtype)]
-    except (KeyError, TypeError):
-        rule = f"a dtype is one of {', '.join(each.name for each in CODES)}"
-        raise DTypeError(explain(where, rule, str(dtype), "convert the numbers")) from None
-
-
-def _wrong_dtype(what: str, rule: str, x: AnyTensor, cure: str = "cast it") -> DTypeError:
-    return DTypeError(explain(what, f"takes {rule}", f"{x.dtype}: {GRAPH.expression(x.id)}", cure))
-
-
-def as_tensor(value: Any, beside: AnyTensor, shape: Shape = ()) -> AnyTensor:
-    """``value`` as a tensor that fits ``beside``: a Python number takes its dtype, and this shape."""
-    if isinstance(value, Tensor):
-        return value
-    if isinstance(value, bool | int | float):
-        dtype = beside.dtype
-        if type(value) is float and not is_floating(dtype):
-            raise DTypeError(
-                explain("a number beside a tensor", f"fits {dtype}", repr(value), "cast the tensor to a float dtype")
-            )
-        return constant(value, dtype, shape)
-    if is_array(value):
-        return tensor(value)
-    if isinstance(value, np.generic):
-        return tensor(np.asarray(value))
-    got = type(value).__name__
-    raise ArgumentError(explain("an operation of tensors", "takes tensors, arrays and numbers", got))
-
-
-def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
-    """A function of two tensors, number by number; axes broadcast."""
-    graph = GRAPH
-    if not isinstance(x, Tensor):
-        x = as_tensor(x, y, graph.shapes[y.id])
-    elif not isinstance(y, Tensor):
-        y = as_tensor(y, x, graph.shapes[x.id])
-    a, b = x.id, y.id
-    shape = graph.shapes[a]
-    if shape != graph.shapes[b]:
-        x, y = broadcast(operation.title, x, y)
-        a, b = x.id, y.id
-        shape = graph.shapes[a]
-    code = graph.slab.tag(a) >> 16 & 0xFF
-    other = graph.slab.tag(b) >> 16 & 0xFF
-    takes = operation.row.takes
-    if takes == "a mask":
-        if code != 0:
-            raise _wrong_dtype("where", "a mask of booleans", x, "compare it, as in x > 0")
-        code = other
-    elif code != other:
-        got = f"{graph.dtype(a)} and {graph.dtype(b)}: {graph.expression(a)} and {graph.expression(b)}"
-        raise DTypeError(explain(operation.title, "takes two tensors of one dtype", got, "cast one of them"))
-    elif takes == "any":
-        code = 0
-    elif code == 0 and takes != "booleans":
-        raise _wrong_dtype(operation.title, "numbers", x)
-    elif code != 0 and takes == "booleans":
-        raise _wrong_dtype(operation.title, "booleans", x, "compare it, as in x != 0")
-    elif takes == "integers" and is_floating(graph.dtype(a)):
-        raise _wrong_dtype(operation.title, "integers", x, "cast it to an integer dtype")
-    return Tensor(graph.push(Kind.BINARY, operation, code, shape, a, b))
-
-
-def divided(x: Any, y: Any) -> AnyTensor:
-    """x / y; integers are divided in float64, as NumPy does it."""
-    whole = [getattr(getattr(each, "dtype", None), "kind", "") in ("i", "u") for each in (x, y)]
-    if True in whole and all(
-        is_whole or isinstance(each, int | float) for is_whole, each in zip(whole, (x, y), strict=True)
-    ):
-        x, y = (
-            cast_to(tensor(each), np.float64) if is_whole else each
-            for is_whole, each in zip(whole, (x, y), strict=True)
-        )
-    return binary(Binary.DIVIDE, x, y)
-
-
-def broadcast(where: str, *tensors: AnyTensor) -> list[AnyTensor]:
-    """All of ``tensors`` in the shape that they broadcast to."""
-    shapes = [each.shape for each in tensors]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        got = " and ".join(f"{each.shape}: {GRAPH.expression(each.id)}" for each in tensors)
-        cure = "reshape one of them, or reduce with keepdims=True"
-        raise ShapeError(explain(where, "sizes are equal, or one of them is 1", got, cure)) from None
-    return [broadcast_to(each, shape) for each in tensors]
-
-
-def broadcast_to(x: AnyTensor, shape: Sequence[int]) -> AnyTensor:
-    """``x`` with axes of size 1 repeated, and further axes before its own."""
-    old, shape = x.shape, tuple(shape)
-    if old == shape:
-        return x
-    if len(old) < len(shape):
-        x = reshape(x, (1,) * (len(shape) - len(old)) + old)
-        old = x.shape
-    if len(old) > len(shape) or any(size not in (1, new) for size, new in zip(old, shape, strict=True)):
-        got = f"{old} to {shape}: {GRAPH.expression(x.id)}"
-        raise ShapeError(explain("broadcast_to", "an axis of size 1 repeats, others stay", got))
-    if old == shape:
-        return x
-    return Tensor(GRAPH.push(Kind.EXPAND, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id))
-
-
-def reshape(x: AnyTensor, shape: Sequence[int]) -> AnyTensor:
-    """The numbers of ``x`` in another shape; one size may be -1."""
-    old, shape = x.shape, tuple(shape)
-    new = shape
-    if -1 in shape:
-        others = product([size for size in shape if size != -1])
-        new = tuple((product(old) // others if others else 0) if size == -1 else size for size in shape)
-    if product(new) != product(old) or min(new, default=0) < 0 or len(new) > MOST_AXES:
-        got = f"{old} to {shape}: {GRAPH.expression(x.id)}"
-        raise ShapeError(explain("reshape", f"keeps the number of elements, {product(old)}", got))
-    if new == old:
-        return x
-    return Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, new, x.id))
-
-
-def permute(x: AnyTensor, order: Sequence[int]) -> AnyTensor:
-    """The axes of ``x`` in this ``order``."""
-    number = x.id
-    old = GRAPH.shapes[number]
-    ndim = len(old)
-    axes = tuple([axis + ndim if -ndim <= axis < 0 else axis for axis in order])
-    in_order = list(range(ndim))
-    if sorted(axes) != in_order:
-        got = f"{tuple(order)} of {GRAPH.expression(number)}"
-        raise ShapeError(explain("permute", f"names each of the {ndim} axes once", got))
-    if axes == tuple(in_order):
-        return x
-    shape = tuple([old[axis] for axis in axes])
-    return Tensor(GRAPH.push(Kind.PERMUTE, 0, GRAPH.slab.tag(number) >> 16 & 0xFF, shape, number, NONE, axes))
-
-
-def pad(x: AnyTensor, widths: Sequence[tuple[int, int]]) -> AnyTensor:
-    """``x`` with zeros before and after each axis; negative widths cut off."""
-    number = x.id
-    old = GRAPH.shapes[number]
-    pairs = tuple([(int(before), int(after)) for before, after in widths])
-    shape = tuple([before + size + after for (before, after), size in zip(pairs, old, strict=False)])
-    if len(pairs) != len(old) or any(
-        new < max(before, after, 0) for (before, after), new in zip(pairs, shape, strict=True)
-    ):
-        got = f"{pairs} of {GRAPH.expression(number)}"
-        raise ShapeError(
-            explain("pad", f"two widths for each of {len(old)} axes; they cut off no more than there is", got)
-        )
-    if shape == old and not any(before or after for before, after in pairs):
-        return x
-    return Tensor(GRAPH.push(Kind.PAD, 0, GRAPH.slab.tag(number) >> 16 & 0xFF, shape, number, NONE, pairs))
-
-
-def axes_of(where: str, axis: Axes, x: AnyTensor) -> Shape:
-    """``axis`` as the numbers of axes of ``x``, in order."""
-    ndim = x.ndim
-    if axis is None:
-        return tuple(range(ndim))
-    given: tuple[Any, ...] = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    whole = all(isinstance(each, int | np.integer) for each in given)
-    axes = tuple(sorted([int(each) + ndim if each < 0 else int(each) for each in given])) if whole else ()
-    if not whole or (axes and (axes[0] < 0 or axes[-1] >= ndim or len(set(axes)) != len(axes))):
-        got = f"{axis} of {GRAPH.expression(x.id)}"
-        rule = f"names axes from {-ndim} to {ndim - 1}, each once" if ndim else "names no axis, for there is none"
-        raise ArgumentError(explain(where, rule, got), "axis")
-    return axes
-
-
-def reduce(operation: Reduce, x: AnyTensor, axis: Axes = None, keepdims: bool = False) -> AnyTensor:
-    """The numbers of ``x`` along ``axis`` made one; ``keepdims`` leaves an axis of size 1."""
-    axes = axes_of(operation.title, axis, x)
-    number = x.id
-    old, code = GRAPH.shapes[number], GRAPH.slab.tag(number) >> 16 & 0xFF
-    if not operation.row.is_total:
-        if 0 in [old[each] for each in axes]:
-            raise ShapeError(explain(operation.title, "there is a number along each axis", GRAPH.expression(number)))
-    elif code == 0:
-        raise _wrong_dtype(operation.title, "numbers", x, "cast it, as in mask.cast(np.int64)")
-    if not axes:
-        return x
-    shape = tuple([size for place, size in enumerate(old) if place not in axes])
-    result: AnyTensor = Tensor(GRAPH.push(Kind.REDUCE, operation, code, shape, number, NONE, axes))
-    return (
-        reshape(result, tuple([1 if place in axes else size for place, size in enumerate(old)])) if keepdims else result
-    )
-
-
-def cast_to(x: AnyTensor, dtype: Any) -> AnyTensor:
-    """``x`` in another dtype."""
-    number, code = x.id, code_of("cast", dtype)
-    if code == GRAPH.slab.tag(number) >> 16 & 0xFF:
-        return x
-    return Tensor(GRAPH.push(Kind.CAST, 0, code, GRAPH.shapes[number], number))
-
-
-def to_device(x: AnyTensor, device: str) -> AnyTensor:
-    """``x`` on another device: ``"cpu"``, ``"cuda"``."""
-    from typednn.backends import select
-
-    select(device)
-    return Tensor(GRAPH.push(Kind.TO_DEVICE, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, x.shape, x.id, extra=device))
-
-
-def device(x: AnyTensor) -> str:
-    """The device on which the numbers of ``x`` are, or will be. It computes nothing."""
-    waiting = [x.id]
-    while waiting:
-        number = waiting.pop()
-        if GRAPH.kind(number) == Kind.TO_DEVICE:
-            return cast("str", GRAPH.extras[number])
-        array = GRAPH.arrays.get(number)
-        if array is not None and not callable(array):
-            return device_of(array)
-        waiting += GRAPH.inputs(number)
-    return "cpu"
-
-
-def realize(*tensors: AnyTensor | Iterable[AnyTensor]) -> None:
-    """Compute these tensors, what they share only once. Those that are known already stay as they are."""
-    flat = [each for given in tensors for each in ([given] if isinstance(given, Tensor) else given)]
-    Registered.run([each.id for each in flat])
-
-
-# An operation that is called with tensors makes its node.
-Unary.node, Binary.node, Reduce.node = staticmethod(unary), staticmethod(binary), staticmethod(reduce)

@@ -21,13 +21,12 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from typednn.graph.graph import Shape
-from typednn.graph.kinds import DTYPES, Kind
+from typednn.graph.kinds import DTYPES, MOVEMENTS, Kind
 from typednn.graph.operations import Reduce
 from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
 
 Split: TypeAlias = tuple[Shape, ...]  # of each axis, the sizes that it is split into
 
-_MOVEMENTS: Final = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD})
 _LONGEST: Final = 64  # movements of a chain that are looked at
 
 
@@ -157,7 +156,7 @@ def _chains_before(program: Program, place: int) -> list[Chain]:
     found: list[Chain] = []
     steps: tuple[Instruction, ...] = ()
     at, size = place, math.prod(program.instructions[place].shape)
-    while program.instructions[at].kind in _MOVEMENTS and len(steps) < _LONGEST:
+    while program.instructions[at].kind in MOVEMENTS and len(steps) < _LONGEST:
         steps = (program.instructions[at], *steps)
         (at,) = program.instructions[at].inputs
         source = program.instructions[at].shape

@@ -5,6 +5,9 @@ derivative.
     with decomposed():
         linear(x, weight, bias)            # the same numbers, from the twelve kinds
 
+All that a node needs is in the op's declaration (`typednn.kernels.op`): the names of the arguments, the results that
+backward reads, and backward itself, which gives a derivative for each of forward's first arguments, in their order.
+
 What one call of a kernel gives together stays together: such a node's value is a tuple of arrays, and each `Part` takes
 one of them. Equal nodes are computed once, so a backward runs once however many of its results are used, and finds what
 forward kept. The arrays are copied where they are not C-contiguous. A derivative of a derivative is refused;
@@ -13,11 +16,13 @@ forward kept. The arrays are copied where they are not C-contiguous. A derivativ
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, final
+from functools import cache
+from inspect import Parameter, signature
+from typing import Any, Final, cast, final
 
 import numpy as np
 
@@ -25,7 +30,8 @@ from typednn.arrays import is_floating, namespace
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.custom import Function
 from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.tensor import AnyTensor
+from typednn.graph.tensor import AnyTensor, Tensor
+from typednn.kernels.op import Op
 
 _decomposed: Final[ContextVar[bool]] = ContextVar("decomposed", default=False)
 
@@ -47,45 +53,103 @@ def takes_whole(*inputs: AnyTensor) -> bool:
     return not _decomposed.get() and is_floating(inputs[0].dtype)
 
 
+@dataclass(frozen=True)
 class Whole(Function):
-    """Base of the whole ops: derive a frozen dataclass of the op's settings, and write `run`, `derive` and
-    `Function.result`.
+    """The forward of ``op``, of the tensors that it ``takes``, by the names of its arguments, and of ``settings``.
+
+    Derive from it where `run` or `derive` do more than the op does.
     """
 
-    # whether `run` gives a tuple: the result, then what `derive` needs besides the inputs
-    keeps: ClassVar[bool] = False
+    op: Op
+    takes: tuple[str, ...]
+    settings: tuple[tuple[str, Any], ...]
+    shape: Shape
 
-    def run(self, *arrays: Any) -> Any:
-        """The op's forward."""
-        raise NotImplementedError
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        """The op's backward: an array for each input that is ``wanted``. The last of ``arrays`` is what `run` gave,
-        where it ``keeps``.
-        """
-        raise NotImplementedError
-
+    @classmethod
     @final
-    def of(self, *inputs: AnyTensor) -> AnyTensor:
-        """A node for the result."""
-        if len({each.dtype for each in inputs if is_floating(each.dtype)}) > 1:
-            got = ", ".join(f"{each.dtype}: {GRAPH.expression(each.id)}" for each in inputs)
-            raise DTypeError(explain(self.name, "takes tensors of one dtype", got, "cast one of them"))
-        together = self(*inputs)
-        return Part(0, together.shape, together.dtype, self.name, True)(together) if self.keeps else together
+    def of(cls, forward: Any, shape: Shape, /, **arguments: Any) -> AnyTensor:
+        """A node of ``shape`` for the result of ``forward``, an op; its dtype is the first tensor's.
+
+        ``arguments`` are those of forward and of backward, by name; the tensors among them in forward's order, as far
+        as backward gives derivatives.
+        """
+        inputs: dict[str, AnyTensor] = {name: each for name, each in arguments.items() if isinstance(each, Tensor)}
+        settings = tuple([(name, each) for name, each in arguments.items() if name not in inputs])
+        op = cls(forward.op, tuple(inputs), settings, shape)
+        dtypes = {each.dtype for each in inputs.values()}
+        if len(dtypes) > 1 and sum(map(is_floating, dtypes)) > 1:
+            got = ", ".join(f"{each.dtype}: {GRAPH.expression(each.id)}" for each in inputs.values())
+            raise DTypeError(explain(op.name, "takes tensors of one dtype", got, "cast one of them"))
+        together = op(*inputs.values())
+        return Part(0, shape, together.dtype, op.name, True)(together) if op.kept else together
+
+    @property
+    def name(self) -> str:
+        """As ``MaxPool2d`` for ``max_pool2d.forward``."""
+        return _name(self.op)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names of forward's results, the op's first, where backward reads one of them; else none."""
+        return _kept(self.op)
+
+    def run(self, given: Mapping[str, Any]) -> Any:
+        """The op's forward of arguments by name."""
+        return _called(self.op, given)
+
+    def derive(self, given: Mapping[str, Any]) -> Any:
+        """The op's backward of arguments by name, ``next_grad`` and what forward kept among them."""
+        return _called(self.op.backward, given)
+
+    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
+        return self.shape, inputs[0].dtype
 
     @final
     def forward(self, *arrays: Any) -> Any:
-        return self.run(*map(_contiguous, arrays))
+        found = self.run(self._given(arrays))
+        return found if self.kept or not isinstance(found, tuple) else cast("Any", found)[0]
+
+    def _given(self, arrays: tuple[Any, ...]) -> dict[str, Any]:
+        given = dict(self.settings, shape=self.shape, input_shape=arrays[0].shape)
+        given.update(zip(self.takes, map(_contiguous, arrays), strict=False))
+        return given
 
     @final
     def derivatives(self, next_grad: AnyTensor, wanted: tuple[bool, ...], *inputs: AnyTensor) -> Any:
-        kept = (self(*inputs),) if self.keeps else ()
-        together = Derived(self, wanted)(next_grad, *inputs, *kept)
+        together = Derived(self, wanted)(next_grad, *inputs, *((self(*inputs),) if self.kept else ()))
         return tuple(
             Part(place, each.shape, each.dtype, f"{self.name}.backward", False)(together) if want else None
             for place, (each, want) in enumerate(zip(inputs, wanted, strict=True))
         )
+
+    @final
+    def derived(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> tuple[Any, ...]:
+        """The derivatives; the last of ``arrays`` is what forward gave, where something is ``kept``."""
+        given = self._given(arrays) | {"next_grad": _contiguous(next_grad)}
+        if self.kept:
+            given |= zip(self.kept, arrays[-1], strict=True)
+        wants = dict(zip(self.takes, wanted, strict=True))
+        given |= {"wants_input": wanted[0], "wants_bias": wants.get("bias", False)}
+        found = self.derive(given)
+        return cast("Any", found) if isinstance(found, tuple) else (found,)
+
+
+@cache
+def _name(op: Op) -> str:
+    return "".join(word.capitalize() for word in op.name.partition(".")[0].split("_"))
+
+
+@cache
+def _kept(op: Op) -> tuple[str, ...]:
+    """The results of ``op`` by name, if one of them is an argument that its backward can't do without."""
+    arguments: Mapping[str, Parameter] = {} if op.backward is None else signature(op.backward.reference).parameters
+    results = tuple(dict.fromkeys(["y", *(name for name in op.keeps if name not in op.names)]))
+    needed = {name for name, each in arguments.items() if each.default is Parameter.empty}
+    return () if needed.isdisjoint(results) else results
+
+
+def _called(op: Any, given: Mapping[str, Any]) -> Any:
+    return op.run(**{name: given[name] for name in op.names if name in given})
 
 
 @final
@@ -104,7 +168,7 @@ class Derived(Function):
         return (), inputs[0].dtype
 
     def forward(self, *arrays: Any) -> Any:
-        return tuple(self.op.derive(self.wanted, *map(_contiguous, arrays)))
+        return self.op.derived(self.wanted, *arrays)
 
     def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
         raise _refuse_second(self.op.name)

@@ -14,18 +14,20 @@ of `typednn.layers`; windows by repeating: tinygrad.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, cast, final
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from typednn.arguments import integer
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
+from typednn.graph.derivatives import transposed
 from typednn.graph.graph import GRAPH, Shape, product
-from typednn.graph.operations import Binary, Reduce
-from typednn.graph.tensor import AnyTensor, binary, broadcast_to, constant, pad, permute, reduce, reshape
+from typednn.graph.movement import tile
+from typednn.graph.nodes import binary, constant, every, pad, padded, permute, reshape
+from typednn.graph.operations import Binary
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import avg_pool2d as avg_pool_op
 from typednn.kernels import conv2d as conv_op
@@ -90,97 +92,34 @@ def _check(where: str, x: AnyTensor, axes: int, sliding: Sliding) -> None:
 # ------------------------------------------------------------------ im2col and col2im
 
 
-class _Movement:
-    """Reshapes, cuts and repeats of one shape, noted, so that they can be run, and turned round: the transposed linear
-    map.
-    """
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape: Shape = shape
-        self.steps: list[tuple[Callable[[AnyTensor], AnyTensor], Callable[[AnyTensor], AnyTensor]]] = []
-
-    def _step(
-        self, shape: Shape, forth: Callable[[AnyTensor], AnyTensor], back: Callable[[AnyTensor], AnyTensor]
-    ) -> None:
-        if shape != self.shape:
-            self.steps.append((forth, back))
-            self.shape = shape
-
-    def reshape(self, shape: Shape) -> None:
-        old = self.shape
-        self._step(shape, lambda x: reshape(x, shape), lambda y: reshape(y, old))
-
-    def resize(self, axis: int, before: int, after: int) -> None:
-        """Zeros before and after an axis; negative numbers cut off."""
-        widths = [(before, after) if place == axis else (0, 0) for place in range(len(self.shape))]
-        turned = [(-first, -last) for first, last in widths]
-        shape = tuple(size + first + last for size, (first, last) in zip(self.shape, widths, strict=True))
-        if before or after:
-            self.steps.append((lambda x: pad(x, widths), lambda y: pad(y, turned)))
-            self.shape = shape
-
-    def repeat(self, axis: int, times: int) -> None:
-        """The axis ``times`` times, one after another."""
-        old, split = self.shape, (*self.shape[:axis], 1, *self.shape[axis:])
-        wide = (*self.shape[:axis], times, *self.shape[axis:])
-        self.reshape(split)
-        self._step(wide, lambda x: broadcast_to(x, wide), lambda y: reshape(reduce(Reduce.SUM, y, axis), split))
-        self.reshape((*old[:axis], times * old[axis], *old[axis + 1 :]))
-
-    def permute(self, order: Shape) -> None:
-        inverse = tuple(sorted(range(len(order)), key=order.__getitem__))
-        if order != tuple(range(len(order))):
-            self.steps.append((lambda x: permute(x, order), lambda y: permute(y, inverse)))
-            self.shape = tuple(self.shape[axis] for axis in order)
-
-    def first_of_each(self, axis: int, count: int, step: int) -> None:
-        """``count`` numbers of an axis, every ``step``-th."""
-        self.resize(axis, 0, count * step - self.shape[axis])
-        if step > 1:
-            self.reshape((*self.shape[:axis], count, step, *self.shape[axis + 1 :]))
-            self.resize(axis + 1, 0, 1 - step)
-            self.reshape((*self.shape[: axis + 1], *self.shape[axis + 2 :]))
-
-    def split(self, axis: int, window: int, stride: int, dilation: int, windows: int) -> bool:
-        """An axis as two: windows and their places, or places and windows; whether windows come first."""
-        size, extent = self.shape[axis], dilation * (window - 1) + 1
-        if extent <= stride:  # windows that don't overlap
-            self.resize(axis, 0, windows * stride - size)
-            self.reshape((*self.shape[:axis], windows, stride, *self.shape[axis + 1 :]))
-            self.first_of_each(axis + 1, window, dilation)
-            return True
-        self.repeat(axis, math.ceil(window * (size + dilation) / size))
-        self.resize(axis, 0, window * (size + dilation) - self.shape[axis])
-        self.reshape((*self.shape[:axis], window, size + dilation, *self.shape[axis + 1 :]))
-        self.first_of_each(axis + 1, windows, stride)
-        return False
-
-    def forth(self, x: AnyTensor) -> AnyTensor:
-        for forth, _ in self.steps:
-            x = forth(x)
-        return x
-
-    def back(self, y: AnyTensor) -> AnyTensor:
-        for _, back in reversed(self.steps):
-            y = back(y)
-        return y
-
-
-def _movement(shape: Shape, sliding: Sliding) -> _Movement:
-    """From (batch, *sizes, channels) to (batch, *counts, *window, channels)."""
-    movement, axes = _Movement(shape), len(sliding.window)
-    counts = sliding.counts(shape[1:-1])
+def _windows(x: AnyTensor, sliding: Sliding) -> AnyTensor:
+    """(batch, *counts, *window, channels) of x (batch, *sizes, channels)."""
+    axes, counts, are_first = len(sliding.window), sliding.counts(x.shape[1:-1]), dict[int, bool]()
     for axis, zeros in enumerate(sliding.padding):
-        movement.resize(axis + 1, *zeros)
-    firsts = dict[int, bool]()
+        x = padded(x, axis + 1, *zeros)
     for axis in reversed(range(axes)):
-        firsts[axis] = movement.split(
-            axis + 1, sliding.window[axis], sliding.stride[axis], sliding.dilation[axis], counts[axis]
-        )
-    counted = tuple(1 + 2 * axis + (not firsts[axis]) for axis in range(axes))
-    placed = tuple(1 + 2 * axis + firsts[axis] for axis in range(axes))
-    movement.permute((0, *counted, *placed, 1 + 2 * axes))
-    return movement
+        settings = sliding.window[axis], sliding.stride[axis], sliding.dilation[axis], counts[axis]
+        x, are_first[axis] = _split(x, axis + 1, *settings)
+    counted = tuple(1 + 2 * axis + (not are_first[axis]) for axis in range(axes))
+    placed = tuple(1 + 2 * axis + are_first[axis] for axis in range(axes))
+    return permute(x, (0, *counted, *placed, 1 + 2 * axes))
+
+
+def _split(x: AnyTensor, axis: int, window: int, stride: int, dilation: int, windows: int) -> tuple[AnyTensor, bool]:
+    """An axis as two: windows and their places, or places and windows; whether windows come first."""
+    size, before, after = x.shape[axis], x.shape[:axis], x.shape[axis + 1 :]
+    if dilation * (window - 1) + 1 <= stride:  # windows that don't overlap
+        x = reshape(padded(x, axis, 0, windows * stride - size), (*before, windows, stride, *after))
+        return every(x, axis + 1, 0, window, dilation), True
+    x = tile(x, (*[1] * axis, math.ceil(window * (size + dilation) / size), *[1] * len(after)))
+    x = padded(x, axis, 0, window * (size + dilation) - x.shape[axis])
+    return every(reshape(x, (*before, window, size + dilation, *after)), axis + 1, 0, windows, stride), False
+
+
+def _added(columns: AnyTensor, shape: Shape, sliding: Sliding) -> AnyTensor:
+    """The transpose of `_windows` of an x of ``shape``, which is made of movements: their derivatives, backwards."""
+    x = constant(0, columns.dtype, shape)
+    return transposed(x, _windows(x, sliding), columns)
 
 
 def im2col(x: AnyTensor, window: Sizes, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1) -> AnyTensor:
@@ -189,7 +128,7 @@ def im2col(x: AnyTensor, window: Sizes, stride: Sizes = 1, padding: Padding = 0,
     """
     sliding = _sliding("im2col", x.ndim - 2, window, stride, dilation, padding)
     _check("im2col", x, x.ndim - 2, sliding)
-    return _movement(x.shape, sliding).forth(x)
+    return _windows(x, sliding)
 
 
 def col2im(
@@ -208,7 +147,7 @@ def col2im(
     ):
         rule = f"columns are (batch, *counts, *window, channels), with as many windows as {tuple(sizes)} has"
         raise ShapeError(explain("col2im", rule, f"{columns.shape}: {GRAPH.expression(columns.id)}"))
-    return _movement(shape, sliding).back(columns)
+    return _added(columns, shape, sliding)
 
 
 # ------------------------------------------------------------------ convolutions
@@ -310,12 +249,11 @@ def _conv(
     sliding = _sliding(where, axes, weight.shape[1:-1], stride, dilation, padding)
     _check(where, x, axes, sliding)
     counts, out, rows = sliding.counts(x.shape[1:-1]), weight.shape[0], x.shape[0]
-    biases = () if bias is None else (bias,)
-    if takes_whole(x, weight, *biases):
-        y = Conv2d(_window(sliding)).of(_as_images(x), _as_images(weight), *biases)
-        return reshape(y, (rows, *counts, out))
+    if takes_whole(x):
+        shape = rows, *counts, out
+        return _whole(conv_op.forward, shape, x=x, weight=weight, bias=bias, window=_window(sliding))
     each = x.shape[-1] // groups
-    columns = _movement(x.shape, sliding).forth(x)
+    columns = _windows(x, sliding)
     columns = reshape(columns, (rows * product(counts), product(sliding.window), groups, each))
     columns = reshape(
         permute(columns, (0, 2, 1, 3)), (rows * product(counts), groups, 1, product(sliding.window) * each)
@@ -347,11 +285,9 @@ def _transposed(
     if min(sizes) < 1 or not fits:
         got = f"{sizes} of {x.shape[1:-1]}, output_padding {output_padding}: {GRAPH.expression(x.id)}"
         raise ShapeError(explain(where, "y has a size, and output_padding is less than stride or dilation", got))
-    biases = () if bias is None else (bias,)
-    if takes_whole(x, weight, *biases):
-        image = (*sizes, out) if axes == 2 else (1, *sizes, out)
-        y = ConvTranspose2d(_window(sliding), image).of(_as_images(x), _as_images(weight), *biases)
-        return reshape(y, (x.shape[0], *sizes, out))
+    if takes_whole(x):
+        shape = x.shape[0], *sizes, out
+        return _whole(transpose_op.forward, shape, x=x, weight=weight, bias=bias, window=_window(sliding))
     pixels, reads, places = product(x.shape[:-1]), weight.shape[0] // groups, product(sliding.window)
     banks = reshape(weight, (groups, reads, places * weight.shape[-1]))
     banks = reshape(permute(banks, (0, 2, 1)), (1, groups, places * weight.shape[-1], reads))
@@ -367,9 +303,7 @@ def _transposed(
         sliding = sliding._replace(
             padding=tuple((before, max(after - extra, 0)) for (extra, _), (before, after) in ends)
         )
-    y = pad(
-        _movement((x.shape[0], *sizes, out), sliding).back(columns), [(0, 0), *((0, extra) for extra in beyond), (0, 0)]
-    )
+    y = pad(_added(columns, (x.shape[0], *sizes, out), sliding), [(0, 0), *((0, extra) for extra in beyond), (0, 0)])
     return y if bias is None else y + bias
 
 
@@ -386,14 +320,13 @@ def max_pool(
     sliding = _sliding("max_pool", axes, window, window if stride is None else stride, dilation, padding)
     _check_pool("max_pool", x, sliding)
     if takes_whole(x) and axes in (1, 2) and _same_on_both_sides(sliding):
-        y = MaxPool2d(*_as_rectangles(sliding)).of(_as_images(x))
-        return reshape(y, (x.shape[0], *sliding.counts(x.shape[1:-1]), x.shape[-1]))
+        return _pooled(max_pool_op.forward, x, sliding)
     if any(map(any, sliding.padding)):
         widths = [(0, 0), *sliding.padding, (0, 0)]
         outside = ~pad(constant(True, np.bool_, x.shape), widths)
         x = pad(x, widths) + binary(Binary.MASKED, outside, constant(-math.inf, x.dtype))
         sliding = sliding._replace(padding=((0, 0),) * axes)
-    return _movement(x.shape, sliding).forth(x).max(axis=tuple(range(1 + axes, 1 + 2 * axes)))
+    return _windows(x, sliding).max(axis=tuple(range(1 + axes, 1 + 2 * axes)))
 
 
 def avg_pool(
@@ -404,15 +337,13 @@ def avg_pool(
     sliding = _sliding("avg_pool", axes, window, window if stride is None else stride, 1, padding)
     _check_pool("avg_pool", x, sliding)
     if takes_whole(x) and axes in (1, 2) and _same_on_both_sides(sliding):
-        size, step, _, zeros = _as_rectangles(sliding)
-        y = AvgPool2d(size, step, zeros, count_include_pad).of(_as_images(x))
-        return reshape(y, (x.shape[0], *sliding.counts(x.shape[1:-1]), x.shape[-1]))
+        return _pooled(avg_pool_op.forward, x, sliding, count_include_pad=count_include_pad)
     places = tuple(range(1 + axes, 1 + 2 * axes))
-    total = _movement(x.shape, sliding).forth(x).sum(axis=places)
+    total = _windows(x, sliding).sum(axis=places)
     if count_include_pad or not any(map(any, sliding.padding)):
         return total / float(product(sliding.window))
     shape = (1, *x.shape[1:-1], 1)
-    return total / _movement(shape, sliding).forth(constant(1, x.dtype, shape)).sum(axis=places)
+    return total / _windows(constant(1, x.dtype, shape), sliding).sum(axis=places)
 
 
 def _check_pool(where: str, x: AnyTensor, sliding: Sliding) -> None:
@@ -431,120 +362,40 @@ def _same_on_both_sides(sliding: Sliding) -> bool:
 # ------------------------------------------------------------------ whole ops
 
 
-def _as_images(x: AnyTensor) -> AnyTensor:
-    """A sequence as an image of height 1, likewise a weight."""
-    return x if x.ndim == 4 else reshape(x, (x.shape[0], 1, *x.shape[1:]))
+def _whole(forward: Any, shape: Shape, **arguments: Any) -> AnyTensor:
+    """An op of images. A sequence is one of height 1, and so are its weight and the result."""
+
+    def as_image(sizes: Shape) -> Shape:
+        return (sizes[0], 1, *sizes[1:]) if len(sizes) == 3 else sizes
+
+    tensors: dict[str, AnyTensor] = {name: each for name, each in arguments.items() if isinstance(each, Tensor)}
+    images = {name: reshape(each, as_image(each.shape)) for name, each in tensors.items()}
+    return reshape(Whole.of(forward, as_image(shape), **{**arguments, **images}), shape)
 
 
-def _as_rectangles(sliding: Sliding) -> Any:
-    """Window, stride, dilation and zeros as (height, width)."""
-    high = len(sliding.window) == 1
-    zeros = tuple(before for before, _ in sliding.padding)
-    return tuple(
-        (first, *each) if high else each
-        for first, each in ((1, sliding.window), (1, sliding.stride), (1, sliding.dilation), (0, zeros))
+def _pooled(forward: Any, x: AnyTensor, sliding: Sliding, **settings: Any) -> AnyTensor:
+    """A pool, whose zeros are as many on both sides."""
+    high = _as_images(sliding)
+    return _whole(
+        forward,
+        (x.shape[0], *sliding.counts(x.shape[1:-1]), x.shape[-1]),
+        x=x,
+        kernel_size=high.window,
+        stride=high.stride,
+        dilation=high.dilation,
+        padding=tuple(before for before, _ in high.padding),
+        **settings,
     )
 
 
+def _as_images(sliding: Sliding) -> Sliding:
+    """Windows of (height, width), also of a sequence."""
+    if len(sliding.window) == 2:
+        return sliding
+    window, stride, dilation = ((1, *each) for each in sliding[:3])
+    return Sliding(window, stride, dilation, ((0, 0), *sliding.padding))
+
+
 def _window(sliding: Sliding) -> conv_op.Window:
-    _, stride, dilation, _ = _as_rectangles(sliding)
-    (top, bottom), (left, right) = sliding.padding if len(sliding.padding) == 2 else ((0, 0), *sliding.padding)
-    return conv_op.Window(stride, dilation, (left, right, top, bottom))
-
-
-@final
-@dataclass(frozen=True)
-class Conv2d(Whole):
-    """The op `typednn.kernels.conv2d`: x (batch, height, width, in), weight (out, *window, in/groups), bias (out) or
-    none.
-    """
-
-    window: conv_op.Window
-
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        x, weight, *_ = inputs
-        size, kernel = (x.shape[1], x.shape[2]), (weight.shape[1], weight.shape[2])
-        return (x.shape[0], *self.window.convolved(size, kernel), weight.shape[0]), x.dtype
-
-    def run(self, *arrays: Any) -> Any:
-        x, weight, *bias = arrays
-        return conv_op.forward(x, weight, bias[0] if bias else None, self.window)[0]
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        x, weight, *bias = arrays
-        return conv_op.backward(
-            next_grad, x, weight, self.window, wants_input=wanted[0], wants_bias=bool(bias) and wanted[2]
-        )
-
-
-@final
-@dataclass(frozen=True)
-class ConvTranspose2d(Whole):
-    """The op `typednn.kernels.conv_transpose2d`: x (batch, height, width, in), weight (in, *window, out/groups), bias
-    (out) or none.
-    """
-
-    window: conv_op.Window
-    image: Shape  # height, width and channels of y
-
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        return (inputs[0].shape[0], *self.image), inputs[0].dtype
-
-    def run(self, *arrays: Any) -> Any:
-        x, weight, *bias = arrays
-        return transpose_op.forward(x, weight, bias[0] if bias else None, self.window, (x.shape[0], *self.image))
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        x, weight, *_ = arrays
-        return transpose_op.backward(next_grad, x, weight, self.window)
-
-
-@final
-@dataclass(frozen=True)
-class MaxPool2d(Whole):
-    """The op `typednn.kernels.max_pool2d`, which keeps each window's winner. Of equal numbers the first wins."""
-
-    window: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    padding: tuple[int, int]
-    keeps = True
-
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        (x,) = inputs
-        zeros = tuple((each, each) for each in self.padding)
-        counts = Sliding(self.window, self.stride, self.dilation, zeros).counts(x.shape[1:-1])
-        return (x.shape[0], *counts, x.shape[-1]), x.dtype
-
-    def run(self, *arrays: Any) -> Any:
-        return max_pool_op.forward(arrays[0], self.window, self.stride, self.dilation, self.padding)
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        x, (_, winners) = arrays
-        return (
-            max_pool_op.backward(next_grad, winners, x.shape, self.window, self.stride, self.dilation, self.padding),
-        )
-
-
-@final
-@dataclass(frozen=True)
-class AvgPool2d(Whole):
-    """The op `typednn.kernels.avg_pool2d`."""
-
-    window: tuple[int, int]
-    stride: tuple[int, int]
-    padding: tuple[int, int]
-    count_include_pad: bool
-
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        (x,) = inputs
-        zeros = tuple((each, each) for each in self.padding)
-        counts = Sliding(self.window, self.stride, (1, 1), zeros).counts(x.shape[1:-1])
-        return (x.shape[0], *counts, x.shape[-1]), x.dtype
-
-    def run(self, *arrays: Any) -> Any:
-        return avg_pool_op.forward(arrays[0], self.window, self.stride, self.padding, self.count_include_pad)
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        window = self.window, self.stride, self.padding, self.count_include_pad
-        return (avg_pool_op.backward(next_grad, arrays[0].shape, *window),)
+    _, (down, right), dilation, zeros = _as_images(sliding)
+    return conv_op.Window((down, right), (dilation[0], dilation[1]), (*zeros[1], *zeros[0]))

@@ -11,12 +11,13 @@ from typednn.engines.locks import Lock
 from typednn.errors import ArgumentError, StateError, explain
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Kind
+from typednn.graph.nodes import lazily
 from typednn.graph.passes import left_out, optimised
 from typednn.graph.program import Program, traced
 from typednn.graph.running import plan_of
 from typednn.graph.splitting import source, split
 from typednn.graph.tape import Tape
-from typednn.graph.tensor import AnyTensor, Tensor, array_of, lazily
+from typednn.graph.tensor import AnyTensor, Tensor, array_of
 
 _REMEMBERED: Final = 1024
 _PLAIN: Final = frozenset({bool, int, float, str, type(None)})

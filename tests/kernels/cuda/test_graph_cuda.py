@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from typednn.engines import using
 from typednn.graph.cuda import source
-from typednn.graph.grouping import Group, grouped, split_reductions
+from typednn.graph.description import Group
+from typednn.graph.grouping import grouped, split_reductions
+from typednn.graph.nodes import binary, cast_to, pad, realize, reduce, tensor, unary
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.passes import optimised
 from typednn.graph.program import traced
-from typednn.graph.tensor import binary, cast_to, pad, realize, reduce, tensor, unary
 
 # Their operands are integers, or remainders of them: the interpreter computes these.
 ELSEWHERE = {

@@ -28,7 +28,8 @@ from typednn.arrays import AnyArray
 from typednn.errors import DataError, TypednnError
 from typednn.exchange.onnx.nodes import Array, Call, Context, Operation
 from typednn.exchange.onnx.operators import evaluate
-from typednn.graph.tensor import AnyTensor, Tensor, lazily, tensor
+from typednn.graph.nodes import lazily, tensor
+from typednn.graph.tensor import AnyTensor, Tensor
 from typednn.graph_layer import GraphLayer, GraphMultiInput
 from typednn.module.fields import Buffer, Parameter
 from typednn.module.gradients import Gradient

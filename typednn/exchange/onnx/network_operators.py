@@ -9,17 +9,14 @@ Rows of `typednn.exchange.onnx.operators`. Axes are those of the file: channels 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from typednn import graph
 from typednn.exchange.onnx.nodes import Array, Call, axis_of, computed
-from typednn.graph.graph import Shape
 from typednn.graph.tensor import AnyTensor
-from typednn.graph.whole import Whole
 from typednn.kernels import recurrent as cells
 
 Pairs: TypeAlias = "list[tuple[int, int]]"  # before and after each axis
@@ -299,31 +296,6 @@ def _between(call: Call, old: int, new: int, scale: float, mode: str, where: str
 # ------------------------------------------------------------------ recurrent
 
 
-@final
-@dataclass(frozen=True)
-class _Recurrent(Whole):
-    """`typednn.kernels.recurrent`: x, the weights, two biases, and lengths if there are any."""
-
-    cell: Any
-    keeps: ClassVar[bool] = True
-
-    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
-        x, _, weight_hh, *_ = inputs
-        return (*x.shape[:2], weight_hh.shape[1]), x.dtype
-
-    def run(self, *arrays: Any) -> Any:
-        x, weight_ih, weight_hh, bias_ih, bias_hh, *lengths = arrays
-        return cells.forward(x, weight_ih, weight_hh, bias_ih, bias_hh, lengths[0] if lengths else None, self.cell)
-
-    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
-        *inputs, (_, kept) = arrays
-        x, weight_ih, weight_hh, _, _, *lengths = inputs
-        return [
-            *cells.backward(next_grad, x, weight_ih, weight_hh, kept, lengths[0] if lengths else None, self.cell),
-            None,
-        ]
-
-
 # Blocks of the parameters in our order, by their places in ONNX's: i, o, f, g become i, f, g, o; u, r, n become r, u,
 # n.
 BLOCKS: Final[Mapping[str, tuple[int, ...]]] = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
@@ -367,13 +339,20 @@ def recurrent(
     cell = cell_of(call, len(backwards))
     weight, recurrence = call.tensor(weight), call.tensor(recurrence)
     bias = graph.zeros((len(backwards), 2 * weight.shape[1]), x.dtype) if bias is None else call.tensor(bias)
-    more = [] if lengths is None else [call.tensor(lengths)]
     batch_first = x.permute((1, 0, 2))
     sequences: list[AnyTensor] = []
     for place, turned in enumerate(backwards):
         theirs = weight[place], recurrence[place], *graph.split(bias[place], 2)
         ours = [blocks(kind, each, graph.split, graph.concatenate) for each in theirs]
-        y = _Recurrent(cell).of(graph.flip(batch_first, 1) if turned else batch_first, *ours, *more)
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        y = graph.Whole.of(
+            cells.forward,
+            (*batch_first.shape[:2], ours[1].shape[1]),
+            x=graph.flip(batch_first, 1) if turned else batch_first,
+            **dict(zip(names, ours, strict=True)),
+            lengths=None if lengths is None else call.tensor(lengths),
+            cell=cell,
+        )
         sequences.append(graph.flip(y, 1) if turned else y)
     if hidden is not None and hidden != sequences[0].shape[2]:
         call.refuse(f"{kind} with hidden_size={hidden} and {sequences[0].shape[2]} features")

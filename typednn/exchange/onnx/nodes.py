@@ -14,7 +14,8 @@ from typednn.arrays import is_floating, is_number
 from typednn.errors import ArgumentError, explain
 from typednn.files import File
 from typednn.graph.graph import Shape
-from typednn.graph.tensor import AnyTensor, Tensor, tensor
+from typednn.graph.nodes import tensor
+from typednn.graph.tensor import AnyTensor, Tensor
 
 Array = np.ndarray[Any, Any]
 FEW: Final = 1 << 16  # numbers in a list of sizes, axes or places
