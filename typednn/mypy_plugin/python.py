@@ -138,10 +138,8 @@ def item(base: Value, place: Value) -> Value:
     index = integer_of(place)
     match base:
         case Pack(items=items, keys=()) if isinstance(place, Slice):
-            ends = [None if end == Constant(None) else integer_of(end) for end in (place.start, place.stop, place.step)]
-            given = [end != Constant(None) for end in (place.start, place.stop, place.step)]
-            known = all(end is not None for end, is_given in zip(ends, given, strict=True) if is_given)
-            return Pack(items[slice(*ends)], frozen=base.frozen) if known and ends[2] != 0 else UNKNOWN
+            part = place.numbers
+            return UNKNOWN if part is None or part.step == 0 else Pack(items[part], frozen=base.frozen)
         case Pack(items=items, keys=keys) if keys:
             return items[keys.index(show(place))] if show(place) in keys else UNKNOWN
         case Pack(items=items) | Layer(parts=tuple(items)) if index is not None and -len(items) <= index < len(items):
