@@ -130,7 +130,7 @@ MUTATIONS = (
     ),
     Mutation(
         "aliases of annotations are not read",
-        "syntax.py",
+        "annotations.py",
         "            return list(aliases.get(name, []))",
         "            return []",
         ("faulty/alias_promises_scores",),
@@ -203,7 +203,7 @@ MUTATIONS = (
     ),
     Mutation(
         "contracts of fields are not read",
-        "syntax.py",
+        "annotations.py",
         'if word(last) == "Literal" and " -> " in (',
         "if False and bool(",
         ("faulty/own_wrapper_reads",),
@@ -564,8 +564,8 @@ MUTATIONS = (
     Mutation(
         "any decorator keeps a signature",
         "syntax.py",
-        "    return all(\n        decorator(each if",
-        "    return True or all(\n        decorator(each if",
+        "    return all(name in _DECORATORS for name in names)",
+        "    return True",
         ("correct/outside_decorators_that_lie",),
     ),
     Mutation(

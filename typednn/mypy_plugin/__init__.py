@@ -19,7 +19,9 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
     values       what is known of a value
     classes      what a class declares about sizes, kept in mypy's cache
+    changes      what statements assign, change and pass on
     syntax       mypy's syntax tree as Python's own
+    annotations  the annotations of arrays, as they are written
 
 A file imports only what stands below it here. No layer is known by its name: a wrapper is a class with a field whose
 type says how the layer in it is used, ``inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]``.

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, cast
 from mypy import nodes
 from mypy.types import Instance, Type, get_proper_type
 
-from typednn.mypy_plugin import classes, syntax
+from typednn.mypy_plugin import annotations, changes, classes, syntax
 from typednn.mypy_plugin.array_functions.dtypes import WEAK_BOOL, WEAK_FLOAT
 from typednn.mypy_plugin.classes import SHAPE
 from typednn.mypy_plugin.features.constructors import constants, symbolic
@@ -86,7 +86,7 @@ class Body(Names):
             classes.signature(self.function, module_facts.aliases) if self.function is not None else None
         )
         parameters = self.annotated["parameters"] if self.annotated else []
-        self.parameters: syntax.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
+        self.parameters: annotations.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
         self.statements: list[ast.stmt] = syntax.block(_statements(scope))
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
@@ -96,7 +96,7 @@ class Body(Names):
         )
         if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
-        often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
+        often = {name for name, times in Counter(changes.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_facts.copied
         self.touched: frozenset[str] = module_facts.touched if self.function is None else frozenset()
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated

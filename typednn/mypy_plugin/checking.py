@@ -13,7 +13,7 @@ from mypy import nodes
 from mypy.checker import DeferredNode
 from mypy.types import CallableType, NoneType
 
-from typednn.mypy_plugin import classes
+from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.body import Body, Scope
 from typednn.mypy_plugin.names import ConstructionCache
 from typednn.mypy_plugin.options import Options
@@ -125,30 +125,12 @@ def _within(
     statements: list[nodes.Statement], around: nodes.FuncDef | None
 ) -> Iterator[tuple[Scope, nodes.FuncDef | None]]:
     for each in statements:
-        match each:
-            case nodes.ClassDef(info=info, defs=block):
-                if info:
-                    yield info, None
-                yield from _within(block.body, around)
-            case nodes.FuncDef(body=block):
-                yield each, around
-                yield from _within(block.body, each)
-            case nodes.Decorator(func=function):
-                yield function, around
-                yield from _within(function.body.body, function)
-            case nodes.OverloadedFuncDef(items=items, impl=impl):
-                yield from _within([*items, *([impl] if impl is not None and impl not in items else [])], around)
-            case nodes.IfStmt(body=blocks, else_body=last):
-                yield from (
-                    found for block in [*blocks, *([last] if last else [])] for found in _within(block.body, around)
-                )
-            case nodes.ForStmt(body=block) | nodes.WhileStmt(body=block) | nodes.WithStmt(body=block):
-                yield from _within(block.body, around)
-            case nodes.TryStmt(body=block, handlers=handlers, else_body=other, finally_body=final):
-                blocks = [block, *handlers, *(each for each in (other, final) if each is not None)]
-                yield from (found for block in blocks for found in _within(block.body, around))
-            case _:
-                pass
+        function = each.func if isinstance(each, nodes.Decorator) else each
+        if isinstance(function, nodes.FuncDef):
+            yield function, around
+        elif isinstance(each, nodes.ClassDef) and each.info:
+            yield each.info, None
+        yield from _within(syntax.within(each), function if isinstance(function, nodes.FuncDef) else around)
 
 
 def _annotated(scope: Scope, api: Any) -> bool:

@@ -6,6 +6,7 @@ Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 import ast
 from functools import reduce
 
+from typednn.mypy_plugin.syntax import last_name
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -25,6 +26,7 @@ from typednn.mypy_plugin.values import (
 )
 from typednn.shapes import Flow
 
+_TRANSPARENT = ("checking", "open", "nullcontext", "errstate", "catch_warnings", "closing", "redirect_stdout")
 UNROLLED = 64  # elements that are evaluated one by one, at most
 
 
@@ -176,6 +178,4 @@ def element(value: Value) -> Value:
 
 def transparent(manager: ast.expr) -> bool:
     """Whether a context manager surely lets exceptions pass, so that its body runs to the end."""
-    called = manager.func if isinstance(manager, ast.Call) else manager
-    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    return name in ("checking", "open", "nullcontext", "errstate", "catch_warnings", "closing", "redirect_stdout")
+    return last_name(manager) in _TRANSPARENT

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from mypy import nodes
 
-from typednn.mypy_plugin import classes, syntax
+from typednn.mypy_plugin import changes, classes, syntax
+from typednn.mypy_plugin.annotations import Alternatives
 from typednn.mypy_plugin.context import Call, Context
 from typednn.mypy_plugin.features.constructors import bound, passed_on
 from typednn.mypy_plugin.sizes import bind, class_of, fits, result, same_precision
-from typednn.mypy_plugin.syntax import Alternatives
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -90,7 +90,7 @@ def member(call: Call, owner: Layer | Pack | Reference) -> Value:
     if not isinstance(function, nodes.FuncDef) or not syntax.keeps_signature(decorators):
         return UNKNOWN
     if function.is_property or any(
-        syntax.decorator(syntax.expression(each)) == "cached_property" for each in decorators
+        syntax.last_name(syntax.expression(each)) == "cached_property" for each in decorators
     ):
         return method(replace(call, receiver=owner), function) if not isinstance(owner, Reference) else UNKNOWN
     bound = not isinstance(owner, Reference) or function.is_class or function.is_static
@@ -150,7 +150,7 @@ def only_reads(context: Context, function: Value) -> bool:
         case Function(body=body, parameters=parameters):
             statements = body if not isinstance(body, ast.expr) else [ast.Return(value=body)]
             names = {each.arg for each in [*parameters.args, *parameters.kwonlyargs]}
-            return not names & {*syntax.changed(statements), *syntax.handed_on(statements)}
+            return not names & {*changes.changed(statements), *changes.handed_on(statements)}
         case Reference(node=nodes.FuncDef() as node):
             source = at_hand(context, node)
             return source is not None and only_reads(context, source)
