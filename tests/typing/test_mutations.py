@@ -401,8 +401,8 @@ MUTATIONS = (
     Mutation(
         "parameters and kept arrays have no sizes",
         "sizes.py",
-        "    return promised(context, text, kind, lookup(layer.attributes))",
-        "    return UNKNOWN",
+        "if field and kind_of_array else UNKNOWN",
+        "if False else UNKNOWN",
         ("faulty/update_wrong_layer",),
     ),
     Mutation(
@@ -465,7 +465,7 @@ MUTATIONS = (
     Mutation(
         "sizes that are compared are any sizes all the same",
         "evaluator.py",
-        "                self.flexible.update(name for value in values for name in _names(value))\n",
+        "        self.flexible.update(name for value in values for name in _names(value))\n",
         "",
         ("correct/outside_equal_by_assertion",),
     ),
@@ -556,9 +556,9 @@ MUTATIONS = (
     ),
     Mutation(
         "dicts are not spread",
-        "evaluator.py",
-        "                keywords |= {name: item for name, item in named.items() if name is not None}",
-        "                spread = True",
+        "calls.py",
+        "                keywords |= named\n",
+        "                spread = True\n",
         ("programs/faulty/factory_star_config",),
     ),
     Mutation(

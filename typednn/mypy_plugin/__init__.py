@@ -10,7 +10,8 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     checking     one module: evaluates its scopes when mypy has checked them
     body         one scope
     statements   runs the statements of a constructor or a body
-    evaluator    evaluates expressions; looks up the meaning of names in
+    evaluator    evaluates expressions
+    calls        which function a call means; looks up the meaning of names in
     features/    the table from a name to its analysis: one file per feature
     python       Python's own syntax
     sizes        arrays against annotations

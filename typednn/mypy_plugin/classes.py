@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypedDict, cast
+from typing import Any, TypeAlias, TypedDict, cast
 
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
@@ -60,12 +60,15 @@ class Signature(TypedDict):
     result: list[annotations.Alternatives]
 
 
+Field: TypeAlias = tuple[str, annotations.Alternatives]  # the annotation's own name, such as Parameter; what it says
+
+
 class ClassFacts(TypedDict):
     """What one class body declares."""
 
     module: str
     methods: dict[str, Signature]
-    fields: dict[str, list[Any]]  # name -> [the annotation's own name, such as Parameter; alternatives]
+    fields: dict[str, Field]
     inner: dict[str, str]  # of a wrapper: field -> the contract for the layers in it
     constructor: str
     constants: dict[str, str]
@@ -113,14 +116,10 @@ def read_class(ctx: ClassDefContext) -> None:
     methods = {
         name: read for name, function in plain.items() if (read := signature(function, module.aliases)) is not None
     }
+    own = [(name, declared) for name, declared, _ in annotations.declared(ctx.cls.defs.body)]
     fields = {
-        name: [annotations.word(declared), alternatives]
-        for name, declared, _ in annotations.declared(ctx.cls.defs.body)
-        if (alternatives := annotations.annotation(declared, module.aliases))
-    }
-    fields |= {
-        name: [annotations.word(declared), alternatives]
-        for name, declared in annotations.declared_on_self(functions.get("__init__"))
+        name: (annotations.word(declared), alternatives)
+        for name, declared in (*own, *annotations.declared_on_self(functions.get("__init__")))
         if (alternatives := annotations.annotation(declared, module.aliases))
     }
     holds = any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
@@ -136,11 +135,7 @@ def read_class(ctx: ClassDefContext) -> None:
         "module": info.module_name,
         "methods": methods,
         "fields": fields,
-        "inner": {
-            name: text
-            for name, declared, _ in annotations.declared(ctx.cls.defs.body)
-            if (text := annotations.inner_contract(declared))
-        },
+        "inner": {name: text for name, declared in own if (text := annotations.inner_contract(declared))},
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
         "assigned": {name: sorted(changes.assigned(body)) for name, body in bodies.items() if name != "__init__"}
@@ -148,9 +143,7 @@ def read_class(ctx: ClassDefContext) -> None:
         "calls": {name: sorted(changes.called_on_self(body)) for name, body in bodies.items()},
         "passed_on": sorted(changes.passed_on(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
-        "integers": [
-            name for name, declared, _ in annotations.declared(ctx.cls.defs.body) if annotations.word(declared) == "int"
-        ],
+        "integers": [name for name, declared in own if annotations.word(declared) == "int"],
     }
     text = json.dumps(facts)
     info.metadata[KEY] = {"facts": text}
@@ -307,6 +300,12 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
     return None
 
 
+def member(info: nodes.TypeInfo | None, name: str) -> nodes.SymbolNode | None:
+    """What a class or one of its bases has by that name."""
+    symbol = None if info is None else info.get(name)
+    return None if symbol is None else symbol.node
+
+
 def of_arrays(signature: Signature, declared: CallableType) -> Signature | None:
     """What a signature says about NumPy's arrays. Other arrays have rules of their own."""
     kinds = [is_array(each) for each in declared.arg_types]
@@ -342,7 +341,7 @@ def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts
     return ((base, facts) for base in reversed(info.mro) if (facts := facts_of(base)) is not None)
 
 
-def fields(info: nodes.TypeInfo) -> dict[str, list[Any]]:
+def fields(info: nodes.TypeInfo) -> dict[str, Field]:
     """Every annotated field of a class and its bases, in the order of declaration."""
     return {name: field for _, facts in all_facts(info) for name, field in facts["fields"].items()}
 

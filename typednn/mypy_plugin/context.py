@@ -47,6 +47,10 @@ class Context(ABC):
         """What is known of an expression."""
 
     @abstractmethod
+    def peek(self, node: ast.expr, env: Environment) -> Value:
+        """What is known of a collection that is only read."""
+
+    @abstractmethod
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
         """The environment after a whole body, whichever return it left by."""
 

@@ -80,9 +80,7 @@ def better(promised: Value, found: Value) -> Value:
 def member(call: Call, owner: Layer | Pack | Reference) -> Value:
     """``object.name`` that its class defines: a property's value, a method."""
     info = owner.node if isinstance(owner, Reference) else class_of(call.context, owner)
-    name = call.name
-    symbol = info.get(name) if isinstance(info, nodes.TypeInfo) else None
-    node = symbol.node if symbol is not None else None
+    node = classes.member(info, call.name) if isinstance(info, nodes.TypeInfo) else None
     if isinstance(node, nodes.OverloadedFuncDef) and node.is_property:
         node = node.items[0]
     decorators = node.original_decorators if isinstance(node, nodes.Decorator) else []
@@ -155,12 +153,7 @@ def only_reads(context: Context, function: Value) -> bool:
             source = at_hand(context, node)
             return source is not None and only_reads(context, source)
         case Reference(node=nodes.TypeInfo() as info):
-            initialiser = info.get("__init__")
-            return (
-                initialiser is not None
-                and isinstance(initialiser.node, nodes.FuncDef)
-                and only_reads(context, Reference(initialiser.node))
-            )
+            return only_reads(context, Reference(classes.member(info, "__init__")))
         case Partial(function=inner):
             return only_reads(context, inner)
         case _:
