@@ -37,9 +37,10 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from mypy import nodes
+from mypy.checker import TypeChecker
 from mypy.checker_state import checker_state
 from mypy.errors import CompileError
 from mypy.nodes import Decorator, FuncDef, TypeInfo, Var
@@ -153,7 +154,7 @@ class TypednnPlugin(Plugin):
         if not isinstance(info, TypeInfo) or not _is_layer(info):
             return None
         return lambda ctx: self._safely(
-            lambda: _stacking(self._checking.body(ctx.api), ctx), ctx.default_signature, ctx
+            lambda: _stacking(self._checking.body(_checker(ctx.api)), ctx), ctx.default_signature, ctx
         )
 
     def _annotated(self, ctx: AnalyzeTypeContext) -> Type:
@@ -181,7 +182,7 @@ class TypednnPlugin(Plugin):
     def _revealed(self) -> None:
         """mypy reveals a type: the scope is evaluated even if nothing else in it is of interest."""
         try:
-            self._checking.body(checker_state.type_checker)
+            self._checking.body(_checker(checker_state.type_checker))
         except Exception:  # as in `_notice`
             if self.settings.debug:
                 raise
@@ -189,15 +190,16 @@ class TypednnPlugin(Plugin):
     def _notice(self) -> None:
         """mypy checks a module: it is evaluated afterwards."""
         try:
-            self._reveals.watch(checker_state.type_checker)
-            self._checking.notice(checker_state.type_checker)
+            if checker_state.type_checker is not None:
+                self._reveals.watch(_checker(checker_state.type_checker))
+                self._checking.notice(_checker(checker_state.type_checker))
         except Exception:  # as in `_safely`, where there is no place for a message
             if self.settings.debug:
                 raise
 
     def _finish(self, ctx: FunctionContext) -> Type:
         none: list[Body] = []
-        for body in self._safely(lambda: list(self._checking.finished(ctx.api)), none, ctx):
+        for body in self._safely(lambda: list(self._checking.finished(_checker(ctx.api))), none, ctx):
             self._safely(body.check, None, ctx)
             self._safely(partial(self._collected, body), None, ctx)
         return ctx.default_return_type
@@ -218,6 +220,11 @@ class TypednnPlugin(Plugin):
 
 
 # ------------------------------------------------------------------ what the hooks do
+
+
+def _checker(api: object) -> TypeChecker:
+    """mypy's checker of a module, of which a plugin is told less."""
+    return cast("TypeChecker", api)
 
 
 def _saved(path: str) -> float:

@@ -5,7 +5,6 @@ lost.
 import ast
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from mypy import nodes
 from mypy.types import AnyType, CallableType, TupleType, Type, get_proper_type
@@ -43,17 +42,17 @@ def _forget(module: facts.ModuleFacts, function: nodes.FuncDef) -> None:
     module.functions = [each for each in module.functions if not first <= each.line <= last]
 
 
-def span(node: Any) -> facts.Span:
+def span(node: nodes.Context) -> facts.Span:
     """The place of one of mypy's nodes."""
     end = (node.end_line or node.line, node.column + 1 if node.end_column is None else node.end_column)
     return facts.Span(node.line, node.column, *end)
 
 
-def _problem(message: str, node: Any, cure: "tuple[Any, str] | None") -> facts.Problem:
+def _problem(message: str, node: nodes.Context, cure: tuple[nodes.Context, str] | None) -> facts.Problem:
     if cure is None:
         return facts.Problem(span(node), message)
     argument, new = cure
-    old = str(argument.value)
+    old = str(getattr(argument, "value", ""))
     return facts.Problem(span(node), message, facts.Fix(span(argument), old, new, f"Write {new} for {old}"))
 
 

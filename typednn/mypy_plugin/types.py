@@ -13,6 +13,7 @@ from typing import Any, cast
 from mypy.expandtype import expand_type
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_OPT, TypeInfo
+from mypy.plugin import CheckerPluginInterface
 from mypy.types import (
     AnyType,
     CallableType,
@@ -41,7 +42,7 @@ def _layer_arguments(declared: Type | None) -> Sequence[Type]:
     return () if base is None or not isinstance(layer, Instance) else map_instance_to_supertype(layer, base).args
 
 
-def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
+def with_contract(declared: Type, contract: str | None, api: CheckerPluginInterface) -> Type:
     """A layer's type with its contract written in, if its class has a place for it; with None, without any."""
     layer = get_proper_type(declared)
     own = get_proper_type(fill_typevars(layer.type)) if isinstance(layer, Instance) else None
