@@ -15,8 +15,8 @@ from typing_extensions import TypeVar
 
 from typednn import Array1, Array2, Gradient, Input, Kept, Layer, checking, layers
 from typednn.arrays import AnyArray
-from typednn.contracts.checks import array_hints
 from typednn.contracts.derivatives import gradient_fields
+from typednn.contracts.hints import array_hints
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError
 from typednn.layers import Conv2dGrad, Linear, LinearGrad, ReLU
 from typednn.module import gradients

@@ -130,7 +130,7 @@ MUTATIONS = (
     ),
     Mutation(
         "aliases of annotations are not read",
-        "syntax.py",
+        "annotations.py",
         "            return list(aliases.get(name, []))",
         "            return []",
         ("faulty/alias_promises_scores",),
@@ -154,9 +154,9 @@ MUTATIONS = (
     ),
     Mutation(
         "products are not checked",
-        "array_functions/products.py",
-        "    except Conflict:\n        raise Misfit(message, blamed, axis) from None",
-        "    except Conflict:\n        return",
+        "array_functions/rows.py",
+        "        except Conflict:\n            raise Misfit(message, blamed, axis) from None",
+        "        except Conflict:\n            return None",
         ("faulty/matrix_product",),
     ),
     Mutation(
@@ -190,8 +190,8 @@ MUTATIONS = (
     Mutation(
         "what two chains agree on is forgotten",
         "values.py",
-        "if a.class_name == b.class_name and (contract := _common(a.contract, b.contract)) is not None:",
-        "if (contract := None) is not None:",
+        "a.class_name == b.class_name and (contract := _common(a.contract, b.contract)) is not None",
+        "(contract := None) is not None",
         ("faulty/either_stem",),
     ),
     Mutation(
@@ -203,9 +203,9 @@ MUTATIONS = (
     ),
     Mutation(
         "contracts of fields are not read",
-        "syntax.py",
-        'if word(last) == "Literal" and " -> " in (text_of(literal) or ""):',
-        "if False:",
+        "annotations.py",
+        'if word(last) == "Literal" and " -> " in (',
+        "if False and bool(",
         ("faulty/own_wrapper_reads",),
     ),
     Mutation(
@@ -267,8 +267,8 @@ MUTATIONS = (
     Mutation(
         "sizes that differ on two paths are the first's",
         "values.py",
-        "            shape = [x if x is not None and y is not None and same(x, y) else None for",
-        "            shape = [x for",
+        "                x if x is not None and y is not None and same(x, y) else None\n                for",
+        "                x\n                for",
         ("correct/loop_until_small",),
     ),
     Mutation(
@@ -401,15 +401,15 @@ MUTATIONS = (
     Mutation(
         "parameters and kept arrays have no sizes",
         "sizes.py",
-        "    return promised(context, text, kind, lookup(layer.attributes))",
-        "    return UNKNOWN",
+        "if field and kind_of_array else UNKNOWN",
+        "if False else UNKNOWN",
         ("faulty/update_wrong_layer",),
     ),
     Mutation(
         "reshape is lost",
         "array_functions/movement.py",
-        '    wanted, kind = sizes_of(given), o.kind("a")',
-        '    wanted, kind = None, ""',
+        "    wanted = certain(sizes_of(given), kind)",
+        "    wanted = certain(None if given else sizes_of(given))",
         ("faulty/reshaped_images",),
     ),
     Mutation(
@@ -465,7 +465,7 @@ MUTATIONS = (
     Mutation(
         "sizes that are compared are any sizes all the same",
         "evaluator.py",
-        "                self.flexible.update(name for value in values for name in _names(value))\n",
+        "        self.flexible.update(name for value in values for name in _names(value))\n",
         "",
         ("correct/outside_equal_by_assertion",),
     ),
@@ -556,16 +556,16 @@ MUTATIONS = (
     ),
     Mutation(
         "dicts are not spread",
-        "evaluator.py",
-        "                keywords |= {name: item for name, item in named.items() if name is not None}",
-        "                spread = True",
+        "calls.py",
+        "                keywords |= named\n",
+        "                spread = True\n",
         ("programs/faulty/factory_star_config",),
     ),
     Mutation(
         "any decorator keeps a signature",
         "syntax.py",
-        "    return all(decorator(each if",
-        "    return True or all(decorator(each if",
+        "    return all(name in _DECORATORS for name in names)",
+        "    return True",
         ("correct/outside_decorators_that_lie",),
     ),
     Mutation(
@@ -683,10 +683,9 @@ MUTATIONS = (
     ),
     Mutation(
         "einsum is not compared",
-        "array_functions/products.py",
-        "        raise Misfit(f'einsum \"{text}\": {letter} is {earlier} and {size}', operand, "
-        "shape.index(size)) from None",
-        "        return",
+        "array_functions/einsum.py",
+        '            sizes[letter] = o.meet(earlier, size, f"{what} {letter} is {earlier} and {size}", operand, axis)',
+        "            sizes[letter] = size",
         ("bodies/faulty/bilinear",),
     ),
 )

@@ -16,7 +16,7 @@ from beartype.roar import BeartypeException
 from typednn.config.registry import AVERAGES, INITIALISERS, SCHEDULES
 from typednn.config.source import Item, Place, Source
 from typednn.config.values import written
-from typednn.contracts.checks import members
+from typednn.contracts.hints import members
 from typednn.contracts.judgement import is_bearable
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError, suggestion
 from typednn.module.module import Module

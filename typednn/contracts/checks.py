@@ -17,40 +17,40 @@ size. What this module adds:
 import functools
 import inspect
 import os
-import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
-from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
-from jaxtyping import AbstractArray, AnnotationError, config, jaxtyped  # pyright: ignore[reportUnknownVariableType]
+from jaxtyping import AnnotationError, config, jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
-from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
+from typednn.contracts.complaints import complaint
+from typednn.contracts.hints import (
+    array_hints,
+    fits_kind,
+    is_array_hint,
+    is_memorable,
+    is_open,
+    members,
+    resolved_hints,
+)
 from typednn.contracts.judgement import is_bearable
 from typednn.errors import (
     ArgumentError,
-    CheckError,
     DefinitionError,
     DeviceError,
     DTypeError,
-    ShapeError,
     TypednnError,
     explain,
 )
-from typednn.habits import value_cure
 from typednn.public import refuse_misfit
 from typednn.shapes.compiled import Scope, comparison, outcome
-from typednn.shapes.cures import channels_cure, rank_cure, target_cure
 from typednn.tracebacks import fold
 
 Mode = Literal["full", "cached", "off"]
-# What to convert numbers to where an annotation names a kind of dtypes; integers to int64.
-_CONVERTED = {"float": "float32", "bool": "bool"}
-
 _MOST_KINDS = 16
 
 
@@ -111,89 +111,6 @@ if switch.mode != "off":
 signature: Callable[[Any], tuple[Any, ...]] = attrgetter("__class__", "dtype", "shape")
 
 
-def is_array_hint(hint: Any) -> bool:
-    """Whether ``hint`` is a jaxtyping annotation such as ``Float[Array2, "batch features"]``."""
-    return isinstance(hint, type) and issubclass(hint, AbstractArray)
-
-
-def without_markers(hint: Any) -> Any:
-    """The annotation without the markers of ``Annotated``."""
-    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
-
-
-def members(hint: Any) -> tuple[Any, ...]:
-    """The members of a union, or the hint alone."""
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
-def check_hint(where: str, hint: Any) -> Any:
-    """``hint`` itself, if its alias and its string agree; otherwise `DefinitionError`."""
-    hint = without_markers(hint)
-    if is_array_hint(hint):
-        for hole in re.findall(r"\{([^{}]*)\}", hint.dim_str):
-            # A call could give another size each time, and the shape algebra, which reads the same text, never runs
-            # code.
-            if re.search(r"[\w\])]\s*\(", re.sub(r"\b(min|max|abs)\s*\(", "((", hole)):
-                raise DefinitionError(
-                    explain(where, "braces read attributes", f"a call in {{{hole}}}", "keep the size in an attribute")
-                )
-        check_rank(where, hint.array_type, hint.dim_str, f"the string {hint.dim_str!r}")
-    else:
-        for argument in get_args(hint):
-            if not isinstance(argument, (list, tuple)):
-                check_hint(where, argument)
-    return hint
-
-
-def check_rank(where: str, array_type: Any, axes: str, place: str) -> None:
-    """`DefinitionError` where ``array_type`` promises another number of axes than the string ``axes`` names."""
-    promised, written = getattr(array_type, "rank", None), shapes.rank(axes)
-    if promised is not None and written is not None and promised != written:
-        promises, got = shapes.number_of_axes(promised), f"{shapes.number_of_axes(written)} in {place}"
-        kind = array_type.__name__.removeprefix("Int")[:-1]  # "Array", or "Tensor"
-        cure = f"write {kind}{written} or name {promises}"
-        raise DefinitionError(explain(where, f"{array_type.__name__} promises {promises}", got, cure))
-
-
-def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
-    """Every annotation of ``function`` as a real object: none missing, none that cannot be resolved."""
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except (NameError, AttributeError, SyntaxError, TypeError) as error:
-        raise DefinitionError(
-            explain(
-                where,
-                "every annotation must be resolvable at run time",
-                str(error),
-                "import or define the name at module level",
-            )
-        ) from None
-    for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise DefinitionError(
-                explain(where, "takes a fixed list of parameters", f"*{name}", "name every parameter")
-            )
-        if name not in hints:
-            raise DefinitionError(
-                explain(
-                    where,
-                    "every parameter must be annotated",
-                    f"{name!r} without",
-                    'such as Float[Array2, "batch features"]',
-                )
-            )
-    if "return" not in hints:
-        raise DefinitionError(
-            explain(where, "the result must be annotated", "no '->'", 'such as -> Float[Array2, "batch features"]')
-        )
-    return {name: check_hint(f"{where}, {name!r}", hint) for name, hint in hints.items()}
-
-
-def array_hints(hint: Any) -> list[Any]:
-    """The array annotations inside ``hint``: itself, or the members of a union or tuple."""
-    return [hint] if is_array_hint(hint) else [inner for argument in get_args(hint) for inner in array_hints(argument)]
-
-
 @jaxtyped(typechecker=None)
 def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
     """The index of the first value that does not fit its hint, or -1. ``self`` is what ``{self.x}`` reads."""
@@ -239,124 +156,6 @@ def spread(names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) ->
         for whole, parts in zip(found, inner, strict=True):
             whole += parts
     return found
-
-
-def complaint(
-    where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]
-) -> CheckError:
-    """The error for the last of ``values``, in the words of its annotation."""
-    name, hint, value = names[-1], hints[-1], values[-1]
-    options = array_hints(hint)
-    if not options:
-        return CheckError(explain(where, f"{name} must be {_described(hint)}", type(value).__name__), instance)
-    if not is_array(value):
-        kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
-        cure = value_cure(name, value) or f"convert it with numpy.asarray({name})"
-        return DeviceError(explain(where, f"{name} must be an array", kind, cure), instance)
-    if len(options) > 1:
-        options = [
-            each
-            for each in options
-            if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) in (None, len(value.shape))
-        ]
-    got = f"{value.dtype} of shape {tuple(value.shape)}"
-    if (
-        name == "target"
-        and len(value.shape) == 1
-        and is_floating(value.dtype)
-        and "int" in (described := _described(hint))
-    ):
-        cure = "class labels are integers: target.astype(numpy.int64)"
-        return DTypeError(explain(where, f"target must be {described}", got, cure), instance)
-    if len(options) != 1:
-        return ShapeError(explain(where, f"{name} must be {_described(hint)}", got), instance)
-    hint = options[0]
-    if _fits_dtype(hint.dtype, value.dtype):
-        return _shape_complaint(where, instance, names, [*hints[:-1], hint], values)
-    kind = hint.dtype.__name__.lower()
-    if kind.startswith("float") and name == "target" and len(value.shape) == 1:
-        cure = "class labels go through one_hot(labels, classes), or straight into SoftmaxCrossEntropy"
-        return DTypeError(explain(where, f"target must be {_described(hint)}", got, cure), instance)
-    cure = f"convert it with {name}.astype(numpy.{kind if kind[-1].isdigit() else _CONVERTED.get(kind, 'int64')})"
-    return DTypeError(explain(where, f"{name} must hold numbers of kind {kind}", str(value.dtype), cure), instance)
-
-
-def _described(hint: Any) -> str:
-    """An annotation in words: ``int "batch" or float "batch classes"``."""
-    return " or ".join(
-        f'{member.dtype.__name__.lower()} "{member.dim_str.strip()}"'
-        if is_array_hint(member)
-        else getattr(member, "__name__", str(member).replace("typing.", ""))
-        for member in members(hint)
-    )
-
-
-@functools.cache
-def _fits_dtype(kind: Any, dtype: Any) -> bool:
-    """Whether a kind of number, such as ``Float``, allows the dtype of an array."""
-    return isinstance(SimpleNamespace(dtype=dtype, shape=()), kind[SimpleNamespace, ""])
-
-
-def _shape_complaint(
-    where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]
-) -> ShapeError:
-    name, hint, value = names[-1], hints[-1], values[-1]
-    sizes = "".join(
-        f", self.{path} = {_read(instance, path)}"
-        for path in dict.fromkeys(re.findall(r"self\.([\w.\[\]]+)", hint.dim_str))
-    )
-    rule = f'{name} must be "{hint.dim_str.strip()}"{sizes}'
-    got = f"shape {tuple(value.shape)}"
-    if 0 in value.shape:
-        return ShapeError(
-            explain(
-                where, rule, f"{got}: axis {value.shape.index(0)} is empty", "every axis needs at least one element"
-            ),
-            instance,
-        )
-    unifier = shapes.Unifier(attribute_lookup(instance))
-    for array_hint, array in zip(hints, values, strict=True):
-        if is_array_hint(array_hint) and is_array(array):
-            unifier.bind(array_hint.dim_str, [shapes.Dim.of(size) for size in array.shape])
-    if not unifier.mismatches:
-        return ShapeError(explain(where, rule, got), instance)
-    first = unifier.mismatches[0]
-    if first.axis_index is None:
-        cure = rank_cure(name, shapes.rank(hint.dim_str), len(value.shape)) or _target_cure(names, values)
-        return ShapeError(explain(where, rule, f"{got}: {shapes.number_of_axes(len(value.shape))}", cure), instance)
-    cure = channels_cure(name, value.shape, first.expected) if first.axis_index == 3 else _target_cure(names, values)
-    if first.argument and not cure:
-        given = f"give {first.counted}" if first.counted else f"make it {first.expected}"
-        cure = f"{given}, or build the layer with {first.argument}={first.got}"
-    return ShapeError(
-        explain(where, rule, f"{got}: axis {first.axis_index} is {first.got}, not {first.expected}", cure), instance
-    )
-
-
-def _target_cure(names: Sequence[str], values: Sequence[Any]) -> str:
-    """What to do about a target that does not fit its prediction."""
-    if list(names) != ["prediction", "target"]:
-        return ""
-    prediction, target = values
-    return target_cure(target.shape, prediction.shape, labels=not is_floating(target.dtype))
-
-
-def _read(instance: Any, path: str) -> Any:
-    """The value behind ``self.path``, where a path has names, dots and integer subscripts only."""
-    value: Any = instance
-    for name, subscript in re.findall(r"(\w+)|\[(\d+)\]", path):
-        value = getattr(value, name, None) if name else value[int(subscript)]
-    return value
-
-
-def attribute_lookup(instance: Any) -> Callable[[str], shapes.Dim | None]:
-    """Looks up ``{self.x}`` for the shape algebra on an instance."""
-
-    def lookup(path: str) -> shapes.Dim | None:
-        value = _read(instance, path.removeprefix("self."))
-        return shapes.Dim.of(value) if isinstance(value, int) else None
-
-    return lookup
 
 
 def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str], values: Sequence[Any]) -> None:
@@ -406,7 +205,7 @@ class Facts:
         pairs: list[tuple[str, str]] = []
         for shape, hint, value in zip(shapes_of, hints, values, strict=True):
             annotations = {
-                option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)
+                option.dim_str for option in array_hints(hint) if is_array(value) and fits_kind(option, value)
             }
             pairs += [(shape, annotation) for annotation in annotations]
             self._decided &= len(annotations) < 2
@@ -431,11 +230,6 @@ class Facts:
 
 def _never(*call: Any) -> None:
     return None
-
-
-def _fits_kind(hint: Any, value: Any) -> bool:
-    """Whether dtype and rank of an array fit ``hint``."""
-    return _fits_dtype(hint.dtype, value.dtype) and shapes.rank(hint.dim_str) in (None, len(value.shape))
 
 
 @dataclass(slots=True, eq=False)
@@ -619,25 +413,3 @@ def remembered(kinds: tuple[Known, ...], kind: Known) -> tuple[Known, ...]:
 def shape_of(value: Any) -> Any:
     """An array's shape, None for anything else."""
     return getattr(value, "shape", None)
-
-
-def is_open(hint: Any) -> bool:
-    """True for a type variable without bound or constraints; beartype on Python 3.13 would otherwise enforce its
-    default.
-    """
-    return isinstance(hint, TypeVar) and not hint.__bound__ and not hint.__constraints__
-
-
-def is_memorable(hint: Any) -> bool:
-    """Whether class, dtype and shape alone decide about a value; others are judged on every call."""
-    return is_open(hint) or all(
-        is_array_hint(option)
-        or option is None
-        or (isinstance(option, type) and not get_args(option))
-        or (
-            get_origin(option) is tuple
-            and Ellipsis not in get_args(option)
-            and all(map(is_memorable, get_args(option)))
-        )
-        for option in members(hint)
-    )

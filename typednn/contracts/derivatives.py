@@ -14,17 +14,8 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import AnyArray, is_array, is_floating
-from typednn.contracts.checks import (
-    Contract,
-    Facts,
-    Kind,
-    array_hints,
-    check_hint,
-    contract_of,
-    judge,
-    signature,
-    switch,
-)
+from typednn.contracts.checks import Contract, Facts, Kind, contract_of, judge, signature, switch
+from typednn.contracts.hints import array_hints, check_hint
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
 # One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the

@@ -23,19 +23,9 @@ from itertools import takewhile
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from typednn import shapes
-from typednn.contracts.checks import (
-    Contract,
-    Facts,
-    array_hints,
-    check_hint,
-    contracted,
-    enforced,
-    is_array_hint,
-    remembered,
-    switch,
-    without_markers,
-)
+from typednn.contracts.checks import Contract, Facts, contracted, enforced, remembered, switch
 from typednn.contracts.derivatives import GradientContract, GradientType, Record, backwards, check_optimizer
+from typednn.contracts.hints import array_hints, check_hint, is_array_hint, without_markers
 from typednn.errors import DefinitionError, explain
 
 # The methods of a part of a model. A backward is checked against its forward, an update against its backward, in this

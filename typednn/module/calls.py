@@ -27,17 +27,9 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
-from typednn.contracts.checks import (
-    Contract,
-    Facts,
-    array_hints,
-    contracted,
-    is_array_hint,
-    remembered,
-    shape_of,
-    switch,
-)
+from typednn.contracts.checks import Contract, Facts, contracted, remembered, shape_of, switch
 from typednn.contracts.derivatives import GradientContract, Outermost, Record, backwards
+from typednn.contracts.hints import array_hints, is_array_hint
 from typednn.engines.halide.rehearsal import Rehearsal, asked
 from typednn.errors import (
     CheckError,

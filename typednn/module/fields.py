@@ -31,7 +31,8 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
-from typednn.contracts.checks import attribute_lookup, check_hint, check_rank, is_array_hint, judge
+from typednn.contracts.checks import judge
+from typednn.contracts.hints import attribute_lookup, check_hint, check_rank, is_array_hint
 from typednn.errors import (
     DefinitionError,
     DeviceError,

@@ -15,7 +15,7 @@ from typing import Any, Self, final
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, is_array
-from typednn.contracts.checks import attribute_lookup, is_array_hint
+from typednn.contracts.hints import attribute_lookup, is_array_hint
 from typednn.contracts.promises import METHODS
 from typednn.contracts.protocols import InputGrad, Optimizer
 from typednn.errors import DefinitionError, StackError, explain

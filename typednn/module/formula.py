@@ -44,8 +44,9 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray, Array0, Array1, Array2, Array3, Array4, is_floating
-from typednn.contracts.checks import Contract, array_hints, contracted, is_array_hint
+from typednn.contracts.checks import Contract, contracted
 from typednn.contracts.derivatives import gradient_fields
+from typednn.contracts.hints import array_hints, is_array_hint
 from typednn.contracts.promises import type_arguments
 from typednn.contracts.protocols import Loss
 from typednn.errors import DefinitionError, StateError, explain

@@ -24,19 +24,9 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
-from typednn.contracts.checks import (
-    Facts,
-    array_hints,
-    check_agreement,
-    check_hint,
-    is_array_hint,
-    is_memorable,
-    is_open,
-    judge,
-    remembered,
-    switch,
-)
+from typednn.contracts.checks import Facts, check_agreement, judge, remembered, switch
 from typednn.contracts.derivatives import ANY_ARRAY, backwards, gradient_fields
+from typednn.contracts.hints import array_hints, check_hint, is_array_hint, is_memorable, is_open
 from typednn.errors import ArgumentError, ShapeError, StateError, explain
 from typednn.kernels.pointwise import add, scaled
 from typednn.shapes import Dim, evaluate

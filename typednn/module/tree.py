@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, cast
 
 from typednn.arrays import AnyArray, is_array
-from typednn.contracts.checks import array_hints, attribute_lookup, contract_of
+from typednn.contracts.checks import contract_of
+from typednn.contracts.hints import array_hints, attribute_lookup
 from typednn.errors import DefinitionError, StackError, StateError, explain
 from typednn.kernels.pointwise import add
 from typednn.module.fields import Field, InnerField, StoredField, declared_fields

@@ -10,7 +10,8 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     checking     one module: evaluates its scopes when mypy has checked them
     body         one scope
     statements   runs the statements of a constructor or a body
-    evaluator    evaluates expressions; looks up the meaning of names in
+    evaluator    evaluates expressions
+    calls        which function a call means; looks up the meaning of names in
     features/    the table from a name to its analysis: one file per feature
     python       Python's own syntax
     sizes        arrays against annotations
@@ -19,7 +20,9 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
     values       what is known of a value
     classes      what a class declares about sizes, kept in mypy's cache
+    changes      what statements assign, change and pass on
     syntax       mypy's syntax tree as Python's own
+    annotations  the annotations of arrays, as they are written
 
 A file imports only what stands below it here. No layer is known by its name: a wrapper is a class with a field whose
 type says how the layer in it is used, ``inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]``.
@@ -34,9 +37,10 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from mypy import nodes
+from mypy.checker import TypeChecker
 from mypy.checker_state import checker_state
 from mypy.errors import CompileError
 from mypy.nodes import Decorator, FuncDef, TypeInfo, Var
@@ -150,7 +154,7 @@ class TypednnPlugin(Plugin):
         if not isinstance(info, TypeInfo) or not _is_layer(info):
             return None
         return lambda ctx: self._safely(
-            lambda: _stacking(self._checking.body(ctx.api), ctx), ctx.default_signature, ctx
+            lambda: _stacking(self._checking.body(_checker(ctx.api)), ctx), ctx.default_signature, ctx
         )
 
     def _annotated(self, ctx: AnalyzeTypeContext) -> Type:
@@ -178,7 +182,7 @@ class TypednnPlugin(Plugin):
     def _revealed(self) -> None:
         """mypy reveals a type: the scope is evaluated even if nothing else in it is of interest."""
         try:
-            self._checking.body(checker_state.type_checker)
+            self._checking.body(_checker(checker_state.type_checker))
         except Exception:  # as in `_notice`
             if self.settings.debug:
                 raise
@@ -186,15 +190,16 @@ class TypednnPlugin(Plugin):
     def _notice(self) -> None:
         """mypy checks a module: it is evaluated afterwards."""
         try:
-            self._reveals.watch(checker_state.type_checker)
-            self._checking.notice(checker_state.type_checker)
+            if checker_state.type_checker is not None:
+                self._reveals.watch(_checker(checker_state.type_checker))
+                self._checking.notice(_checker(checker_state.type_checker))
         except Exception:  # as in `_safely`, where there is no place for a message
             if self.settings.debug:
                 raise
 
     def _finish(self, ctx: FunctionContext) -> Type:
         none: list[Body] = []
-        for body in self._safely(lambda: list(self._checking.finished(ctx.api)), none, ctx):
+        for body in self._safely(lambda: list(self._checking.finished(_checker(ctx.api))), none, ctx):
             self._safely(body.check, None, ctx)
             self._safely(partial(self._collected, body), None, ctx)
         return ctx.default_return_type
@@ -215,6 +220,11 @@ class TypednnPlugin(Plugin):
 
 
 # ------------------------------------------------------------------ what the hooks do
+
+
+def _checker(api: object) -> TypeChecker:
+    """mypy's checker of a module, of which a plugin is told less."""
+    return cast("TypeChecker", api)
 
 
 def _saved(path: str) -> float:

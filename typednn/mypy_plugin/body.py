@@ -16,9 +16,10 @@ from functools import lru_cache, partial
 from typing import Any, TypeAlias, cast
 
 from mypy import nodes
+from mypy.checker import TypeChecker
 from mypy.types import Instance, Type, get_proper_type
 
-from typednn.mypy_plugin import classes, syntax
+from typednn.mypy_plugin import annotations, changes, classes, syntax
 from typednn.mypy_plugin.array_functions.dtypes import WEAK_BOOL, WEAK_FLOAT
 from typednn.mypy_plugin.classes import SHAPE
 from typednn.mypy_plugin.features.constructors import constants, symbolic
@@ -62,20 +63,20 @@ class Body(Names):
     """
 
     def __init__(
-        self, api: Any, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache
+        self, api: TypeChecker, scope: Scope, outer: "Body | None", around: "Body | None", cache: ConstructionCache
     ) -> None:
         super().__init__(api, api.tree.fullname, cache, follows=True)
         self.outer = outer
         self.around = around
         self.binder: Any = None  # mypy's own record of its check of this scope, new for each
         self.reporting: bool = False
-        self.context: Any = None
+        self.context: nodes.Context = api.tree
         # that were reported: the message, its node, what to write where
-        self.problems: list[tuple[str, Any, tuple[Any, str] | None]] = []
-        self.undecided: list[tuple[Any, Pair]] = []  # comparisons that nothing decides: the node, the two sizes
+        self.problems: list[tuple[str, nodes.Context, tuple[nodes.Context, str] | None]] = []
+        self.undecided: list[tuple[nodes.Context, Pair]] = []
         self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
         self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
-        self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
+        self.signatures: dict[int, tuple[nodes.Context, tuple[str, classes.Signature] | None]] = {}
         self.function: nodes.FuncDef | None = scope if isinstance(scope, nodes.FuncDef) else None
         self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
         self.in_constructor: bool = (
@@ -86,7 +87,7 @@ class Body(Names):
             classes.signature(self.function, module_facts.aliases) if self.function is not None else None
         )
         parameters = self.annotated["parameters"] if self.annotated else []
-        self.parameters: syntax.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
+        self.parameters: annotations.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
         self.statements: list[ast.stmt] = syntax.block(_statements(scope))
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
@@ -96,7 +97,7 @@ class Body(Names):
         )
         if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
-        often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
+        often = {name for name, times in Counter(changes.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_facts.copied
         self.touched: frozenset[str] = module_facts.touched if self.function is None else frozenset()
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
@@ -187,10 +188,11 @@ class Body(Names):
 
     # ------------------------------------------------------------------ following mypy
 
-    def value(self, context: Any) -> Value:
+    def value(self, context: nodes.Context) -> Value:
         """What is known of the expression that mypy is checking."""
+        expression = syntax.expression(cast("nodes.Expression", context))
         if not self._reach(context):
-            return self.evaluator.evaluate(syntax.expression(context), {})
+            return self.evaluator.evaluate(expression, {})
         statement = self.statements[self.position]
         env = dict(self.env)
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return):
@@ -198,7 +200,7 @@ class Body(Names):
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
             self.evaluator.settled, self.evaluator.values = True, self.settled
             try:
-                return self.evaluator.evaluate(shape.by_origin.get(id(context)) or syntax.expression(context), env)
+                return self.evaluator.evaluate(shape.by_origin.get(id(context)) or expression, env)
             finally:
                 self.evaluator.settled = False
         # mypy asks at each call in the statement, of a loop again and again. What was known once holds; more may be
@@ -214,7 +216,7 @@ class Body(Names):
             self.settled = self.evaluator.values
         return self.settled.get(id(context), UNKNOWN)
 
-    def kept(self, context: Any) -> bool:
+    def kept(self, context: nodes.Context) -> bool:
         """Whether the type of ``context`` may carry its contract: its value goes into a variable that never holds
         another one.
 
@@ -310,7 +312,7 @@ class Body(Names):
         walked = (syntax.origin(node) for each in self.statements for node in syntax.walk(each))
         return any(isinstance(each, nodes.Expression) and self.type_of(each) is not None for each in walked)
 
-    def _reach(self, context: Any) -> bool:
+    def _reach(self, context: nodes.Context) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
         self.context = context
         places = range(self.position, len(self.statements))
@@ -323,7 +325,7 @@ class Body(Names):
             self._step()
         return True
 
-    def reach(self, context: Any) -> None:
+    def reach(self, context: nodes.Context) -> None:
         """Evaluate the module up to a function that mypy begins to check."""
         while (
             self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line
@@ -360,7 +362,7 @@ class Body(Names):
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         return self.signatures.get(id(syntax.origin(node)), (None, None))[1]
 
-    def remember(self, context: Any, signature: tuple[str, classes.Signature]) -> None:
+    def remember(self, context: nodes.Context, signature: tuple[str, classes.Signature]) -> None:
         """Keep the annotations of what ``context`` calls; none for a union whose members differ."""
         _, earlier = self.signatures.get(id(context), (None, signature))
         self.signatures[id(context)] = (context, signature if earlier == signature else None)
@@ -384,13 +386,13 @@ class Body(Names):
             self.problems.append((text, context, None if cure is None or argument is None else (argument, cure[1])))
             self.api.fail(text, context, code=SHAPE)
 
-    def refused_rank(self, node: Any) -> bool:
+    def refused_rank(self, node: nodes.Node) -> bool:
         """Whether ``node`` was refused for its number of axes, which mypy would report again in its own words."""
         return id(node) in self.refused
 
-    def type_of(self, node: Any) -> Type | None:
+    def type_of(self, node: nodes.Expression) -> Type | None:
         """The type that mypy found for an expression that it has checked."""
-        return cast("Type | None", self.api.lookup_type_or_none(node))
+        return self.api.lookup_type_or_none(node)
 
     def note(self, message: str, node: ast.AST) -> None:
         if self.reporting:
@@ -417,7 +419,7 @@ def _statements(scope: Scope) -> list[nodes.Statement]:
             return scope.defs
 
 
-def _holds(statement: Any, context: Any) -> bool:
+def _holds(statement: nodes.Context, context: nodes.Context) -> bool:
     first = (statement.line, statement.column)
     last = (statement.end_line or statement.line, 1 << 30 if statement.end_column is None else statement.end_column)
     return bool(first <= (context.line, context.column) < last)

@@ -7,13 +7,12 @@ evaluated once, in the order in which they stand in the file.
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from mypy import nodes
-from mypy.checker import DeferredNode
+from mypy.checker import DeferredNode, TypeChecker
 from mypy.types import CallableType, NoneType
 
-from typednn.mypy_plugin import classes
+from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.body import Body, Scope
 from typednn.mypy_plugin.names import ConstructionCache
 from typednn.mypy_plugin.options import Options
@@ -27,16 +26,14 @@ class Checking:
     def __init__(self, settings: Options) -> None:
         self.settings: Options = settings
         self.cache: ConstructionCache = ConstructionCache(None)
-        self._noticed: dict[int, Any] = {}  # the modules' checkers that `_last` was given to, by id
+        self._noticed: dict[int, TypeChecker] = {}  # the modules' checkers that `_last` was given to, by id
         self._bodies: dict[int, Body] = {}  # by scope
         self._done: set[int] = set()  # scopes that were evaluated
         self._asked: set[int] = set()  # functions that are evaluated to see what is refused in them
         self._latest: Body | None = None
 
-    def notice(self, api: Any) -> None:
+    def notice(self, api: TypeChecker) -> None:
         """Evaluate the module when mypy has checked it: called at whatever mypy asks the plugin about."""
-        if api is None:
-            return
         run = api.msg.errors.error_info_map  # mypy begins each check, the daemon each update, with a new one
         if run is not self.cache.run:
             self.cache, self._latest = ConstructionCache(run), None
@@ -49,7 +46,7 @@ class Checking:
             if not api.tree.is_stub and not getattr(api, "can_skip_diagnostics", False):
                 api.deferred_nodes.append(DeferredNode(_last(api), None))
 
-    def body(self, api: Any) -> Body:
+    def body(self, api: TypeChecker) -> Body:
         """The scope that mypy is in: it makes a new binder whenever it begins to check one."""
         latest = self._latest
         if latest is not None and latest.binder is api.binder and latest.api is api:
@@ -74,7 +71,7 @@ class Checking:
             made.outer.reach(made.function)
         return made
 
-    def _made(self, api: Any, scope: Scope, around: Body | None) -> Body:
+    def _made(self, api: TypeChecker, scope: Scope, around: Body | None) -> Body:
         outer = None if scope is api.tree else self._bodies.get(id(api.tree))
         if outer is None and scope is not api.tree:
             outer = self._made(api, api.tree, None)
@@ -84,7 +81,7 @@ class Checking:
         self._done.discard(id(scope))
         return made
 
-    def finished(self, api: Any) -> Iterator[Body]:
+    def finished(self, api: TypeChecker) -> Iterator[Body]:
         """The scopes of a module that mypy has checked by now, each once: they can be evaluated."""
         self.cache.begin()
         self.cache.faults = partial(self._faults, api)
@@ -102,7 +99,7 @@ class Checking:
                 self._done.add(id(scope))
                 yield body
 
-    def _faults(self, api: Any, function: nodes.FuncDef) -> frozenset[int]:
+    def _faults(self, api: TypeChecker, function: nodes.FuncDef) -> frozenset[int]:
         if id(function) in self._asked:  # a function that calls itself
             return frozenset()
         self._asked.add(id(function))
@@ -125,39 +122,21 @@ def _within(
     statements: list[nodes.Statement], around: nodes.FuncDef | None
 ) -> Iterator[tuple[Scope, nodes.FuncDef | None]]:
     for each in statements:
-        match each:
-            case nodes.ClassDef(info=info, defs=block):
-                if info:
-                    yield info, None
-                yield from _within(block.body, around)
-            case nodes.FuncDef(body=block):
-                yield each, around
-                yield from _within(block.body, each)
-            case nodes.Decorator(func=function):
-                yield function, around
-                yield from _within(function.body.body, function)
-            case nodes.OverloadedFuncDef(items=items, impl=impl):
-                yield from _within([*items, *([impl] if impl is not None and impl not in items else [])], around)
-            case nodes.IfStmt(body=blocks, else_body=last):
-                yield from (
-                    found for block in [*blocks, *([last] if last else [])] for found in _within(block.body, around)
-                )
-            case nodes.ForStmt(body=block) | nodes.WhileStmt(body=block) | nodes.WithStmt(body=block):
-                yield from _within(block.body, around)
-            case nodes.TryStmt(body=block, handlers=handlers, else_body=other, finally_body=final):
-                blocks = [block, *handlers, *(each for each in (other, final) if each is not None)]
-                yield from (found for block in blocks for found in _within(block.body, around))
-            case _:
-                pass
+        function = each.func if isinstance(each, nodes.Decorator) else each
+        if isinstance(function, nodes.FuncDef):
+            yield function, around
+        elif isinstance(each, nodes.ClassDef) and each.info:
+            yield each.info, None
+        yield from _within(syntax.within(each), function if isinstance(function, nodes.FuncDef) else around)
 
 
-def _annotated(scope: Scope, api: Any) -> bool:
+def _annotated(scope: Scope, api: TypeChecker) -> bool:
     return (
         isinstance(scope, nodes.FuncDef) and classes.signature(scope, classes.in_module(api.tree).aliases) is not None
     )
 
 
-def _last(api: Any) -> nodes.FuncDef:
+def _last(api: TypeChecker) -> nodes.FuncDef:
     """A function that mypy checks after the others: it calls `FINISH`, and so the plugin."""
     signature = CallableType([], [], [], NoneType(), api.named_type("builtins.function"))
     called = nodes.FuncDef("finish", [], nodes.Block([]), signature)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypedDict, cast
+from typing import Any, TypeAlias, TypedDict, cast
 
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
@@ -29,7 +29,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from typednn.mypy_plugin import syntax
+from typednn.mypy_plugin import annotations, changes, syntax
 
 SHAPE = ErrorCode("shape", "Sizes of arrays across typednn layers and annotated functions", "typednn")
 KEY = "typednn"
@@ -56,8 +56,11 @@ NDARRAY = "numpy.ndarray"
 class Signature(TypedDict):
     """The annotated parameters of a function, in order, with their marks (`_place`), and its result."""
 
-    parameters: list[tuple[str, syntax.Alternatives]]
-    result: list[syntax.Alternatives]
+    parameters: list[tuple[str, annotations.Alternatives]]
+    result: list[annotations.Alternatives]
+
+
+Field: TypeAlias = tuple[str, annotations.Alternatives]  # the annotation's own name, such as Parameter; what it says
 
 
 class ClassFacts(TypedDict):
@@ -65,7 +68,7 @@ class ClassFacts(TypedDict):
 
     module: str
     methods: dict[str, Signature]
-    fields: dict[str, list[Any]]  # name -> [the annotation's own name, such as Parameter; alternatives]
+    fields: dict[str, Field]
     inner: dict[str, str]  # of a wrapper: field -> the contract for the layers in it
     constructor: str
     constants: dict[str, str]
@@ -78,20 +81,20 @@ class ClassFacts(TypedDict):
     integers: list[str]  # the fields that are declared as int
 
 
-def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | None:
+def signature(function: nodes.FuncDef, aliases: annotations.Aliases) -> Signature | None:
     """The annotation strings of a function whose source is at hand; None if it has none."""
     names = [each.variable.name for each in function.arguments]  # the type has none for those before /
-    return _read(function.unanalyzed_type, lambda each: syntax.annotation(each, aliases), names)
+    return _read(function.unanalyzed_type, lambda each: annotations.annotation(each, aliases), names)
 
 
 def _read(
-    declared: Type | None, alternatives_of: Callable[[Type], syntax.Alternatives], names: Sequence[str | None] = ()
+    declared: Type | None, alternatives_of: Callable[[Type], annotations.Alternatives], names: Sequence[str | None] = ()
 ) -> Signature | None:
     if not isinstance(declared, CallableType):
         return None
     kinds = zip(names or declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
     parameters = [(_place(kind) + (name or ""), alternatives_of(each)) for name, kind, each in kinds]
-    result = list(map(alternatives_of, syntax.elements(get_proper_type(declared.ret_type))))
+    result = list(map(alternatives_of, annotations.elements(get_proper_type(declared.ret_type))))
     return {"parameters": parameters, "result": result} if any(text for _, text in parameters) or any(result) else None
 
 
@@ -113,15 +116,11 @@ def read_class(ctx: ClassDefContext) -> None:
     methods = {
         name: read for name, function in plain.items() if (read := signature(function, module.aliases)) is not None
     }
+    own = [(name, declared) for name, declared, _ in annotations.declared(ctx.cls.defs.body)]
     fields = {
-        name: [syntax.word(declared), alternatives]
-        for name, declared, _ in syntax.declared(ctx.cls.defs.body)
-        if (alternatives := syntax.annotation(declared, module.aliases))
-    }
-    fields |= {
-        name: [syntax.word(declared), alternatives]
-        for name, declared in syntax.declared_on_self(functions.get("__init__"))
-        if (alternatives := syntax.annotation(declared, module.aliases))
+        name: (annotations.word(declared), alternatives)
+        for name, declared in (*own, *annotations.declared_on_self(functions.get("__init__")))
+        if (alternatives := annotations.annotation(declared, module.aliases))
     }
     holds = any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
     record = is_record(ctx.cls) or any(
@@ -136,21 +135,15 @@ def read_class(ctx: ClassDefContext) -> None:
         "module": info.module_name,
         "methods": methods,
         "fields": fields,
-        "inner": {
-            name: text
-            for name, declared, _ in syntax.declared(ctx.cls.defs.body)
-            if (text := syntax.inner_contract(declared))
-        },
+        "inner": {name: text for name, declared in own if (text := annotations.inner_contract(declared))},
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
-        "assigned": {name: sorted(syntax.assigned(body)) for name, body in bodies.items() if name != "__init__"}
+        "assigned": {name: sorted(changes.assigned(body)) for name, body in bodies.items() if name != "__init__"}
         | {"": sorted(module.assigned)},
-        "calls": {name: sorted(syntax.called_on_self(body)) for name, body in bodies.items()},
-        "passed_on": sorted(syntax.passed_on(each for body in bodies.values() for each in body)),
+        "calls": {name: sorted(changes.called_on_self(body)) for name, body in bodies.items()},
+        "passed_on": sorted(changes.passed_on(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
-        "integers": [
-            name for name, declared, _ in syntax.declared(ctx.cls.defs.body) if syntax.word(declared) == "int"
-        ],
+        "integers": [name for name, declared in own if annotations.word(declared) == "int"],
     }
     text = json.dumps(facts)
     info.metadata[KEY] = {"facts": text}
@@ -166,19 +159,19 @@ class InModule:
     statements: list[nodes.Statement]
 
     @cached_property
-    def aliases(self) -> syntax.Aliases:
+    def aliases(self) -> annotations.Aliases:
         """Its aliases of annotations."""
-        return syntax.aliases(self.statements)
+        return annotations.aliases(self.statements)
 
     @cached_property
     def assigned(self) -> set[str]:
         """The attributes that it assigns on anything but self."""
-        return syntax.assigned(self.body, others=True)
+        return changes.assigned(self.body, others=True)
 
     @cached_property
     def copied(self) -> set[str]:
         """The names that it assigns to other names: the types of both must stay compatible."""
-        return syntax.copied(self.body)
+        return changes.copied(self.body)
 
     @cached_property
     def changed_by_decorators(self) -> set[int]:
@@ -189,7 +182,7 @@ class InModule:
     @cached_property
     def touched(self) -> frozenset[str]:
         """The names that it changes more than once, in functions too: a list may then hold something else."""
-        return frozenset(name for name, times in Counter(syntax.changed(self.body)).items() if times > 1)
+        return frozenset(name for name, times in Counter(changes.changed(self.body)).items() if times > 1)
 
     @cached_property
     def body(self) -> list[ast.stmt]:
@@ -207,7 +200,7 @@ def _of_formula(formula: Signature) -> dict[str, Signature]:
         backward: Signature = {"parameters": [parameters[0], ("next_grad", result[0])], "result": [[]]}
         return {"forward": formula, "backward": backward}
     prediction = parameters[1][1] if len(parameters) > 1 else []
-    results: dict[str, list[syntax.Alternatives]] = {
+    results: dict[str, list[annotations.Alternatives]] = {
         "loss": [[]],
         "loss_grad": [prediction],
         "loss_and_grad": [[], prediction],
@@ -229,7 +222,7 @@ def _marked(instance: Instance, text: str, string: Instance) -> Instance:
 def _constants(body: nodes.Block) -> dict[str, str]:
     """The names that a class body assigns once, as text; what it changes again is unknown."""
     statements = syntax.block(body.body)
-    times = Counter(syntax.changed(statements))
+    times = Counter(changes.changed(statements))
     assigned = [(target, each.value) for each in statements if isinstance(each, ast.Assign) for target in each.targets]
     texts = {
         target.id: ast.unparse(ast.fix_missing_locations(value))
@@ -246,7 +239,7 @@ def _constants(body: nodes.Block) -> dict[str, str]:
 def is_record(cls: nodes.ClassDef) -> bool:
     """Whether a class is a dataclass or a NamedTuple: its fields are its constructor's parameters."""
     decorated = any("dataclass" in ast.unparse(syntax.expression(each)) for each in cls.decorators)
-    return decorated or any(syntax.decorator(syntax.expression(each)) == "NamedTuple" for each in cls.base_type_exprs)
+    return decorated or any(syntax.last_name(syntax.expression(each)) == "NamedTuple" for each in cls.base_type_exprs)
 
 
 def record(info: nodes.TypeInfo) -> list[list[str]]:
@@ -266,8 +259,10 @@ def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
             if isinstance(value, nodes.TempNode)
             else ast.unparse(ast.fix_missing_locations(syntax.expression(value))),
         ]
-        for name, declared, value in syntax.declared(cls.defs.body)
-        if record and declared is not None and syntax.word(declared) not in ("ClassVar", "Parameter", "Kept", "Buffer")
+        for name, declared, value in annotations.declared(cls.defs.body)
+        if record
+        and declared is not None
+        and annotations.word(declared) not in ("ClassVar", "Parameter", "Kept", "Buffer")
     ]
 
 
@@ -305,10 +300,16 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
     return None
 
 
+def member(info: nodes.TypeInfo | None, name: str) -> nodes.SymbolNode | None:
+    """What a class or one of its bases has by that name."""
+    symbol = None if info is None else info.get(name)
+    return None if symbol is None else symbol.node
+
+
 def of_arrays(signature: Signature, declared: CallableType) -> Signature | None:
     """What a signature says about NumPy's arrays. Other arrays have rules of their own."""
     kinds = [is_array(each) for each in declared.arg_types]
-    ends = [is_array(each) for each in syntax.elements(get_proper_type(declared.ret_type))]
+    ends = [is_array(each) for each in annotations.elements(get_proper_type(declared.ret_type))]
     pairs = zip(signature["parameters"], kinds, strict=False)
     parameters = [(name, alternatives if own else []) for (name, alternatives), own in pairs]
     results = [alternatives if own else [] for alternatives, own in zip(signature["result"], ends, strict=False)]
@@ -340,7 +341,7 @@ def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts
     return ((base, facts) for base in reversed(info.mro) if (facts := facts_of(base)) is not None)
 
 
-def fields(info: nodes.TypeInfo) -> dict[str, list[Any]]:
+def fields(info: nodes.TypeInfo) -> dict[str, Field]:
     """Every annotated field of a class and its bases, in the order of declaration."""
     return {name: field for _, facts in all_facts(info) for name, field in facts["fields"].items()}
 
@@ -412,12 +413,12 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
         tree = semantic.modules.get(semantic.cur_mod_id)
         if tree is None or id(function) in in_module(tree).changed_by_decorators:
             return analyzed
-    if len(ctx.type.args) == 2 and syntax.word(ctx.type) in syntax.KINDS:
-        text = syntax.text_of(ctx.type.args[1])
-        wrong = None if text is None else syntax.rank_error(syntax.word(ctx.type.args[0]), text)
+    if len(ctx.type.args) == 2 and annotations.word(ctx.type) in annotations.KINDS:
+        text = annotations.text_of(ctx.type.args[1])
+        wrong = None if text is None else annotations.rank_error(annotations.word(ctx.type.args[0]), text)
         if wrong:
             analyser.fail(wrong, ctx.type, code=SHAPE)
-    alternatives = syntax.annotation(ctx.type)
+    alternatives = annotations.annotation(ctx.type)
     declared = get_proper_type(analyzed)
     array = get_proper_type(declared.upper_bound) if isinstance(declared, TypeVarType) else declared
     if len(alternatives) != 1 or not isinstance(array, Instance) or array.type.fullname != NDARRAY:
@@ -436,14 +437,14 @@ def _with_string(array: Instance, text: str, string: Instance) -> Instance:
     return cast("Instance", cast(Any, array).copy_modified(args=[*array.args[:-1], _marked(dtype, text, string)]))
 
 
-def alternatives_of(declared: Type) -> syntax.Alternatives:
+def alternatives_of(declared: Type) -> annotations.Alternatives:
     """The strings that `annotate` put on a type."""
     match get_proper_type(declared):
         case UnionType(items=items):
             return [each for item in items for each in alternatives_of(item)]
         case Instance(extra_attrs=ExtraAttrs(attrs=attrs)) if isinstance(mark := attrs.get(MARK), LiteralType):
             text = str(mark.value)  # a class has its facts there, an object
-            return cast("syntax.Alternatives", json.loads(text)) if text.startswith("[[") else []
+            return cast("annotations.Alternatives", json.loads(text)) if text.startswith("[[") else []
         case Instance(type=info, args=[*_, dtype]) if info.fullname == NDARRAY:
             return alternatives_of(dtype)
         case TypeVarType(upper_bound=bound):

@@ -5,12 +5,11 @@ lost.
 import ast
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from mypy import nodes
 from mypy.types import AnyType, CallableType, TupleType, Type, get_proper_type
 
-from typednn.mypy_plugin import classes, facts, syntax
+from typednn.mypy_plugin import changes, classes, facts, syntax
 from typednn.mypy_plugin.body import Body
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Pack, Value, printed, written_shape
 from typednn.shapes import Dim
@@ -43,17 +42,17 @@ def _forget(module: facts.ModuleFacts, function: nodes.FuncDef) -> None:
     module.functions = [each for each in module.functions if not first <= each.line <= last]
 
 
-def span(node: Any) -> facts.Span:
+def span(node: nodes.Context) -> facts.Span:
     """The place of one of mypy's nodes."""
     end = (node.end_line or node.line, node.column + 1 if node.end_column is None else node.end_column)
     return facts.Span(node.line, node.column, *end)
 
 
-def _problem(message: str, node: Any, cure: "tuple[Any, str] | None") -> facts.Problem:
+def _problem(message: str, node: nodes.Context, cure: tuple[nodes.Context, str] | None) -> facts.Problem:
     if cure is None:
         return facts.Problem(span(node), message)
     argument, new = cure
-    old = str(argument.value)
+    old = str(getattr(argument, "value", ""))
     return facts.Problem(span(node), message, facts.Fix(span(argument), old, new, f"Write {new} for {old}"))
 
 
@@ -161,7 +160,9 @@ def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
     lost.
     """
     unknown: set[int] = set()
-    targets = {id(target) for node in _walked(body) for target in _targets(node)}
+    statements = (node for node in _walked(body) if isinstance(node, ast.Assign | ast.For))
+    assigned = (target for node in statements for target in changes.targets(node))  # and not read
+    targets = {id(part) for each in assigned for part in getattr(each, "elts", [each])}
     for node in reversed(list(_walked(body))):  # operands first
         origin = syntax.origin(node)
         if not isinstance(node, _COMPUTED) or id(node) in targets or origin is None:
@@ -174,20 +175,6 @@ def _computed(body: Body) -> Iterator[tuple[bool, facts.Loss | None]]:
         if not known:
             unknown.add(id(node))
         yield known, facts.Loss(span(origin), f"the sizes of {_short(node)} are not known") if first else None
-
-
-def _targets(node: ast.AST) -> list[ast.expr]:
-    """What a statement assigns to, which is not read."""
-    assigned = (
-        node.targets
-        if isinstance(node, ast.Assign)
-        else [node.target]
-        if isinstance(node, ast.AnnAssign | ast.For)
-        else []
-    )
-    return [
-        each for target in assigned for each in (target.elts if isinstance(target, ast.Tuple | ast.List) else [target])
-    ]
 
 
 def _hidden(body: Body, node: ast.expr, value: Value) -> bool:

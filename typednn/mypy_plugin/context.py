@@ -30,8 +30,8 @@ class Context(ABC):
     of: TypeInfo | None = None  # the class of the instance it works on
     hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
     assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that receives self
-    _last: dict[Hashable, tuple[tuple[object, ...], Any]] = field(
-        default_factory=dict[Hashable, tuple[tuple[object, ...], Any]], init=False
+    _last: dict[Hashable, tuple[tuple[object, ...], object]] = field(
+        default_factory=dict[Hashable, tuple[tuple[object, ...], object]], init=False
     )
 
     flexible: set[str] = field(default_factory=set[str])  # names whose sizes the body compares: they may be equal
@@ -45,6 +45,10 @@ class Context(ABC):
     @abstractmethod
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
         """What is known of an expression."""
+
+    @abstractmethod
+    def peek(self, node: ast.expr, env: Environment) -> Value:
+        """What is known of a collection that is only read."""
 
     @abstractmethod
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:

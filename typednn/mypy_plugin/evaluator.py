@@ -1,38 +1,30 @@
 """Evaluates expressions on what is known of their values.
 
 An unknown value is `UNKNOWN`, and so is every result that depends on it: an error is reported only on a path that
-certainly exists. The tables of `features` say what a call, an operator or an attribute means.
+certainly exists. `Calls` says what a call, an operator or an attribute means.
 """
 
 import ast
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
-from mypy import nodes
-
 from typednn.mypy_plugin import python, syntax
-from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.context import Call, Context, mutated
-from typednn.mypy_plugin.features import EFFECTS, TABLE, arrays, constructors, functions
-from typednn.mypy_plugin.features.constructors import constants
-from typednn.mypy_plugin.sizes import keeps, stored
+from typednn.mypy_plugin.calls import Calls
+from typednn.mypy_plugin.context import Call, mutated
+from typednn.mypy_plugin.features import arrays
+from typednn.mypy_plugin.sizes import keeps
 from typednn.mypy_plugin.values import (
     DOT,
     UNKNOWN,
     Array,
     Constant,
-    DType,
     Environment,
     Function,
-    Gradient,
-    Layer,
     Many,
     Number,
     Pack,
-    Partial,
-    Reference,
     Slice,
     Value,
     integer_of,
@@ -42,20 +34,10 @@ from typednn.mypy_plugin.values import (
     symbol,
     unshared,
 )
-from typednn.shapes import Flow
-
-# _READERS don't change a list argument, as no function in the table does; _HARMLESS don't assign fields of a self
-# argument.
-_READERS = frozenset(f"builtins.{name}" for name in ("sum", "print", "bool", "repr", "str"))
-_HARMLESS = frozenset(
-    f"builtins.{name}"
-    for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
-)
-_SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 
 
 @dataclass(eq=False)
-class Evaluator(Context):
+class Evaluator(Calls):
     """The expressions of one body."""
 
     # by mypy node: its value, joined over all visits
@@ -152,7 +134,7 @@ class Evaluator(Context):
             case ast.Name(id=name) if name in env:
                 return self._noted(node, env[name])
             case ast.Attribute(value=ast.Name(id="self")):
-                return self._noted(node, self._attribute(node, env))
+                return self._noted(node, self.attribute(node, env))
             case _:
                 return self.evaluate(node, env)
 
@@ -170,9 +152,9 @@ class Evaluator(Context):
                     mutated(node, env)
                 return unshared(value)
             case ast.Attribute():
-                return self._attribute(node, env)
+                return self.attribute(node, env)
             case ast.Call():
-                return self._call(node, env)
+                return self.call(node, env)
             case ast.BinOp(left=left, op=operation, right=right):
                 operands = self.peek(left, env), self.peek(right, env)
                 return self.operated(operation, Call(self, "", node, env, arguments=operands))
@@ -182,24 +164,9 @@ class Evaluator(Context):
                     return arrays.operator(Call(self, "", node, env), op, [value])
                 return python.unary(op, value)
             case ast.BoolOp(op=op, values=conditions):
-                value = self.evaluate(conditions[0], env)
-                for place, condition in enumerate(conditions[1:], 1):
-                    decided = python.truth(value)
-                    if decided is None:
-                        for each in conditions[place:]:  # may not be evaluated
-                            self._evaluate_conditionally(each, env)
-                        return UNKNOWN
-                    if decided == isinstance(op, ast.Or):
-                        return value
-                    value = self.evaluate(condition, env)
-                return value
+                return self._connected(op, conditions, env)
             case ast.Compare(left=left, ops=[comparison, *_], comparators=others):
-                values = [self.peek(each, env) for each in (left, *others)]
-                self.flexible.update(name for value in values for name in _names(value))
-                if len(values) == 2 and any(isinstance(each, Array) for each in values):
-                    values = [self._scalar(value, each) for value, each in zip(values, (left, *others), strict=True)]
-                    return arrays.operator(Call(self, "", node, env), comparison, values)
-                return python.compared(comparison, *values) if len(values) == 2 else UNKNOWN
+                return self._compared(node, comparison, [left, *others], env)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 decided = python.truth(self.peek(test, env))
                 if decided is not None:
@@ -210,9 +177,7 @@ class Evaluator(Context):
             case ast.Dict(keys=keys, values=entries):
                 items = [self.evaluate(entry, env) for entry in entries]
                 names = [self.evaluate(key, env) if key is not None else UNKNOWN for key in keys]
-                latest = dict(zip(map(show, names), items, strict=True))
-                known = all(isinstance(name, Constant | Number) for name in names)
-                return Pack(tuple(latest.values()), keys=tuple(latest)) if known else UNKNOWN
+                return python.dictionary(Pack(tuple(map(_pair, names, items))))
             case (
                 ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators)
             ):
@@ -220,21 +185,8 @@ class Evaluator(Context):
             case ast.DictComp(key=key, value=entry, generators=generators):
                 pairs = self._comprehension(ast.Tuple(elts=[key, entry], ctx=ast.Load()), generators, env)
                 return python.dictionary(pairs)
-            case ast.Subscript(value=inner, slice=place):
-                base, index = self.peek(inner, env), self._index(place, env)
-                at = integer_of(index)
-                if (
-                    isinstance(base, Pack)
-                    and _of_shape(inner)
-                    and at is not None
-                    and not -len(base.items) <= at < len(base.items)
-                ):
-                    self.scope.complain(f"{ast.unparse(inner)} has {len(base.items)} sizes, none at {at}", node)
-                return (
-                    arrays.item(Call(self, "", node, env, base), index)
-                    if isinstance(base, Array)
-                    else python.item(base, index)
-                )
+            case ast.Subscript():
+                return self._item(node, env)
             case ast.Slice(lower=lower, upper=upper, step=step):
                 ends = [Constant(None) if each is None else self.evaluate(each, env) for each in (lower, upper, step)]
                 return Slice(*ends)
@@ -246,6 +198,39 @@ class Evaluator(Context):
                 return value
             case _:
                 return UNKNOWN
+
+    def _connected(self, op: ast.boolop, conditions: list[ast.expr], env: Environment) -> Value:
+        """``a and b``, ``a or b``."""
+        value = self.evaluate(conditions[0], env)
+        for place, condition in enumerate(conditions[1:], 1):
+            decided = python.truth(value)
+            if decided is None:
+                for each in conditions[place:]:  # may not be evaluated
+                    self._evaluate_conditionally(each, env)
+                return UNKNOWN
+            if decided == isinstance(op, ast.Or):
+                return value
+            value = self.evaluate(condition, env)
+        return value
+
+    def _compared(self, node: ast.expr, comparison: ast.cmpop, operands: list[ast.expr], env: Environment) -> Value:
+        values = [self.peek(each, env) for each in operands]
+        self.flexible.update(name for value in values for name in _names(value))
+        if len(values) != 2:
+            return UNKNOWN
+        if any(isinstance(each, Array) for each in values):
+            return arrays.operator(Call(self, "", node, env), comparison, list(map(self.scalar, values, operands)))
+        return python.compared(comparison, *values)
+
+    def _item(self, node: ast.Subscript, env: Environment) -> Value:
+        """``base[index]``."""
+        base, index = self.peek(node.value, env), self._index(node.slice, env)
+        if isinstance(base, Array):
+            return arrays.item(Call(self, "", node, env, base), index)
+        at, of_shape = integer_of(index), isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+        if isinstance(base, Pack) and of_shape and at is not None and not -len(base.items) <= at < len(base.items):
+            self.scope.complain(f"{ast.unparse(node.value)} has {len(base.items)} sizes, none at {at}", node)
+        return python.item(base, index)
 
     def _evaluate_conditionally(self, node: ast.expr, env: Environment) -> Value:
         """An expression that may or may not run: what it assigns is joined with the value before."""
@@ -277,48 +262,6 @@ class Evaluator(Context):
             if value is UNKNOWN and self.scope.class_name(place) == "builtins.int"
             else value
         )
-
-    def _attribute(self, node: ast.Attribute, env: Environment) -> Value:
-        name = node.attr
-        if syntax.of_self(node) and (name in self.hidden or f"self.{name}" in env):
-            return UNKNOWN if name in self.hidden else env[f"self.{name}"]
-        base = self.peek(node.value, env)
-        # in a constructor: an object that is not complete
-        if base is UNKNOWN and syntax.of_self(node) and self.of is not None:
-            own = {each[5:]: value for each, value in env.items() if each.startswith("self.")}
-            base = Layer(self.of.name, self.of.fullname, attributes=own)
-        if unshared(base) is not base:
-            mutated(node.value, env)  # such as `add = layers.append`
-        return self._attribute_of(base, node, env)
-
-    def _attribute_of(self, base: Value, node: ast.Attribute, env: Environment) -> Value:
-        name = node.attr
-        match base:
-            case Layer(parts=tuple(parts)) if name == "parts":
-                return Pack(parts)
-            case Layer() if base.attributes.get(name, UNKNOWN) is not UNKNOWN:
-                return base.attributes[name]
-            case Layer():
-                found = stored(self, base, name)
-                return functions.member(Call(self, name, node, env, base), base) if found is UNKNOWN else found
-            case Gradient(fields=fields):
-                return fields.get(name, UNKNOWN)
-            case Pack(fields=(_, *_) as fields, items=items):
-                return (
-                    items[fields.index(name)]
-                    if name in fields
-                    else functions.member(Call(self, name, node, env, base), base)
-                )
-            case Reference(node=nodes.MypyFile(fullname="numpy")) if name in _NUMPY:
-                return _NUMPY[name]
-            case Reference(node=nodes.MypyFile() as module):
-                return self.scope.within(module, name)
-            case Reference(node=nodes.TypeInfo() as info):
-                known = constants(self, info).get(name, UNKNOWN)
-                return functions.member(Call(self, name, node, env, base), base) if known is UNKNOWN else known
-            case _:
-                name = f"{type(base).__name__}.{name}"
-                return TABLE[name](Call(self, name, node, env, base)) if name in TABLE else UNKNOWN
 
     def _display(self, elements: list[ast.expr], env: Environment, *, frozen: bool) -> Value:
         parts = [
@@ -374,182 +317,9 @@ class Evaluator(Context):
         inner = self._generated(element, further, env)
         return inner if not isinstance(inner, list) else reduce(join, inner) if inner else UNKNOWN
 
-    # ------------------------------------------------------------------ calls
 
-    def _call(self, node: ast.Call, env: Environment) -> Value:
-        receiver = self.peek(node.func.value, env) if isinstance(node.func, ast.Attribute) else UNKNOWN
-        names = tuple(self._names(node.func, receiver, env))
-        known = next((name for name in names if name in TABLE), "")
-        stores = known.startswith(("Pack.", "Many."))  # such as append: a list that is handed over has then two names
-        lists: list[ast.expr] = []  # that are handed over
-        arguments: list[Value] = []
-        keywords: dict[str, Value] = {}
-        spread, certain = False, None
-        given: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
-        for each in given:
-            inner = each.value if isinstance(each, ast.keyword | ast.Starred) else each
-            value = self.evaluate(inner, env) if stores else self.peek(inner, env)
-            lists += [inner] if unshared(value) is not value else []
-            if isinstance(each, ast.keyword) and each.arg is None:
-                known_items = isinstance(value, Pack) and bool(value.keys or not value.items)
-                named = (
-                    dict(zip(map(python.key, value.keys), value.items, strict=True))
-                    if isinstance(value, Pack) and known_items
-                    else {}
-                )
-                spread |= not known_items or None in named
-                keywords |= {name: item for name, item in named.items() if name is not None}
-            elif isinstance(each, ast.keyword):
-                keywords[each.arg or ""] = value
-            elif isinstance(each, ast.Starred):
-                known_items = isinstance(value, Pack) and not value.keys
-                spread |= not known_items
-                certain = len(arguments) if certain is None and not known_items else certain
-                arguments += value.items if known_items and isinstance(value, Pack) else (value,)
-            else:
-                arguments.append(value)
-        self._forget_fields(node, names, env)
-        call = Call(
-            self,
-            known,
-            node,
-            env,
-            receiver,
-            arguments,
-            keywords,
-            spread,
-            len(arguments) if certain is None else certain,
-        )
-        if known:
-            return UNKNOWN if spread and known not in EFFECTS else TABLE[known](call)
-        if syntax.of_self(node.func) and self.base is not None and "self" not in env:
-            return constructors.continued(replace(call, name=node.func.attr))
-        function = (
-            self._attribute_of(receiver, node.func, env)
-            if isinstance(node.func, ast.Attribute)
-            else self.evaluate(node.func, env)
-        )
-        value = self.apply(function, call)
-        if not _READERS.intersection(names) and not functions.only_reads(self, function):
-            for each in lists:
-                mutated(each, env)
-        return value
-
-    def operated(self, op: ast.operator, call: Call) -> Value:
-        left, right = call.arguments
-        if isinstance(left, Array) or isinstance(right, Array):
-            if isinstance(call.node, ast.BinOp):
-                call = replace(
-                    call, arguments=(self._scalar(left, call.node.left), self._scalar(right, call.node.right))
-                )
-            in_place = (
-                isinstance(call.node, ast.BinOp) and getattr(call.node, "in_place", False) and isinstance(left, Array)
-            )
-            return arrays.operator(call, op, call.arguments, in_place=in_place)
-        name = f"{type(left).__name__} {_SYMBOLS.get(type(op), '+')} {type(right).__name__}"
-        return TABLE[name](replace(call, name=name, node=_operation(call.node, op))) if name in TABLE else UNKNOWN
-
-    def _scalar(self, value: Value, node: ast.expr) -> Value:
-        """A number that is not known is one number all the same."""
-        kind = _WEAK.get(self.scope.class_name(node), "") if value is UNKNOWN else ""
-        return Array(Flow.of(()), kind) if kind else value
-
-    def apply(self, function: Value, call: Call) -> Value:
-        """The result of a function for the arguments of ``call``."""
-        match function:
-            case Partial(
-                function=Reference(node=nodes.FuncDef() as method), arguments=(Layer() | Pack() | Reference() as owner,)
-            ):
-                return functions.method(replace(call, receiver=owner), method)
-            case Partial(function=inner, arguments=before, keywords=named):
-                return self.apply(
-                    inner,
-                    replace(call, arguments=(*before, *call.arguments), keywords={**dict(named), **call.keywords}),
-                )
-            case Layer():
-                return TABLE["Layer.__call__()"](replace(call, name="Layer.__call__()", receiver=function))
-            case Reference(node=nodes.TypeInfo() as info):
-                entries = (info.fullname, *(f"({base.fullname})" for base in info.mro))  # this class itself, or a base
-                known = next((name for name in entries if name in TABLE), "")
-                call = replace(call, name=known, receiver=function)
-                return TABLE[known](call) if known else constructors.instance(call)
-            case Reference(node=nodes.FuncDef(fullname=name)) if name in TABLE:
-                return TABLE[name](replace(call, name=name))
-            case Reference(node=nodes.FuncDef() as called):
-                return functions.applied(call, called)
-            case Reference(node=nodes.OverloadedFuncDef(impl=nodes.FuncDef() as called)):
-                return functions.applied(call, called)
-            case Function():
-                return functions.followed(call, function)
-            case _:
-                return functions.called(call)
-
-    def _names(self, function: ast.expr, receiver: Value, env: Environment) -> Iterator[str]:
-        """The names under which the table may have the called function: as it is defined, and as it is written."""
-        match function, receiver:
-            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name), _:
-                yield f"super().{name}()"
-            case ast.Attribute(value=ast.Attribute(value=ast.Name() as owner, attr=ufunc), attr=name), _ if (
-                isinstance(module := self.peek(owner, env), Reference)
-                and getattr(module.node, "fullname", "") == "numpy"
-            ):  # np.add.reduce
-                yield f"numpy.{ufunc}.{name}"
-            case ast.Attribute(attr=name), Reference(node=nodes.TypeInfo() as info):
-                yield f"{info.fullname}.{name}"
-                yield from (f"({base.fullname}).{name}()" for base in info.mro)
-            case ast.Attribute(attr=name), Reference(node=nodes.MypyFile() as module):
-                value = self.scope.within(module, name)
-                if isinstance(value, Reference):
-                    yield from _called(value.node.fullname)
-                yield f"{module.fullname}.{name}"
-            case ast.Attribute(value=owner, attr=name), _:
-                yield f"{self.scope.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
-            case ast.Name(id=name), _ if name not in env:
-                value = self.scope.resolve(name, function)
-                if isinstance(value, Reference):
-                    yield from _called(value.node.fullname)
-                elif not self.scope.defines(name, function):
-                    yield f"builtins.{name}"
-                elif isinstance(origin := syntax.origin(function), nodes.NameExpr):
-                    yield origin.fullname  # a function that a variable holds
-            case _:
-                pass
-
-    def _forget_fields(self, node: ast.Call, names: tuple[str, ...], env: Environment) -> None:
-        """A callee that receives self may assign its fields: in a constructor all of them, in a method those that some
-        method assigns.
-        """
-        values = [*node.args, *(each.value for each in node.keywords)]
-        receives_self = any(
-            isinstance(each, ast.Name) and each.id == "self" for each in values
-        ) and not _HARMLESS.intersection(names)
-        if receives_self or syntax.of_self(node.func):
-            every_field = receives_self and self.base is not None
-            env |= {
-                each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)
-            }
-        if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
-            mutated(node.args[0], env)
-
-
-_WEAK = {"builtins.float": dtypes.WEAK_FLOAT, "builtins.int": dtypes.WEAK_INT, "builtins.bool": dtypes.WEAK_BOOL}
-_NUMPY: dict[str, Value] = {
-    **{name: DType(kind) for name, kind in dtypes.BY_NAME.items() if name not in ("bool", "int", "float", "complex")},
-    "newaxis": Constant(None), "pi": Constant(3.14), "e": Constant(2.7), "inf": Constant(float("inf")),
-    "nan": Constant(float("nan")),
-}  # fmt: skip
-
-
-def _called(name: str) -> Iterator[str]:
-    """The names of a function: as it is defined, and where NumPy offers it."""
-    yield name
-    if name.startswith("numpy."):
-        *_, last = name.split(".")
-        yield f"numpy.linalg.{last}" if ".linalg." in name else f"numpy.{last}"
-
-
-def _of_shape(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "shape"
+def _pair(name: Value, value: Value) -> Value:
+    return Pack((name, value), frozen=True)
 
 
 def _names(value: Value) -> frozenset[str]:
@@ -561,15 +331,6 @@ def _names(value: Value) -> frozenset[str]:
             return frozenset(name for each in items for name in _names(each))
         case _:
             return frozenset()
-
-
-def _operation(node: ast.expr, op: ast.operator) -> ast.expr:
-    """An operator that is written as a call, such as ``operator.add(a, b)``, or that a function applies."""
-    if isinstance(node, ast.BinOp):
-        return node
-    made = ast.BinOp(left=ast.Constant(value=...), op=op, right=ast.Constant(value=...))
-    made.origin = syntax.origin(node)  # type: ignore[attr-defined]
-    return made
 
 
 def _unpacked(targets: list[ast.expr], value: Value) -> list[Value]:

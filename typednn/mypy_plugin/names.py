@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from mypy import nodes
+from mypy.checker import TypeChecker
 from mypy.server.trigger import make_trigger
 from mypy.types import Instance, Type, get_proper_type
 
@@ -32,13 +33,14 @@ class ConstructionCache:
     """
 
     run: object  # one object for each run of mypy
-    results: dict[Hashable, tuple[Any, set[str], list[Pair]]] = field(
-        default_factory=dict[Hashable, "tuple[Any, set[str], list[Pair]]"]
+    results: dict[Hashable, tuple[object, set[str], list[Pair]]] = field(
+        default_factory=dict[Hashable, "tuple[object, set[str], list[Pair]]"]
     )
     requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
     calls: int = 0  # of functions and constructors that were evaluated for the module that is checked
     told_spent: bool = False  # whether a note says from where on no call is followed
-    told: dict[int, Any] = field(default_factory=dict[int, Any])  # by id: nodes of functions that a call was blamed for
+    # by id: nodes of functions that a call was blamed for
+    told: dict[int, nodes.Context] = field(default_factory=dict[int, nodes.Context])
     held: Callable[[str], Value] = lambda name: UNKNOWN  # what a name of the module that is checked holds
     # the nodes that are refused in a function by itself
     faults: Callable[[nodes.FuncDef], frozenset[int]] = lambda function: frozenset()
@@ -65,7 +67,7 @@ class ConstructionCache:
 class Names:
     """Where an evaluator looks up names and calls, and reports errors."""
 
-    api: Any
+    api: TypeChecker
     module: str
     cache: ConstructionCache
     complaints: list[tuple[str, ast.AST]] = field(default_factory=list["tuple[str, ast.AST]"])
@@ -96,7 +98,7 @@ class Names:
             return held
         return self.within(tree if name in tree.names else self.api.modules.get("builtins", tree), name)
 
-    def within(self, module: Any, name: str) -> Value:
+    def within(self, module: nodes.MypyFile, name: str) -> Value:
         """The value of a name in another module."""
         node = getattr(module.names.get(name), "node", None)
         if node is not None:

@@ -6,6 +6,7 @@ Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 import ast
 from functools import reduce
 
+from typednn.mypy_plugin.syntax import last_name
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -25,6 +26,7 @@ from typednn.mypy_plugin.values import (
 )
 from typednn.shapes import Flow
 
+_TRANSPARENT = ("checking", "open", "nullcontext", "errstate", "catch_warnings", "closing", "redirect_stdout")
 UNROLLED = 64  # elements that are evaluated one by one, at most
 
 
@@ -138,10 +140,8 @@ def item(base: Value, place: Value) -> Value:
     index = integer_of(place)
     match base:
         case Pack(items=items, keys=()) if isinstance(place, Slice):
-            ends = [None if end == Constant(None) else integer_of(end) for end in (place.start, place.stop, place.step)]
-            given = [end != Constant(None) for end in (place.start, place.stop, place.step)]
-            known = all(end is not None for end, is_given in zip(ends, given, strict=True) if is_given)
-            return Pack(items[slice(*ends)], frozen=base.frozen) if known and ends[2] != 0 else UNKNOWN
+            part = place.numbers
+            return UNKNOWN if part is None or part.step == 0 else Pack(items[part], frozen=base.frozen)
         case Pack(items=items, keys=keys) if keys:
             return items[keys.index(show(place))] if show(place) in keys else UNKNOWN
         case Pack(items=items) | Layer(parts=tuple(items)) if index is not None and -len(items) <= index < len(items):
@@ -178,6 +178,4 @@ def element(value: Value) -> Value:
 
 def transparent(manager: ast.expr) -> bool:
     """Whether a context manager surely lets exceptions pass, so that its body runs to the end."""
-    called = manager.func if isinstance(manager, ast.Call) else manager
-    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    return name in ("checking", "open", "nullcontext", "errstate", "catch_warnings", "closing", "redirect_stdout")
+    return last_name(manager) in _TRANSPARENT

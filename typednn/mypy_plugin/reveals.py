@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from mypy.checker import TypeChecker
 from mypy.errors import ErrorInfo, ErrorWatcher
 
 _REVEALED = "Revealed type is "
@@ -24,11 +25,9 @@ class Reveals:
         self.found = found
         self.filter: ErrorWatcher | None = None
 
-    def watch(self, api: Any) -> None:
+    def watch(self, api: TypeChecker) -> None:
         """See what is revealed from now on."""
-        if api is None:
-            return
-        errors = api.msg.errors
+        errors: Any = api.msg.errors  # whose list of watchers is private
         if self.filter not in errors._watchers:
             self.filter = ErrorWatcher(errors, filter_errors=self._seen)
             errors._watchers.insert(0, self.filter)  # below mypy's own, which come and go

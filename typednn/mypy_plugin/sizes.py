@@ -30,6 +30,9 @@ _PRECISIONS = (
 )
 
 
+_NO_FIELD: classes.Field = ("", [])
+
+
 def same_precision(a: str, b: str) -> bool:
     """Whether arrays of two kinds may be one: Float32 is a Float, and no Float64."""
     return a == b or not any(a in family and b in family for family in _PRECISIONS)
@@ -146,24 +149,23 @@ def class_of(context: Context, value: Layer | Pack) -> TypeInfo | None:
 def stored(context: Context, layer: Layer, name: str) -> Value:
     """A parameter, a buffer, or what forward kept: an array whose sizes its annotation gives."""
     info = class_of(context, layer)
-    fields = classes.fields(info) if info is not None else {}
-    if info is None or name not in fields or len(fields[name][1]) != 1:
-        return UNKNOWN
-    symbol = info.get(name)
-    declared = symbol.node.type if symbol is not None and isinstance(symbol.node, Var) else None
-    if declared is not None and not classes.is_array(declared):
-        return UNKNOWN
-    kind, text = fields[name][1][0]
-    return promised(context, text, kind, lookup(layer.attributes))
+    field, declared = _field(info, name), classes.member(info, name)
+    kind_of_array = not isinstance(declared, Var) or declared.type is None or classes.is_array(declared.type)
+    return promised(context, field[1], field[0], lookup(layer.attributes)) if field and kind_of_array else UNKNOWN
+
+
+def _field(info: TypeInfo | None, name: str) -> list[str] | None:
+    """The kind and the text of a field's annotation; None where it has none, or several."""
+    _, alternatives = classes.fields(info).get(name, _NO_FIELD) if info is not None else _NO_FIELD
+    return alternatives[0] if len(alternatives) == 1 else None
 
 
 def keeps(context: Context, layer: Layer, name: str, value: Value, node: ast.AST) -> None:
     """``self._x = x``: an array against the annotation of the field."""
-    info = class_of(context, layer)
-    field = classes.fields(info).get(name) if info is not None else None
-    if field is not None and len(field[1]) == 1 and stored(context, layer, name) is not UNKNOWN:
-        text = field[1][0][1]
-        fits(context, within(context, lookup(layer.attributes)), f'{name} is "{text}": ', text, value, node)
+    field = _field(class_of(context, layer), name)
+    if field is not None and stored(context, layer, name) is not UNKNOWN:
+        what = f'{name} is "{field[1]}": '
+        fits(context, within(context, lookup(layer.attributes)), what, field[1], value, node)
 
 
 def names_of(text: str) -> list[str]:

@@ -12,10 +12,11 @@ from functools import reduce
 from mypy import nodes
 
 from typednn.mypy_plugin import classes, python
+from typednn.mypy_plugin.changes import changed
 from typednn.mypy_plugin.evaluator import Evaluator
 from typednn.mypy_plugin.features import functions
 from typednn.mypy_plugin.sizes import class_of, fits, names_of, promised, within
-from typednn.mypy_plugin.syntax import changed, origin, walk
+from typednn.mypy_plugin.syntax import origin, walk
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,

@@ -6,23 +6,20 @@ call, an operator or a name from a body keeps its mypy node in ``origin``.
 """
 
 import ast
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeGuard, cast
 
 from mypy import nodes
 from mypy import patterns as mypy_patterns
-from mypy.types import RawExpressionType, TupleType, Type, UnboundType, UnionType
+from mypy.types import UnboundType
 
-from typednn.errors import DefinitionError
-from typednn.shapes import rank
+from typednn.mypy_plugin import annotations
 
-_OPERATORS: dict[str, type[ast.operator]] = {
+OPERATORS: dict[str, type[ast.operator]] = {
     "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "**": ast.Pow,
     "@": ast.MatMult, ">>": ast.RShift, "<<": ast.LShift, "&": ast.BitAnd, "|": ast.BitOr, "^": ast.BitXor,
 }  # fmt: skip
-_COMPARISONS: dict[str, type[ast.cmpop]] = {
+COMPARISONS: dict[str, type[ast.cmpop]] = {
     "==": ast.Eq, "!=": ast.NotEq, "<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE,
     "is": ast.Is, "is not": ast.IsNot, "in": ast.In, "not in": ast.NotIn,
 }  # fmt: skip
@@ -68,6 +65,11 @@ _PARTS: dict[type, tuple[str, ...]] = {
 }
 
 
+def of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """Whether this is ``self.name``."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
 # ------------------------------------------------------------------ expressions
 
 
@@ -107,12 +109,12 @@ def _operation(node: nodes.OpExpr) -> ast.expr:
     left, right = expression(node.left), expression(node.right)
     if node.op in ("and", "or"):
         return ast.BoolOp(op=ast.And() if node.op == "and" else ast.Or(), values=[left, right])
-    return ast.BinOp(left=left, op=_OPERATORS[node.op](), right=right)
+    return ast.BinOp(left=left, op=OPERATORS[node.op](), right=right)
 
 
 def _comparison(node: nodes.ComparisonExpr) -> ast.expr:
     first, *others = map(expression, node.operands)
-    return ast.Compare(left=first, ops=[_COMPARISONS[op]() for op in node.operators], comparators=others)
+    return ast.Compare(left=first, ops=[COMPARISONS[op]() for op in node.operators], comparators=others)
 
 
 def _generators(node: nodes.GeneratorExpr | nodes.DictionaryComprehension) -> list[ast.comprehension]:
@@ -195,7 +197,7 @@ def _assigned(targets: Iterable[nodes.Expression], value: ast.expr) -> list[ast.
 
 def _assignment(node: nodes.AssignmentStmt) -> list[ast.stmt]:
     assigned = ast.Assign(targets=_expressions(node.lvalues), value=expression(node.rvalue))
-    declared = annotation(node.unanalyzed_type)
+    declared = annotations.annotation(node.unanalyzed_type)
     if len(declared) == 1 and len(node.lvalues) == 1:
         assigned.declared = declared[0]  # type: ignore[attr-defined]
     return [assigned]
@@ -293,9 +295,7 @@ def _try(node: nodes.TryStmt) -> list[ast.stmt]:
 _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.AssignmentStmt: lambda node: [] if isinstance(node.rvalue, nodes.TempNode) else _assignment(node),
     nodes.OperatorAssignmentStmt: lambda node: [
-        ast.AugAssign(
-            target=cast(Any, expression(node.lvalue)), op=_OPERATORS[node.op](), value=expression(node.rvalue)
-        )
+        ast.AugAssign(target=cast(Any, expression(node.lvalue)), op=OPERATORS[node.op](), value=expression(node.rvalue))
     ],
     nodes.DelStmt: lambda node: _assigned([node.expr], _unknown()),
     nodes.GlobalDecl: lambda node: [ast.Global(names=node.names), *_forgotten(node.names)],
@@ -373,49 +373,46 @@ def as_function(function: nodes.FuncDef, decorators: Iterable[nodes.Expression] 
 
 # Decorators after which a function still takes and gives what it says; what any other makes of it is not known.
 _DECORATORS = (
-    *(
-        "staticmethod",
-        "classmethod",
-        "property",
-        "cached_property",
-        "setter",
-        "abstractmethod",
-        "override",
-        "final",
-        "overload",
-    ),
-    *("cache", "lru_cache", "jaxtyped", "beartype", "typechecked", "deprecated", "njit"),
-)
+    "staticmethod", "classmethod", "property", "cached_property", "setter", "abstractmethod", "override", "final",
+    "overload", "cache", "lru_cache", "jaxtyped", "beartype", "typechecked", "deprecated", "njit",
+)  # fmt: skip
+
+
+def within(statement: nodes.Statement) -> list[nodes.Statement]:
+    """The statements in a class, in a function, in all branches of another statement; those of `match` are left out."""
+    blocks: list[nodes.Block | None] = []
+    match statement:
+        case nodes.OverloadedFuncDef(items=items, impl=impl):
+            return [*items, *([impl] if impl is not None and impl not in items else [])]
+        case nodes.ClassDef(defs=block) | nodes.FuncDef(body=block) | nodes.Decorator(func=nodes.FuncDef(body=block)):
+            blocks = [block]
+        case nodes.IfStmt(body=several, else_body=last):
+            blocks = [*several, last]
+        case nodes.TryStmt(body=block, handlers=handlers, else_body=other, finally_body=final):
+            blocks = [block, *handlers, other, final]
+        case nodes.ForStmt(body=block) | nodes.WhileStmt(body=block) | nodes.WithStmt(body=block):
+            blocks = [block]
+        case _:
+            pass
+    return [each for block in blocks if block is not None for each in block.body]
 
 
 def decorated(statements: Iterable[nodes.Statement]) -> Iterator[nodes.Decorator]:
     """Every decorated function of a module, or of another block."""
     for each in statements:
-        match each:
-            case nodes.Decorator(func=function):
-                yield each
-                yield from decorated(function.body.body)
-            case nodes.FuncDef(body=block) | nodes.ClassDef(defs=block):
-                yield from decorated(block.body)
-            case nodes.OverloadedFuncDef(items=items, impl=impl):
-                yield from decorated([*items, *([impl] if impl is not None else [])])
-            case nodes.IfStmt(body=blocks, else_body=last):
-                yield from (found for block in [*blocks, *([last] if last else [])] for found in decorated(block.body))
-            case nodes.TryStmt(body=block) | nodes.WithStmt(body=block):
-                yield from decorated(block.body)
-            case _:
-                pass
+        if isinstance(each, nodes.Decorator):
+            yield each
+        yield from decorated(within(each))
 
 
 def keeps_signature(decorators: Iterable[nodes.Expression | ast.expr]) -> bool:
     """Whether a function under these decorators still is what its annotations say."""
-    return all(
-        decorator(each if isinstance(each, ast.expr) else expression(each)) in _DECORATORS for each in decorators
-    )
+    names = (last_name(each if isinstance(each, ast.expr) else expression(each)) for each in decorators)
+    return all(name in _DECORATORS for name in names)
 
 
-def decorator(node: ast.expr) -> str:
-    """The last word of a decorator's name."""
+def last_name(node: ast.expr) -> str:
+    """The last word of a name, or of the name that a call calls: of a decorator, of a context manager."""
     called = node.func if isinstance(node, ast.Call) else node
     return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
 
@@ -436,297 +433,3 @@ def functions(body: nodes.Block, *, known: bool = False) -> dict[str, nodes.Func
     )
     undecorated = [each.func if isinstance(each, nodes.Decorator) else each for each in kept]
     return {each.name: each for each in undecorated if isinstance(each, nodes.FuncDef)}
-
-
-# ------------------------------------------------------------------ assignments and changes
-
-
-MUTATORS = (
-    "append",
-    "extend",
-    "insert",
-    "pop",
-    "remove",
-    "clear",
-    "sort",
-    "reverse",
-    "setdefault",
-    "popitem",
-    "__setitem__",
-)
-
-
-def targets(node: ast.AST) -> list[ast.expr]:
-    """The targets that a statement or an expression assigns, or changes in place."""
-    match node:
-        case ast.Assign():
-            return node.targets
-        case ast.For() | ast.NamedExpr() | ast.AugAssign():
-            return [node.target]
-        case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
-            return [_name(name)]
-        case ast.withitem() if node.optional_vars is not None:
-            return [node.optional_vars]
-        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if (
-            name in MUTATORS
-        ):
-            return [receiver]
-        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, name, *_]):
-            return [first, ast.Attribute(value=first, attr=str(name.value) if isinstance(name, ast.Constant) else "")]
-        case _:
-            return []
-
-
-def changed(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """The names and the attributes of self that statements assign or change in place, once for each time."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            yield statement.name
-        for part in _changed_parts(statement):
-            if isinstance(part, ast.Name) and part.id != "self":
-                yield part.id
-            elif of_self(part):
-                yield f"self.{part.attr}"
-
-
-def _changed_parts(statement: ast.stmt) -> Iterator[ast.AST]:
-    return (part for node in walk(statement) for target in targets(node) for part in walk(target))
-
-
-def of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    """Whether this is ``self.name``."""
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
-    """The attributes that statements assign or change in place; with ``others``, on anything but self (``net.head =
-    …``).
-    """
-    parts = (part for each in body for part in _changed_parts(each))
-    return {part.attr for part in parts if isinstance(part, ast.Attribute) and not (others and of_self(part))}
-
-
-def called_on_self(body: Iterable[ast.stmt]) -> set[str]:
-    """The methods of self that statements call."""
-    called = (node.func for each in body for node in walk(each) if isinstance(node, ast.Call))
-    return {function.attr for function in called if of_self(function)}
-
-
-def passed_on(body: Iterable[ast.stmt]) -> set[str]:
-    """The attributes of self that statements pass on or store elsewhere: a list may then be changed there."""
-    values = (value for each in body for node in walk(each) for value in _values_passed(node))
-    return {value.attr for value in values if value is not None and of_self(value)}
-
-
-_READERS = (
-    *(
-        "len",
-        "zip",
-        "enumerate",
-        "range",
-        "sum",
-        "list",
-        "tuple",
-        "reversed",
-        "min",
-        "max",
-        "pairwise",
-        "map",
-        "sorted",
-        "all",
-        "any",
-    ),
-    *("print", "isinstance", "prod"),
-)
-
-
-def handed_on(body: Iterable[ast.stmt]) -> set[str]:
-    """The names that statements pass on or store elsewhere, as `passed_on` the attributes."""
-    parts = (
-        node for each in body for node in walk(each) if not (isinstance(node, ast.Call) and decorator(node) in _READERS)
-    )
-    return {value.id for node in parts for value in _values_passed(node) if isinstance(value, ast.Name)}
-
-
-def _values_passed(node: ast.AST) -> Sequence[ast.expr | None]:
-    match node:
-        case ast.Assign() | ast.Return() | ast.NamedExpr():
-            return [node.value]
-        case ast.Call():
-            return [*node.args, *(each.value for each in node.keywords)]
-        case ast.List() | ast.Tuple():
-            return node.elts
-        case _:
-            return ()
-
-
-def copied(body: Iterable[ast.stmt]) -> set[str]:
-    """The names whose value some assignment or loop gives to another name."""
-    assignments = (
-        node for each in body for node in walk(each) if isinstance(node, ast.Assign | ast.NamedExpr | ast.For)
-    )
-    values = (node.iter if isinstance(node, ast.For) else node.value for node in assignments)
-    return {name for value in values for name in _names_in(value)}
-
-
-def _names_in(value: ast.expr) -> list[str]:
-    match value:
-        case ast.Name(id=name):
-            return [name]
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return [name for element in elements for name in _names_in(element)]
-        case ast.IfExp(body=body, orelse=orelse):
-            return _names_in(body) + _names_in(orelse)
-        case _:
-            return []
-
-
-# ------------------------------------------------------------------ annotations
-
-
-# One annotated array is [kind, text]: ["Float", "batch 10"]. Several are alternatives. None: nothing about sizes.
-Alternatives = list[list[str]]
-
-
-Aliases = Mapping[str, Alternatives]
-# jaxtyping's words. Any other type with a string in it (Literal, dict, Annotated) says nothing about arrays.
-KINDS = frozenset(
-    [
-        "Float",
-        "Float16",
-        "Float32",
-        "Float64",
-        "BFloat16",
-        "Int",
-        "Int8",
-        "Int16",
-        "Int32",
-        "Int64",
-        "UInt",
-        "UInt8",
-        "UInt16",
-        "UInt32",
-        "UInt64",
-        "Integer",
-        "Bool",
-        "Num",
-        "Real",
-        "Inexact",
-        "Complex",
-        "Complex64",
-        "Complex128",
-        "Shaped",
-    ]
-)
-_THROUGH = ("Parameter", "Buffer", "Kept", "Optional", "Union", "Final", "ClassVar")
-
-
-def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -> Alternatives:
-    """What an annotation says about arrays: ``Float[Array2, "batch 10"] | None`` is [["Float", "batch 10"]].
-
-    A string with another number of axes than its array type has is an error of its own, and says nothing.
-    """
-    match declared:
-        case UnionType(items=items):
-            return [each for item in items for each in annotation(item, aliases)]
-        case UnboundType(args=[array, string]) if word(declared) in KINDS and (text := text_of(string)) is not None:
-            return [[word(declared), text]] if rank_error(word(array), text) is None else []
-        case UnboundType(args=args) if word(declared) in _THROUGH:
-            return [each for argument in args for each in annotation(argument, aliases)]
-        case UnboundType(name=name, args=()):
-            return list(aliases.get(name, []))
-        case _:
-            return []
-
-
-def inner_contract(declared: Type | None) -> str:
-    """``batch *shape -> batch *shape`` of ``Layer[In, In, G, Literal[…]]``, or of a tuple of such: how a wrapper uses a
-    field's layers.
-    """
-    match declared:
-        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if word(last) == "Literal" and " -> " in (
-            text_of(literal) or ""
-        ):
-            return text_of(literal) or ""
-        case (
-            UnboundType(args=[UnboundType() as first, *_])
-            | UnionType(items=[UnboundType() as first, UnboundType(name="None")])
-        ):
-            return inner_contract(first)
-        case _:
-            return ""
-
-
-def word(declared: Type | None) -> str:
-    """The last word of a type's name as it is written: ``Float`` of ``jaxtyping.Float[…]``."""
-    return declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
-
-
-def rank_error(name: str, text: str) -> str | None:
-    """``Array2 promises 2 axes`` where the string has another number; its fault, or nothing, where it cannot be
-    checked.
-    """
-    promised = re.fullmatch(r"(?:IntArray|Array|Tensor)(\d)", name)
-    try:
-        written = rank(text)
-    except DefinitionError as error:
-        return str(error) if promised else ""
-    if promised is None or written is None or written == int(promised[1]):
-        return None
-    cure = f"write {name[:-1].removeprefix('Int')}{written} or name {promised[1]} axes"
-    return f"{name} promises {promised[1]} axes, got {written} axes in the string {text!r}; {cure}"
-
-
-def elements(result: Type) -> Sequence[Type]:
-    """The types that a function returns: those of a tuple one by one."""
-    match result:
-        case TupleType(items=items):
-            return items
-        case UnboundType(args=args) if word(result) in ("tuple", "Tuple"):
-            return args
-        case _:
-            return [result]
-
-
-def declared(statements: Iterable[nodes.Statement]) -> Iterator[tuple[str, Type | None, nodes.Expression]]:
-    """The names that statements assign or declare: each with its annotation and its value."""
-    for statement in statements:
-        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
-            yield statement.lvalues[0].name, statement.unanalyzed_type, statement.rvalue
-
-
-def declared_on_self(function: nodes.FuncDef | None) -> Iterator[tuple[str, Type | None]]:
-    """The attributes that a constructor declares: ``self.mean: Float[Array2, "rows columns"] = …``."""
-    for statement in function.body.body if function is not None else ():
-        if isinstance(statement, nodes.AssignmentStmt) and statement.unanalyzed_type is not None:
-            target = statement.lvalues[0]
-            if (
-                isinstance(target, nodes.MemberExpr)
-                and isinstance(target.expr, nodes.NameExpr)
-                and target.expr.name == "self"
-            ):
-                yield target.name, statement.unanalyzed_type
-
-
-def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:
-    """``Images: TypeAlias = Float[Array4, "batch 28 28 1"]`` at the top of a module, by name."""
-    by_name: dict[str, Alternatives] = {}
-    for name, _, value in declared(statements):
-        match value:
-            case nodes.IndexExpr(
-                base=nodes.NameExpr(name=kind) | nodes.MemberExpr(name=kind),
-                index=nodes.TupleExpr(items=[array, nodes.StrExpr(value=text)]),
-            ) if kind in KINDS and rank_error(getattr(array, "name", ""), text) is None:
-                by_name[name] = [[kind, text]]
-            case _:
-                pass
-    return by_name
-
-
-def text_of(declared: Type) -> str | None:
-    """The string of an annotation, as mypy's parser left it."""
-    match declared:
-        case RawExpressionType(literal_value=str() as text) | UnboundType(original_str_expr=str() as text):
-            return text
-        case _:
-            return None

@@ -13,6 +13,7 @@ from typing import Any, cast
 from mypy.expandtype import expand_type
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_OPT, TypeInfo
+from mypy.plugin import CheckerPluginInterface
 from mypy.types import (
     AnyType,
     CallableType,
@@ -41,7 +42,7 @@ def _layer_arguments(declared: Type | None) -> Sequence[Type]:
     return () if base is None or not isinstance(layer, Instance) else map_instance_to_supertype(layer, base).args
 
 
-def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
+def with_contract(declared: Type, contract: str | None, api: CheckerPluginInterface) -> Type:
     """A layer's type with its contract written in, if its class has a place for it; with None, without any."""
     layer = get_proper_type(declared)
     own = get_proper_type(fill_typevars(layer.type)) if isinstance(layer, Instance) else None
@@ -123,11 +124,14 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
     forward = classes.method(info, "forward") or classes.Signature(parameters=[], result=[])
     places = [alternatives for name, alternatives in forward["parameters"][1:] if not name.startswith(("*", "="))]
     inputs = tuple(alternatives[0][1] if len(alternatives) == 1 else "..." for alternatives in places)
-    inputs = inputs[:1] if _further_are_optional(info) else inputs  # in a stack it runs without them
+    declared = _forward(info)
+    # in a stack it runs without what has a default, such as an LSTM's lengths
+    if declared is not None and all(kind == ARG_OPT for kind in declared.arg_kinds[2:]):
+        inputs = inputs[:1]
     outputs = forward["result"]
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
-    inner = _inner(info, attributes or {})
-    told = (attributes or {}).get("shape_contracts", UNKNOWN)
+    attributes = attributes or {}
+    told = attributes.get("shape_contracts", UNKNOWN)
     contracts = (
         tuple(str(each.value) for each in told.items if isinstance(each, Constant)) if isinstance(told, Pack) else ()
     )
@@ -136,29 +140,23 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
         info.fullname,
         inputs,
         output,
-        attributes or {},
-        ranks=_ranks(info),
-        inner=inner,
+        attributes,
+        ranks=_ranks(declared),
+        inner=_inner(info, attributes),
         contracts=contracts,
     )
 
 
-def _further_are_optional(info: TypeInfo) -> bool:
-    """Whether forward has a default for every array but the first, such as an LSTM's lengths."""
-    forward = info.get("forward")
-    declared = get_proper_type(forward.type) if forward is not None else None
-    return isinstance(declared, CallableType) and all(kind == ARG_OPT for kind in declared.arg_kinds[2:])
+def _forward(info: TypeInfo) -> CallableType | None:
+    """The type of forward."""
+    symbol = info.get("forward")
+    declared = get_proper_type(symbol.type) if symbol is not None else None
+    return declared if isinstance(declared, CallableType) else None
 
 
-def _ranks(info: TypeInfo) -> tuple[int, ...]:
+def _ranks(forward: CallableType | None) -> tuple[int, ...]:
     """2 and 3, where what forward reads is a TypeVar of a choice: ``Rows = TypeVar("Rows", Array2, Array3)``."""
-    forward = info.get("forward")
-    declared = get_proper_type(forward.type) if forward is not None else None
-    reads = (
-        get_proper_type(declared.arg_types[1])
-        if isinstance(declared, CallableType) and len(declared.arg_types) == 2
-        else None
-    )
+    reads = get_proper_type(forward.arg_types[1]) if forward is not None and len(forward.arg_types) == 2 else None
     ranks = [rank_of(each) for each in reads.values] if isinstance(reads, TypeVarType) else []
     return () if None in ranks else tuple(each for each in ranks if each is not None)
 

@@ -111,6 +111,14 @@ class Slice:
     stop: Value
     step: Value
 
+    @property
+    def numbers(self) -> slice | None:
+        """The same with numbers; None where one of them is not known."""
+        ends = (self.start, self.stop, self.step)
+        numbers = [integer_of(each) for each in ends]
+        known = all(number is not None or end == Constant(None) for number, end in zip(numbers, ends, strict=True))
+        return slice(*numbers) if known else None
+
 
 @dataclass(frozen=True, slots=True)
 class Gradient:

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from typednn.contracts.checks import array_hints, attribute_lookup
+from typednn.contracts.hints import array_hints, attribute_lookup
 from typednn.errors import ArgumentError, explain, optional
 from typednn.shapes import Dim, evaluate, parse
 

@@ -15,7 +15,8 @@ from typednn import config
 from typednn.arrays import is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.config.registry import LAYERS
-from typednn.contracts.checks import Mode, array_hints, checking, contract_of
+from typednn.contracts.checks import Mode, checking, contract_of
+from typednn.contracts.hints import array_hints
 from typednn.engines import using
 from typednn.errors import ArgumentError, NotForwarded, NotInitialised, ShapeError, explain
 from typednn.graph import Tape, Tensor, realize, tensor

@@ -10,7 +10,8 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from typednn.arrays import is_floating
-from typednn.contracts.checks import Mode, array_hints, checking, contract_of
+from typednn.contracts.checks import Mode, checking, contract_of
+from typednn.contracts.hints import array_hints
 from typednn.errors import ArgumentError, explain
 from typednn.shapes import rank
 from typednn.testing.drawing import Shapes, for_drawn

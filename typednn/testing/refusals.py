@@ -12,7 +12,8 @@ import numpy as np
 
 from typednn.arrays import device_of, is_floating
 from typednn.backends import to_device, to_numpy
-from typednn.contracts.checks import Mode, array_hints, checking
+from typednn.contracts.checks import Mode, checking
+from typednn.contracts.hints import array_hints
 from typednn.errors import StackError
 from typednn.layer import MultiInput
 from typednn.module.module import Module

@@ -10,7 +10,8 @@ import numpy as np
 
 from typednn.arrays import is_array, is_floating
 from typednn.backends import to_device, to_numpy
-from typednn.contracts.checks import array_hints, contract_of
+from typednn.contracts.checks import contract_of
+from typednn.contracts.hints import array_hints
 from typednn.errors import ArgumentError, CheckError, StateError, TypednnError, explain
 from typednn.module.fields import named_dtypes
 from typednn.module.module import Module

@@ -8,17 +8,33 @@ A function that stands in no row is unknown. To add one, write its signature and
 test compares every row with NumPy itself.
 """
 
-from typednn.mypy_plugin.array_functions import creation, elementwise, indexing, joining, movement, products, reductions
+from typednn.mypy_plugin.array_functions import (
+    creation,
+    einsum,
+    elementwise,
+    indexing,
+    joining,
+    linear_algebra,
+    movement,
+    products,
+    reductions,
+)
 from typednn.mypy_plugin.array_functions.rows import Misfit, Row, apply
 
 TABLE: dict[str, Row] = {
-    **elementwise.TABLE,
-    **reductions.TABLE,
-    **products.TABLE,
-    **movement.TABLE,
-    **joining.TABLE,
-    **creation.TABLE,
-    **indexing.TABLE,
+    name: row
+    for file in (
+        elementwise,
+        reductions,
+        products,
+        einsum,
+        linear_algebra,
+        movement,
+        joining,
+        creation,
+        indexing,
+    )
+    for name, row in file.TABLE.items()
 }
 
 __all__ = ["TABLE", "Misfit", "Row", "apply"]

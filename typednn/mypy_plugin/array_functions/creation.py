@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typednn.mypy_plugin.array_functions import dtypes
-from typednn.mypy_plugin.array_functions.products import diagonal
+from typednn.mypy_plugin.array_functions.linear_algebra import diagonal
 from typednn.mypy_plugin.array_functions.rows import (
     ONE,
     Misfit,
@@ -11,13 +11,13 @@ from typednn.mypy_plugin.array_functions.rows import (
     Row,
     Rule,
     Shape,
-    dtype_of,
+    certain,
     fits_into,
     gathered,
+    inserted,
     into,
     kind_of,
     made,
-    position,
     replaced,
     sizes_of,
     total,
@@ -35,20 +35,15 @@ def _sizes(o: Operands, name: str) -> Shape | None:
     return sizes
 
 
-def _kind(o: Operands, default: str) -> str:
-    wanted = dtype_of(o.values.get("dtype", Constant(None)))
-    return default if wanted is None else wanted
-
-
 def _new(o: Operands) -> Value:
-    return made(_sizes(o, "shape"), _kind(o, "Float64"))
+    return made(_sizes(o, "shape"), o.dtype("Float64"))
 
 
 def _full(o: Operands) -> Value:
     sizes, value = _sizes(o, "shape"), o.shape("fill_value")
     if sizes is not None and value is not None:
         fits_into(value, sizes, o.differ, "full", ones=True)
-    return made(sizes, _kind(o, o.kind("fill_value")))
+    return made(sizes, o.dtype(o.kind("fill_value")))
 
 
 def _like(o: Operands) -> Value:
@@ -56,7 +51,7 @@ def _like(o: Operands) -> Value:
     value = o.shape("fill_value") if "fill_value" in o.values else None
     if sizes is not None and value is not None:
         fits_into(value, sizes, o.differ, "full", ones=True)
-    return made(sizes, _kind(o, o.kind("a")))
+    return made(sizes, o.dtype(o.kind("a")))
 
 
 def _array(least: int | None) -> Rule:
@@ -64,7 +59,7 @@ def _array(least: int | None) -> Rule:
 
     def rule(o: Operands) -> Value:
         shape, rank = o.shape("a"), o.integer("ndmin") if least is None else least
-        kind = _kind(o, "Float64" if o["a"] in (Pack(()), Pack((), frozen=True)) else o.kind("a"))
+        kind = o.dtype("Float64" if o["a"] in (Pack(()), Pack((), frozen=True)) else o.kind("a"))
         return made(None if shape is None or rank is None else [*[ONE] * (rank - len(shape)), *shape], kind)
 
     return rule
@@ -73,7 +68,7 @@ def _array(least: int | None) -> Rule:
 def _arange(o: Operands) -> Value:
     ends = [o["start"], o["stop"], o["step"]]
     whole = all(isinstance(each, Number) or each == Constant(None) for each in ends)
-    kind = _kind(o, "Int64" if whole else "Float64" if any(kind_of(each) == dtypes.WEAK_FLOAT for each in ends) else "")
+    kind = o.dtype("Int64" if whole else "Float64" if any(kind_of(each) == dtypes.WEAK_FLOAT for each in ends) else "")
     start, stop = (number(0), ends[0]) if ends[1] == Constant(None) else ends[:2]
     first, last = integer_of(start), integer_of(stop)
     step = 1 if ends[2] == Constant(None) else integer_of(ends[2])
@@ -91,26 +86,23 @@ def _linspace(o: Operands) -> Value:
         raise Misfit(f"{integer_of(count)} numbers: give 0 or more")
     if shape is None or axis is None or o.values.get("retstep", Constant(False)) != Constant(False):
         return UNKNOWN
-    place = position(axis, len(shape) + 1)
     kind = dtypes.strong(dtypes.promoted(dtypes.WEAK_FLOAT, o.kind("start"), o.kind("stop")))
-    return made([*shape[:place], count.size if isinstance(count, Number) else None, *shape[place:]], _kind(o, kind))
+    return made(inserted(shape, axis, count.size if isinstance(count, Number) else None), o.dtype(kind))
 
 
 def _eye(o: Operands) -> Value:
     rows, columns = o["N"], o["M"] if "M" in o.values and o.given("M") else o["N"]
     sizes = [each.size if isinstance(each, Number) else None for each in (rows, columns)]
-    return made(sizes, _kind(o, "Float64"))
+    return made(sizes, o.dtype("Float64"))
 
 
 def _identity(o: Operands) -> Value:
     size = _sizes(o, "N")
-    return made(size and size * 2, _kind(o, "Float64"))
+    return made(size and size * 2, o.dtype("Float64"))
 
 
 def _vander(o: Operands) -> Value:
-    shape, columns = o.shape("x"), o["N"]
-    if shape is None:
-        return UNKNOWN
+    shape, columns = certain(o.shape("x")), o["N"]
     if len(shape) != 1:
         raise Misfit(f"vander of {written(shape)}: needs one axis")
     return made(
@@ -121,18 +113,14 @@ def _vander(o: Operands) -> Value:
 def _indices(o: Operands) -> Value:
     if o.flag("sparse") is not False:
         return UNKNOWN
-    sizes = _sizes(o, "dimensions")
-    if sizes is None:
-        return UNKNOWN
-    return made([Dim.of(len(sizes)), *sizes], _kind(o, "Int64"))
+    sizes = certain(_sizes(o, "dimensions"))
+    return made([Dim.of(len(sizes)), *sizes], o.dtype("Int64"))
 
 
 def _meshgrid(o: Operands) -> Value:
-    found, sparse = gathered(o, "xi"), o.flag("sparse")
-    indexing = o["indexing"]
-    if found is None or sparse is None or not isinstance(indexing, Constant):
+    (values, shapes), sparse, indexing = gathered(o, "xi"), certain(o.flag("sparse")), o["indexing"]
+    if not isinstance(indexing, Constant):
         return UNKNOWN
-    values, shapes = found
     sizes = [total(each) for each in shapes]
     order = list(range(len(sizes)))
     if indexing.value == "xy" and len(sizes) > 1:
@@ -147,9 +135,7 @@ def _meshgrid(o: Operands) -> Value:
 
 
 def _diag(o: Operands) -> Value:
-    shape, offset = o.shape("v"), o.integer("k")
-    if shape is None:
-        return UNKNOWN
+    shape, offset = certain(o.shape("v")), o.integer("k")
     if len(shape) not in (1, 2):
         raise Misfit(f"diag of {written(shape)}: needs 1 or 2 axes")
     if len(shape) == 2:
@@ -171,45 +157,43 @@ def _drawn(kind: str, *names: str) -> Rule:
     def rule(o: Operands) -> Value:
         common = o.broadcast(*names)
         if not o.given("size"):
-            return made(common, _kind(o, kind)) if common else UNKNOWN
+            return made(common, o.dtype(kind)) if common else UNKNOWN
         sizes = _sizes(o, "size")
         if sizes is not None and common is not None:
             fits_into(common, sizes, o.differ, "size")
-        return made(sizes, _kind(o, kind))
+        return made(sizes, o.dtype(kind))
 
     return rule
 
 
 def _permutation(o: Operands) -> Value:
-    value, shape = o["x"], o.shape("x")
-    if isinstance(value, Number):
-        return made([value.size], "Int64")
-    if shape is not None:
-        o.axis("axis", len(shape), shape)
-    return made(shape, o.kind("x"))
+    value = o["x"]
+    return made([value.size], "Int64") if isinstance(value, Number) else made(_shuffled(o), o.kind("x"))
 
 
-def _shuffled(o: Operands) -> Value:
+def _shuffled(o: Operands) -> Shape | None:
+    """The shape of the elements; an axis must be one of them."""
     shape = o.shape("x")
-    if shape is not None:
-        o.axis("axis", len(shape), shape)
+    if shape is not None and o.given("axis"):
+        o.axis("axis", shape)
+    return shape
+
+
+def _shuffle(o: Operands) -> Value:
+    _shuffled(o)
     return Constant(None)
 
 
 def _permuted(o: Operands) -> Value:
-    shape = o.shape("x")
-    if shape is not None and o.given("axis"):
-        o.axis("axis", len(shape), shape)
-    return into(o, shape, o.kind("x"))
+    return into(o, _shuffled(o), o.kind("x"))
 
 
 def _chosen(o: Operands) -> Value:
-    value, shape = o["a"], o.shape("a")
-    if shape is None or not o.given("size"):
+    shape = certain(o.shape("a")) or [ONE]
+    if not o.given("size"):
         return UNKNOWN
-    kind = "Int64" if isinstance(value, Number) else o.kind("a")
-    shape = shape or [ONE]
-    place, sizes = o.axis("axis", len(shape), shape), _sizes(o, "size")
+    kind = "Int64" if isinstance(o["a"], Number) else o.kind("a")
+    place, sizes = o.axis("axis", shape), _sizes(o, "size")
     return made(None if place is None or sizes is None else replaced(shape, place, *sizes), kind)
 
 
@@ -252,6 +236,6 @@ TABLE: dict[str, Row] = {
     f"{_RANDOM}.integers()": Row("low, high=None, size=None, dtype=None, endpoint=False", _drawn("Int64", "low")),
     f"{_RANDOM}.permutation()": Row("x, axis=0", _permutation),
     f"{_RANDOM}.permuted()": Row("x, *, axis=None, out=None", _permuted),
-    f"{_RANDOM}.shuffle()": Row("x, axis=0", _shuffled),
+    f"{_RANDOM}.shuffle()": Row("x, axis=0", _shuffle),
     f"{_RANDOM}.choice()": Row("a, size=None, replace=True, p=None, axis=0, shuffle=True", _chosen),
 }

@@ -21,6 +21,7 @@ _FAMILIES = ("Bool", "UInt", "Int", "Float", "Complex")
 _BITS = {f"{family}{bits}": (family, bits) for family in _FAMILIES for bits in (8, 16, 32, 64, 128)} | {
     "Bool": ("Bool", 0)
 }
+_WHOLE = {kind: bits for kind, (family, bits) in _BITS.items() if family in ("Bool", "UInt", "Int")}
 
 
 def family(kind: str) -> str:
@@ -53,23 +54,15 @@ def promoted(*kinds: str) -> str:
 def _two(a: str, b: str) -> str:
     if a == b:
         return a
-    for weak, other in ((a, b), (b, a)):
-        if weak == WEAK_BOOL:
-            return other
+    if WEAK_BOOL in (a, b):
+        return b if a == WEAK_BOOL else a
     for weak, other in ((a, b), (b, a)):
         if weak == WEAK_INT:
             return "Int64" if other == "Bool" else other
         if weak == WEAK_FLOAT:
-            return (
-                "Float64"
-                if family(other) in ("Bool", "Int", "UInt") and other in _BITS
-                else other
-                if family(other)
-                else ""
-            )
+            return "Float64" if other in _WHOLE else other if family(other) else ""
     if a not in _BITS or b not in _BITS:  # Float beside Float32: a float
-        known = {family(a), family(b)}
-        return family(a) if len(known) == 1 and family(a) in ("Float", "Complex") else ""
+        return _float(family(a)) if family(a) == family(b) else ""
     return _of_known(_BITS[a], _BITS[b])
 
 
@@ -81,8 +74,9 @@ def _of_known(a: tuple[str, int], b: tuple[str, int]) -> str:
         bits = max(high_bits, 2 * low_bits)
         return f"Int{bits}" if bits <= 64 else "Float64"
     if low in ("Int", "UInt"):
-        bits = 16 if low_bits == 8 else 32 if low_bits == 16 else 64
-        return f"Float{max(bits, high_bits)}" if high == "Float" else f"Complex{max(2 * bits, high_bits)}"
+        _, low_bits = _BITS[_inexact(f"{low}{low_bits}")]
+        if high == "Float":
+            return f"Float{max(low_bits, high_bits)}"
     return f"Complex{max(2 * low_bits, high_bits)}"  # a float beside a complex number
 
 
@@ -94,10 +88,13 @@ def inexact(*kinds: str) -> str:
 
 
 def _inexact(kind: str) -> str:
-    known = _BITS.get(kind)
-    if known is None or known[0] in ("Float", "Complex"):
-        return kind if family(kind) in ("Float", "Complex") else ""
-    return f"Float{16 if known[1] <= 8 else 32 if known[1] == 16 else 64}"
+    bits = _WHOLE.get(kind)
+    return _float(kind) if bits is None else f"Float{16 if bits <= 8 else 32 if bits == 16 else 64}"
+
+
+def _float(kind: str) -> str:
+    """A float or a complex number; empty for any other."""
+    return kind if family(kind) in ("Float", "Complex") else ""
 
 
 def numeric(*kinds: str) -> str:
@@ -121,16 +118,15 @@ def index(*kinds: str) -> str:
     return "Int64"
 
 
+def unknown(*kinds: str) -> str:
+    """No dtype that is known."""
+    return ""
+
+
 def quotient(*kinds: str) -> str:
     """The dtype of a true division."""
     kind = strong(promoted(*kinds))
-    return (
-        "Float64"
-        if family(kind) in ("Bool", "Int", "UInt") and kind in _BITS
-        else kind
-        if family(kind) in ("Float", "Complex")
-        else ""
-    )
+    return "Float64" if kind in _WHOLE else _float(kind)
 
 
 def solved(*kinds: str) -> str:
@@ -146,7 +142,4 @@ def same(kind: str) -> str:
 
 def summed(kind: str) -> str:
     """The dtype of a sum of elements: small integers are added as int64."""
-    known = _BITS.get(kind)
-    if known is None or known[0] in ("Float", "Complex"):
-        return kind if family(kind) in ("Float", "Complex") else ""
-    return "UInt64" if known[0] == "UInt" else "Int64"
+    return _float(kind) if kind not in _WHOLE else "UInt64" if family(kind) == "UInt" else "Int64"

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.array_functions.rows import (
     ONE,
+    Kind,
     Misfit,
     Operands,
     Row,
     Rule,
     broadcast,
-    dtype_of,
+    certain,
     gathered,
     into,
     kind_of,
+    like,
     made,
 )
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Pack, Value
 
 
-def _ufunc(names: tuple[str, ...], kind: Callable[..., str]) -> Rule:
+def _ufunc(names: tuple[str, ...], kind: Kind) -> Rule:
     def rule(o: Operands) -> Value:
         values = [o[name] for name in names]
-        wanted = dtype_of(o["dtype"])
-        result = kind(*map(kind_of, values)) if wanted is None else wanted
         considered = values if o.values.get("where", Constant(True)) == Constant(True) else [*values, o["where"]]
+        result = o.dtype(kind(*map(kind_of, values)))
         return into(o, broadcast(considered, o.differ), result, stretched=True, deeper=True)
 
     return rule
@@ -35,22 +34,18 @@ def _ufunc(names: tuple[str, ...], kind: Callable[..., str]) -> Rule:
 _FURTHER = "out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True"
 
 
-def unary(kind: Callable[..., str]) -> Row:
+def unary(kind: Kind) -> Row:
     """A function of one array."""
     return Row(f"x, /, {_FURTHER}", _ufunc(("x",), kind), keeps=True)
 
 
-def binary(kind: Callable[..., str]) -> Row:
+def binary(kind: Kind) -> Row:
     """A function of two arrays."""
     return Row(f"x1, x2, /, {_FURTHER}", _ufunc(("x1", "x2"), kind), keeps=True)
 
 
 def _rounded(kind: str) -> str:
     return kind if dtypes.family(kind) == "Float" else ""
-
-
-def _angle(kind: str) -> str:
-    return ""
 
 
 def _raised(base: str, exponent: str) -> str:
@@ -61,16 +56,12 @@ def _raised(base: str, exponent: str) -> str:
 def _where(o: Operands) -> Value:
     if o["x"] is UNKNOWN and o["y"] is UNKNOWN:
         return UNKNOWN
-    return made(o.broadcast("condition", "x", "y"), dtypes.promoted(o.kind("x"), o.kind("y")))
+    return made(o.broadcast("condition", "x", "y"), o.kind("x", "y"))
 
 
 def _clip(o: Operands) -> Value:
     names = [name for name in ("a", "a_min", "a_max") if o.given(name)]
-    return into(o, o.broadcast(*names), dtypes.promoted(*(o.kind(name) for name in names)), stretched=True, deeper=True)
-
-
-def _same(kind: Callable[..., str]) -> Rule:
-    return lambda o: made(o.shape("a"), kind(o.kind("a")))
+    return into(o, o.broadcast(*names), o.kind(*names), stretched=True, deeper=True)
 
 
 def _rounded_to(o: Operands) -> Value:
@@ -83,46 +74,31 @@ def _close(o: Operands) -> Value:
 
 
 def _divided(o: Operands) -> Value:
-    result = made(o.broadcast("x1", "x2"), dtypes.numeric(o.kind("x1"), o.kind("x2")))
-    return Pack((result, result), frozen=True)
+    return Pack((made(o.broadcast("x1", "x2"), dtypes.numeric(o.kind("x1"), o.kind("x2"))),) * 2, frozen=True)
 
 
 def _outer(rule: Rule) -> Rule:
     """Each element of a with each of b."""
 
     def outer(o: Operands) -> Value:
-        a, b, nothing = o.shape("a"), o.shape("b"), Constant(None)
-        if a is None or b is None:
-            return UNKNOWN
+        a, b = certain(o.both("a", "b"))
         raised = made([*a, *[ONE] * len(b)], o.kind("a")) if b else o["a"]
-        return rule(Operands({"x1": raised, "x2": o["b"], "dtype": nothing}, o.differ))
+        return rule(Operands({"x1": raised, "x2": o["b"]}, o.differ))
 
     return outer
 
 
 def _selected(o: Operands) -> Value:
-    conditions, choices = gathered(o, "condlist"), gathered(o, "choicelist")
-    if conditions is None or choices is None:
-        return UNKNOWN
-    if len(conditions[0]) != len(choices[0]):
-        raise Misfit(f"select: {len(conditions[0])} conditions, {len(choices[0])} choices")
-    kinds = [kind_of(each) for each in choices[0]]
-    return made(
-        broadcast([*conditions[0], *choices[0], o["default"]], o.differ), dtypes.promoted(*kinds, o.kind("default"))
-    )
+    (conditions, _), (choices, _) = gathered(o, "condlist"), gathered(o, "choicelist")
+    if len(conditions) != len(choices):
+        raise Misfit(f"select: {len(conditions)} conditions, {len(choices)} choices")
+    kind = dtypes.promoted(*map(kind_of, choices), o.kind("default"))
+    return made(broadcast([*conditions, *choices, o["default"]], o.differ), kind)
 
 
 def _all_close(o: Operands) -> Value:
     _close(o)
     return made([], "Bool")
-
-
-def _truth(o: Operands) -> Value:
-    return made([], "Bool")
-
-
-def _mapped(kind: Callable[..., str]) -> Rule:
-    return lambda o: made(o.shape("x"), kind(o.kind("x")))
 
 
 _CLOSE = "a, b, rtol=1e-05, atol=1e-08, equal_nan=False"
@@ -208,14 +184,14 @@ _FUNCTIONS: dict[str, Row] = {
     "Array.clip()": Row("a, a_min=None, a_max=None, out=None", _clip, keeps=True),
     **dict.fromkeys(("numpy.round", "numpy.around"), Row("a, decimals=0, out=None", _rounded_to)),
     "Array.round()": Row("a, decimals=0, out=None", _rounded_to),
-    "numpy.nan_to_num": Row("a, copy=True, nan=0.0, posinf=None, neginf=None", _same(dtypes.same), keeps=True),
-    **{f"Array.{name}()": Row("a", _same(dtypes.same), keeps=True) for name in ("conj", "conjugate")},
+    "numpy.nan_to_num": Row("a, copy=True, nan=0.0, posinf=None, neginf=None", like("a", dtypes.same), keeps=True),
+    **{f"Array.{name}()": Row("a", like("a", dtypes.same), keeps=True) for name in ("conj", "conjugate")},
     "numpy.isclose": Row(_CLOSE, _close),
     "numpy.allclose": Row(_CLOSE, _all_close),
-    "numpy.array_equal": Row("a1, a2, equal_nan=False", _truth),
-    "numpy.sinc": Row("x", _mapped(dtypes.quotient)),
-    "numpy.angle": Row("x, deg=False", _mapped(_angle)),
-    **{f"numpy.{name}": Row("x", _mapped(dtypes.real)) for name in ("real", "imag")},
+    "numpy.array_equal": Row("a1, a2, equal_nan=False", lambda o: made([], "Bool")),
+    "numpy.sinc": Row("x", like("x", dtypes.quotient)),
+    "numpy.angle": Row("x, deg=False", like("x", dtypes.unknown)),
+    **{f"numpy.{name}": Row("x", like("x", dtypes.real)) for name in ("real", "imag")},
 }
 _OUTER = (
     "add",

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.array_functions.rows import (
     ONE,
-    Conflict,
     Misfit,
     Operands,
     Row,
     Shape,
+    Unclear,
     broadcast,
+    certain,
     fits_into,
     gathered,
     into,
     kind_of,
+    like,
     made,
     replaced,
-    total,
     written,
 )
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Slice, Value, integer_of
@@ -27,11 +29,7 @@ from typednn.shapes import Dim
 
 
 def _read(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape is None:
-        return UNKNOWN
-    result = _indexed(o, shape, o["index"])
-    return UNKNOWN if result is None else made(result, o.kind("a"))
+    return made(certain(_indexed(o, certain(o.shape("a")), o["index"])), o.kind("a"))
 
 
 def _assigned(o: Operands) -> Value:
@@ -112,14 +110,8 @@ def _as_indices(o: Operands, shape: Shape, place: int, part: Value) -> Value:
     if isinstance(part, Array) and part.kind == "Bool":
         mask = part.flow.shape or []
         for offset, (size, given) in enumerate(zip(shape[place : place + len(mask)], mask, strict=True)):
-            try:
-                o.meet(size, given)
-            except Conflict:
-                raise Misfit(
-                    f"mask {written(mask)} on {written(shape)}: axis {place + offset} is {size} and {given}",
-                    part,
-                    offset,
-                ) from None
+            message = f"mask {written(mask)} on {written(shape)}: axis {place + offset} is {size} and {given}"
+            o.meet(size, given, message, part, offset)
         return made([None], "Int64")
     if isinstance(part, Number):
         _inside(shape, place, part)
@@ -141,45 +133,35 @@ def _inside(shape: Shape, place: int, index: Value) -> None:
 def sliced(shape: Shape, place: int, part: Slice) -> Dim | None:
     """The size of an axis after a slice."""
     size = shape[place]
-    ends = (part.start, part.stop, part.step)
-    numbers = [integer_of(each) for each in ends]
-    given = [each != Constant(None) for each in ends]
-    if given[2] and numbers[2] == 0:
+    start, stop, step = (None if each == Constant(None) else each for each in (part.start, part.stop, part.step))
+    if step is not None and integer_of(step) == 0:
         raise Misfit("a slice has no step of zero")
-    if not any(given):
+    if start is stop is step is None:
         return size
-    if (
-        size is not None
-        and size.value is not None
-        and all(number is not None or not is_given for number, is_given in zip(numbers, given, strict=True))
-    ):
-        return Dim.of(
-            len(
-                range(
-                    *slice(
-                        *(number if is_given else None for number, is_given in zip(numbers, given, strict=True))
-                    ).indices(size.value)
-                )
-            )
-        )
-    return _symbolic(size, part, numbers, given)
+    if size is not None and size.value is not None and (known := part.numbers) is not None:
+        return Dim.of(len(range(*known.indices(size.value))))
+    return _symbolic(size, start, stop, 1 if step is None else integer_of(step))
 
 
-def _symbolic(size: Dim | None, part: Slice, numbers: Sequence[int | None], given: Sequence[bool]) -> Dim | None:
+def _symbolic(size: Dim | None, start: Value | None, stop: Value | None, step: int | None) -> Dim | None:
     """A slice of an axis whose size is a symbol: only where every size gives the same formula."""
-    start, stop = part.start, part.stop
-    if given[2] and numbers[2] != 1:
-        if not given[0] and not given[1] and numbers[2] == -1:
+    if step != 1:
+        if start is stop is None and step == -1:
             return size
-        step = numbers[2]
-        if step is not None and step > 1 and size is not None and not given[1] and (not given[0] or numbers[0] == 0):
-            return (size + (step - 1)) // step
-        return None
-    begin = start.size if isinstance(start, Number) else Dim.of(0) if not given[0] else None
-    end = stop.size if isinstance(stop, Number) else size if not given[1] else None
+        if (
+            size is None
+            or step is None
+            or step < 2
+            or stop is not None
+            or (start is not None and integer_of(start) != 0)
+        ):
+            return None
+        return (size + (step - 1)) // step
+    begin = start.size if isinstance(start, Number) else Dim.of(0) if start is None else None
+    end = stop.size if isinstance(stop, Number) else size if stop is None else None
     if begin is None or end is None or (begin.value or 0) < 0:
         return None  # x[-3:] has three elements, or fewer
-    if begin.value is None and given[1] and end.value is None:
+    if begin.value is None and stop is not None and end.value is None:
         return end - begin  # x[i : i + 5]
     if size is None or size.value is not None:
         return None
@@ -207,53 +189,44 @@ def _within(end: Dim, size: Dim) -> bool:
 
 
 def _taken(o: Operands) -> Value:
-    shape, indices = o.shape("a"), o.shape("indices")
-    if shape is None or indices is None:
-        return UNKNOWN
+    shape, indices = certain(o.both("a", "indices"))
     if not o.given("axis"):
         return into(o, indices, o.kind("a"))
-    shape = shape or [ONE]
-    place = o.axis("axis", len(shape), shape)
+    shape, place = o.along(shape, number=True)
     return into(o, None if place is None else replaced(shape, place, *indices), o.kind("a"))
 
 
 def _taken_along(o: Operands) -> Value:
-    shape, indices = o.shape("arr"), o.shape("indices")
-    if shape is None or indices is None or not o.given("axis"):
+    shape, indices = certain(o.both("arr", "indices"))
+    if not o.given("axis"):
         return UNKNOWN
-    place = o.axis("axis", len(shape), shape)
+    place = o.axis("axis", shape)
     if len(shape) != len(indices):
         raise Misfit(
             f"take_along_axis: {written(shape)} has {len(shape)} axes, the indices {written(indices)} have "
             f"{len(indices)}"
         )
-    if place is None:
-        return UNKNOWN
+    place = certain(place)
     masked = [made([ONE if axis == place else size for axis, size in enumerate(each)]) for each in (shape, indices)]
     common = broadcast(masked, o.differ)
-    return made(None if common is None else [*common[:place], indices[place], *common[place + 1 :]], o.kind("arr"))
+    return made(None if common is None else replaced(common, place, indices[place]), o.kind("arr"))
 
 
 def _put_along(o: Operands) -> Value:
-    _taken_along(o)
+    with suppress(Unclear):
+        _taken_along(o)
     return Constant(None)
 
 
 def _nonzero(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape == []:
+    shape = certain(o.shape("a"))
+    if not shape:
         raise Misfit("nonzero of a number: it has no axes")
-    return UNKNOWN if shape is None else Pack((made([None], "Int64"),) * len(shape), frozen=True)
+    return Pack((made([None], "Int64"),) * len(shape), frozen=True)
 
 
 def _where_nonzero(o: Operands) -> Value:
-    shape = o.shape("a")
-    return UNKNOWN if shape is None else made([None, Dim.of(len(shape))], "Int64")
-
-
-def _some(o: Operands) -> Value:
-    """Those elements for which a condition holds."""
-    return made([None], o.kind("a"))
+    return made([None, Dim.of(len(certain(o.shape("a"))))], "Int64")
 
 
 def _compressed(o: Operands) -> Value:
@@ -262,16 +235,8 @@ def _compressed(o: Operands) -> Value:
         raise Misfit(f"compress: the condition has {len(condition)} axes, needs one")
     if not o.given("axis"):
         return into(o, [None], o.kind("a"))
-    place = None if shape is None else o.axis("axis", len(shape), shape)
+    place = None if shape is None else o.axis("axis", shape)
     return into(o, None if shape is None or place is None else replaced(shape, place, None), o.kind("a"))
-
-
-def _bins(o: Operands) -> Value:
-    return made(o.shape("x"), "Int64")
-
-
-def _membership(o: Operands) -> Value:
-    return made(o.shape("element"), "Bool")
 
 
 def _interpolated(o: Operands) -> Value:
@@ -280,20 +245,14 @@ def _interpolated(o: Operands) -> Value:
         if shape is not None and len(shape) != 1:
             raise Misfit(f"interp: the points have {len(shape)} axes, need one")
     if x is not None and y is not None:
-        try:
-            o.meet(x[0], y[0])
-        except Conflict:
-            raise Misfit(f"interp: {x[0]} places, {y[0]} values", o["fp"], 0) from None
+        o.meet(x[0], y[0], f"interp: {x[0]} places, {y[0]} values", o["fp"], 0)
         if any(each[0] is not None and each[0].value == 0 for each in (x, y)):
             raise Misfit("interp: there are no points")
     return made(o.shape("x"), dtypes.quotient("Float64", o.kind("fp")))
 
 
 def _open_mesh(o: Operands) -> Value:
-    found = gathered(o, "args")
-    if found is None:
-        return UNKNOWN
-    values, shapes = found
+    values, shapes = gathered(o, "args")
     if any(len(shape) != 1 for shape in shapes):
         raise Misfit("ix_: each index must have one axis")
     whole = [dtypes.family(kind_of(each)) in ("Int", "UInt") for each in values]
@@ -314,11 +273,11 @@ def _triangle_places(o: Operands, lower: int) -> Value:
 
 
 def _lexsorted(o: Operands) -> Value:
-    found, value = gathered(o, "keys"), o.shape("keys")
-    if found is not None and not found[1]:
+    if o["keys"] in (Pack(()), Pack((), frozen=True)):
         raise Misfit("lexsort: needs a key")
-    shape = value[1:] if value else None
-    place = None if shape is None else o.axis("axis", len(shape) or 1, shape)
+    keys = o.shape("keys")
+    shape = keys[1:] if keys else None
+    place = None if shape is None else o.axis("axis", shape, len(shape) or 1)
     return made(shape if place is not None else None, "Int64")
 
 
@@ -336,28 +295,18 @@ def _copied(o: Operands) -> Value:
 
 
 def _deleted(o: Operands) -> Value:
-    shape, which = o.shape("arr"), o["obj"]
-    if shape is None:
-        return UNKNOWN
-    if not o.given("axis"):
-        shape = [total(shape)]
-    place = o.axis("axis", len(shape), shape) if o.given("axis") else 0
-    if place is None:
-        return UNKNOWN
-    size, number = shape[place], integer_of(which)
-    if number is None:
-        return made(replaced(shape, place, None), o.kind("arr"))
-    _inside(shape, place, which)
-    return made(replaced(shape, place, None if size is None else size - 1), o.kind("arr"))
+    shape, place = o.along(certain(o.shape("arr")))
+    place, kind = certain(place), o.kind("arr")
+    if integer_of(o["obj"]) is None:
+        return made(replaced(shape, place, None), kind)
+    _inside(shape, place, o["obj"])
+    size = shape[place]
+    return made(replaced(shape, place, None if size is None else size - 1), kind)
 
 
 def _inserted(o: Operands) -> Value:
     shape, values = o.shape("arr"), o.shape("values")
-    if shape is None:
-        return UNKNOWN
-    if not o.given("axis"):
-        shape = [total(shape)]
-    place = o.axis("axis", len(shape), shape) if o.given("axis") else 0
+    shape, place = o.along(certain(shape))
     if place is None or integer_of(o["obj"]) is None:
         return UNKNOWN
     size = shape[place]
@@ -370,10 +319,6 @@ def _unique(o: Operands) -> Value:
         "axis"
     )
     return made([None], o.kind("ar")) if plain else UNKNOWN
-
-
-def _searched(o: Operands) -> Value:
-    return made(o.shape("v"), "Int64")
 
 
 TABLE: dict[str, Row] = {
@@ -390,10 +335,12 @@ TABLE: dict[str, Row] = {
     ),
     "numpy.argwhere": Row("a", _where_nonzero),
     "numpy.flatnonzero": Row("a", lambda o: made([None], "Int64")),
-    "numpy.extract": Row("condition, a", _some),
+    "numpy.extract": Row("condition, a", lambda o: made([None], o.kind("a"))),
     "numpy.compress": Row("condition, a, axis=None, out=None", _compressed),
-    "numpy.digitize": Row("x, bins, right=False", _bins),
-    "numpy.isin": Row("element, test_elements, assume_unique=False, invert=False, *, kind=None", _membership),
+    "numpy.digitize": Row("x, bins, right=False", like("x", dtypes.index)),
+    "numpy.isin": Row(
+        "element, test_elements, assume_unique=False, invert=False, *, kind=None", like("element", dtypes.boolean)
+    ),
     "numpy.interp": Row("x, xp, fp, left=None, right=None, period=None", _interpolated),
     "numpy.ix_": Row("*args", _open_mesh),
     "numpy.triu_indices": Row("n, k=0, m=None", lambda o: _triangle_places(o, 0)),
@@ -406,5 +353,5 @@ TABLE: dict[str, Row] = {
     "numpy.copyto": Row("dst, src, casting='same_kind', where=True", _copied),
     "numpy.delete": Row("arr, obj, axis=None", _deleted),
     "numpy.insert": Row("arr, obj, values, axis=None", _inserted),
-    "numpy.searchsorted": Row("a, v, side='left', sorter=None", _searched),
+    "numpy.searchsorted": Row("a, v, side='left', sorter=None", like("v", dtypes.index)),
 }

@@ -9,20 +9,21 @@ from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.array_functions.indexing import sliced
 from typednn.mypy_plugin.array_functions.rows import (
     ONE,
-    Conflict,
     Misfit,
     Operands,
     Row,
     Rule,
     Shape,
-    dtype_of,
+    certain,
     gathered,
+    inserted,
     into,
     kind_of,
     made,
     position,
     replaced,
     shape_of,
+    share,
     total,
     written,
 )
@@ -30,16 +31,12 @@ from typednn.mypy_plugin.values import UNKNOWN, Constant, Many, Number, Pack, Sl
 from typednn.shapes import Dim
 
 
-def _shapes(o: Operands, name: str, *, weak: bool = False) -> tuple[list[Shape], str] | None:
-    found = gathered(o, name)
-    if found is None:
-        return None
-    values, shapes = found
+def _shapes(o: Operands, name: str, *, weak: bool = False) -> tuple[list[Shape], str]:
+    values, shapes = gathered(o, name)
     if not values:
         raise Misfit("needs at least one array")
-    wanted = dtype_of(o.values.get("dtype", Constant(None)))
     kinds = [kind_of(each) if weak else dtypes.strong(kind_of(each)) for each in values]
-    return shapes, dtypes.promoted(*kinds) if wanted is None else wanted
+    return shapes, o.dtype(dtypes.promoted(*kinds))
 
 
 def _joined(o: Operands, what: str, shapes: Sequence[Shape], axis: int) -> Shape:
@@ -47,61 +44,43 @@ def _joined(o: Operands, what: str, shapes: Sequence[Shape], axis: int) -> Shape
     first = shapes[0]
     place = position(axis, len(first), first)
     result = list(first)
+    arrays = o.values.get("arrays", o.values.get("tup", UNKNOWN))
     for index, shape in enumerate(shapes[1:], 1):
         if len(shape) != len(first):
             raise Misfit(f"{what}: {written(first)} and {written(shape)} have {len(first)} and {len(shape)} axes")
+        operand = arrays.items[index] if isinstance(arrays, Pack) else UNKNOWN
         for each, (x, y) in enumerate(zip(result, shape, strict=True)):
             if each == place:
                 result[each] = None if x is None or y is None else x + y
-                continue
-            try:
-                result[each] = o.meet(x, y)
-            except Conflict:
-                blamed = o.values.get("arrays", o.values.get("tup", UNKNOWN))
-                operand = blamed.items[index] if isinstance(blamed, Pack) else UNKNOWN
-                raise Misfit(
-                    f"{what}: {written(first)} and {written(shape)}: axis {each} is {x} and {y}", operand, each
-                ) from None
+            elif x is None or x != y:
+                message = f"{what}: {written(first)} and {written(shape)}: axis {each} is {x} and {y}"
+                result[each] = o.meet(x, y, message, operand, each)
     return result
 
 
 def _concatenate(o: Operands) -> Value:
-    found = _shapes(o, "arrays", weak=True)
-    if found is None:
-        return UNKNOWN
-    shapes, kind = found
+    shapes, kind = _shapes(o, "arrays", weak=True)
     if not o.given("axis"):
         return into(o, [_sum([total(each) for each in shapes])], kind)
-    axis = o.integer("axis")
     if any(not each for each in shapes):
         raise Misfit("concatenate: a number has no axis; write stack, or give each an axis")
-    return UNKNOWN if axis is None else into(o, _joined(o, f"concatenate along axis {axis}", shapes, axis), kind)
+    axis = certain(o.integer("axis"))
+    return into(o, _joined(o, f"concatenate along axis {axis}", shapes, axis), kind)
 
 
 def _sum(sizes: Sequence[Dim | None]) -> Dim | None:
-    result = Dim.of(0)
-    for size in sizes:
-        if size is None:
-            return None
-        result = result + size
-    return result
+    known = [size for size in sizes if size is not None]
+    return sum(known, start=Dim.of(0)) if len(known) == len(sizes) else None
 
 
 def _stack(o: Operands) -> Value:
-    values = o["arrays"]
+    values, axis = o["arrays"], o.integer("axis")
     if isinstance(values, Many):
-        shape = shape_of(values.item, o.differ)
-        axis = o.integer("axis")
-        if shape is None or axis is None:
-            return UNKNOWN
-        place = position(axis, len(shape) + 1)
-        return made([*shape[:place], None, *shape[place:]], kind_of(values.item))
-    found, axis = _shapes(o, "arrays"), o.integer("axis")
-    if found is None or axis is None:
-        return UNKNOWN
-    shapes, kind = found
-    place = position(axis, len(shapes[0]) + 1)
-    raised = [[*each[:place], ONE, *each[place:]] for each in shapes if len(each) == len(shapes[0])]
+        shape = certain(shape_of(values.item, o.differ))
+        return made(inserted(shape, certain(axis), None), kind_of(values.item))
+    shapes, kind = _shapes(o, "arrays")
+    place = position(certain(axis), len(shapes[0]) + 1)
+    raised = [inserted(each, place, ONE) for each in shapes if len(each) == len(shapes[0])]
     if len(raised) < len(shapes):
         raise Misfit(f"stack: {' and '.join(map(written, shapes[:3]))}: all need the same shape")
     return into(o, _joined(o, "stack", raised, place), kind)
@@ -117,16 +96,8 @@ def _along(axis: int, least: int) -> Rule:
     """``vstack`` and its kin: each array gets at least ``least`` axes first."""
 
     def rule(o: Operands) -> Value:
-        found = _shapes(o, "tup")
-        if found is None:
-            return UNKNOWN
-        shapes, kind = found
-        if least == 3:
-            raised = [at_least(each, 3) for each in shapes]
-        elif axis == 0:
-            raised = [at_least(each, 2) for each in shapes]
-        else:
-            raised = [at_least(each, 1) for each in shapes]
+        shapes, kind = _shapes(o, "tup")
+        raised = [at_least(each, least) for each in shapes]
         place = 0 if least == 1 and len(raised[0]) == 1 else axis
         return made(_joined(o, "hstack" if least == 1 else "vstack" if axis == 0 else "dstack", raised, place), kind)
 
@@ -134,30 +105,24 @@ def _along(axis: int, least: int) -> Rule:
 
 
 def _columns(o: Operands) -> Value:
-    found = _shapes(o, "tup")
-    if found is None:
-        return UNKNOWN
-    shapes, kind = found
-    return made(
-        _joined(o, "column_stack", [each if len(each) > 1 else [*(each or [ONE]), ONE] for each in shapes], 1), kind
-    )
+    shapes, kind = _shapes(o, "tup")
+    raised = [each if len(each) > 1 else [*(each or [ONE]), ONE] for each in shapes]
+    return made(_joined(o, "column_stack", raised, 1), kind)
 
 
 def _equal_parts(o: Operands, shape: Shape, place: int) -> Value:
     size, given, kind = shape[place], o["indices_or_sections"], o.kind("ary")
     sections = integer_of(given)
     if sections is None:
-        share = size // given.size if size is not None and isinstance(given, Number) and given.size.terms else None
-        known = share is not None and isinstance(given, Number) and share * given.size == size
-        return Many(made(replaced(shape, place, share if known else None), kind))
+        parts = given.size if isinstance(given, Number) else None
+        return Many(made(replaced(shape, place, share(size, parts)), kind))
     if sections < 1 or (size is not None and size.value is not None and size.value % sections):
         raise Misfit(
             f"split of axis {place} of {written(shape)} into {sections}: {size} is no multiple of {sections}",
             o["ary"],
             place,
         )
-    share = None if size is None else size // sections
-    part = made(replaced(shape, place, share if share is not None and share * sections == size else None), kind)
+    part = made(replaced(shape, place, share(size, Dim.of(sections))), kind)
     return Pack((part,) * sections) if sections <= _MOST else Many(part)
 
 
@@ -172,9 +137,8 @@ def _nearly_equal_parts(o: Operands, shape: Shape, place: int) -> Value:
     sizes = [
         None if known is None else Dim.of(known // sections + (each < known % sections)) for each in range(sections)
     ]
-    share = None if size is None else size // sections
-    if share is not None and share * sections == size:
-        sizes = [share] * sections
+    if (equal := share(size, Dim.of(sections))) is not None:
+        sizes = [equal] * sections
     return Pack(tuple(made(replaced(shape, place, each), o.kind("ary")) for each in sizes))
 
 
@@ -182,10 +146,8 @@ def _split(parts: Callable[[Operands, Shape, int], Value], default: int | None =
     """Into parts, or at places; ``default``: the axis where none is an argument, of arrays with ``least`` axes."""
 
     def rule(o: Operands) -> Value:
-        shape, places = o.shape("ary"), o["indices_or_sections"]
-        axis = o.integer("axis") if default is None else default
-        if shape is None or axis is None:
-            return UNKNOWN
+        shape, places = certain(o.shape("ary")), o["indices_or_sections"]
+        axis = certain(o.integer("axis") if default is None else default)
         if len(shape) < least:
             raise Misfit(f"split of {written(shape)}: needs {least} axes")
         place = position(axis if least != 1 or len(shape) > 1 else 0, len(shape), shape)
@@ -203,16 +165,11 @@ def _split(parts: Callable[[Operands, Shape, int], Value], default: int | None =
 
 
 def _append(o: Operands) -> Value:
-    shapes = o.shape("arr"), o.shape("values")
-    kind = dtypes.promoted(o.kind("arr"), o.kind("values"))
-    if shapes[0] is None or shapes[1] is None:
-        return UNKNOWN
+    (a, b), kind = certain(o.both("arr", "values")), o.kind("arr", "values")
     if not o.given("axis"):
-        return made([_sum([total(shapes[0]), total(shapes[1])])], kind)
-    axis = o.integer("axis")
-    return (
-        UNKNOWN if axis is None else made(_joined(o, f"append along axis {axis}", [shapes[0], shapes[1]], axis), kind)
-    )
+        return made([_sum([total(a), total(b)])], kind)
+    axis = certain(o.integer("axis"))
+    return made(_joined(o, f"append along axis {axis}", [a, b], axis), kind)
 
 
 _MOST = 64  # parts that are followed one by one

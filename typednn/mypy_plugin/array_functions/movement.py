@@ -15,19 +15,22 @@ from typednn.mypy_plugin.array_functions.rows import (
     Rule,
     Shape,
     broadcast,
-    dtype_of,
+    certain,
     fits_into,
     gathered,
     kind_of,
+    like,
     made,
+    outside,
     position,
     replaced,
+    share,
     sizes_of,
     total,
     written,
 )
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, DType, Many, Number, Pack, Value, integer_of, number
-from typednn.shapes import Dim, same
+from typednn.shapes import Dim, number_of_axes, same
 
 
 def _ordered(o: Operands, shape: Shape, order: Sequence[int]) -> Value:
@@ -41,9 +44,7 @@ def _ordered(o: Operands, shape: Shape, order: Sequence[int]) -> Value:
 
 
 def _transpose(o: Operands) -> Value:
-    shape, axes = o.shape("a"), o["axes"]
-    if shape is None:
-        return UNKNOWN
+    shape, axes = certain(o.shape("a")), o["axes"]
     if axes == Constant(None):
         return _ordered(o, shape, range(len(shape))[::-1])
     places = [integer_of(each) for each in axes.items] if isinstance(axes, Pack) else [None]
@@ -65,33 +66,23 @@ def _transpose_method(o: Operands) -> Value:
 
 
 def _matrix_transpose(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape is None:
-        return UNKNOWN
+    shape = certain(o.shape("a"))
     if len(shape) < 2:
         raise Misfit(f"{written(shape)} is no matrix")
     return _ordered(o, shape, [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2])
 
 
 def _swapped(o: Operands) -> Value:
-    shape = o.shape("a")
-    first, second = (
-        (None, None) if shape is None else (o.axis("axis1", len(shape), shape), o.axis("axis2", len(shape), shape))
-    )
-    if shape is None or first is None or second is None:
-        return UNKNOWN
+    shape = certain(o.shape("a"))
+    first, second = map(certain, (o.axis("axis1", shape), o.axis("axis2", shape)))
     order = list(range(len(shape)))
     order[first], order[second] = second, first
     return _ordered(o, shape, order)
 
 
 def _moved(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape is None:
-        return UNKNOWN
-    source, destination = o.axes("source", len(shape), shape), o.axes("destination", len(shape), shape)
-    if source is None or destination is None:
-        return UNKNOWN
+    shape = certain(o.shape("a"))
+    source, destination = map(certain, (o.axes("source", shape), o.axes("destination", shape)))
     if len(source) != len(destination):
         raise Misfit(f"moveaxis: {len(source)} axes to {len(destination)} places")
     order = [place for place in range(len(shape)) if place not in source]
@@ -106,88 +97,60 @@ def _reshaped(o: Operands) -> Value:
         given = given.items[0]
     if given == Pack((UNKNOWN,), frozen=True):
         given = UNKNOWN  # a number, or a tuple
-    wanted, kind = sizes_of(given), o.kind("a")
-    if wanted is None or shape is None:
-        return made(wanted if wanted is None or _open(wanted) is None else _closed(wanted), kind)
-    all_elements = total(shape)
-    place = _open(wanted)
-    if place is None:
-        return made(_same_number(o, shape, wanted, all_elements), kind)
-    if sum(size is not None and size.value == -1 for size in wanted) > 1:
+    kind = o.kind("a")
+    wanted = certain(sizes_of(given), kind)
+    left = [place for place, size in enumerate(wanted) if size == Dim.of(-1)]
+    if shape is None:
+        return made([None if place in left else size for place, size in enumerate(wanted)], kind)
+    elements = total(shape)
+    if not left:
+        return made(_same_number(o, shape, wanted, elements), kind)
+    if len(left) > 1:
         raise Misfit(f"reshape of {written(shape)}: only one size can be -1")
-    rest = total([size for index, size in enumerate(wanted) if index != place])
-    return made([*wanted[:place], _share(shape, wanted, all_elements, rest), *wanted[place + 1 :]], kind)
-
-
-def _open(wanted: Shape) -> int | None:
-    return next((place for place, size in enumerate(wanted) if size is not None and size.value == -1), None)
-
-
-def _closed(wanted: Shape) -> Shape:
-    return [None if size is not None and size.value == -1 else size for size in wanted]
+    return made(replaced(wanted, left[0], _rest(shape, wanted, elements, total(outside(wanted, left)))), kind)
 
 
 def _same_number(o: Operands, shape: Shape, wanted: Shape, elements: Dim | None) -> Shape:
     needed = total(wanted)
     unknown = [place for place, size in enumerate(wanted) if size is None]
-    if elements is not None and len(unknown) == 1:  # the one size that is not known
-        rest = total([size for size in wanted if size is not None])
-        share = elements // rest if rest is not None and rest.terms else None
-        return [
-            share if size is None and share is not None and rest is not None and share * rest == elements else size
-            for size in wanted
-        ]
+    if len(unknown) == 1:  # the one size that is not known
+        return replaced(wanted, unknown[0], share(elements, total(outside(wanted, unknown))))
     if elements is None or needed is None or same(elements, needed):
         return wanted
-    certain = elements.value is not None and needed.value is not None
-    if certain or o.differ(elements, needed):
-        raise Misfit(
-            f"reshape of {written(shape)} to {written(wanted)}: {elements} elements into {needed}", o["a"], None
-        )
+    if (elements.value is not None and needed.value is not None) or o.differ(elements, needed):
+        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: {elements} elements into {needed}", o["a"])
     return wanted
 
 
-def _share(shape: Shape, wanted: Shape, elements: Dim | None, rest: Dim | None) -> Dim | None:
-    if elements is None or rest is None:
+def _rest(shape: Shape, wanted: Shape, elements: Dim | None, others: Dim | None) -> Dim | None:
+    """The size that -1 stands for."""
+    if elements is None or others is None:
         return None
-    if not rest.terms:
-        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: -1 beside an axis of no elements")
-    share = elements // rest
-    if share * rest == elements:
-        return share
-    if elements.value is not None and rest.value is not None:
-        raise Misfit(f"reshape of {written(shape)} to {written(wanted)}: {elements} elements are no multiple of {rest}")
-    return None
+    what, size = f"reshape of {written(shape)} to {written(wanted)}", share(elements, others)
+    if not others.terms:
+        raise Misfit(f"{what}: -1 beside an axis of no elements")
+    if size is None and elements.value is not None and others.value is not None:
+        raise Misfit(f"{what}: {elements} elements are no multiple of {others}")
+    return size
 
 
 def _flat(o: Operands) -> Value:
-    shape = o.shape("a")
-    return UNKNOWN if shape is None else made([total(shape)], o.kind("a"))
+    return made([total(certain(o.shape("a")))], o.kind("a"))
 
 
 def _expanded(o: Operands) -> Value:
-    shape, axis = o.shape("a"), o["axis"]
-    count = len(axis.items) if isinstance(axis, Pack) else 1
-    places = None if shape is None else o.axes("axis", len(shape) + count)
-    if shape is None or places is None:
-        return UNKNOWN
-    rest = iter(shape)
-    return made([ONE if place in places else next(rest) for place in range(len(shape) + count)], o.kind("a"))
+    shape, axis = certain(o.shape("a")), o["axis"]
+    rank = len(shape) + (len(axis.items) if isinstance(axis, Pack) else 1)
+    places, rest = certain(o.axes("axis", [], rank)), iter(shape)
+    return made([ONE if place in places else next(rest) for place in range(rank)], o.kind("a"))
 
 
 def _squeezed(o: Operands) -> Value:
-    shape, kind = o.shape("a"), o.kind("a")
-    if shape is None:
-        return UNKNOWN
+    shape, kind = certain(o.shape("a")), o.kind("a")
     if not o.given("axis"):
         known = all(size is not None and size.value is not None for size in shape)
-        return made([size for size in shape if size is not None and size.value != 1] if known else None, kind)
-    if not shape and isinstance(o["axis"], Number):
-        o.axis("axis", 1)
-        return made([], kind)
-    places = o.axes("axis", len(shape), shape)
-    if places is None:
-        return UNKNOWN
+        return made([size for size in shape if size != ONE] if known else None, kind)
+    places = certain(o.reduced(shape))
     for place in places:
         size = shape[place]
         if size is not None and (size.value not in (None, 1) or o.differ(size, ONE)):
@@ -196,50 +159,41 @@ def _squeezed(o: Operands) -> Value:
                 o["a"],
                 place,
             )
-    return made([size for place, size in enumerate(shape) if place not in places], kind)
+    return made(outside(shape, places), kind)
 
 
 def _kept(least: int = 0) -> Rule:
     """The same shape; the array needs ``least`` axes."""
 
     def rule(o: Operands) -> Value:
-        shape = o.shape("a")
-        if shape is None:
-            return UNKNOWN
+        shape = certain(o.shape("a"))
         if len(shape) < least:
-            raise Misfit(f"{written(shape)}: needs {least} {'axis' if least == 1 else 'axes'}")
-        if "axis" in o.values and o.given("axis"):
-            o.axes("axis", len(shape), shape)
+            raise Misfit(f"{written(shape)}: needs {number_of_axes(least)}")
+        if "axis" in o.values:
+            o.axes("axis", shape)
         return o["a"] if isinstance(o["a"], Array) else made(shape, o.kind("a"))
 
     return rule
 
 
 def _rolled(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape is not None:
-        o.places("axis", len(shape), shape)
-    return UNKNOWN if shape is None else made(shape, o.kind("a"))
+    shape = certain(o.shape("a"))
+    o.places("axis", shape)
+    return made(shape, o.kind("a"))
 
 
 def _triangle(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape is None:
-        return UNKNOWN
+    shape = certain(o.shape("a"))
     if not shape:
         raise Misfit("a number has no triangle")
-    return (
-        o["a"]
-        if len(shape) > 1 and isinstance(o["a"], Array)
-        else made(shape * 2 if len(shape) == 1 else shape, o.kind("a"))
-    )
+    if len(shape) > 1 and isinstance(o["a"], Array):
+        return o["a"]
+    return made(shape * 2 if len(shape) == 1 else shape, o.kind("a"))
 
 
 def _turned(o: Operands) -> Value:
-    shape, times, axes = o.shape("a"), o.integer("k"), o["axes"]
-    places = None if shape is None or not isinstance(axes, Pack) else o.axes("axes", len(shape), shape)
-    if shape is None or places is None:
-        return UNKNOWN
+    shape, times = certain(o.shape("a")), o.integer("k")
+    places = certain(o.axes("axes", shape) if isinstance(o["axes"], Pack) else None)
     if len(places) != 2:
         raise Misfit(f"rot90 over {len(places)} axes: needs two")
     if times is None:
@@ -251,14 +205,9 @@ def _turned(o: Operands) -> Value:
 
 
 def _repeated(o: Operands) -> Value:
-    shape, kind = o.shape("a"), o.kind("a")
-    if shape is None:
-        return UNKNOWN
-    if not o.given("axis"):
-        return made([_times(o, total(shape))], kind)
-    shape = shape or [ONE]
-    place = o.axis("axis", len(shape), shape)
-    return UNKNOWN if place is None else made(replaced(shape, place, _times(o, shape[place])), kind)
+    shape, place = o.along(certain(o.shape("a")), number=True)
+    place = certain(place)
+    return made(replaced(shape, place, _times(o, shape[place])), o.kind("a"))
 
 
 def _times(o: Operands, size: Dim | None) -> Dim | None:
@@ -281,9 +230,7 @@ def _times(o: Operands, size: Dim | None) -> Dim | None:
 
 
 def _tiled(o: Operands) -> Value:
-    shape, times = o.shape("a"), sizes_of(o["reps"])
-    if shape is None or times is None:
-        return UNKNOWN
+    shape, times = certain(o.shape("a")), certain(sizes_of(o["reps"]))
     rank = max(len(shape), len(times))
     ones: Shape = [ONE] * rank
     pairs = zip(ones[len(shape) :] + shape, ones[len(times) :] + times, strict=True)
@@ -308,12 +255,8 @@ def _broadcast_arrays(o: Operands) -> Value:
 
 
 def _padded(o: Operands) -> Value:
-    shape, widths = o.shape("a"), o["pad_width"]
-    if shape is None:
-        return UNKNOWN
-    pairs = _pairs(widths, len(shape))
-    if pairs is None:
-        return made([None] * len(shape), o.kind("a"))
+    shape = certain(o.shape("a"))
+    pairs = _pairs(o["pad_width"], len(shape)) or [None] * len(shape)
     sizes = [None if size is None or pair is None else size + pair for size, pair in zip(shape, pairs, strict=True)]
     return made(sizes, o.kind("a"))
 
@@ -344,10 +287,8 @@ def _added(pair: Value) -> Dim | None:
 
 def _at_least(rank: int) -> Row:
     def rule(o: Operands) -> Value:
-        found = gathered(o, "arys")
-        if found is None:
-            return UNKNOWN
-        results = [made(at_least(shape, rank), kind_of(value)) for value, shape in zip(*found, strict=True)]
+        pairs = zip(*gathered(o, "arys"), strict=True)
+        results = [made(at_least(shape, rank), kind_of(value)) for value, shape in pairs]
         return results[0] if len(results) == 1 else Pack(tuple(results), frozen=True)
 
     return Row("*arys", rule)
@@ -358,31 +299,24 @@ def _attribute(name: str) -> Row:
         shape = o.shape("a")
         if name == "dtype":
             return DType(o.kind("a"))
-        if shape is None:
-            return UNKNOWN
+        shape = certain(shape)
         if name == "ndim":
             return number(len(shape))
         if name == "size":
-            elements = total(shape)
-            return UNKNOWN if elements is None else Number(elements)
+            return Number(certain(total(shape)))
         return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)
 
     return Row("a", rule)
 
 
 def _astype(o: Operands) -> Value:
-    wanted, shape = o["dtype"], o.shape("a")
-    kind = dtype_of(wanted) or ""
-    return replace(o["a"], kind=kind) if isinstance(o["a"], Array) else made(shape, kind)
+    kind = o.dtype("")
+    return replace(o["a"], kind=kind) if isinstance(o["a"], Array) else made(o.shape("a"), kind)
 
 
 def _windows(o: Operands) -> Value:
-    shape, window = o.shape("x"), sizes_of(o["window_shape"])
-    if shape is None or window is None:
-        return UNKNOWN
-    axes = o.places("axis", len(shape), shape) if o.given("axis") else list(range(len(shape)))
-    if axes is None:
-        return UNKNOWN
+    shape, window = certain(o.shape("x")), certain(sizes_of(o["window_shape"]))
+    axes = certain(o.places("axis", shape) if o.given("axis") else list(range(len(shape))))
     if len(axes) != len(window):
         raise Misfit(f"sliding_window_view: {len(window)} window sizes for {len(axes)} axes")
     result = list(shape)
@@ -400,10 +334,8 @@ def _resized(o: Operands) -> Value:
 
 
 def _rolled_axis(o: Operands) -> Value:
-    shape, start = o.shape("a"), o.integer("start")
-    place = None if shape is None else o.axis("axis", len(shape), shape)
-    if shape is None or place is None or start is None:
-        return UNKNOWN
+    shape, start = certain(o.shape("a")), o.integer("start")
+    place, start = certain(o.axis("axis", shape)), certain(start)
     goal = position(start, len(shape) + 1, shape) if start >= 0 else position(start, len(shape), shape)
     order = [each for each in range(len(shape)) if each != place]
     order.insert(goal - (place < goal), place)
@@ -411,12 +343,10 @@ def _rolled_axis(o: Operands) -> Value:
 
 
 def _unstacked(o: Operands) -> Value:
-    shape = o.shape("x")
-    if shape == []:
+    shape = certain(o.shape("x"))
+    if not shape:
         raise Misfit("unstack of a number: it has no axis")
-    place = None if shape is None else o.axis("axis", len(shape), shape)
-    if shape is None or place is None:
-        return UNKNOWN
+    place = certain(o.axis("axis", shape))
     part, size = made(replaced(shape, place), o.kind("x")), shape[place]
     count = None if size is None else size.value
     return Pack((part,) * count, frozen=True) if count is not None and count <= 64 else Many(part)
@@ -463,7 +393,7 @@ TABLE: dict[str, Row] = {
     **{f"Array.{name}": _attribute(name) for name in ("shape", "ndim", "size", "dtype")},
     "numpy.shape": _attribute("shape"),
     "numpy.ndim": _attribute("ndim"),
-    **{f"Array.{name}": Row("a", lambda o: made(o.shape("a"), dtypes.real(o.kind("a")))) for name in ("real", "imag")},
+    **{f"Array.{name}": Row("a", like("a", dtypes.real)) for name in ("real", "imag")},
     "numpy.size": Row("a", _attribute("size").rule),
     "Array.copy()": Row("a, order='C'", _kept(), keeps=True),
     "numpy.copy": Row("a, order='K', subok=False", _kept(), keeps=True),

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.array_functions.rows import (
     ONE,
+    Kind,
     Misfit,
     Operands,
     Row,
     Rule,
     Shape,
-    dtype_of,
+    certain,
     fits_into,
     into,
     made,
+    matrix,
     replaced,
     total,
     written,
 )
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Number, Pack, Value
 from typednn.shapes import Dim
-
-Kind = Callable[..., str]
-
-
-def _axes(o: Operands, shape: Shape) -> list[int] | None:
-    """The axes that go; a number may count as an axis of one element."""
-    if not shape and isinstance(o["axis"], Number):
-        o.axis("axis", 1)
-        return []
-    return o.axes("axis", len(shape), shape)
 
 
 def _left(shape: Shape, axes: Sequence[int], *, keeps: bool) -> Shape:
@@ -42,17 +34,12 @@ def _reduction(kind: Kind, *, empty: bool = True, single: bool = False) -> Rule:
     """``empty``: an axis of no elements can be reduced; ``single``: along one axis, or all elements."""
 
     def rule(o: Operands) -> Value:
-        shape, mask = o.shape("a"), o.values.get("where", Constant(True))
-        wanted = dtype_of(o.values["dtype"]) if "dtype" in o.values else None
-        result = kind(o.kind("a")) if wanted is None else wanted
-        if shape is None or (single and isinstance(o["axis"], Pack)):
-            return into(o, None, result)
+        result, mask = o.dtype(kind(o.kind("a"))), o.values.get("where", Constant(True))
+        shape = certain(None if single and isinstance(o["axis"], Pack) else o.shape("a"), result)
         considered = o.shape("where") if mask != Constant(True) else None
         if considered is not None:
             fits_into(considered, shape, o.differ, "where")
-        axes, keeps = _axes(o, shape), o.flag("keepdims")
-        if axes is None or keeps is None:
-            return into(o, None, result)
+        axes, keeps = certain(o.reduced(shape), result), certain(o.flag("keepdims"), result)
         after = _left(shape, axes, keeps=keeps)
         started = o.values.get("initial", Constant(None)) != Constant(None)
         if not empty and not started and any(shape[place] == Dim.of(0) for place in axes):
@@ -66,33 +53,25 @@ def _running(kind: Kind) -> Rule:
     """Along one axis, or over all elements; a number counts as an axis of one element."""
 
     def rule(o: Operands) -> Value:
-        shape, wanted = o.shape("a"), dtype_of(o.values.get("dtype", Constant(None)))
-        result = kind(o.kind("a")) if wanted is None else wanted
-        if shape is None:
-            return into(o, None, result)
-        if not o.given("axis"):
-            return into(o, [total(shape)], result)
-        shape = shape or [ONE]
-        return into(o, None if o.axis("axis", len(shape), shape) is None else shape, result)
+        result = o.dtype(kind(o.kind("a")))
+        shape, place = o.along(certain(o.shape("a"), result), number=True)
+        return into(o, None if place is None else shape, result)
 
     return rule
 
 
 def _sorted(o: Operands) -> Value:
-    shape = o.shape("a")
-    if shape is None:
-        return made(None, o.kind("a"))
-    if not o.given("axis"):
-        return made([total(shape)], o.kind("a"))
-    return made(None if o.axis("axis", len(shape), shape) is None else shape, o.kind("a"))
+    shape, place = o.along(certain(o.shape("a"), o.kind("a")))
+    return made(None if place is None else shape, o.kind("a"))
 
 
 def _differences(o: Operands) -> Value:
     shape, times = o.shape("a"), o.integer("n")
     if times == 0:
         return o["a"]
-    place = None if shape is None else o.axis("axis", len(shape), shape)
-    if shape is None or place is None or times is None or times < 0 or o.given("prepend") or o.given("append"):
+    shape = certain(shape)
+    place = certain(o.axis("axis", shape))
+    if times is None or times < 0 or o.given("prepend") or o.given("append"):
         return UNKNOWN
     size = shape[place]
     less = None if size is None else size - times
@@ -102,42 +81,30 @@ def _differences(o: Operands) -> Value:
 
 
 def _norm(o: Operands) -> Value:
-    shape, kind, keeps = o.shape("x"), dtypes.real(dtypes.quotient(o.kind("x"))), o.flag("keepdims")
-    if shape is None or keeps is None:
-        return UNKNOWN
-    if not o.given("ord") and not o.given("axis"):
-        return made(_left(shape, range(len(shape)), keeps=keeps), kind)
-    axes = o.axes("axis", len(shape), shape)
-    if axes is None:
-        return UNKNOWN
-    if len(axes) not in (1, 2):
+    shape, keeps = certain(o.shape("x")), certain(o.flag("keepdims"))
+    axes = certain(o.axes("axis", shape))
+    if (o.given("ord") or o.given("axis")) and len(axes) not in (1, 2):
         raise Misfit(f"norm of {written(shape)} over {len(axes)} axes: a vector has 1, a matrix 2")
-    return made(_left(shape, axes, keeps=keeps), kind)
+    return made(_left(shape, axes, keeps=keeps), _spread(o.kind("x")))
 
 
 def _vector_norm(o: Operands) -> Value:
-    shape, keeps = o.shape("x"), o.flag("keepdims")
-    axes = None if shape is None else o.axes("axis", len(shape), shape)
-    if shape is None or axes is None or keeps is None:
-        return UNKNOWN
-    return made(_left(shape, axes, keeps=keeps), dtypes.real(dtypes.quotient(o.kind("x"))))
+    shape = certain(o.shape("x"))
+    axes = certain(o.axes("axis", shape))
+    return made(_left(shape, axes, keeps=certain(o.flag("keepdims"))), _spread(o.kind("x")))
 
 
 def _matrix_norm(o: Operands) -> Value:
-    shape, keeps = o.shape("x"), o.flag("keepdims")
-    if shape is None or keeps is None:
-        return UNKNOWN
-    if len(shape) < 2:
-        raise Misfit(f"matrix_norm of {written(shape)}: needs a matrix, 2 axes")
-    return made(_left(shape, [len(shape) - 2, len(shape) - 1], keeps=keeps), dtypes.real(dtypes.quotient(o.kind("x"))))
+    keeps, shape = certain(o.flag("keepdims")), certain(matrix(o, "x", "matrix_norm"))
+    return made(_left(shape, [len(shape) - 2, len(shape) - 1], keeps=keeps), _spread(o.kind("x")))
 
 
 def _quantile(o: Operands) -> Value:
     shape, q = o.shape("a"), o.shape("q")
-    axes, keeps = None if shape is None else _axes(o, shape), o.flag("keepdims")
-    if shape is None or axes is None or keeps is None or q is None:
-        return UNKNOWN
-    return into(o, [*q, *_left(shape, axes, keeps=keeps)], "", stretched=True, deeper=True)
+    shape = certain(shape)
+    axes = certain(o.reduced(shape))
+    left = _left(shape, axes, keeps=certain(o.flag("keepdims")))
+    return into(o, [*certain(q), *left], "", stretched=True, deeper=True)
 
 
 def _average(o: Operands) -> Value:
@@ -158,15 +125,8 @@ def _bincount(o: Operands) -> Value:
 def _consecutive(o: Operands) -> Value:
     shape = o.shape("a")
     elements = None if shape is None else total(shape)
-    return made(
-        [
-            None
-            if elements is None
-            else Dim.of(max(0, elements.value - 1))
-            if elements.value is not None
-            else elements - 1
-        ]
-    )
+    less = None if elements is None else elements - 1
+    return made([Dim.of(0) if less == Dim.of(-1) else less])
 
 
 def _histogram(o: Operands) -> Value:
@@ -182,12 +142,8 @@ def _histogram(o: Operands) -> Value:
 
 
 def _gradient(o: Operands) -> Value:
-    shape = o.shape("f")
-    if shape is None:
-        return UNKNOWN
-    axes = o.axes("axis", len(shape), shape)
-    if axes is None:
-        return UNKNOWN
+    shape = certain(o.shape("f"))
+    axes = certain(o.axes("axis", shape))
     if any(size is not None and size.value in (0, 1) for place, size in enumerate(shape) if place in axes):
         raise Misfit(f"gradient of {written(shape)}: needs two elements or more along each axis")
     result = made(shape, "Float64" if dtypes.family(dtypes.strong(o.kind("f"))) in ("Int", "UInt") else o.kind("f"))
@@ -195,24 +151,20 @@ def _gradient(o: Operands) -> Value:
 
 
 def _trapezoid(o: Operands) -> Value:
-    shape = o.shape("y")
-    place = None if shape is None else o.axis("axis", len(shape), shape)
-    return UNKNOWN if shape is None or place is None or o.given("x") else made(replaced(shape, place))
+    shape = certain(o.shape("y"))
+    place = certain(o.axis("axis", shape))
+    return UNKNOWN if o.given("x") else made(replaced(shape, place))
 
 
 def _covariance(o: Operands) -> Value:
-    shape = o.shape("m")
-    if shape is None or o.given("y"):
+    shape = certain(o.shape("m"))
+    if o.given("y"):
         return UNKNOWN
     if len(shape) > 2:
         raise Misfit(f"cov of {written(shape)}: needs a matrix, 2 axes at most")
     rows = o.flag("rowvar")
-    size = ONE if len(shape) < 2 else None if rows is None else shape[0] if rows else shape[1]
-    return (
-        UNKNOWN
-        if size is None or (size.value is None and rows is None)
-        else made([] if size.value == 1 else [size, size])
-    )
+    size = certain(ONE if len(shape) < 2 else None if rows is None else shape[0] if rows else shape[1])
+    return made([] if size.value == 1 else [size, size])
 
 
 _FURTHER = "dtype=None, out=None, keepdims=False, initial=None, where=True"

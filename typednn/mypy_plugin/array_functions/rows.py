@@ -1,15 +1,17 @@
 """One function of NumPy: its signature as NumPy writes it, and the rule that gives its result's shape and dtype.
 
-A rule raises `Misfit` where NumPy certainly raises. What it cannot know is unknown: `UNKNOWN`, or an axis that is None.
+A rule raises `Misfit` where NumPy certainly raises. What it cannot know is unknown: an axis that is None, `UNKNOWN`, or
+`Unclear` where it knows nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
+from functools import lru_cache, reduce
+from typing import TypeAlias, TypeVar
 
 from typednn.mypy_plugin.array_functions import dtypes
 from typednn.mypy_plugin.values import (
@@ -28,6 +30,8 @@ from typednn.shapes import Dim, Flow, leave, same
 
 Shape: TypeAlias = "list[Dim | None]"
 Differ: TypeAlias = Callable[[Dim, Dim], bool]
+Kind: TypeAlias = Callable[..., str]  # the dtype of a result, from those of the arguments
+Known = TypeVar("Known")
 ONE = Dim.of(1)
 
 
@@ -38,6 +42,21 @@ class Misfit(Exception):
         super().__init__(message)
         self.operand: Value = operand
         self.axis: int | None = axis
+
+
+class Unclear(Exception):
+    """What a rule needs is not known: of its result at most the dtype is."""
+
+    def __init__(self, kind: str = "") -> None:
+        super().__init__(kind)
+        self.kind: str = kind
+
+
+def certain(value: Known | None, kind: str = "") -> Known:
+    """What is known; where it is not, the result is an array of which at most the dtype is."""
+    if value is None:
+        raise Unclear(kind)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,35 +87,61 @@ class Operands:
         """The shape of an array, or of what NumPy makes one of."""
         return shape_of(self.values[name], self.differ)
 
-    def kind(self, name: str) -> str:
-        """The dtype of an array."""
-        return kind_of(self.values[name])
+    def kind(self, *names: str) -> str:
+        """The dtype of an array, or of several together."""
+        return dtypes.promoted(*(kind_of(self.values[name]) for name in names))
 
-    def axis(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> int | None:
-        """An axis, counted from the front; None where it is not known."""
+    def dtype(self, default: str) -> str:
+        """The dtype that ``dtype`` names; the default where it names none."""
+        wanted = dtype_of(self.values.get("dtype", Constant(None)))
+        return default if wanted is None else wanted
+
+    def both(self, a: str, b: str) -> tuple[Shape, Shape] | None:
+        """The shapes of two arrays; None where one of them is not known."""
+        first, second = self.shape(a), self.shape(b)
+        return None if first is None or second is None else (first, second)
+
+    def axis(self, name: str, shape: Shape, rank: int | None = None) -> int | None:
+        """An axis of a shape, counted from the front; None where it is not known."""
         place = self.integer(name)
-        return None if place is None else position(place, rank, shown)
+        return None if place is None else position(place, len(shape) if rank is None else rank, shape)
 
-    def axes(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> list[int] | None:
+    def axes(self, name: str, shape: Shape, rank: int | None = None) -> list[int] | None:
         """One axis or several, or all of them; None where they are not known."""
-        value = self.values[name]
-        if value == Constant(None):
-            return list(range(rank))
-        places = self.places(name, rank, shown)
+        if not self.given(name):
+            return list(range(len(shape) if rank is None else rank))
+        places = self.places(name, shape, rank)
         if places is not None and len(set(places)) < len(places):
             raise Misfit(f"axis {tuple(places)}: an axis stands twice")
         return places
 
-    def places(self, name: str, rank: int, shown: Sequence[Dim | None] = ()) -> list[int] | None:
-        """One axis or several, of which one may stand twice."""
-        value = self.values[name]
-        numbers = [integer_of(each) for each in (value.items if isinstance(value, Pack) else (value,))]
-        known = [position(each, rank, shown) for each in numbers if each is not None]
-        return known if len(known) == len(numbers) else None
+    def reduced(self, shape: Shape) -> list[int] | None:
+        """The axes that go; a number may count as an axis of one element."""
+        if not shape and isinstance(self["axis"], Number):
+            self.axis("axis", shape, 1)
+            return []
+        return self.axes("axis", shape)
 
-    def meet(self, a: Dim | None, b: Dim | None) -> Dim | None:
-        """The size of two axes that must be equal; `Conflict` where they are not."""
-        return met(a, b, self.differ)
+    def places(self, name: str, shape: Shape, rank: int | None = None) -> list[int] | None:
+        """One axis or several, of which one may stand twice."""
+        return places_of(self.values[name], shape, rank)
+
+    def along(self, shape: Shape, *, number: bool = False) -> tuple[Shape, int | None]:
+        """The shape, and the axis that ``axis`` names; where it is None, all elements in one row.
+
+        ``number``: a number counts as an axis of one element.
+        """
+        if not self.given("axis"):
+            return [total(shape)], 0
+        shape = shape or [ONE] * number
+        return shape, self.axis("axis", shape)
+
+    def meet(self, a: Dim | None, b: Dim | None, message: str, blamed: Value, axis: int) -> Dim | None:
+        """The size of two axes that must be equal; `Misfit` where they are not."""
+        try:
+            return met(a, b, self.differ)
+        except Conflict:
+            raise Misfit(message, blamed, axis) from None
 
     def broadcast(self, *names: str) -> Shape | None:
         """The common shape of several arguments."""
@@ -127,8 +172,11 @@ def apply(row: Row, arguments: Sequence[Value], keywords: Mapping[str, Value], d
     values = _bound(row.parameters, arguments, keywords)
     if values is None:
         return UNKNOWN
-    out = values.get("out")
-    result = row.rule(Operands(values, differ))
+    out, operands = values.get("out"), Operands(values, differ)
+    try:
+        result = row.rule(operands)
+    except Unclear as error:
+        result = into(operands, None, error.kind)
     shape = _common(values.values()) if row.keeps and not (isinstance(out, Array) and not out.open) else ()
     return (
         result if not shape or shape_of(result, differ) is not None else Array(Flow.start(None), kind_of(result), shape)
@@ -216,11 +264,10 @@ def shape_of(value: Value, differ: Differ) -> Shape | None:
         case Number() | Constant(value=bool() | int() | float() | complex()):
             return []
         case Pack(items=items, keys=()):
-            inner = [shape_of(each, differ) for each in items]
-            known = [each for each in inner if each is not None]
-            if len(known) < len(inner):
+            known = [shape for each in items if (shape := shape_of(each, differ)) is not None]
+            if len(known) < len(items):
                 return None
-            if not inner:
+            if not items:
                 return [Dim.of(0)]
             if any(len(each) != len(known[0]) for each in known):
                 raise Misfit(
@@ -228,7 +275,7 @@ def shape_of(value: Value, differ: Differ) -> Shape | None:
                     "the same shape"
                 )
             try:
-                sizes = [_all_met(column, differ) for column in zip(*known, strict=True)]
+                sizes = [reduce(lambda a, b: met(a, b, differ), column) for column in zip(*known, strict=True)]
             except Conflict:
                 raise Misfit(
                     f"the parts of an array have other shapes: {' and '.join(written(each) for each in known)}"
@@ -238,11 +285,17 @@ def shape_of(value: Value, differ: Differ) -> Shape | None:
             return None
 
 
-def _all_met(sizes: Sequence[Dim | None], differ: Differ) -> Dim | None:
-    result = sizes[0]
-    for each in sizes[1:]:
-        result = met(result, each, differ)
-    return result
+def like(name: str, kind: Kind) -> Rule:
+    """The rule of a function that keeps the shape of one argument."""
+    return lambda o: made(o.shape(name), kind(o.kind(name)))
+
+
+def matrix(o: Operands, name: str, what: str) -> Shape | None:
+    """The shape of a matrix, or of several; None where it is not known."""
+    shape = o.shape(name)
+    if shape is not None and len(shape) < 2:
+        raise Misfit(f"{what} of {written(shape)}: needs a matrix, 2 axes")
+    return shape
 
 
 def kind_of(value: Value) -> str:
@@ -297,10 +350,7 @@ def broadcast(values: Sequence[Value], differ: Differ) -> Shape | None:
     before: Value = UNKNOWN
     for value in values:
         shape = shape_of(value, differ)
-        if result is None or shape is None:
-            result = None
-            continue
-        result = _broadcast(result, shape, before, value, differ)
+        result = None if result is None or shape is None else _broadcast(result, shape, before, value, differ)
         before = made(result) if before is not UNKNOWN else value
     return result
 
@@ -370,19 +420,30 @@ def into(o: Operands, shape: Shape | None, kind: str, *, stretched: bool = False
     return out
 
 
-def gathered(o: Operands, name: str) -> "tuple[Sequence[Value], list[Shape]] | None":
-    """Several arrays in a tuple or list, and their shapes; None where one of them is not known."""
+def gathered(o: Operands, name: str) -> tuple[Sequence[Value], list[Shape]]:
+    """Several arrays in a tuple or list, and their shapes; `Unclear` where one of them is not known."""
     values = o[name]
     if not isinstance(values, Pack) or values.keys:
-        return None
-    shapes = [shape_of(each, o.differ) for each in values.items]
-    known = [each for each in shapes if each is not None]
-    return (values.items, known) if len(known) == len(shapes) else None
+        raise Unclear
+    return values.items, list(map(certain, [shape_of(each, o.differ) for each in values.items]))
 
 
 def replaced(shape: Shape, place: int, *sizes: Dim | None) -> Shape:
     """A shape with other sizes in place of one axis."""
     return [*shape[:place], *sizes, *shape[place + 1 :]]
+
+
+def places_of(value: Value, shape: Shape, rank: int | None = None) -> list[int] | None:
+    """The axes that a number, or a tuple of numbers, names; None where they are not known."""
+    numbers = [integer_of(each) for each in (value.items if isinstance(value, Pack) else (value,))]
+    known = [position(each, len(shape) if rank is None else rank, shape) for each in numbers if each is not None]
+    return known if len(known) == len(numbers) else None
+
+
+def inserted(shape: Shape, axis: int, size: Dim | None) -> Shape:
+    """A shape with a further axis."""
+    place = position(axis, len(shape) + 1)
+    return [*shape[:place], size, *shape[place:]]
 
 
 def position(place: int, rank: int, shown: Sequence[Dim | None] = ()) -> int:
@@ -395,12 +456,16 @@ def position(place: int, rank: int, shown: Sequence[Dim | None] = ()) -> int:
 
 def total(shape: Sequence[Dim | None]) -> Dim | None:
     """The number of elements."""
-    result = ONE
-    for size in shape:
-        if size is None:
-            return None
-        result = result * size
-    return result
+    known = [size for size in shape if size is not None]
+    return math.prod(known, start=ONE) if len(known) == len(shape) else None
+
+
+def share(size: Dim | None, parts: Dim | None) -> Dim | None:
+    """The size of one of so many equal parts; None where it is not known to be one."""
+    if size is None or parts is None or not parts.terms:
+        return None
+    each = size // parts
+    return each if each * parts == size else None
 
 
 def sizes_of(value: Value) -> Shape | None:
@@ -417,6 +482,11 @@ def sizes_of(value: Value) -> Shape | None:
 def listed(shape: Sequence[Dim | None]) -> str:
     """``batch, 12``."""
     return ", ".join("_" if size is None else str(size) for size in shape)
+
+
+def outside(shape: Shape, places: Sequence[int]) -> Shape:
+    """A shape without some of its axes."""
+    return [size for place, size in enumerate(shape) if place not in places]
 
 
 def written(shape: Sequence[Dim | None]) -> str:

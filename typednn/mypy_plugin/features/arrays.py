@@ -8,16 +8,16 @@ from typednn.mypy_plugin.array_functions import Misfit, apply, dtypes
 from typednn.mypy_plugin.array_functions.rows import kind_of
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import settled, why
+from typednn.mypy_plugin.syntax import COMPARISONS, OPERATORS
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Reference, Value
 from typednn.shapes import Flow
 
 _OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.MatMult: "@",
-    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<", ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.USub: "neg", ast.UAdd: "neg", ast.Invert: "invert",
-}  # fmt: skip
+    **{operator: sign for sign, operator in (*OPERATORS.items(), *COMPARISONS.items()) if sign in ROWS},
+    ast.USub: "neg",
+    ast.UAdd: "neg",
+    ast.Invert: "invert",
+}
 
 
 def computed(call: Call, row: str, arguments: Sequence[Value], keywords: Mapping[str, Value] | None = None) -> Value:

@@ -106,8 +106,8 @@ def _declared(info: TypeInfo, known: Mapping[str, Value]) -> dict[str, Value]:
     """
     positive, declared = classes.positive(info), dict[str, Value]()
     for name in sorted(known.keys() - classes.assigned(info)):
-        found = info.get(name)
-        kind = get_proper_type(found.node.type) if found is not None and isinstance(found.node, Var) else None
+        found = classes.member(info, name)
+        kind = get_proper_type(found.type) if isinstance(found, Var) else None
         if known[name] is not UNKNOWN:
             continue
         if _is_int(kind):
@@ -200,10 +200,10 @@ def _inside(context: Context, module: str, owner: TypeInfo | None, info: TypeInf
 def continued(call: Call) -> Value:
     """``self._build()`` in a constructor: the method sets attributes too."""
     info, name = call.context.of, call.name
-    symbol = info.get(name) if info is not None and name in classes.parts_of_constructor(info) else None
-    function = symbol.node if symbol is not None else None
+    function = classes.member(info, name)
     if (
         info is None
+        or name not in classes.parts_of_constructor(info)
         or not isinstance(function, FuncDef)
         or not function.body.body
         or not call.context.scope.reads(function.info.module_name)
@@ -254,18 +254,13 @@ def _dataclass(context: Context, info: TypeInfo, call: Call | None) -> dict[str,
         values |= {
             name: symbol(f"self·{name}", positive=name in classes.positive(info)) for name in integers & values.keys()
         }
-    after = info.get("__post_init__")
-    if (
-        after is not None
-        and isinstance(after.node, FuncDef)
-        and after.node.body.body
-        and context.scope.reads(after.node.info.module_name)
-    ):
-        function = _without_self(syntax.as_function(after.node))
+    after = classes.member(info, "__post_init__")
+    if isinstance(after, FuncDef) and after.body.body and context.scope.reads(after.info.module_name):
+        function = _without_self(syntax.as_function(after))
         outcome = inner.outcome(function.body, {f"self.{name}": value for name, value in values.items()})
         values = {name[5:]: value for name, value in outcome.items() if name.startswith("self.")}
         if call is not None:
-            passed_on(call, inner, after.node)
+            passed_on(call, inner, after)
     return values
 
 

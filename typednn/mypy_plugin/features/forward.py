@@ -21,8 +21,7 @@ def forward(call: Call) -> Value:
         if info is not None and info.has_base(classes.MODULE)
         else (call.name.removeprefix("Layer.")[:-2],)
     )
-    symbol = next((found for name in names if info is not None and (found := info.get(name)) is not None), None)
-    function = symbol.node if symbol is not None else None
+    function = next((found for name in names if (found := classes.member(info, name)) is not None), None)
     function = function.impl if isinstance(function, OverloadedFuncDef) else function
     value = _through(call)
     source = functions.at_hand(call.context, function) if isinstance(function, FuncDef) else None

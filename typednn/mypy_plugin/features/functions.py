@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from mypy import nodes
 
-from typednn.mypy_plugin import classes, syntax
+from typednn.mypy_plugin import changes, classes, syntax
+from typednn.mypy_plugin.annotations import Alternatives
 from typednn.mypy_plugin.context import Call, Context
 from typednn.mypy_plugin.features.constructors import bound, passed_on
 from typednn.mypy_plugin.sizes import bind, class_of, fits, result, same_precision
-from typednn.mypy_plugin.syntax import Alternatives
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -80,9 +80,7 @@ def better(promised: Value, found: Value) -> Value:
 def member(call: Call, owner: Layer | Pack | Reference) -> Value:
     """``object.name`` that its class defines: a property's value, a method."""
     info = owner.node if isinstance(owner, Reference) else class_of(call.context, owner)
-    name = call.name
-    symbol = info.get(name) if isinstance(info, nodes.TypeInfo) else None
-    node = symbol.node if symbol is not None else None
+    node = classes.member(info, call.name) if isinstance(info, nodes.TypeInfo) else None
     if isinstance(node, nodes.OverloadedFuncDef) and node.is_property:
         node = node.items[0]
     decorators = node.original_decorators if isinstance(node, nodes.Decorator) else []
@@ -90,7 +88,7 @@ def member(call: Call, owner: Layer | Pack | Reference) -> Value:
     if not isinstance(function, nodes.FuncDef) or not syntax.keeps_signature(decorators):
         return UNKNOWN
     if function.is_property or any(
-        syntax.decorator(syntax.expression(each)) == "cached_property" for each in decorators
+        syntax.last_name(syntax.expression(each)) == "cached_property" for each in decorators
     ):
         return method(replace(call, receiver=owner), function) if not isinstance(owner, Reference) else UNKNOWN
     bound = not isinstance(owner, Reference) or function.is_class or function.is_static
@@ -150,17 +148,12 @@ def only_reads(context: Context, function: Value) -> bool:
         case Function(body=body, parameters=parameters):
             statements = body if not isinstance(body, ast.expr) else [ast.Return(value=body)]
             names = {each.arg for each in [*parameters.args, *parameters.kwonlyargs]}
-            return not names & {*syntax.changed(statements), *syntax.handed_on(statements)}
+            return not names & {*changes.changed(statements), *changes.handed_on(statements)}
         case Reference(node=nodes.FuncDef() as node):
             source = at_hand(context, node)
             return source is not None and only_reads(context, source)
         case Reference(node=nodes.TypeInfo() as info):
-            initialiser = info.get("__init__")
-            return (
-                initialiser is not None
-                and isinstance(initialiser.node, nodes.FuncDef)
-                and only_reads(context, Reference(initialiser.node))
-            )
+            return only_reads(context, Reference(classes.member(info, "__init__")))
         case Partial(function=inner):
             return only_reads(context, inner)
         case _:

@@ -3,9 +3,10 @@
 import ast
 from collections.abc import Sequence
 
+from typednn.mypy_plugin.changes import MUTATORS
 from typednn.mypy_plugin.context import Analysis, Call, mutated
 from typednn.mypy_plugin.python import elements, keys_of
-from typednn.mypy_plugin.syntax import MUTATORS, of_self
+from typednn.mypy_plugin.syntax import of_self
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Many, Number, Pack, Value, integer_of, join, show
 
 

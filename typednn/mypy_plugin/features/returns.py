@@ -7,9 +7,9 @@ import ast
 from mypy import nodes
 
 from typednn.mypy_plugin import classes
+from typednn.mypy_plugin.annotations import Alternatives
 from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.sizes import fits, misfit, names_of, same_precision, within
-from typednn.mypy_plugin.syntax import Alternatives
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Gradient, Pack, Value
 from typednn.shapes import Lookup, leave
 

@@ -1,0 +1,114 @@
+"""What statements assign, change in place, pass on and copy."""
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from typednn.mypy_plugin.syntax import last_name, of_self, walk
+
+MUTATORS = (
+    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__",
+)  # fmt: skip
+
+
+def targets(node: ast.AST) -> list[ast.expr]:
+    """The targets that a statement or an expression assigns, or changes in place."""
+    match node:
+        case ast.Assign():
+            return node.targets
+        case ast.For() | ast.NamedExpr() | ast.AugAssign():
+            return [node.target]
+        case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
+            return [ast.Name(id=name)]
+        case ast.withitem() if node.optional_vars is not None:
+            return [node.optional_vars]
+        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if (
+            name in MUTATORS
+        ):
+            return [receiver]
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, name, *_]):
+            return [first, ast.Attribute(value=first, attr=str(name.value) if isinstance(name, ast.Constant) else "")]
+        case _:
+            return []
+
+
+def changed(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names and the attributes of self that statements assign or change in place, once for each time."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            yield statement.name
+        for part in _changed_parts(statement):
+            if isinstance(part, ast.Name) and part.id != "self":
+                yield part.id
+            elif of_self(part):
+                yield f"self.{part.attr}"
+
+
+def _changed_parts(statement: ast.stmt) -> Iterator[ast.AST]:
+    return (part for node in walk(statement) for target in targets(node) for part in walk(target))
+
+
+def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
+    """The attributes that statements assign or change in place; with ``others``, on anything but self (``net.head =
+    …``).
+    """
+    parts = (part for each in body for part in _changed_parts(each))
+    return {part.attr for part in parts if isinstance(part, ast.Attribute) and not (others and of_self(part))}
+
+
+def called_on_self(body: Iterable[ast.stmt]) -> set[str]:
+    """The methods of self that statements call."""
+    called = (node.func for each in body for node in walk(each) if isinstance(node, ast.Call))
+    return {function.attr for function in called if of_self(function)}
+
+
+def passed_on(body: Iterable[ast.stmt]) -> set[str]:
+    """The attributes of self that statements pass on or store elsewhere: a list may then be changed there."""
+    values = (value for each in body for node in walk(each) for value in _values_passed(node))
+    return {value.attr for value in values if value is not None and of_self(value)}
+
+
+_READERS = (
+    "len", "zip", "enumerate", "range", "sum", "list", "tuple", "reversed", "min", "max", "pairwise", "map", "sorted",
+    "all", "any", "print", "isinstance", "prod",
+)  # fmt: skip
+
+
+def handed_on(body: Iterable[ast.stmt]) -> set[str]:
+    """The names that statements pass on or store elsewhere, as `passed_on` the attributes."""
+    parts = (
+        node for each in body for node in walk(each) if not (isinstance(node, ast.Call) and last_name(node) in _READERS)
+    )
+    return {value.id for node in parts for value in _values_passed(node) if isinstance(value, ast.Name)}
+
+
+def _values_passed(node: ast.AST) -> Sequence[ast.expr | None]:
+    match node:
+        case ast.Assign() | ast.Return() | ast.NamedExpr():
+            return [node.value]
+        case ast.Call():
+            return [*node.args, *(each.value for each in node.keywords)]
+        case ast.List() | ast.Tuple():
+            return node.elts
+        case _:
+            return ()
+
+
+def copied(body: Iterable[ast.stmt]) -> set[str]:
+    """The names whose value some assignment or loop gives to another name."""
+    assignments = (
+        node for each in body for node in walk(each) if isinstance(node, ast.Assign | ast.NamedExpr | ast.For)
+    )
+    values = (node.iter if isinstance(node, ast.For) else node.value for node in assignments)
+    return {name for value in values for name in _names_in(value)}
+
+
+def _names_in(value: ast.expr) -> list[str]:
+    match value:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return [name for element in elements for name in _names_in(element)]
+        case ast.IfExp(body=body, orelse=orelse):
+            return _names_in(body) + _names_in(orelse)
+        case _:
+            return []
