@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from optimizer_steps import adam_rates
+from slopes import normal
 
 from typednn.kernels.update_rules import adam
 
@@ -32,7 +33,7 @@ def algorithm_1(weight, grads, lr, beta1, beta2, eps):
     eps=st.sampled_from([1e-8, 0.1]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_is_algorithm_1(normal, shape, steps, beta1, beta2, eps, seed):
+def test_is_algorithm_1(shape, steps, beta1, beta2, eps, seed):
     """P-P6: several steps, element by element; a large eps shows where it is added."""
     start, grads = normal(seed, *shape), [normal(seed + 1 + step, *shape) for step in range(steps)]
     weights, m, v = start.copy(), np.zeros(shape), np.zeros(shape)

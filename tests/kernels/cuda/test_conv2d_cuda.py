@@ -7,6 +7,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes
 
 from typednn.engines import counting
 from typednn.kernels import conv2d
@@ -96,7 +97,7 @@ def test_forward_and_backward_are_the_reference(gpu, window, spare, batch, inwar
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_slopes_in_float64(gpu, window, assert_slope):
+def test_slopes_in_float64(gpu, window):
     x, weight, bias = problem(window, (3, 2), 2, 2, 3, 0, np.float64)
     _, steps = window
     tanh = Activation("tanh")
@@ -106,10 +107,8 @@ def test_slopes_in_float64(gpu, window, assert_slope):
 
     held, winners = forward(gpu, x, weight, bias, steps, tanh)
     next_grad = numbers(3, *held.shape).astype(np.float64)
-    dx, dweight, dbias = gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, steps, tanh, held, winners)
-    assert_slope(dx, lambda x: y(x, weight, bias), x, next_grad)
-    assert_slope(dweight, lambda weight: y(x, weight, bias), weight, next_grad)
-    assert_slope(dbias, lambda bias: y(x, weight, bias), bias, next_grad)
+    slopes = gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, steps, tanh, held, winners)
+    assert_slopes(slopes, y, (x, weight, bias), next_grad)
 
 
 @pytest.mark.parametrize("window", WINDOWS)

@@ -9,6 +9,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, normal
 
 from typednn.engines import counting
 from typednn.kernels import attention, class_targets, layer_norm, linear
@@ -101,16 +102,14 @@ def test_layer_norm(gpu, rows, features, centred, learnt, mean, seed):
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_slopes_of_layer_norm(gpu, normal, assert_slope, centred):
+def test_slopes_of_layer_norm(gpu, centred):
     x, weight, bias, dy = normal(0, 3, 7), normal(1, 7), normal(2, 7), normal(3, 3, 7)
 
     def forward(x, weight, bias):
         return gpu.run("layer_norm.forward", layer_norm.forward, x, weight, bias, 1e-3, centred)
 
-    dx, dweight, dbias = gpu.run("layer_norm.backward", layer_norm.backward, dy, x, weight, 1e-3, centred)
-    assert_slope(dx, lambda x: forward(x, weight, bias), x, dy)
-    assert_slope(dweight, lambda weight: forward(x, weight, bias), weight, dy)
-    assert_slope(dbias, lambda bias: forward(x, weight, bias), bias, dy)
+    slopes = gpu.run("layer_norm.backward", layer_norm.backward, dy, x, weight, 1e-3, centred)
+    assert_slopes(slopes, forward, (x, weight, bias), dy)
 
 
 def test_nan_stays_in_its_row(gpu):
@@ -161,17 +160,15 @@ def test_attention(gpu, batch, time, memory, heads, features, causal, seed):
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_slopes_of_attention(gpu, assert_slope, causal):
+def test_slopes_of_attention(gpu, causal):
     q, k, v, dy = queries(0, 1, 3, 2, 2, 2, np.float64)
 
     def forward(q, k, v):
         return gpu.run("attention.forward", attention.forward, q, k, v, None, causal)
 
     y, log_sums = forward(q, k, v)
-    dq, dk, dv = gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, causal)
-    assert_slope(dq, lambda q: forward(q, k, v)[0], q, dy)
-    assert_slope(dk, lambda k: forward(q, k, v)[0], k, dy)
-    assert_slope(dv, lambda v: forward(q, k, v)[0], v, dy)
+    slopes = gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, causal)
+    assert_slopes(slopes, lambda *qkv: forward(*qkv)[0], (q, k, v), dy)
 
 
 def test_some_samples_at_a_time(gpu, monkeypatch):

@@ -5,6 +5,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, distinct
 
 from typednn.engines import counting
 from typednn.kernels import max_pool2d
@@ -79,13 +80,13 @@ def test_a_window_without_a_number_gives_the_lowest(gpu):
     assert index == 0
 
 
-def test_slopes_in_float64(gpu, distinct, assert_slope):
+def test_slopes_in_float64(gpu):
     window = WINDOWS[1]
     x = distinct(0, 1, 5, 7, 2)
     y, index = gpu.run("max_pool2d.forward", max_pool2d.forward, x, *window)
     next_grad = np.random.default_rng(0).normal(size=y.shape)
     dx = gpu.run("max_pool2d.backward", max_pool2d.backward, next_grad, index, x.shape, *window)
-    assert_slope(dx, lambda x: gpu.run("max_pool2d.forward", max_pool2d.forward, x, *window)[0], x, next_grad)
+    assert_slopes([dx], lambda x: gpu.run("max_pool2d.forward", max_pool2d.forward, x, *window)[0], [x], next_grad)
 
 
 def test_what_does_not_fit_is_left_to_the_reference(gpu):

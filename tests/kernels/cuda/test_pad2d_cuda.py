@@ -5,6 +5,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, normal
 
 from typednn.engines import counting
 from typednn.kernels import pad2d
@@ -45,12 +46,12 @@ def test_is_the_reference(gpu, padding, size, batch, channels, mode, value, dtyp
 
 
 @pytest.mark.parametrize("mode", ["constant", "replicate"])
-def test_slopes_in_float64(gpu, mode, normal, assert_slope):
+def test_slopes_in_float64(gpu, mode):
     x, padding = normal(0, 2, 3, 2, 2), (1, 2, 0, 3)
     y = gpu.run("pad2d.forward", pad2d.forward, x, padding, mode, 0.5)
     next_grad = normal(1, *y.shape)
     dx = gpu.run("pad2d.backward", pad2d.backward, next_grad, padding, mode)
-    assert_slope(dx, lambda x: gpu.run("pad2d.forward", pad2d.forward, x, padding, mode, 0.5), x, next_grad)
+    assert_slopes([dx], lambda x: gpu.run("pad2d.forward", pad2d.forward, x, padding, mode, 0.5), [x], next_grad)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
