@@ -192,14 +192,7 @@ def drawn(row: Row, shapes: Any, seed: int, special: bool, dtype: Any) -> tuple[
 
 
 def compared(name: str, row: Row, arguments: tuple[Any, ...], special: bool = True) -> Any:
-    return agree(
-        name.partition(" ")[0],
-        called(name),
-        *arguments,
-        magnitude=row.bound,
-        ulps=row.ulps,
-        least=row.least[special],
-    )
+    return agree(called(name), *arguments, magnitude=row.bound, ulps=row.ulps, least=row.least[special])
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -306,20 +299,13 @@ def loss_and_slope(name: str, x: Any, t: Any, scale: float) -> None:
     """The same bits in one pass."""
     loss, arrays = LOSSES[name], LOSSES[name].fit(x, t)
     of_loss, of_slope, both = (called(f"{name}.{way}") for way in ("forward", "backward", "forward_and_backward"))
+    least = 2e-38 * max(scale, 1)
     found = (
-        *agree(f"{name}.forward", of_loss, *arrays, *loss.numbers, magnitude=loss.bound),
-        *agree(
-            f"{name}.backward",
-            of_slope,
-            *arrays,
-            *loss.numbers,
-            scale,
-            magnitude=loss.slope,
-            least=2e-38 * max(scale, 1),
-        ),
+        *agree(of_loss, *arrays, *loss.numbers, magnitude=loss.bound),
+        *agree(of_slope, *arrays, *loss.numbers, scale, magnitude=loss.slope, least=least),
     )
-    infinite: Bound = lambda *_: np.inf  # noqa: E731  # as they are compared with what was found
-    together = agree(f"{name}.forward_and_backward", both, *arrays, *loss.numbers, scale, magnitude=infinite)
+    # as they are compared with what was found
+    together = agree(both, *arrays, *loss.numbers, scale, magnitude=lambda *_: np.inf)
     for alone, joined in zip(found, together, strict=True):
         np.testing.assert_array_equal(joined, alone)
 
@@ -349,7 +335,7 @@ def test_losses_on_every_target(name: str, tmp_path: Any) -> None:
 
 def test_a_negative_probability_is_no_number() -> None:
     x, t = numbers(0, 4000), -abs(numbers(1, 4000)) - 1
-    assert np.isnan(agree("kl_div.forward", OPS["kl_div.forward"].run, x, t)[0]).all()
+    assert np.isnan(agree(OPS["kl_div.forward"].run, x, t)[0]).all()
 
 
 # -------------------------------------------------------------------------------------------------- softmax, by rows
@@ -362,15 +348,9 @@ def test_each_place(size: int, special: float) -> None:
     x = numbers(0, size + 1, size).copy()
     x[-1] = special
     np.fill_diagonal(x, special)
-    agree("softmax.forward", softmax.forward, x, magnitude=of_softmax)
-    (y,) = agree("log_softmax.forward", log_softmax.forward, x, magnitude=of_log_softmax)
-    agree(
-        "log_softmax.backward",
-        log_softmax.backward,
-        numbers(1, *x.shape),
-        y,
-        magnitude=lambda next_grad, y: np.full(y.shape, 1e3),
-    )
+    agree(softmax.forward, x, magnitude=of_softmax)
+    (y,) = agree(log_softmax.forward, x, magnitude=of_log_softmax)
+    agree(log_softmax.backward, numbers(1, *x.shape), y, magnitude=lambda next_grad, y: np.full(y.shape, 1e3))
 
 
 @pytest.mark.parametrize(
@@ -399,7 +379,7 @@ def test_prelus_derivatives(rows: int, size: int, special: bool, slope: float, s
     """dx to the bit; the slope's, a sum, where it has a bound."""
     x, next_grad = (numbers(seed + place, rows, size, special=special, dtype=dtype) for place in range(2))
     of_x = np.array([slope], dtype)
-    dx, dslope = agree("prelu.backward", prelu.backward, next_grad, x, of_x, magnitude=lambda *_: np.inf)
+    dx, dslope = agree(prelu.backward, next_grad, x, of_x, magnitude=lambda *_: np.inf)
     with using("reference"):
         np.testing.assert_array_equal(dx, prelu.backward(next_grad, x, of_x)[0])
     if not special:
@@ -414,7 +394,7 @@ def test_special_pairs_among_others() -> None:
             x, dy = np.linspace([-1, -1], 1, 101, dtype=np.float32).T.copy()
             x[place], dy[place] = number, by
             slope = np.array([0.25], np.float32)
-            agree("prelu.backward", prelu.backward, dy, x, slope, magnitude=lambda *_: np.inf)
+            agree(prelu.backward, dy, x, slope, magnitude=lambda *_: np.inf)
 
 
 def test_prelus_derivatives_on_every_target(tmp_path: Any) -> None:

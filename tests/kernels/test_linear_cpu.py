@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from effort import expensive
-from fast_ops import needs_halide, on_every_target, quiet, widened
+from fast_ops import needs_halide, on_every_target, quiet, same_on_all_threads, widened
 from hypothesis import example, given
 from hypothesis import strategies as st
 from slopes import assert_slopes
 
-from typednn.engines import counting, get_threads, set_threads, using
+from typednn.engines import counting, using
 from typednn.kernels import linear
 from typednn.kernels.activations import IDENTITY, RELU, Activation
 from typednn.kernels.linear import cpu, reference
@@ -227,37 +227,29 @@ SHARED = [(256, 17, 256), (256, 256, 256), (300, 120, 84), (256, 256, 6), (1, 70
 )
 def test_kernels_give_the_same_bits_on_one_thread_and_two(sizes: Sizes, activation: Activation) -> None:
     x, weight, bias, next_grad = arrays(sizes, 2)
-    threads, results = get_threads(), []
-    try:
-        for count in (1, 2, 2):
-            set_threads(count)
-            y = linear.forward(x, weight, bias, activation)
-            found = y, *linear.backward(next_grad, x, weight, y, activation)
-            results.append([array.tobytes() for array in found if array is not None])
-    finally:
-        set_threads(threads)
-    assert results[0] == results[1] == results[2]
+    y = linear.forward(x, weight, bias, activation)
+    same_on_all_threads(
+        lambda: (linear.forward(x, weight, bias, activation), *linear.backward(next_grad, x, weight, y, activation))
+    )
 
 
 def test_passes_around_blas_do_not_depend_on_the_threads() -> None:
     """dz and dbias, and bias and activation; OpenBLAS's own sums do depend on them."""
     rng = np.random.default_rng(3)
     y, next_grad = rng.standard_normal((2, 700, 450), dtype=np.float32)
-    activation, before, seen = Activation("leaky_relu", 0.5), get_threads(), []
-    try:
-        for count in (1, 2):
-            set_threads(count)
-            dz, dbias, z = np.empty_like(y), np.empty(450, np.float32), y.copy()
-            cpu._bias_activation_backward[450, activation](next_grad, y, dz, dbias)
-            cpu._finished[450, True, activation](z, dbias)
-            np.testing.assert_array_equal(dz, activation.backward(next_grad, y))
-            np.testing.assert_array_equal(z, activation.forward(y + dbias))
-            bound = 700 * np.finfo(np.float32).eps * np.abs(dz).sum(axis=0).max()
-            np.testing.assert_allclose(dbias, dz.sum(axis=0, dtype=np.float64), atol=bound)
-            seen.append([array.tobytes() for array in (dz, dbias, z)])
-    finally:
-        set_threads(before)
-    assert seen[1] == seen[0]
+    activation = Activation("leaky_relu", 0.5)
+
+    def computed() -> tuple[Any, ...]:
+        dz, dbias, z = np.empty_like(y), np.empty(450, np.float32), y.copy()
+        cpu._bias_activation_backward[450, activation](next_grad, y, dz, dbias)
+        cpu._finished[450, True, activation](z, dbias)
+        return dz, dbias, z
+
+    dz, dbias, z = same_on_all_threads(computed)
+    np.testing.assert_array_equal(dz, activation.backward(next_grad, y))
+    np.testing.assert_array_equal(z, activation.forward(y + dbias))
+    bound = 700 * np.finfo(np.float32).eps * np.abs(dz).sum(axis=0).max()
+    np.testing.assert_allclose(dbias, dz.sum(axis=0, dtype=np.float64), atol=bound)
 
 
 def test_results_are_never_written_again() -> None:

@@ -86,7 +86,7 @@ def test_forward_and_backward_are_the_reference(gpu, window, spare, batch, inwar
     assert_close(got, exact, bound + 1, weight[0].size + 1)
 
     next_grad = numbers(seed + 3, *got.shape).astype(np.float32)
-    grads = gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, steps, activation, got, winners)
+    grads = gpu.run(conv2d.backward, next_grad, x, weight, steps, activation, got, winners)
     wide = next_grad.astype(np.float64)
     exact = gpu.reference(conv2d.backward, wide, *doubled[:2], steps, activation, got.astype(np.float64), winners)
     bounds = gpu.reference(conv2d.backward, np.abs(wide), *sizes[:2], steps, IDENTITY, got, winners)
@@ -107,7 +107,7 @@ def test_slopes_in_float64(gpu, window):
 
     held, winners = forward(gpu, x, weight, bias, steps, tanh)
     next_grad = numbers(3, *held.shape).astype(np.float64)
-    slopes = gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, steps, tanh, held, winners)
+    slopes = gpu.run(conv2d.backward, next_grad, x, weight, steps, tanh, held, winners)
     assert_slopes(slopes, y, (x, weight, bias), next_grad)
 
 
@@ -123,7 +123,7 @@ def test_nan_and_infinity_are_the_references(gpu, window, bad):
         array.reshape(-1)[array.size // 2] = bad
         with np.errstate(invalid="ignore"):
             y, winners = forward(gpu, x, weight, bias, steps, RELU)
-            got = [y, *gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, steps, RELU, y, winners)]
+            got = [y, *gpu.run(conv2d.backward, next_grad, x, weight, steps, RELU, y, winners)]
         wanted = [gpu.reference(conv2d.forward, x, weight, bias, steps, RELU)[0]]
         wanted += gpu.reference(conv2d.backward, next_grad, x, weight, steps, RELU, y, winners)
         for one, expected in zip(got, wanted, strict=True):
@@ -137,7 +137,7 @@ def test_many_blocks(gpu):
     np.testing.assert_allclose(y, gpu.reference(conv2d.forward, x, weight, bias, Window())[0])
     next_grad = numbers(6, *y.shape).astype(np.float64)
     for got, wanted in zip(
-        gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, Window()),
+        gpu.run(conv2d.backward, next_grad, x, weight, Window()),
         gpu.reference(conv2d.backward, next_grad, x, weight, Window()),
         strict=True,
     ):
