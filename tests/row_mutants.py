@@ -104,7 +104,7 @@ ROW_MUTANTS = [
         "P-P8", "kernels/linear/reference.py",
         "    return dz @ weight if wants_input else None, dz.T @ x, sums.over(dz, 0)\n",
         "    return dz @ weight if wants_input else None, dz.T @ (x * 2), sums.over(dz, 0)\n",
-        "kernels/test_linear.py::test_chain_rule_of_two_numbers",
+        "kernels/test_known_values.py::test_known_values",
     ),
     fault(
         "P-P9", "losses/reduction.py",
@@ -130,7 +130,7 @@ ROW_MUTANTS = [
         "P-L1", "kernels/linear/reference.py",
         "    z: Array2 = x @ weight.T\n    if bias is not None:\n",
         "    z: Array2 = x @ weight.T\n    if bias is None:\n",
-        "kernels/test_linear.py::test_forward_is_the_loop",
+        "kernels/test_references.py::test_values_and_slopes[linear]",
     ),
     fault(
         "P-L2", "layers/linear.py",
@@ -174,20 +174,20 @@ ROW_MUTANTS = [
         "P-L9", "kernels/pointwise.py",
         "    Formula(lambda xp, dy, x: xp.where(x > 0, dy, 0), ",
         "    Formula(lambda xp, dy, x: xp.where(x >= 0, dy, 0), ",
-        "kernels/test_relu.py::test_gradient_at_and_around_zero",
+        "kernels/test_known_values.py::test_known_values",
     ),
     fault(
         "P-L10", "kernels/pointwise.py",
         "    decayed = decay(xp, -abs(x))  # of -|x| alone, which can't overflow\n"
         "    return xp.where(is_negative(xp, x), decayed, 1) / (1 + decayed)\n",
         "    return 1 / (1 + xp.exp(-x))\n",
-        "kernels/test_sigmoid.py::test_far_out_without_warning",
+        "kernels/test_known_values.py::test_known_values",
     ),
     fault(
         "P-L11", "kernels/softmax/reference.py",
         "    dx: Array2 = (next_grad - (next_grad * y).sum(axis=1, keepdims=True)) * y\n",
         "    dx: Array2 = next_grad * y * (1 - y)\n",
-        "kernels/test_softmax.py::test_backward_is_the_jacobian",
+        "kernels/test_known_values.py::test_softmaxs_derivative_is_the_jacobian",
     ),
     fault(
         "P-L12", "layers/flatten.py",
@@ -205,13 +205,13 @@ ROW_MUTANTS = [
         "P-L15", "kernels/pointwise.py",
         "lambda xp, dy, x, slope: xp.where(x > 0, dy, slope * dy), ",
         "lambda xp, dy, x, slope: xp.where(x > 0, dy, 0), ",
-        "kernels/test_leaky_relu.py::test_by_hand",
+        "kernels/test_known_values.py::test_known_values",
     ),
     fault(
         "P-L16", "kernels/prelu/reference.py",
         "xp.where(passes, 0, next_grad * x)",
         "xp.where(passes, 0, slope * x)",
-        "kernels/test_prelu.py::test_slope_gradient_by_hand",
+        "kernels/test_known_values.py::test_known_values",
     ),
     fault(
         "P-L17", "kernels/max_pool2d/reference.py",
@@ -261,20 +261,20 @@ ROW_MUTANTS = [
         "P-S1", "kernels/pointwise_losses.py",
         "lambda xp, prediction, target: xp.square(prediction - target), ",
         "lambda xp, prediction, target: xp.square(prediction - target) / 2, ",
-        "kernels/test_mse.py::test_reductions_by_hand",
+        "kernels/test_known_values.py::test_known_values",
     ),
     fault(
         "P-S2", "kernels/pointwise_losses.py",
         "xp.where(target == 0, 0, -target / xp.maximum(prediction, eps)) * scale",
         "xp.where(target == 0, 0, -1 / xp.maximum(prediction, eps)) * scale",
-        "kernels/test_cross_entropy.py::test_certain_and_wrong",
-        "kernels/test_cross_entropy.py::test_cross_entropy",
+        "kernels/test_known_values.py::test_known_values",
+        "kernels/test_references.py::test_values_and_slopes[cross_entropy]",
     ),
     fault(
         "P-S3", "kernels/softmax_cross_entropy/reference.py",
         "softmax(logits) * total) - q) * scale",
         "softmax(logits) * total) - 2 * q) * scale",
-        "kernels/test_softmax_cross_entropy.py::test_is_the_chain_of_two",
+        "kernels/test_known_values.py::test_cross_entropy_after_softmax",
     ),
     fault(
         "P-S4", "kernels/update_rules.py",
@@ -363,7 +363,7 @@ ROW_MUTANTS = [
         "G-L2", "kernels/embedding/reference.py",
         "    sums = xp.bincount(places.reshape(-1), weights=terms, minlength=vocab * features)\n",
         "    sums = xp.zeros(vocab * features)\n    sums[places.reshape(-1)] = terms\n",
-        "kernels/test_embedding.py::test_embedding",
+        "kernels/test_references.py::test_values_and_slopes[embedding]",
     ),
     fault(
         "G-L6", "losses/labels.py",
@@ -477,7 +477,7 @@ ROW_MUTANTS = [
         "G-L4", "kernels/linear_units.py",
         "3 * 0.044715 * square",
         "2 * 0.044715 * square",
-        "kernels/test_linear_units.py::test_value_and_slope",
+        "kernels/test_references.py::test_values_and_slopes",
     ),
     fault(
         "G-C3", "models/generation.py",
@@ -742,7 +742,7 @@ ROW_MUTANTS = [
         "Z-T6", "kernels/linear/reference.py",
         "    return dz @ weight if wants_input else None, dz.T @ x, sums.over(dz, 0)",
         "    return next_grad @ weight if wants_input else None, dz.T @ x, sums.over(dz, 0)",
-        "kernels/test_linear.py::test_backward_is_the_slope",
+        "kernels/test_references.py::test_values_and_slopes[linear with an activation]",
     ),
     fault(
         "X-A9", "graph/passes.py",
@@ -1042,7 +1042,7 @@ ROW_MUTANTS = [
         "C-R6", "kernels/linear_units.py",
         "= 2 * math.sqrt(2 / math.pi)",
         "= 2 * math.sqrt(2 / 3)",
-        "kernels/test_linear_units.py::test_golden",
+        "kernels/test_known_values.py::test_golden",
     ),
     fault(
         "G-L3", "kernels/layer_norm/reference.py",
@@ -1246,7 +1246,7 @@ ROW_MUTANTS = [
         "G-L5", "kernels/softmax/reference.py",
         "    dx: Array2 = (next_grad - (next_grad * y).sum(axis=1, keepdims=True)) * y\n",
         "    dx: Array2 = (next_grad - (next_grad * y).sum(axis=1, keepdims=True)) * y * (1 - y)\n",
-        "kernels/test_softmax.py::test_backward_is_the_jacobian",
+        "kernels/test_known_values.py::test_softmaxs_derivative_is_the_jacobian",
     ),
     fault(
         "Z-D1", "kernels/reshape.py",

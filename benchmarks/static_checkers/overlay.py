@@ -99,7 +99,9 @@ def write_overlay(folder: Path, modules: Sequence[str] = ()) -> None:
         module = importlib.import_module(name)
         stub = folder.joinpath(*name.split(".")).with_suffix(".pyi")
         stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text(stacking_stub(module) if name == "typednn.module.layer" else layers_stub(module), encoding="utf-8")
+        stub.write_text(
+            stacking_stub(module) if name == "typednn.module.layer" else layers_stub(module), encoding="utf-8"
+        )
 
 
 def stacking_stub(module: ModuleType) -> str:

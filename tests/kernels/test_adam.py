@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optimizer_steps import adam_rates
+from slopes import normal
+from update_rows import adam_rates
 
 from typednn.kernels.update_rules import adam
 
@@ -32,12 +33,12 @@ def algorithm_1(weight, grads, lr, beta1, beta2, eps):
     eps=st.sampled_from([1e-8, 0.1]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_is_algorithm_1(normal, shape, steps, beta1, beta2, eps, seed):
+def test_is_algorithm_1(shape, steps, beta1, beta2, eps, seed):
     """P-P6: several steps, element by element; a large eps shows where it is added."""
     start, grads = normal(seed, *shape), [normal(seed + 1 + step, *shape) for step in range(steps)]
     weights, m, v = start.copy(), np.zeros(shape), np.zeros(shape)
     for number, grad in enumerate(grads, start=1):
-        adam.step(weights, grad, m, v, *adam_rates(0.01, beta1, beta2, eps, number))
+        adam.step(weights, grad, m, v, *adam_rates(0.01, beta1, beta2, eps, number), 0.0, 1.0)
     expected = [
         algorithm_1(w, [grad[place] for grad in grads], 0.01, beta1, beta2, eps) for place, w in np.ndenumerate(start)
     ]
@@ -48,5 +49,5 @@ def test_is_algorithm_1(normal, shape, steps, beta1, beta2, eps, seed):
 def test_first_step_is_lr_against_the_sign(dtype):
     """Whatever the gradient's size, the first step is lr long; at 0 it is 0."""
     weights, m, v = np.zeros((3, 3), dtype=dtype)
-    adam.step(weights, np.array([1000, -0.001, 0], dtype=dtype), m, v, *adam_rates(0.01, 0.9, 0.999, 1e-8, 1))
+    adam.step(weights, np.array([1000, -0.001, 0], dtype=dtype), m, v, *adam_rates(0.01, 0.9, 0.999, 1e-8, 1), 0.0, 1.0)
     np.testing.assert_allclose(weights, [-0.01, 0.01, 0], rtol=1e-4)

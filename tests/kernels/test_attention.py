@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes
 
 from typednn.kernels import attention
 from typednn.kernels.attention import reference
@@ -53,15 +54,10 @@ def test_forward(batch, time, memory, heads, features, mask, causal, seed):
 
 @settings(max_examples=40, deadline=None)
 @given(batch=sizes, time=sizes, memory=sizes, heads=sizes, features=sizes, mask=masks, causal=st.booleans(), seed=seeds)
-def test_slope(assert_slope, batch, time, memory, heads, features, mask, causal, seed):
+def test_slope(batch, time, memory, heads, features, mask, causal, seed):
     q, k, v, mask, next_grad = inputs(seed, batch, time, memory, heads, features, mask)
     slopes = attention.backward(next_grad, q, k, v, mask, *attention.forward(q, k, v, mask, causal), causal)
-    for place, slope in enumerate(slopes):
-
-        def changed(x, place=place):
-            return attention.forward(*[x if n == place else each for n, each in enumerate((q, k, v))], mask, causal)[0]
-
-        assert_slope(slope, changed, (q, k, v)[place], next_grad)
+    assert_slopes(slopes, lambda *qkv: attention.forward(*qkv, mask, causal)[0], (q, k, v), next_grad)
 
 
 def factors_of(p, key, drawn, batch, heads, time, memory):
@@ -90,20 +86,13 @@ def test_dropout(batch, time, memory, heads, mask, causal, seed):
 
 @settings(max_examples=30, deadline=None)
 @given(batch=sizes, time=sizes, memory=sizes, heads=sizes, features=sizes, mask=masks, causal=st.booleans(), seed=seeds)
-def test_slope_with_dropout(assert_slope, batch, time, memory, heads, features, mask, causal, seed):
+def test_slope_with_dropout(batch, time, memory, heads, features, mask, causal, seed):
     q, k, v, mask, next_grad = inputs(seed, batch, time, memory, heads, features, mask)
     dropout = seed % 10 / 10, seed, 2
     slopes = attention.backward(
         next_grad, q, k, v, mask, *attention.forward(q, k, v, mask, causal, dropout), causal, dropout
     )
-    for place, slope in enumerate(slopes):
-
-        def changed(x, place=place):
-            return attention.forward(
-                *[x if n == place else each for n, each in enumerate((q, k, v))], mask, causal, dropout
-            )[0]
-
-        assert_slope(slope, changed, (q, k, v)[place], next_grad)
+    assert_slopes(slopes, lambda *qkv: attention.forward(*qkv, mask, causal, dropout)[0], (q, k, v), next_grad)
 
 
 def test_all_dropped():

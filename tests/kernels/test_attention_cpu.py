@@ -89,21 +89,8 @@ def error_backward(next_grad, q, k, v, mask, y, log_sums, causal):
 @given(batch=st.integers(1, 3), time=lengths, memory=lengths, heads=st.integers(1, 3), seed=seeds)
 def test_forward_and_backward(features, axes_of_mask, causal, dtype, batch, time, memory, heads, seed):
     q, k, v, mask, next_grad = arrays(seed, batch, time, memory, heads, features, axes_of_mask, dtype)
-    y, log_sums = agree("attention.forward", attention.forward, q, k, v, mask, causal, magnitude=error, ulps=1)
-    agree(
-        "attention.backward",
-        attention.backward,
-        next_grad,
-        q,
-        k,
-        v,
-        mask,
-        y,
-        log_sums,
-        causal,
-        magnitude=error_backward,
-        ulps=1,
-    )
+    y, log_sums = agree(attention.forward, q, k, v, mask, causal, magnitude=error, ulps=1)
+    agree(attention.backward, next_grad, q, k, v, mask, y, log_sums, causal, magnitude=error_backward, ulps=1)
 
 
 @each
@@ -127,11 +114,9 @@ def test_dropout(features, axes_of_mask, causal, dtype, batch, time, memory, hea
         return lambda *arguments: tuple(each / (1 - p) for each in found(*arguments[:-1]))
 
     with counting() as counts:
-        y, log_sums = agree(
-            "attention.forward", attention.forward, q, k, v, mask, causal, dropout, magnitude=larger(error), ulps=1
-        )
+        y, log_sums = agree(attention.forward, q, k, v, mask, causal, dropout, magnitude=larger(error), ulps=1)
         given = next_grad, q, k, v, mask, y, log_sums, causal, dropout
-        agree("attention.backward", attention.backward, *given, magnitude=larger(error_backward), ulps=1)
+        agree(attention.backward, *given, magnitude=larger(error_backward), ulps=1)
     assert counts["attention.forward", "halide"]
     assert counts["attention.backward", "halide"]
 
@@ -154,12 +139,10 @@ def test_dropout_that_meets_special_numbers(special):
     bad = v.copy()
     bad[0, 7, 0, 3] = special
     dropout = 0.5, 1, 2
-    y, log_sums = agree(
-        "attention.forward", attention.forward, q, k, bad, mask, True, dropout, magnitude=lambda *_: 100.0
-    )
+    y, log_sums = agree(attention.forward, q, k, bad, mask, True, dropout, magnitude=lambda *_: 100.0)
     assert np.isfinite(y[..., 3]).any()
     given = next_grad, q, k, bad, mask, y, log_sums, True, dropout
-    agree("attention.backward", attention.backward, *given, magnitude=lambda *_: 100.0)
+    agree(attention.backward, *given, magnitude=lambda *_: 100.0)
 
 
 @pytest.mark.parametrize(("features", "dtype"), [(8, np.float32), (40, np.float32), (64, np.float32), (24, np.float64)])
@@ -168,7 +151,7 @@ def test_dropout_that_meets_special_numbers(special):
 def test_one_query(features, dtype, batch, memory, heads, seed, size):
     q, k, v, mask, _ = arrays(seed, batch, 1, memory, heads, features, 0, dtype)
     with counting() as counts:
-        agree("attention.forward", attention.forward, dtype(size) * q, k, v, mask, False, magnitude=error, ulps=1)
+        agree(attention.forward, dtype(size) * q, k, v, mask, False, magnitude=error, ulps=1)
     assert counts["attention.forward", "halide"]
 
 
@@ -177,29 +160,16 @@ def test_one_query(features, dtype, batch, memory, heads, seed, size):
 def test_one_query_that_meets_special_numbers(array, special):
     given = [each.copy() for each in arrays(0, 2, 1, 21, 2, 8, 0, np.float32)[:3]]
     given[array][1, -1, 0, 2] = special
-    agree("attention.forward", attention.forward, *given, None, False, magnitude=lambda *_: 100.0)
+    agree(attention.forward, *given, None, False, magnitude=lambda *_: 100.0)
 
 
 def test_large_scores_and_what_attends_to_nothing():
     q, k, v, mask, next_grad = arrays(0, 2, 50, 70, 2, 40, 3, np.float32)
     mask[1, 7], mask[0, :, 3] = False, False
     q = 100 * q
-    y, log_sums = agree("attention.forward", attention.forward, q, k, v, mask, False, magnitude=error, ulps=1)
+    y, log_sums = agree(attention.forward, q, k, v, mask, False, magnitude=error, ulps=1)
     assert not y[1, 7].any()
-    dq, *_ = agree(
-        "attention.backward",
-        attention.backward,
-        next_grad,
-        q,
-        k,
-        v,
-        mask,
-        y,
-        log_sums,
-        False,
-        magnitude=error_backward,
-        ulps=1,
-    )
+    dq, *_ = agree(attention.backward, next_grad, q, k, v, mask, y, log_sums, False, magnitude=error_backward, ulps=1)
     assert not dq[1, 7].any()
 
 
@@ -207,7 +177,7 @@ def test_nan_stays_in_its_row_and_in_what_it_meets():
     q, k, v, mask, _ = arrays(0, 1, 20, 20, 1, 8, 0, np.float32)
     q, k, v = q.copy(), k.copy(), v.copy()
     q[0, 3, 0, 2] = k[0, 12, 0, 1] = v[0, 15, 0, 4] = np.nan
-    y, _ = agree("attention.forward", attention.forward, q, k, v, mask, True, magnitude=lambda *_: 100.0)
+    y, _ = agree(attention.forward, q, k, v, mask, True, magnitude=lambda *_: 100.0)
     assert np.isnan(y[0, 3]).all()
     assert np.isnan(y[0, 12:]).all()
     assert np.isfinite(y[0, [*range(3), *range(4, 12)]]).all()

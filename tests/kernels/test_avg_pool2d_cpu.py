@@ -25,16 +25,10 @@ each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_avg_pool2d(shape, kernel, stride, padding, counted, dtype):
     x = numbers(0, *shape, dtype=dtype)
     window = kernel, stride, padding, counted
-    y = agree(
-        "avg_pool2d.forward",
-        avg_pool2d.forward,
-        x,
-        *window,
-        magnitude=lambda x, *rest: avg_pool2d.forward(abs(x), *rest),
-    )[0]
+    y = agree(avg_pool2d.forward, x, *window, magnitude=lambda x, *rest: avg_pool2d.forward(abs(x), *rest))[0]
     next_grad = numbers(1, *y.shape, dtype=dtype)
     size = lambda dy, *rest: avg_pool2d.backward(abs(dy), *rest)  # noqa: E731
-    agree("avg_pool2d.backward", avg_pool2d.backward, next_grad, shape, *window, magnitude=size)
+    agree(avg_pool2d.backward, next_grad, shape, *window, magnitude=size)
 
 
 def test_what_is_no_number_stays_in_its_windows():
@@ -51,4 +45,4 @@ def test_what_is_no_number_stays_in_its_windows():
 def test_global_avg_pool2d(shape, dtype):
     x = numbers(2, *shape, dtype=dtype)
     magnitude = lambda x: abs(x).mean(axis=(1, 2))  # noqa: E731
-    agree("global_avg_pool2d.forward", global_avg_pool2d.forward, x, magnitude=magnitude)
+    agree(global_avg_pool2d.forward, x, magnitude=magnitude)

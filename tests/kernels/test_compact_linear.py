@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from effort import expensive
-from fast_ops import every_target
+from fast_ops import every_target, same_on_all_threads
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from typednn.engines import available, counting, get_threads, set_threads, using
+from typednn.engines import available, counting, using
 from typednn.kernels import compact_linear
 from typednn.kernels.compact_linear import cpu
 
@@ -115,15 +115,11 @@ def test_the_reference(batch: int, in_features: int, out_features: int, bits: in
 def test_the_kernel(batch: int, in_features: int, out_features: int, bits: int, biased: bool, seed: int) -> None:
     arguments = case(batch, in_features, out_features, bits, biased, seed)
     before = [None if each is None else each.copy() for each in arguments]
-    y, threads = check(arguments, "halide"), get_threads()
+    y = check(arguments, "halide")
     for earlier, each in zip(before, arguments, strict=True):
         np.testing.assert_array_equal(each, earlier)
-    try:
-        for count in (1, 3):
-            set_threads(count)
-            np.testing.assert_array_equal(compact_linear.forward(*arguments), y)
-    finally:
-        set_threads(threads)
+    (again,) = same_on_all_threads(lambda: [compact_linear.forward(*arguments)], (1, 3))
+    np.testing.assert_array_equal(again, y)
 
 
 @pytest.mark.skipif(not available(), reason="Halide is not installed")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, normal
 
 from typednn.kernels import conv2d
 from typednn.kernels.activations import IDENTITY, Activation
@@ -68,7 +69,7 @@ def grid(text):
     biased=st.booleans(),
     seed=seeds,
 )
-def test_forward_is_the_loop(normal, geometry, batch, channels, out, biased, seed):
+def test_forward_is_the_loop(geometry, batch, channels, out, biased, seed):
     """P-L3, P-T14: non-square images and kernels, strides with a remainder, dilation; with and without bias (P-L5)."""
     size, kernel, stride, dilation = geometry
     x, weight = normal(seed, batch, *size, channels), normal(seed, out, *kernel, channels)
@@ -79,15 +80,13 @@ def test_forward_is_the_loop(normal, geometry, batch, channels, out, biased, see
 
 @settings(max_examples=30, deadline=None)
 @given(geometry=geometries(), batch=st.integers(1, 2), channels=st.integers(1, 2), out=st.integers(1, 2), seed=seeds)
-def test_backward_is_the_slope(normal, assert_slope, geometry, batch, channels, out, seed):
+def test_backward_is_the_slope(geometry, batch, channels, out, seed):
     """P-L4, P-L5: dx, dweight, dbias (eq 27 with its edge cases)."""
     size, kernel, stride, dilation = geometry
     x, weight, bias = normal(seed, batch, *size, channels), normal(seed, out, *kernel, channels), normal(seed, out)
     next_grad = normal(seed + 1, *forward(x, weight, bias, stride, dilation).shape)
-    dx, dweight, dbias = backward(next_grad, x, weight, stride, dilation)
-    assert_slope(dx, lambda at: forward(at, weight, bias, stride, dilation), x, next_grad)
-    assert_slope(dweight, lambda at: forward(x, at, bias, stride, dilation), weight, next_grad)
-    assert_slope(dbias, lambda at: forward(x, weight, at, stride, dilation), bias, next_grad)
+    derivatives = backward(next_grad, x, weight, stride, dilation)
+    assert_slopes(derivatives, lambda *each: forward(*each, stride, dilation), (x, weight, bias), next_grad)
 
 
 POOLINGS = [None, ((2, 2), (2, 2), (1, 1)), ((2, 1), (1, 2), (1, 1)), ((1, 2), (1, 1), (1, 2))]
@@ -102,7 +101,7 @@ SMOOTH = {"identity": lambda z: z, "tanh": np.tanh, "sigmoid": lambda z: 1 / (1 
     name=st.sampled_from(sorted(SMOOTH)),
     seed=seeds,
 )
-def test_padding_activation_and_pooling(normal, assert_slope, geometry, padding, pooling, name, seed):
+def test_padding_activation_and_pooling(geometry, padding, pooling, name, seed):
     """Each by loops or its formula, one after another; derivatives are slopes."""
     size, kernel, stride, dilation = geometry
     left, right, top, bottom = padding
@@ -137,9 +136,8 @@ def test_padding_activation_and_pooling(normal, assert_slope, geometry, padding,
     assert (winners is None) == (pooling is None)
     next_grad = normal(seed + 3, *y.shape)
     dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners)
-    assert_slope(dx, lambda at: conv2d.forward(at, weight, bias, window, activation)[0], x, next_grad)
-    assert_slope(dweight, lambda at: conv2d.forward(x, at, bias, window, activation)[0], weight, next_grad)
-    assert_slope(dbias, lambda at: conv2d.forward(x, weight, at, window, activation)[0], bias, next_grad)
+    derivatives, arrays = (dx, dweight, dbias), (x, weight, bias)
+    assert_slopes(derivatives, lambda *each: conv2d.forward(*each, window, activation)[0], arrays, next_grad)
     unwanted, *others = conv2d.backward(next_grad, x, weight, window, activation, y, winners, False)
     assert unwanted is None
     for one, other in zip(others, (dweight, dbias), strict=True):
@@ -203,7 +201,7 @@ def test_dilate2d_fixture():
     factor=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     seed=seeds,
 )
-def test_dilate2d(normal, size, factor, seed):
+def test_dilate2d(size, factor, seed):
     """P-T13: output factor·(size - 1) + 1; the pixels are found again, the rest is 0."""
     x = normal(seed, 2, *size, 3)
     y = dilate2d(x, factor)
@@ -214,7 +212,7 @@ def test_dilate2d(normal, size, factor, seed):
 
 @settings(max_examples=30, deadline=None)
 @given(geometry=geometries(), batch=st.integers(1, 2), channels=st.integers(1, 2), out=st.integers(1, 2), seed=seeds)
-def test_input_gradient_is_eq_27_written_out(normal, geometry, batch, channels, out, seed):
+def test_input_gradient_is_eq_27_written_out(geometry, batch, channels, out, seed):
     """P-L4: dx = pad_full(dilate2d(dy, stride)) star the reversed kernel with its channel axes exchanged."""
     size, kernel, stride, dilation = geometry
     x, weight = normal(seed, batch, *size, channels), normal(seed, out, *kernel, channels)
@@ -230,7 +228,7 @@ def test_input_gradient_is_eq_27_written_out(normal, geometry, batch, channels, 
 
 @settings(max_examples=30, deadline=None)
 @given(geometry=geometries(), seed=seeds)
-def test_correlation_and_convolution_of_matrices(normal, geometry, seed):
+def test_correlation_and_convolution_of_matrices(geometry, seed):
     """P-T5: eq 10 by loops; convolution by its direct formula Σ_ij image[r·s + kh-1-i, c·s + kw-1-j] kernel[i,j]."""
     size, kernel_size, stride, _ = geometry
     image, kernel = (

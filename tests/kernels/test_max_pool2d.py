@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, distinct, normal
 
 from typednn.kernels import max_pool2d
 
@@ -61,7 +62,7 @@ def test_forward_is_the_loop(geometry, batch, channels, levels, seed):
 
 @settings(max_examples=30, deadline=None)
 @given(geometry=geometries(), batch=st.integers(1, 2), channels=st.integers(1, 2), seed=seeds)
-def test_backward_is_the_slope(normal, distinct, assert_slope, geometry, batch, channels, seed):
+def test_backward_is_the_slope(geometry, batch, channels, seed):
     """P-L13: overlapping windows are summed (eq 39); non-square kernels."""
     size, *window = geometry
     x = distinct(seed, batch, *size, channels)
@@ -69,7 +70,7 @@ def test_backward_is_the_slope(normal, distinct, assert_slope, geometry, batch, 
     # -inf where a dilated window lies in the border alone
     next_grad = np.where(np.isfinite(y), normal(seed, *y.shape), 0.0)
     dx = max_pool2d.backward(next_grad, index, x.shape, *window)
-    assert_slope(dx, lambda at: np.where(np.isfinite(y), max_pool2d.forward(at, *window)[0], 0.0), x, next_grad)
+    assert_slopes([dx], lambda at: np.where(np.isfinite(y), max_pool2d.forward(at, *window)[0], 0.0), [x], next_grad)
 
 
 @pytest.mark.parametrize(

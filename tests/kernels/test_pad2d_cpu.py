@@ -20,17 +20,15 @@ images = st.tuples(
 
 
 def both_ways(x, border, mode, value):
-    (y,) = agree("pad2d.forward", pad2d.forward, x, border, mode, value)
+    (y,) = agree(pad2d.forward, x, border, mode, value)
     next_grad = numbers(7, *y.shape, dtype=x.dtype)
 
     def magnitude(next_grad, border, mode):
         return reference.backward(abs(next_grad), border, mode)
 
-    agree(
-        "pad2d.backward", pad2d.backward, next_grad, border, mode, magnitude=magnitude if mode == "replicate" else None
-    )
+    agree(pad2d.backward, next_grad, border, mode, magnitude=magnitude if mode == "replicate" else None)
     # NaN reaches the pixels that its own reaches, and no others.
-    agree("pad2d.backward", pad2d.backward, np.where(abs(next_grad) > 5, np.nan, 0).astype(x.dtype), border, mode)
+    agree(pad2d.backward, np.where(abs(next_grad) > 5, np.nan, 0).astype(x.dtype), border, mode)
 
 
 @expensive

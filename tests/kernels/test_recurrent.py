@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, normal
 
 from typednn.kernels import recurrent
 from typednn.kernels.recurrent.cells import GATES
@@ -32,7 +33,7 @@ def by_hand(cell, a, z, hidden, memory):
     return np.tanh(a + z) if cell == "tanh" else np.maximum(a + z, 0), memory
 
 
-def drawn(normal, cell, seed, batch, time, inputs, hidden):
+def drawn(cell, seed, batch, time, inputs, hidden):
     rows = GATES[cell] * hidden
     shapes = [(batch, time, inputs), (rows, inputs), (rows, hidden), (rows,), (rows,)]
     return [normal(seed + place, *shape) for place, shape in enumerate(shapes)]
@@ -41,8 +42,8 @@ def drawn(normal, cell, seed, batch, time, inputs, hidden):
 @each_cell
 @settings(max_examples=15, deadline=None)
 @given(batch=sizes, time=sizes, inputs=sizes, hidden=sizes, seed=seeds)
-def test_forward(normal, cell, batch, time, inputs, hidden, seed):
-    x, weight_ih, weight_hh, bias_ih, bias_hh = arrays = drawn(normal, cell, seed, batch, time, inputs, hidden)
+def test_forward(cell, batch, time, inputs, hidden, seed):
+    x, weight_ih, weight_hh, bias_ih, bias_hh = arrays = drawn(cell, seed, batch, time, inputs, hidden)
     lengths = np.random.default_rng(seed).integers(1, time + 1, batch)
     whole, padded = recurrent.forward(*arrays, None, cell)[0], recurrent.forward(*arrays, lengths, cell)[0]
     for sequence in range(batch):
@@ -57,28 +58,23 @@ def test_forward(normal, cell, batch, time, inputs, hidden, seed):
 @each_cell
 @settings(max_examples=15, deadline=None)
 @given(batch=sizes, time=sizes, inputs=sizes, hidden=sizes, padded=st.booleans(), seed=seeds)
-def test_backward(normal, assert_slope, cell, batch, time, inputs, hidden, padded, seed):
+def test_backward(cell, batch, time, inputs, hidden, padded, seed):
     """By every array, with central differences."""
     if cell == "relu":
         return  # its kinks: see the laws, whose differences skip them
-    arrays = drawn(normal, cell, seed, batch, time, inputs, hidden)
+    arrays = drawn(cell, seed, batch, time, inputs, hidden)
     lengths = np.random.default_rng(seed).integers(1, time + 1, batch) if padded else None
     next_grad = normal(seed + 9, batch, time, hidden)
     x, weight_ih, weight_hh = arrays[:3]
     kept = recurrent.forward(*arrays, lengths, cell)[1]
     derivatives = recurrent.backward(next_grad, x, weight_ih, weight_hh, kept, lengths, cell)
-    for place, derivative in enumerate(derivatives):
-
-        def changed(array, place=place):
-            return recurrent.forward(*arrays[:place], array, *arrays[place + 1 :], lengths, cell)[0]
-
-        assert_slope(derivative, changed, arrays[place], next_grad)
+    assert_slopes(derivatives, lambda *each: recurrent.forward(*each, lengths, cell)[0], arrays, next_grad)
 
 
 @each_cell
-def test_the_padding_is_not_read(normal, cell):
+def test_the_padding_is_not_read(cell):
     """NaN beyond the lengths, in x and in dy, changes nothing."""
-    arrays, lengths, next_grad = drawn(normal, cell, 0, 3, 5, 2, 4), np.array([5, 1, 3]), normal(9, 3, 5, 4)
+    arrays, lengths, next_grad = drawn(cell, 0, 3, 5, 2, 4), np.array([5, 1, 3]), normal(9, 3, 5, 4)
     padding = np.arange(5) >= lengths[:, None]
 
     def results(fill):

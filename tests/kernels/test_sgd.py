@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import normal
 
 from typednn.kernels.update_rules import sgd
 
@@ -33,7 +34,7 @@ def torch_rule(weight, grads, lr, momentum, dampening, nesterov):
     nesterov=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_is_torch_rule(normal, shape, steps, momentum, dampening, nesterov, seed):
+def test_is_torch_rule(shape, steps, momentum, dampening, nesterov, seed):
     """P-S4: several steps, element by element."""
     start, grads = normal(seed, *shape), [normal(seed + 1 + step, *shape) for step in range(steps)]
     weights, velocity = start.copy(), np.full(shape, np.nan)

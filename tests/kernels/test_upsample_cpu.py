@@ -7,7 +7,6 @@ from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from typednn.engines import counting
 from typednn.kernels import upsample
 from typednn.kernels.upsample import cpu, reference
 
@@ -32,11 +31,9 @@ def gathered(next_grad, *options):
 
 
 def both_ways(x, *options, special=False):
-    (y,) = agree(
-        "upsample.forward", upsample.forward, x, *options, magnitude=None if options[1] == "nearest" else enlarged
-    )
+    (y,) = agree(upsample.forward, x, *options, magnitude=None if options[1] == "nearest" else enlarged)
     next_grad = numbers(7, *y.shape, dtype=x.dtype, special=special)
-    agree("upsample.backward", upsample.backward, next_grad, *options, magnitude=gathered)
+    agree(upsample.backward, next_grad, *options, magnitude=gathered)
 
 
 @expensive
@@ -64,16 +61,8 @@ def test_what_is_no_number_reaches_what_reads_it(special, channels, mode, corner
     for array in (x, next_grad):
         for place, image in enumerate(array):
             image.reshape(-1, channels)[place, place % channels] = special
-    agree(
-        "upsample.forward",
-        upsample.forward,
-        x,
-        (3, 3),
-        mode,
-        corners,
-        magnitude=None if mode == "nearest" else enlarged,
-    )
-    agree("upsample.backward", upsample.backward, next_grad, (3, 3), mode, corners, magnitude=gathered)
+    agree(upsample.forward, x, (3, 3), mode, corners, magnitude=None if mode == "nearest" else enlarged)
+    agree(upsample.backward, next_grad, (3, 3), mode, corners, magnitude=gathered)
 
 
 @each_way
@@ -98,10 +87,7 @@ def test_all_pixels_have_as_many_taps(mode, corners):
 
 def test_the_largest_factors_run_in_numpy():
     next_grad = numbers(0, 1, 2, 3 * cpu._LARGEST, 3)
-    agree("upsample.backward", upsample.backward, next_grad, (1, cpu._LARGEST), "bilinear", False, magnitude=gathered)
-    with counting() as counts:
-        upsample.forward(next_grad, (1, cpu._LARGEST + 1), "bilinear", False)
-    assert dict(counts) == {("upsample.forward", "reference"): 1}
+    agree(upsample.backward, next_grad, (1, cpu._LARGEST), "bilinear", False, magnitude=gathered)
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 5, 3), (3, 2, 5, 9)])

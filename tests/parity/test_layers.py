@@ -394,7 +394,7 @@ def test_elementwise(
 
 # How far PyTorch itself is off in float64, in eps. Hardsigmoid: its slope is the float32 number nearest to 1/6. GELU of
 # tanh: it rounds 1 - tanh² to eps and multiplies by x v'/2, up to 23 before tanh is 1, at |x| = 7.2, and by |dy|, below
-# 5. Ours is within 2 eps of the formula in long doubles (tests/kernels/test_linear_units_cpu.py).
+# 5. Ours is within 2 eps of the formula in long doubles (tests/kernels/test_elementwise_cpu.py).
 TORCH_OFF = {"Hardsigmoid": 2.0**30, "GELU of tanh G-L4": 23 * 5.0}
 
 SMOOTH = {

@@ -21,14 +21,14 @@ class Gpu(NamedTuple):
     contracts: bool
     """Whether a product and a sum may be joined, and so be rounded once: a GPU's compiler does that."""
 
-    def run(self, op: str, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        """``function`` on this device, from and to NumPy arrays, which it may write; asserts that a
-        CUDA kernel did it.
+    def run(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
+        """``function``, an op, on this device, from and to NumPy arrays, which it
+        may write; asserts that a CUDA kernel did it.
         """
         there = [self.put(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
         with counting() as counts:
             outcome = function(*there, **keywords)
-        assert dict(counts) == {(op, "cuda"): 1}
+        assert dict(counts) == {(function.op.name, "cuda"): 1}
         for here, written in zip(arguments, there, strict=True):
             if isinstance(here, np.ndarray) and here.flags.writeable:
                 here[...] = self.get(written)

@@ -7,6 +7,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes
 
 from typednn.engines import counting
 from typednn.kernels import conv2d
@@ -85,7 +86,7 @@ def test_forward_and_backward_are_the_reference(gpu, window, spare, batch, inwar
     assert_close(got, exact, bound + 1, weight[0].size + 1)
 
     next_grad = numbers(seed + 3, *got.shape).astype(np.float32)
-    grads = gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, steps, activation, got, winners)
+    grads = gpu.run(conv2d.backward, next_grad, x, weight, steps, activation, got, winners)
     wide = next_grad.astype(np.float64)
     exact = gpu.reference(conv2d.backward, wide, *doubled[:2], steps, activation, got.astype(np.float64), winners)
     bounds = gpu.reference(conv2d.backward, np.abs(wide), *sizes[:2], steps, IDENTITY, got, winners)
@@ -96,7 +97,7 @@ def test_forward_and_backward_are_the_reference(gpu, window, spare, batch, inwar
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_slopes_in_float64(gpu, window, assert_slope):
+def test_slopes_in_float64(gpu, window):
     x, weight, bias = problem(window, (3, 2), 2, 2, 3, 0, np.float64)
     _, steps = window
     tanh = Activation("tanh")
@@ -106,10 +107,8 @@ def test_slopes_in_float64(gpu, window, assert_slope):
 
     held, winners = forward(gpu, x, weight, bias, steps, tanh)
     next_grad = numbers(3, *held.shape).astype(np.float64)
-    dx, dweight, dbias = gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, steps, tanh, held, winners)
-    assert_slope(dx, lambda x: y(x, weight, bias), x, next_grad)
-    assert_slope(dweight, lambda weight: y(x, weight, bias), weight, next_grad)
-    assert_slope(dbias, lambda bias: y(x, weight, bias), bias, next_grad)
+    slopes = gpu.run(conv2d.backward, next_grad, x, weight, steps, tanh, held, winners)
+    assert_slopes(slopes, y, (x, weight, bias), next_grad)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -124,7 +123,7 @@ def test_nan_and_infinity_are_the_references(gpu, window, bad):
         array.reshape(-1)[array.size // 2] = bad
         with np.errstate(invalid="ignore"):
             y, winners = forward(gpu, x, weight, bias, steps, RELU)
-            got = [y, *gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, steps, RELU, y, winners)]
+            got = [y, *gpu.run(conv2d.backward, next_grad, x, weight, steps, RELU, y, winners)]
         wanted = [gpu.reference(conv2d.forward, x, weight, bias, steps, RELU)[0]]
         wanted += gpu.reference(conv2d.backward, next_grad, x, weight, steps, RELU, y, winners)
         for one, expected in zip(got, wanted, strict=True):
@@ -138,7 +137,7 @@ def test_many_blocks(gpu):
     np.testing.assert_allclose(y, gpu.reference(conv2d.forward, x, weight, bias, Window())[0])
     next_grad = numbers(6, *y.shape).astype(np.float64)
     for got, wanted in zip(
-        gpu.run("conv2d.backward", conv2d.backward, next_grad, x, weight, Window()),
+        gpu.run(conv2d.backward, next_grad, x, weight, Window()),
         gpu.reference(conv2d.backward, next_grad, x, weight, Window()),
         strict=True,
     ):

@@ -26,7 +26,7 @@ PAIRS = np.array([(first, second) for first in SPECIAL for second in SPECIAL]).T
 
 
 def run(gpu, name, arrays, constants=()):
-    found = gpu.run(name, OPS[name].run, *arrays, *constants)
+    found = gpu.run(OPS[name].run, *arrays, *constants)
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -66,7 +66,7 @@ def test_nan_and_infinity_are_the_formulas(gpu, name):
 
 def test_a_number_may_be_an_array_of_the_gpu(gpu):
     x, target = numbers(0, 5, 3), numbers(1, 5, 3)
-    got = gpu.run("mse.backward", pointwise_losses.mse.backward, x, target, np.array(0.25, np.float32))
+    got = gpu.run(pointwise_losses.mse.backward, x, target, np.array(0.25, np.float32))
     np.testing.assert_allclose(got, 0.5 * (x - target), rtol=1e-6)
     with counting() as counts:
         pointwise_losses.mse.backward(*map(gpu.put, (x, target)), gpu.put(np.array(0.25)))  # of another dtype

@@ -9,6 +9,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, normal
 
 from typednn.engines import counting
 from typednn.kernels import attention, class_targets, layer_norm, linear
@@ -51,12 +52,12 @@ def close(got, exact):
 def test_linear(gpu, batch, inputs, outputs, biased, activation, wants, seed):
     x, weight, dy = numbers(seed, batch, inputs), numbers(seed + 1, outputs, inputs), numbers(seed + 2, batch, outputs)
     bias = numbers(seed + 3, outputs) if biased else None
-    y = gpu.run("linear.forward", linear.forward, x, weight, bias, activation)
+    y = gpu.run(linear.forward, x, weight, bias, activation)
     near(
         y, gpu.reference(linear.forward, *wide(x, weight, bias), activation), 8 * EPS32 * (abs(x) @ abs(weight).T + 10)
     )
 
-    got = gpu.run("linear.backward", linear.backward, dy, x, weight, y, activation, wants)
+    got = gpu.run(linear.backward, dy, x, weight, y, activation, wants)
     exact = gpu.reference(linear.backward, *wide(dy, x, weight, y), activation, wants)
     bounds = abs(dy) @ abs(weight), abs(dy).T @ abs(x), abs(dy).sum(0)
     assert (got[0] is None) == (not wants)
@@ -91,32 +92,30 @@ features = st.one_of(st.integers(2, 40), st.sampled_from([63, 64, 65, 255, 257, 
 def test_layer_norm(gpu, rows, features, centred, learnt, mean, seed):
     x, dy = numbers(seed, rows, 2, features) + np.float32(mean), numbers(seed + 1, rows, 2, features)
     weight, bias = (numbers(seed + 2, features), numbers(seed + 3, features)) if learnt else (None, None)
-    y = gpu.run("layer_norm.forward", layer_norm.forward, x, weight, bias, 1e-3, centred)
+    y = gpu.run(layer_norm.forward, x, weight, bias, 1e-3, centred)
     close(y, gpu.reference(layer_norm.forward, *wide(x, weight, bias), 1e-3, centred))
 
-    got = gpu.run("layer_norm.backward", layer_norm.backward, dy, x, weight, 1e-3, centred)
+    got = gpu.run(layer_norm.backward, dy, x, weight, 1e-3, centred)
     exact = gpu.reference(layer_norm.backward, *wide(dy, x, weight), 1e-3, centred)
     for found, true in zip(got, exact, strict=True):
         close(found, true)
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_slopes_of_layer_norm(gpu, normal, assert_slope, centred):
+def test_slopes_of_layer_norm(gpu, centred):
     x, weight, bias, dy = normal(0, 3, 7), normal(1, 7), normal(2, 7), normal(3, 3, 7)
 
     def forward(x, weight, bias):
-        return gpu.run("layer_norm.forward", layer_norm.forward, x, weight, bias, 1e-3, centred)
+        return gpu.run(layer_norm.forward, x, weight, bias, 1e-3, centred)
 
-    dx, dweight, dbias = gpu.run("layer_norm.backward", layer_norm.backward, dy, x, weight, 1e-3, centred)
-    assert_slope(dx, lambda x: forward(x, weight, bias), x, dy)
-    assert_slope(dweight, lambda weight: forward(x, weight, bias), weight, dy)
-    assert_slope(dbias, lambda bias: forward(x, weight, bias), bias, dy)
+    slopes = gpu.run(layer_norm.backward, dy, x, weight, 1e-3, centred)
+    assert_slopes(slopes, forward, (x, weight, bias), dy)
 
 
 def test_nan_stays_in_its_row(gpu):
     x = numbers(0, 3, 40).copy()
     x[1, 5] = np.nan
-    y = gpu.run("layer_norm.forward", layer_norm.forward, x, None, None, 1e-5, True)
+    y = gpu.run(layer_norm.forward, x, None, None, 1e-5, True)
     assert np.isnan(y).all(axis=1).tolist() == [False, True, False]
     assert not np.isnan(y[[0, 2]]).any()
 
@@ -148,47 +147,43 @@ def queries(seed, batch, time, memory, heads, features, dtype=np.float32):
 )
 def test_attention(gpu, batch, time, memory, heads, features, causal, seed):
     q, k, v, dy = queries(seed, batch, time, memory, heads, features)
-    y, log_sums = gpu.run("attention.forward", attention.forward, q, k, v, None, causal)
+    y, log_sums = gpu.run(attention.forward, q, k, v, None, causal)
     true, true_sums = gpu.reference(attention.forward, *wide(q, k, v), None, causal)
     # Scores are a few units large: of exponentials of them, of weights and of sums a few roundings are left.
     close(y, true)
     close(log_sums, true_sums)
 
-    got = gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, causal)
+    got = gpu.run(attention.backward, dy, q, k, v, None, y, log_sums, causal)
     exact = gpu.reference(attention.backward, *wide(dy, q, k, v), None, true, true_sums, causal)
     for found, expected in zip(got, exact, strict=True):
         close(found, expected)
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_slopes_of_attention(gpu, assert_slope, causal):
+def test_slopes_of_attention(gpu, causal):
     q, k, v, dy = queries(0, 1, 3, 2, 2, 2, np.float64)
 
     def forward(q, k, v):
-        return gpu.run("attention.forward", attention.forward, q, k, v, None, causal)
+        return gpu.run(attention.forward, q, k, v, None, causal)
 
     y, log_sums = forward(q, k, v)
-    dq, dk, dv = gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, causal)
-    assert_slope(dq, lambda q: forward(q, k, v)[0], q, dy)
-    assert_slope(dk, lambda k: forward(q, k, v)[0], k, dy)
-    assert_slope(dv, lambda v: forward(q, k, v)[0], v, dy)
+    slopes = gpu.run(attention.backward, dy, q, k, v, None, y, log_sums, causal)
+    assert_slopes(slopes, lambda *qkv: forward(*qkv)[0], (q, k, v), dy)
 
 
 def test_some_samples_at_a_time(gpu, monkeypatch):
     q, k, v, dy = queries(0, 5, 4, 4, 2, 3)
-    y, log_sums = gpu.run("attention.forward", attention.forward, q, k, v, None, True)
-    whole = gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, True)
+    y, log_sums = gpu.run(attention.forward, q, k, v, None, True)
+    whole = gpu.run(attention.backward, dy, q, k, v, None, y, log_sums, True)
     monkeypatch.setattr(attention_on_gpu, "SCORES_ON_GPU", 64)  # of two samples
     launched = []
     with mock.patch.object(attention_on_gpu, "_weights", wraps=attention_on_gpu._weights) as kernel:
-        again = gpu.run("attention.forward", attention.forward, q, k, v, None, True)
+        again = gpu.run(attention.forward, q, k, v, None, True)
         launched += [call.args[0] for call in kernel.rows.call_args_list]
     assert launched == [16, 16, 8]
     np.testing.assert_array_equal(again[0], y)
     np.testing.assert_array_equal(again[1], log_sums)
-    for got, expected in zip(
-        gpu.run("attention.backward", attention.backward, dy, q, k, v, None, y, log_sums, True), whole, strict=True
-    ):
+    for got, expected in zip(gpu.run(attention.backward, dy, q, k, v, None, y, log_sums, True), whole, strict=True):
         np.testing.assert_array_equal(got, expected)
 
 
@@ -198,14 +193,14 @@ def test_a_query_that_attends_to_nothing(gpu):
     q, k, v, dy = queries(0, 1, 3, 3, 1, 2)
     q, k = abs(q), abs(k) + np.float32(0.1)
     q[0, 1] = -np.inf
-    y, log_sums = gpu.run("attention.forward", attention.forward, q, k, v, None, False)
+    y, log_sums = gpu.run(attention.forward, q, k, v, None, False)
     assert (y[0, 1] == 0).all()
     assert log_sums[0, 0, 1] == np.inf
     assert np.isfinite(y).all()
 
     def by_values(of):
         arrays = [np.ascontiguousarray(array) for array in (dy[:, of], q[:, of], k, v, y[:, of], log_sums[..., of])]
-        return gpu.run("attention.backward", attention.backward, *arrays[:4], None, *arrays[4:], False)[2]
+        return gpu.run(attention.backward, *arrays[:4], None, *arrays[4:], False)[2]
 
     np.testing.assert_allclose(by_values([0, 1, 2]), by_values([0, 2]), rtol=1e-5, atol=1e-6)
 
@@ -228,7 +223,7 @@ def test_masks_dropout_and_too_many_scores_are_left_to_the_reference(gpu, monkey
 def test_labels_that_count(gpu, labels, times):
     given = np.array(labels * 100)
     dtype = np.dtype(np.float32)
-    divisor, scale = gpu.run("class_targets.counted", class_targets.counted, given, None, -100, times, dtype)
+    divisor, scale = gpu.run(class_targets.counted, given, None, -100, times, dtype)
     expected = gpu.reference(class_targets.counted, given, None, -100, times, dtype)
     assert (divisor, divisor.dtype, scale.dtype) == (expected[0], np.float64, np.float32)
     np.testing.assert_allclose(scale, expected[1], rtol=EPS32)

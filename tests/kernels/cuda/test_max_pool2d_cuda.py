@@ -5,6 +5,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, distinct
 
 from typednn.engines import counting
 from typednn.kernels import max_pool2d
@@ -32,13 +33,13 @@ def pixels(seed, shape, levels, dtype):
 
 
 def both_ways(gpu, x, *window):
-    y, index = gpu.run("max_pool2d.forward", max_pool2d.forward, x, *window)
+    y, index = gpu.run(max_pool2d.forward, x, *window)
     expected, winners = gpu.reference(max_pool2d.forward, x, *window)
     for got, wanted in ((y, expected), (index, winners)):
         assert got.dtype == wanted.dtype
         np.testing.assert_array_equal(got, wanted)
     next_grad = numbers(0, *y.shape, special=True).astype(x.dtype)
-    dx = gpu.run("max_pool2d.backward", max_pool2d.backward, next_grad, index, x.shape, *window)
+    dx = gpu.run(max_pool2d.backward, next_grad, index, x.shape, *window)
     assert dx.dtype == x.dtype
     np.testing.assert_array_equal(dx, gpu.reference(max_pool2d.backward, next_grad, index, x.shape, *window))
 
@@ -74,18 +75,18 @@ def test_many_taps_and_many_blocks(gpu, shape, window):
 
 def test_a_window_without_a_number_gives_the_lowest(gpu):
     x = np.full((1, 2, 2, 1), np.nan, np.float32)
-    y, index = gpu.run("max_pool2d.forward", max_pool2d.forward, x, *WINDOWS[0])
+    y, index = gpu.run(max_pool2d.forward, x, *WINDOWS[0])
     assert y == -np.inf
     assert index == 0
 
 
-def test_slopes_in_float64(gpu, distinct, assert_slope):
+def test_slopes_in_float64(gpu):
     window = WINDOWS[1]
     x = distinct(0, 1, 5, 7, 2)
-    y, index = gpu.run("max_pool2d.forward", max_pool2d.forward, x, *window)
+    y, index = gpu.run(max_pool2d.forward, x, *window)
     next_grad = np.random.default_rng(0).normal(size=y.shape)
-    dx = gpu.run("max_pool2d.backward", max_pool2d.backward, next_grad, index, x.shape, *window)
-    assert_slope(dx, lambda x: gpu.run("max_pool2d.forward", max_pool2d.forward, x, *window)[0], x, next_grad)
+    dx = gpu.run(max_pool2d.backward, next_grad, index, x.shape, *window)
+    assert_slopes([dx], lambda x: gpu.run(max_pool2d.forward, x, *window)[0], [x], next_grad)
 
 
 def test_what_does_not_fit_is_left_to_the_reference(gpu):

@@ -5,6 +5,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, normal
 
 from typednn.engines import counting
 from typednn.kernels import pad2d
@@ -25,12 +26,12 @@ sides = st.tuples(*[st.integers(0, 4)] * 4)
 )
 def test_is_the_reference(gpu, padding, size, batch, channels, mode, value, dtype, seed):
     x = numbers(seed, batch, *size, channels, special=True).astype(dtype)
-    y = gpu.run("pad2d.forward", pad2d.forward, x, padding, mode, value)
+    y = gpu.run(pad2d.forward, x, padding, mode, value)
     assert y.dtype == dtype
     np.testing.assert_array_equal(y, gpu.reference(pad2d.forward, x, padding, mode, value))
 
     next_grad = numbers(seed, *y.shape, special=mode == "constant").astype(dtype)
-    dx = gpu.run("pad2d.backward", pad2d.backward, next_grad, padding, mode)
+    dx = gpu.run(pad2d.backward, next_grad, padding, mode)
     assert dx.dtype == dtype
     assert dx.flags.c_contiguous
     if mode == "constant":
@@ -45,12 +46,12 @@ def test_is_the_reference(gpu, padding, size, batch, channels, mode, value, dtyp
 
 
 @pytest.mark.parametrize("mode", ["constant", "replicate"])
-def test_slopes_in_float64(gpu, mode, normal, assert_slope):
+def test_slopes_in_float64(gpu, mode):
     x, padding = normal(0, 2, 3, 2, 2), (1, 2, 0, 3)
-    y = gpu.run("pad2d.forward", pad2d.forward, x, padding, mode, 0.5)
+    y = gpu.run(pad2d.forward, x, padding, mode, 0.5)
     next_grad = normal(1, *y.shape)
-    dx = gpu.run("pad2d.backward", pad2d.backward, next_grad, padding, mode)
-    assert_slope(dx, lambda x: gpu.run("pad2d.forward", pad2d.forward, x, padding, mode, 0.5), x, next_grad)
+    dx = gpu.run(pad2d.backward, next_grad, padding, mode)
+    assert_slopes([dx], lambda x: gpu.run(pad2d.forward, x, padding, mode, 0.5), [x], next_grad)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -59,7 +60,7 @@ def test_nan_and_infinity_reach_the_pixel_that_is_repeated(gpu, bad):
     for place in range(6 * 7):
         next_grad = np.ones((1, 6, 7, 1), np.float32)
         next_grad.reshape(-1)[place] = bad
-        dx = gpu.run("pad2d.backward", pad2d.backward, next_grad, padding, "replicate")
+        dx = gpu.run(pad2d.backward, next_grad, padding, "replicate")
         np.testing.assert_array_equal(dx, gpu.reference(pad2d.backward, next_grad, padding, "replicate"))
 
 

@@ -5,6 +5,7 @@ import pytest
 from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slopes import assert_slopes, normal
 
 from typednn.engines import counting
 from typednn.kernels import softmax, softmax_cross_entropy
@@ -35,13 +36,13 @@ def test_is_the_reference(gpu, batch, classes, soft, scale, offset, seed):
     wide = logits.astype(np.float64), target.astype(np.float64)
     eps = np.finfo(np.float32).eps
 
-    loss = gpu.run("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target)
+    loss = gpu.run(softmax_cross_entropy.forward, logits, target)
     assert loss.dtype == np.float32
     exact = gpu.reference(softmax_cross_entropy.forward, *wide)
     spread = np.abs(logits - logits.max(axis=1, keepdims=True)) + np.log(classes) + 1
     assert (np.abs(loss - exact) <= 16 * eps * spread * target).all()
 
-    grad = gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, scale)
+    grad = gpu.run(softmax_cross_entropy.backward, logits, target, scale)
     assert grad.dtype == np.float32
     exact = gpu.reference(softmax_cross_entropy.backward, *wide, scale)
     # exp(z) loses |z| roundings, and below 1e-30 nothing is left to compare.
@@ -68,12 +69,12 @@ def test_labels_are_the_references(gpu, batch, classes, ignored, wide_labels, su
     logits = numbers(seed, batch, classes)
     labels = np.random.default_rng(seed).integers(-1, classes + 1, batch).astype(np.int64 if wide_labels else np.int16)
     settings = None, 0.0, ignored
-    loss = gpu.run("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, labels, *settings, summed)
+    loss = gpu.run(softmax_cross_entropy.forward, logits, labels, *settings, summed)
     exact = gpu.reference(softmax_cross_entropy.forward, logits.astype(np.float64), labels, *settings, summed)
     assert loss.dtype == (np.float64 if summed else np.float32)
     np.testing.assert_allclose(loss, exact, rtol=1e-5, atol=1e-5)
     scale = np.array(0.25, np.float32) if held else 0.25
-    grad = gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, labels, scale, *settings)
+    grad = gpu.run(softmax_cross_entropy.backward, logits, labels, scale, *settings)
     exact = gpu.reference(softmax_cross_entropy.backward, logits.astype(np.float64), labels, 0.25, *settings)
     assert grad.dtype == np.float32
     np.testing.assert_allclose(grad, exact, rtol=1e-5, atol=1e-6)
@@ -91,27 +92,23 @@ def test_nan_and_infinity_are_the_references(gpu, spoiled, bad, classes):
     arrays[spoiled][3] = bad
     for name, more in (("forward", ()), ("backward", (0.5,))):
         function = getattr(softmax_cross_entropy, name)
-        got = gpu.run(f"softmax_cross_entropy.{name}", function, *arrays, *more)
+        got = gpu.run(function, *arrays, *more)
         np.testing.assert_allclose(got, gpu.reference(function, *arrays, *more), rtol=1e-4, atol=1e-6)
 
 
-def test_slopes_in_float64(gpu, normal, assert_slope):
+def test_slopes_in_float64(gpu):
     logits, target = normal(0, 3, 37), targets(0, 3, 37, True).astype(np.float64)
-    grad = gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 2.0)
-    assert_slope(
-        grad,
-        lambda logits: gpu.run("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target),
-        logits,
-        2.0,
-    )
+    grad = gpu.run(softmax_cross_entropy.backward, logits, target, 2.0)
+
+    def forward(logits):
+        return gpu.run(softmax_cross_entropy.forward, logits, target)
+
+    assert_slopes([grad], forward, [logits], 2.0)
 
 
 def test_the_same_bits_every_time(gpu):
     logits, target = numbers(0, 6, 700), targets(0, 6, 700, True)
-    results = {
-        gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 1.0).tobytes()
-        for _ in range(3)
-    }
+    results = {gpu.run(softmax_cross_entropy.backward, logits, target, 1.0).tobytes() for _ in range(3)}
     assert len(results) == 1
 
 
