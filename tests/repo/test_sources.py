@@ -126,3 +126,62 @@ def test_code_is_made_in_one_place_and_compiled_first() -> None:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("exec", "eval")
     ]
     assert found == [("generated.py", "exec(code, scope)")]
+
+
+LINES = 500  # of a file
+OF_A_FUNCTION = 80  # lines, its docstring left out
+LEVELS = 5  # of blocks within blocks, of a function
+_BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
+
+
+def _levels(node: ast.AST) -> int:
+    """How many blocks stand within each other at most; `elif` is no level of its own."""
+    deepest = 0
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            continue
+        chained = isinstance(child, ast.If) and isinstance(node, ast.If) and node.orelse == [child]
+        deepest = max(deepest, _levels(child) + (isinstance(child, _BLOCKS) and not chained))
+    return deepest
+
+
+def _too_large(source: str) -> list[str]:
+    """What is longer than a reader takes in: the file, a function, blocks within blocks."""
+    found = [f"{count} lines" for count in [len(source.splitlines())] if count > LINES]
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef):
+            first = function.body[0]
+            told = ast.get_docstring(function) is not None
+            lines = (function.end_lineno or 0) - function.lineno + 1
+            lines -= (first.end_lineno or 0) - first.lineno + 1 if told else 0
+            if lines > OF_A_FUNCTION:
+                found.append(f"{function.name}: {lines} lines")
+            if _levels(function) > LEVELS:
+                found.append(f"{function.name}: {_levels(function)} levels")
+    return found
+
+
+def test_files_functions_and_nesting_are_small() -> None:
+    sources = sorted((REPOSITORY / "typednn").rglob("*.py"))
+    found = {str(path.relative_to(REPOSITORY)): _too_large(path.read_text(encoding="utf-8")) for path in sources}
+    assert {path: words for path, words in found.items() if words} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("x = 1\n" * LINES, []),
+        ("x = 1\n" * (LINES + 1), ["501 lines"]),
+        ("def f():\n" + "    x = 1\n" * (OF_A_FUNCTION - 1), []),
+        ("def f():\n" + "    x = 1\n" * OF_A_FUNCTION, ["f: 81 lines"]),
+        ('def f():\n    """A text."""\n' + "    x = 1\n" * (OF_A_FUNCTION - 1), []),
+        ("def f():\n" + "".join(f"{'    ' * level}if x:\n" for level in range(1, 6)) + "    " * 6 + "y()\n", []),
+        (
+            "def f():\n" + "".join(f"{'    ' * level}if x:\n" for level in range(1, 7)) + "    " * 7 + "y()\n",
+            ["f: 6 levels"],
+        ),
+        ("def f():\n    if x:\n        y()\n" + "    elif z:\n        y()\n" * 9, []),
+    ],
+)
+def test_what_is_too_large(source: str, words: list[str]) -> None:
+    assert _too_large(source) == words
