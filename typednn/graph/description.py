@@ -71,7 +71,8 @@ def dtype_of(how: Description, number: int) -> str:
     """The dtype of a node's value."""
     node = how.nodes[number]
     if node[0] == "read":
-        return how.arrays[node[1]][0]
+        array: int = node[1]
+        return how.arrays[array][0]
     return "bool" if node[0] in ("true", "false") else str(node[1] if node[0] in ("number", "cast") else node[2])
 
 
