@@ -195,7 +195,6 @@ print("halide" in sys.modules)
 
 COMPILED = [
     *((way, np.float32) for way in PLAIN if way not in ("blocks of channels", "groups of vectors", "channels")),
-    ("channels with a tail", np.float32),
     *(
         (f"joined, {way}", np.float32)
         for way in ("pixels", "channels", "blocks of channels", "input channels", "strided planes")
