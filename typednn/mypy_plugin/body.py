@@ -73,9 +73,7 @@ class Body(Names):
         self.context: nodes.Context = api.tree
         # that were reported: the message, its node, what to write where
         self.problems: list[tuple[str, nodes.Context, tuple[nodes.Context, str] | None]] = []
-        self.undecided: list[
-            tuple[nodes.Context, Pair]
-        ] = []
+        self.undecided: list[tuple[nodes.Context, Pair]] = []
         self.refusals: set[int] | None = None  # by mypy node, when all of the scope was evaluated
         self.refused: set[int] = set()  # operands of >> that have another number of axes, by mypy node
         self.signatures: dict[int, tuple[nodes.Context, tuple[str, classes.Signature] | None]] = {}
