@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, final
+from typing import BinaryIO, final
 
 from lsprotocol import types
 from pygls import uris
@@ -21,17 +21,6 @@ from typednn.language_server.session import Session
 from typednn.language_server.shown import Page, cures, diagnostics, hints, hover
 from typednn.version import __version__
 
-if TYPE_CHECKING:  # importing the plugin needs mypy
-    from typednn.static_checks import ModuleFacts
-
-# What an editor says of a text that is checked then.
-_CHANGES = (
-    types.TEXT_DOCUMENT_DID_OPEN,
-    types.TEXT_DOCUMENT_DID_CHANGE,
-    types.TEXT_DOCUMENT_DID_SAVE,
-    types.TEXT_DOCUMENT_DID_CLOSE,
-    types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
-)
 _MOMENT = 0.1  # seconds without a change before a check
 
 
@@ -55,13 +44,12 @@ class Editor:
         self._checked.clear()
         self._due = asyncio.get_running_loop().call_later(_MOMENT, self._check)
 
-    async def page(self, uri: str) -> "tuple[Page, ModuleFacts | None]":
-        """A document and what is known of it, after the check that is due."""
+    async def page(self, uri: str) -> tuple[TextDocument, Page]:
+        """A document, after the check that is due."""
         if self._due is not None:
             await self._checked.wait()
         document = self._server.workspace.get_text_document(uri)
-        facts = self.session.facts(os.path.abspath(document.path), document.source)
-        return Page(document.source, self._server.workspace.position_codec), facts
+        return document, Page(document.source, self._server.workspace.position_codec)
 
     def _check(self) -> None:
         documents = {
@@ -141,27 +129,44 @@ def run(incoming: BinaryIO, outgoing: BinaryIO) -> None:
         sys.stderr.flush()
         os._exit(code)
 
-    def changed(params: object) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
         editor().changed()
 
-    for message in _CHANGES:
-        server.feature(message)(changed)
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        editor().changed()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def saved(params: types.DidSaveTextDocumentParams) -> None:
+        editor().changed()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        editor().changed()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def changed_on_disk(params: types.DidChangeWatchedFilesParams) -> None:
+        editor().changed()
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     async def sizes(params: types.InlayHintParams) -> list[types.InlayHint]:
-        page, facts = await editor().page(params.text_document.uri)
+        document, page = await editor().page(params.text_document.uri)
+        facts = editor().session.facts(os.path.abspath(document.path), page.text)
         return [] if facts is None else list(hints(page, facts, params.range))
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def derivation(params: types.HoverParams) -> types.Hover | None:
-        page, facts = await editor().page(params.text_document.uri)
+        document, page = await editor().page(params.text_document.uri)
+        facts = editor().session.facts(os.path.abspath(document.path), page.text)
         return None if facts is None else hover(page, facts, params.position)
 
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
     )
     async def quick_fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
-        page, facts = await editor().page(params.text_document.uri)
+        document, page = await editor().page(params.text_document.uri)
+        facts = editor().session.facts(os.path.abspath(document.path), page.text)
         shown = params.context.diagnostics
         return [] if facts is None else list(cures(page, params.text_document.uri, facts, params.range, shown))
 
