@@ -1095,7 +1095,7 @@ ROW_MUTANTS = [
         "graph/test_tape.py::test_tensors_cannot_be_changed",
     ),
     fault(
-        "X-A6", "debugging.py",
+        "X-A6", "errors/debugging.py",
         "not 0 <= int(value) <= most:",
         "not 0 <= int(value):",
         "graph/test_debugging.py::test_other_masks_are_refused",
@@ -1285,7 +1285,7 @@ ROW_MUTANTS = [
         "data/test_tokenizer.py::test_ninas_own_tests",
     ),
     fault(
-        "X-A5", "debugging.py",
+        "X-A5", "errors/debugging.py",
         "        _masks[:] = [other for other in _masks if other is not own]\n",
         "        pass\n",
         "graph/test_debugging.py::test_sums_combine_and_nothing_is_the_default",

@@ -34,10 +34,10 @@ from typednn.html import escaped
 from typednn.layer import Layer, Sequential
 from typednn.layers import Conv2d, Linear, MaxPool2d, ReLU, Residual
 from typednn.module.printing import constructor_arguments
+from typednn.module.stack import Stack
 from typednn.optim import SGD, Adam, AdamW, Group, clip_grad_norm
 from typednn.random import PCG32, initialiser
 from typednn.shapes import Flow
-from typednn.stack import Stack
 
 LOSSES = {name: getattr(losses, name) for name in losses.__all__}
 KINDS: dict[str, Any] = {**LAYERS, **LOSSES, **OPTIMIZERS, **SCHEDULES, **INITIALISERS, "PCG32": PCG32}

@@ -13,10 +13,10 @@ import pytest
 
 from typednn import kernels
 from typednn.errors import ShapeError
+from typednn.errors.tracebacks import fold
 from typednn.generated import execute
 from typednn.kernels.op import OPS
 from typednn.shapes.compiled import outcome
-from typednn.tracebacks import fold
 
 for each in pkgutil.iter_modules(kernels.__path__):
     importlib.import_module(f"typednn.kernels.{each.name}")

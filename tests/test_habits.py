@@ -1,7 +1,8 @@
 """Wrong turns of people who know PyTorch, Keras, JAX or scikit-learn, and the answers that they get.
 
 Each is run as they would write it. The answer is an error of typednn that says where, the rule, what it got, and the
-cure, and the cure names what is right here. A wrong turn that is added to `typednn.habits` belongs into this table.
+cure, and the cure names what is right here. A wrong turn that is added to `typednn.errors.habits` belongs into this
+table.
 """
 
 import warnings
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import typednn
-from typednn import Input, Layer, Sequential, data, habits, layers, losses, optim, training
+from typednn import Input, Layer, Sequential, data, layers, losses, optim, training
 from typednn.engines import using
 from typednn.errors import (
     ArgumentError,
@@ -25,6 +26,7 @@ from typednn.errors import (
     ShapeError,
     StackError,
     TypednnError,
+    habits,
 )
 
 # What is written, the error, and what its cure must name.

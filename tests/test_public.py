@@ -10,8 +10,8 @@ import pytest
 
 from typednn import Input, data, layers, losses, models, optim, runs, training
 from typednn.errors import ArgumentError, CallError
+from typednn.errors.public import public
 from typednn.layers import Linear, ReLU
-from typednn.public import public
 
 PACKAGES = (data, layers, losses, models, optim, runs, training)
 

@@ -43,9 +43,9 @@ from typednn.layers import (
     Softmax,
     Tanh,
 )
+from typednn.module.stack import Dyn, DynGrad, Stack
 from typednn.optim import SGD, Adam
 from typednn.random import PCG32
-from typednn.stack import Dyn, DynGrad, Stack
 from typednn.testing.gradcheck import gradcheck
 
 

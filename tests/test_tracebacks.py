@@ -11,14 +11,14 @@ from jaxtyping import Float
 import typednn
 from typednn import Array2, Input, Layer, S, layers
 from typednn.data import Loader
-from typednn.debugging import Debug, debug
 from typednn.engines import using
 from typednn.errors import TypednnError
+from typednn.errors.debugging import Debug, debug
+from typednn.errors.tracebacks import fold
 from typednn.layers import Linear, LinearGrad, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.optim import SGD
 from typednn.runs import Run
-from typednn.tracebacks import fold
 from typednn.training import Callback, Step, fit
 
 X = np.zeros((4, 4), np.float32)

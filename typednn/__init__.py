@@ -220,7 +220,7 @@ if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake
             value = import_module(f"typednn.{name}")
         else:
             try:
-                from typednn.habits import names_of
+                from typednn.errors.habits import names_of
 
                 return names_of(__name__)(name)
             except (AttributeError, ImportError) as error:  # its traceback ends in the line that asked

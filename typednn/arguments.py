@@ -9,7 +9,7 @@ from numbers import Real
 from typing import SupportsIndex, TypeVar, cast
 
 from typednn.errors import ArgumentError, explain, shown
-from typednn.habits import value_cure
+from typednn.errors.habits import value_cure
 
 Choice = TypeVar("Choice", bound=str)
 

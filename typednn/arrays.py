@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from typednn.errors import ArgumentError, DeviceError, OutOfMemory, explain
-from typednn.habits import names_of
+from typednn.errors.habits import names_of
 
 if TYPE_CHECKING:
     # The precision is left open: models are float32 by default, gradient checks run in float64.

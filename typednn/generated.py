@@ -21,7 +21,7 @@ def execute(source: str, title: str, scope: dict[str, Any]) -> None:
     They are kept as long as one of the functions. What a user gave is never part of ``source``.
     """
     filename = f"<typednn: {title}, {next(_numbers)}>"
-    scope.setdefault("__name__", __name__)  # a line of typednn's: see `typednn.tracebacks`
+    scope.setdefault("__name__", __name__)  # a line of typednn's: see `typednn.errors.tracebacks`
     code = compile(source, filename, "exec")
     linecache.cache[filename] = len(source), None, source.splitlines(keepends=True), filename
     for function in _defined(code):

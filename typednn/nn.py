@@ -1,6 +1,6 @@
 """What PyTorch calls ``torch.nn``: there is no such module here, and importing it says where its parts are."""
 
 from typednn.errors import MissingImport, explain
-from typednn.habits import NAMES
+from typednn.errors.habits import NAMES
 
 raise MissingImport(explain("typednn", "has no such module", "'nn'", NAMES["nn"]), name="typednn.nn")

@@ -35,12 +35,12 @@ from typednn.layer import Input, Layer
 from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.module.foreign import adopted
+from typednn.module.stack import Stack
 from typednn.optim import GradientOptimizer
 from typednn.recipes.running import computed
 from typednn.runs.history import History
 from typednn.runs.state import generator_states, restore_generators
 from typednn.shapes import Flow
-from typednn.stack import Stack
 from typednn.training import EarlyStopping, Evaluation, evaluate, fit
 
 if TYPE_CHECKING:  # scikit-learn ships no types; these are what a type checker sees, here and where typednn is used

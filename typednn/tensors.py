@@ -42,9 +42,9 @@ from typednn.arrays import (
     namespace,
 )
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
+from typednn.errors.public import published
 from typednn.kernels import conv2d
 from typednn.kernels.conv2d import Window
-from typednn.public import published
 
 __all__ = [
     "convolve2d",

@@ -20,8 +20,8 @@ from typednn.config.arguments import constructor, hints_of
 from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError
 from typednn.layers import Linear, Residual, Tanh
+from typednn.module.stack import Stack
 from typednn.shapes import Flow
-from typednn.stack import Stack
 
 ROWS = "format = 1\ninput = [4]\n"
 LINEAR = '[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 3\n'

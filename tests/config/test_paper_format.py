@@ -11,9 +11,9 @@ from typednn import Input
 from typednn.config import ConfigError, dumps, loads, register
 from typednn.config.registry import LAYERS
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU, Softmax
+from typednn.module.stack import Stack
 from typednn.optim import SGD, Adam
 from typednn.random import PCG32
-from typednn.stack import Stack
 
 LENET5_TOML = """\
 format = 1

@@ -16,6 +16,7 @@ from typednn.config import dumps, loads
 from typednn.engines import using
 from typednn.errors import ArgumentError, ConfigError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Tanh
+from typednn.module.stack import Stack
 from typednn.optim import (
     EMA,
     SGD,
@@ -37,7 +38,6 @@ from typednn.optim import (
     StepLR,
 )
 from typednn.random import PCG32, Constant, HeNormal, Normal, Uniform, Zeros
-from typednn.stack import Stack
 
 
 def same(model: Any, loaded: Stack) -> None:

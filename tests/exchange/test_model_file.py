@@ -25,7 +25,7 @@ from typednn.errors import ArgumentError, DataError, NotInitialised, StateDictEr
 from typednn.exchange import load_torch
 from typednn.layers import BatchNorm1d, Dropout, Embedding, Flatten, LastStep, Linear, ReLU, Tanh
 from typednn.models import GPT2, LeNet5, lstm_classifier
-from typednn.stack import Stack
+from typednn.module.stack import Stack
 from typednn.tensor_files import read_header, unpacked
 
 RNG = np.random.default_rng

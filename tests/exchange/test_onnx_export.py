@@ -56,7 +56,7 @@ from typednn.layers import (
     Tanh,
 )
 from typednn.models import GPT2, LeNet5, lenet5, lstm_classifier, resnet18, unet
-from typednn.stack import Stack
+from typednn.module.stack import Stack
 
 RNG = np.random.default_rng
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from typednn.debugging import Debug, debug
 from typednn.engines import available, using
 from typednn.errors import ArgumentError, StateError
+from typednn.errors.debugging import Debug, debug
 from typednn.graph import Tape, attention, exp, linear, log, maximum, reshape, softmax_cross_entropy, where
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import CODES, Kind

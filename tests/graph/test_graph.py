@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn.debugging import Debug, debug
 from typednn.errors import ArgumentError, StateError
+from typednn.errors.debugging import Debug, debug
 from typednn.graph.graph import GRAPH, Node
 from typednn.graph.kinds import DTYPES, Kind
 from typednn.graph.nodes import constant, lazily, pad, realize, tensor, to_device, unary

@@ -105,18 +105,18 @@ def test_small_is_the_reference(
 @pytest.mark.parametrize(
     ("sizes", "engines"),
     [
-        ((1, 17, 256), {"halide"}),  # rows
-        ((1, 450, 600), {"halide"}),  # a row of many weights
-        ((7, 450, 600), {"halide", "blas"}),  # some rows of them: BLAS backward
-        ((64, 40, 6), {"halide"}),  # rows, for few outputs
-        ((300, 17, 120), {"halide"}),  # tiles
-        ((70, 401, 500), {"blas"}),
-        ((9, 16, 500), {"blas", "halide"}),  # many outputs: BLAS forward, a kernel backward
+        ((1, 17, 256), "halide"),  # rows
+        ((1, 450, 600), "halide"),  # a row of many weights
+        ((7, 450, 600), "blas halide"),  # some rows of them: BLAS backward
+        ((64, 40, 6), "halide"),  # rows, for few outputs
+        ((300, 17, 120), "halide"),  # tiles
+        ((70, 401, 500), "blas"),
+        ((9, 16, 500), "blas halide"),  # many outputs: BLAS forward, a kernel backward
     ],
     ids=str,
 )
-def test_every_size_class(sizes: Sizes, engines: set[str], activation: Activation) -> None:
-    assert check(sizes, activation.name not in ("leaky_relu", "sigmoid"), activation) == engines
+def test_every_size_class(sizes: Sizes, engines: str, activation: Activation) -> None:
+    assert check(sizes, activation.name not in ("leaky_relu", "sigmoid"), activation) == set(engines.split())
 
 
 @each_activation

@@ -14,8 +14,8 @@ from typednn import Array2, Array3, FirstLayer, Gradient, IntArray2, Kept, Layer
 from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, TypednnError
 from typednn.layer import Input, Sequential
 from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
+from typednn.module.stack import Stack
 from typednn.optim import SGD, accumulate, clip_grad_norm
-from typednn.stack import Stack
 
 
 def ready(model: Any, seed: int = 0) -> Any:

@@ -17,8 +17,8 @@ from typednn.errors import CheckError, ShapeError, StateError
 from typednn.layer import Elementwise, Input, Sequential
 from typednn.layers import Linear, LinearGrad, PerPosition, PReLU, ReLU, Residual, Tanh
 from typednn.module.held import Held
+from typednn.module.stack import Dyn, Stack
 from typednn.optim import SGD, Adam, AdamW, Group
-from typednn.stack import Dyn, Stack
 
 
 @dataclass(frozen=True, slots=True)

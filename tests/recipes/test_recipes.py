@@ -22,6 +22,7 @@ from typednn.layers import Flatten, Linear, ReLU
 from typednn.losses import CrossEntropy
 from typednn.metrics import ClassificationReport
 from typednn.models import lenet5
+from typednn.module.stack import Stack
 from typednn.optim import SGD, CosineLR
 from typednn.random import PCG32
 from typednn.recipes import (
@@ -44,7 +45,6 @@ from typednn.recipes.running import computed, which
 from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened, predict
 from typednn.runs import RunWarning
-from typednn.stack import Stack
 
 
 def _pictures(rows: int, seed: int) -> tuple[Any, Any]:

@@ -50,7 +50,7 @@ BY_TEXT = {
     "cli/command.py": ["f'typednn.cli.{COMMANDS[options.command].module}'"],
     "config/model_config.py": ["module"],  # of the user's layers
     "errors.py": ["module"],  # of an extra
-    "habits.py": ["package", "package"],  # of a name that was renamed, and that a user asks for
+    "errors/habits.py": ["package", "package"],  # of a name that was renamed, and that a user asks for
     "kernels/pointwise.py": ["module"],  # that declares an op, in a process that compiles its kernel
 }
 

@@ -1,13 +1,13 @@
 """The names that typednn gives its users: one that comes, goes or is renamed changes the list on purpose.
 
 `tests/golden/public_names.txt` holds them; TYPEDNN_RECORD=1 in the environment writes it anew. A name that goes gets a
-row in `typednn.habits.RENAMED` first, for one minor version.
+row in `typednn.errors.habits.RENAMED` first, for one minor version.
 """
 
 import os
 from pathlib import Path
 
-from typednn import habits
+from typednn.errors import habits
 
 LIST = Path(__file__).parents[1] / "golden" / "public_names.txt"
 
@@ -22,7 +22,9 @@ def test_the_names_are_those_of_the_list() -> None:
     for package, names in now.items():
         gone = sorted(set(known[package].split(", ")) - set(names.split(", ")))
         come = sorted(set(names.split(", ")) - set(known[package].split(", ")))
-        assert not gone, f"{package} has lost {gone}: keep the old name for a minor version (typednn.habits.RENAMED)"
+        assert not gone, (
+            f"{package} has lost {gone}: keep the old name for a minor version (typednn.errors.habits.RENAMED)"
+        )
         assert not come, f"{package} has new names {come}: TYPEDNN_RECORD=1 pytest {__file__} writes them into the list"
 
 

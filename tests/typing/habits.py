@@ -1,5 +1,5 @@
-"""Names that other libraries have are refused: what answers for them at run time (`typednn.habits`) is hidden from type
-checkers.
+"""Names that other libraries have are refused: what answers for them at run time (`typednn.errors.habits`) is hidden
+from type checkers.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ from typednn.models import write_gpt_c
 from typednn.models.gpt2_weights import CONFIG
 from typednn.models.gpt_c import is_gpt_c
 from typednn.models.hub import SCHEME, local_folder
+from typednn.module.stack import Stack
 from typednn.recipes.plan import FILE, VOCABULARY
 from typednn.recipes.running import outputs_of
 from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened, restored, speaker_in
 from typednn.recipes.weights import vocabulary_beside, weights_at
-from typednn.stack import Stack
 from typednn.tasks import Regression
 from typednn.tasks.language import speaker_of
 

@@ -16,8 +16,8 @@ from typednn.config.registry import LAYERS, RESERVED
 from typednn.config.source import MOST_LAYERS, Item, Place, Source
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError, suggestion
 from typednn.layer import Chain, FirstChain, FirstLayer, Input
+from typednn.module.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part
 from typednn.shapes import Flow
-from typednn.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part
 
 AnyModel: TypeAlias = Stack[Any] | FirstChain[Any, Any, str, *tuple[Any, ...]]
 

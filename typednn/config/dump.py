@@ -20,8 +20,8 @@ from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, FirstChain, Input, Parts
 from typednn.module.foreign import adopted
 from typednn.module.module import Module
+from typednn.module.stack import Stack
 from typednn.optim import ConstantLR, GradientOptimizer
-from typednn.stack import Stack
 
 _RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES | AVERAGES).items()}
 

@@ -17,9 +17,9 @@ from typednn.config.source import Item, Place, Source, decoded, read
 from typednn.config.toml_format import read_toml
 from typednn.errors import ArgumentError, ConfigError, explain, suggestion
 from typednn.layer import Input
+from typednn.module.stack import Stack
 from typednn.optim import GradientOptimizer
 from typednn.random import Rng
-from typednn.stack import Stack
 
 FORMAT: Final = 1
 

@@ -23,6 +23,7 @@ from typednn.models.resnet import BasicBlock, Bottleneck
 from typednn.module.foreign import identity
 from typednn.module.module import Module
 from typednn.module.printing import constructor_arguments
+from typednn.module.stack import Stack
 from typednn.optim import (
     EMA,
     ConstantLR,
@@ -48,7 +49,6 @@ from typednn.random import (
     XavierUniform,
     Zeros,
 )
-from typednn.stack import Stack
 
 M = TypeVar("M", bound=Module | DynLayer)
 

@@ -46,9 +46,9 @@ from typednn.errors import (
     TypednnError,
     explain,
 )
-from typednn.public import refuse_misfit
+from typednn.errors.public import refuse_misfit
+from typednn.errors.tracebacks import fold
 from typednn.shapes.compiled import Scope, comparison, outcome
-from typednn.tracebacks import fold
 
 Mode = Literal["full", "cached", "off"]
 _MOST_KINDS = 16

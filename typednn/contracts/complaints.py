@@ -16,7 +16,7 @@ from typednn.contracts.hints import (
     read,
 )
 from typednn.errors import CheckError, DeviceError, DTypeError, ShapeError, explain
-from typednn.habits import value_cure
+from typednn.errors.habits import value_cure
 from typednn.shapes.cures import channels_cure, rank_cure, target_cure
 
 # What to convert numbers to where an annotation names a kind of dtypes; integers to int64.

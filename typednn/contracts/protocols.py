@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray, Array2
 from typednn.contracts.promises import enforce_class
-from typednn.public import opened
+from typednn.errors.public import opened
 
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out", covariant=True)

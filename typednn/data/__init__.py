@@ -49,7 +49,7 @@ from typednn.data.token_files import read_token_table, read_tokens, write_token_
 from typednn.data.token_windows import windows
 from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
 from typednn.data.vocabulary import Characters, TokenTable, Vocabulary, read_vocabulary
-from typednn.public import published
+from typednn.errors.public import published
 from typednn.random.state import generator_state, restore_generator
 
 __all__ = [

@@ -14,13 +14,13 @@ raw numbers     `export_bin`                                                 `lo
 
 from typing import TYPE_CHECKING
 
+from typednn.errors.public import published
 from typednn.exchange.model_file import load, save
 from typednn.exchange.npz import export_npz
 from typednn.exchange.onnx.export import export_onnx
 from typednn.exchange.onnx.reader import import_onnx
 from typednn.exchange.plain import export_bin, export_json, load_bin, load_json
 from typednn.exchange.torch_state import export_torch, load_torch
-from typednn.public import published
 
 __all__ = [
     "export_bin",

@@ -35,8 +35,8 @@ from typednn.exchange.checked import check_model
 from typednn.files import path_of
 from typednn.layer import Chain, FirstChain
 from typednn.module.module import DTYPES, Module
+from typednn.module.stack import Stack
 from typednn.shapes import Flow
-from typednn.stack import Stack
 from typednn.tensor_files import TensorFile, TensorHeader, read_header, write_tensors
 from typednn.version import __version__
 

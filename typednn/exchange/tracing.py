@@ -37,7 +37,7 @@ from typednn.graph.operations import Binary, Unary
 from typednn.graph_layer import GraphElementwise, GraphLayer, GraphMultiInput, interpreted
 from typednn.layer import Input, Parts
 from typednn.module.module import Module
-from typednn.stack import Stack
+from typednn.module.stack import Stack
 
 SAMPLES: Final = 11  # a size that few others are multiples of: what is a multiple of it is taken for the batch's
 

@@ -16,7 +16,7 @@ place of NumPy; what NumPy doesn't have is named as in PyTorch. ``from typednn.g
 ``abs``, ``all``, ``any``, ``max``, ``min``, ``round`` and ``sum``.
 """
 
-from typednn.debugging import Debug, debug
+from typednn.errors.debugging import Debug, debug
 from typednn.graph.activations import (
     celu,
     elu,

@@ -1,4 +1,4 @@
-"""Debugging: what a `realize` prints where the bits of `typednn.debugging` ask for it."""
+"""Debugging: what a `realize` prints where the bits of `typednn.errors.debugging` ask for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from typednn.arrays import is_floating, namespace
-from typednn.debugging import Debug, is_on, on_change
 from typednn.errors import StateError, explain
+from typednn.errors.debugging import Debug, is_on, on_change
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Kind
 from typednn.graph.program import Instruction, name_of

@@ -19,11 +19,11 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from typednn.arrays import device_of, namespace, out_of_memory
-from typednn.debugging import Debug, any_printed, is_on
 from typednn.engines import available, empty, gemm
 from typednn.engines.dispatch import LIMIT, chosen_engine
 from typednn.engines.locks import Lock
 from typednn.errors import EngineError, OutOfMemory
+from typednn.errors.debugging import Debug, any_printed, is_on
 from typednn.graph.cuda import cuda_kernel_of
 from typednn.graph.debugging import refuse_nan, say, statement
 from typednn.graph.description import Group
@@ -87,7 +87,7 @@ def counters() -> Counters:
 
 
 def _tell(program: Program, arrays: Sequence[Any], plan: Plan) -> None:
-    """What the bits of `typednn.debugging` ask for, before a program runs."""
+    """What the bits of `typednn.errors.debugging` ask for, before a program runs."""
     steps = plan.steps if isinstance(plan, Compiled) else []
     kernels = [step for step in steps if isinstance(step, Group)]
     if is_on(Debug.ENGINE):

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from typednn.errors.public import published
 from typednn.layers.adaptive_avg_pool2d import AdaptiveAvgPool2d, AdaptiveAvgPool2dGrad
 from typednn.layers.avg_pool2d import AvgPool2d, AvgPool2dGrad
 from typednn.layers.batch_norm1d import BatchNorm1d, BatchNorm1dGrad
@@ -50,7 +51,6 @@ from typednn.layers.softmax import Softmax, SoftmaxGrad
 from typednn.layers.softplus import Softplus
 from typednn.layers.tanh import Tanh
 from typednn.layers.upsample import Upsample, UpsampleGrad
-from typednn.public import published
 
 __all__ = [
     "ELU",

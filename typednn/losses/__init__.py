@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from typednn.errors.public import published
 from typednn.losses.bce_with_logits import BCEWithLogits
 from typednn.losses.cosine_similarity import CosineSimilarity
 from typednn.losses.cross_entropy import CrossEntropy
@@ -11,7 +12,6 @@ from typednn.losses.l1 import L1
 from typednn.losses.mse import MSE
 from typednn.losses.nll import NLL
 from typednn.losses.softmax_cross_entropy import SoftmaxCrossEntropy
-from typednn.public import published
 
 __all__ = [
     "L1",

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from typednn.errors.public import published
 from typednn.models.compact import CompactGPT2, compact
 from typednn.models.generation import generate, next_scores, probabilities, stream
 from typednn.models.gpt2 import GPT2, GPT2Block
@@ -12,7 +13,6 @@ from typednn.models.lstm_classifier import lstm_classifier
 from typednn.models.resnet import BasicBlock, Bottleneck, resnet18, resnet34, resnet50
 from typednn.models.unet import unet
 from typednn.models.vgg import vgg16
-from typednn.public import published
 
 __all__ = [
     "BasicBlock",

@@ -41,12 +41,12 @@ from typednn.errors import (
     TypednnError,
     explain,
 )
+from typednn.errors.tracebacks import fold
 from typednn.module.fields import not_forwarded
 from typednn.module.gradients import Gradient, set_shared
 from typednn.module.rehearsal import forward_and_backward, is_known
 from typednn.module.state import PLACEMENT
 from typednn.module.tree import Node
-from typednn.tracebacks import fold
 
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
 _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *output"])

@@ -26,15 +26,15 @@ from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray
 from typednn.contracts.operands import Last, Operand
 from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
 from typednn.errors import ArgumentError, StackError, TypednnError, explain
-from typednn.habits import value_cure
+from typednn.errors.habits import value_cure
+from typednn.errors.public import opened
+from typednn.errors.tracebacks import fold
 from typednn.module.chain import ParametersOfParts, Parts, Sample, ends, flow_through, follow, has_room
 from typednn.module.foreign import Foreign, adopted, identity, not_a_part
 from typednn.module.gradients import ChainGrad, ElementwiseGrad
 from typednn.module.module import Module
 from typednn.module.updates import inherited, update_parts
-from typednn.public import opened
 from typednn.shapes import Flow
-from typednn.tracebacks import fold
 
 In = TypeVar("In")
 Out = TypeVar("Out")

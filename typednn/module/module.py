@@ -26,7 +26,7 @@ from typednn.backends import select, to_device, to_numpy
 from typednn.contracts.checks import enforced
 from typednn.contracts.protocols import Enforced
 from typednn.errors import ArgumentError, LocatedError, StateDictError, explain, listed
-from typednn.habits import value_cure
+from typednn.errors.habits import value_cure
 from typednn.module import calls, delegation, printing, sharing, updates
 from typednn.module.fields import StoredField
 from typednn.module.state import CallState, Cell, Placement, Storage

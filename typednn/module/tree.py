@@ -15,13 +15,13 @@ from typednn.arrays import AnyArray, is_array
 from typednn.contracts.checks import contract_of
 from typednn.contracts.hints import array_hints, attribute_lookup
 from typednn.errors import DefinitionError, StackError, StateError, explain
+from typednn.errors.tracebacks import folding
 from typednn.kernels.pointwise import add
 from typednn.module.fields import Field, InnerField, StoredField, declared_fields
 from typednn.module.gradients import named_leaves
 from typednn.module.state import CallState, Cell, Stateful, Storage
 from typednn.shapes import Flow, parse, rank, split_contract
 from typednn.shapes.compiled import outcome
-from typednn.tracebacks import folding
 
 # One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Node]"

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from typednn.errors.public import published
 from typednn.optim.adadelta import Adadelta
 from typednn.optim.adagrad import Adagrad
 from typednn.optim.adam import Adam
@@ -26,7 +27,6 @@ from typednn.optim.schedule import (
 )
 from typednn.optim.settings import Group
 from typednn.optim.sgd import SGD
-from typednn.public import published
 
 __all__ = [
     "EMA",

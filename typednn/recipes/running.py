@@ -27,6 +27,7 @@ from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
 from typednn.models.hub import local_folder
 from typednn.module.foreign import Foreign
+from typednn.module.stack import Stack
 from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by
@@ -36,7 +37,6 @@ from typednn.runs.checkpoint import checkpoints
 from typednn.runs.checksums import OF_A_REPORT, renew_checksums
 from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
-from typednn.stack import Stack
 from typednn.tasks.language import Language, prompt_of
 from typednn.tasks.regression import Regression
 from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from typednn.public import published
+from typednn.errors.public import published
 from typednn.runs.run import Run, RunLocked, RunWarning
 
 __all__ = ["Run", "RunLocked", "RunWarning"]

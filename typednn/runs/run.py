@@ -30,6 +30,7 @@ from typing import Any, Literal, Self, TypeAlias, final
 
 from typednn.arguments import flag
 from typednn.errors import ArgumentError, CheckpointError, StateError, explain
+from typednn.errors.tracebacks import caller_level
 from typednn.files import reason, replace_file, sync_folder
 from typednn.module.module import Module
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
@@ -40,7 +41,6 @@ from typednn.runs.recorded import read_metrics
 from typednn.runs.restoring import load_weights, structure
 from typednn.runs.run_files import read_bytes
 from typednn.runs.state import Json, TrainingState, generator_states
-from typednn.tracebacks import caller_level
 
 Which: TypeAlias = Literal["latest", "best"]
 _LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from typednn.public import published
+from typednn.errors.public import published
 from typednn.runs.history import Best, Epoch, History, LearningRates, Measured, Step
 from typednn.training.batches import Batches, BatchLike, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every

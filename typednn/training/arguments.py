@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, cast
 
-from typednn import habits, losses, optim
+from typednn import losses, optim
 from typednn.config import dumps
-from typednn.errors import ArgumentError, TypednnError, explain, shown
+from typednn.errors import ArgumentError, TypednnError, explain, habits, shown
 from typednn.layer import Parts, not_a_part
 from typednn.layers import Conv2d, Linear, LogSoftmax, SequenceLinear, Sigmoid, Softmax
 from typednn.losses import NLL, BCEWithLogits, CrossEntropy, SoftmaxCrossEntropy

@@ -3,7 +3,7 @@ at the call.
 
 `public` marks a function, `opened` a class, `published` all of a package; classes whose methods are enforced
 (`typednn.contracts.promises`) are opened by that. Names that another library has are missed in the words of
-`typednn.habits`.
+`typednn.errors.habits`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from typednn import habits
-from typednn.errors import SURE, CallError, TypednnError, closest, explain
-from typednn.tracebacks import folding
+from typednn.errors import SURE, CallError, TypednnError, closest, explain, habits
+from typednn.errors.tracebacks import folding
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
-from typednn.debugging import Debug, is_on
 from typednn.errors import TypednnError
+from typednn.errors.debugging import Debug, is_on
 
 P = ParamSpec("P")
 R = TypeVar("R")

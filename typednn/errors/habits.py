@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, Final
 
 from typednn.errors import SURE, MissingImport, MissingName, closest, explain
-from typednn.tracebacks import caller_level, folding
+from typednn.errors.tracebacks import caller_level, folding
 
 # What was renamed: the old name with its package, the new one's, and the version that drops the old. CHANGELOG lists
 # the same.

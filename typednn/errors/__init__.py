@@ -60,11 +60,11 @@ class CallError(ArgumentError, TypeError):
 
 
 class MissingName(TypednnError, AttributeError):
-    """An object or a module has no such attribute, and `typednn.habits` knows what to write instead."""
+    """An object or a module has no such attribute, and `typednn.errors.habits` knows what to write instead."""
 
 
 class MissingImport(TypednnError, ImportError):
-    """A package has no such name, and `typednn.habits` knows what to write instead."""
+    """A package has no such name, and `typednn.errors.habits` knows what to write instead."""
 
 
 class LocatedError(TypednnError):

@@ -12,7 +12,7 @@ bit   for each `typednn.graph.realize` it prints, on standard error
 16    the kernels as Halide's statements, where a program is planned
 32    nothing: each node of the graph is checked when it is made, and one that
       can't be right is a `StateError`; for who writes operations
-64    nothing: a traceback keeps its lines within typednn (`typednn.public`)
+64    nothing: a traceback keeps its lines within typednn (`typednn.errors.public`)
 128   nothing: the interpreter computes, and an operation that makes NaN of
       numbers is a `StateError`, which names it and the first place
 ====  =========================================================================
