@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from typednn.cli.options import (
+from typednn.cli.shared_options import (
     COUNT,
     IMPORT,
     LAYOUT,

@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING
 
 from typednn.errors.public import published
+from typednn.optim.accumulation import accumulate
 from typednn.optim.adadelta import Adadelta
 from typednn.optim.adagrad import Adagrad
 from typednn.optim.adam import Adam
 from typednn.optim.adamw import AdamW
-from typednn.optim.clipping import accumulate, clip_grad_norm
+from typednn.optim.clipping import clip_grad_norm
 from typednn.optim.ema import EMA
 from typednn.optim.lion import Lion
 from typednn.optim.one_cycle import OneCycleLR

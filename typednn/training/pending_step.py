@@ -9,7 +9,7 @@ import numpy as np
 
 from typednn.backends import to_numpy
 from typednn.module.module import Module
-from typednn.optim.clipping import Summed
+from typednn.optim.accumulation import Summed
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from typednn.module.module import Module
 from typednn.module.rehearsal import copied, is_known
 from typednn.module.updates import update_if
 from typednn.optim import clip_grad_norm
-from typednn.optim.clipping import Summed
+from typednn.optim.accumulation import Summed
 from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.environment import differences
