@@ -286,7 +286,7 @@ MUTANTS = [
     ),
     mutant(
         "Checkpoints hold weights and averages: resume continues with the weights",
-        "typednn/runs/run.py",
+        "typednn/runs/restoring.py",
         "load_weights(checkpoint, model, averaged=False)\n",
         "load_weights(checkpoint, model)\n",
         "tests/training/test_optimizer_state.py::test_a_run_that_fell_ends_with_the_same_bits",
