@@ -7,10 +7,7 @@ from torch import Tensor
 
 @shape_vars("batch, features")
 def forward(
-    x: Shaped[Tensor, "[batch, features]"],
-    weight: Shaped[Tensor, "[features]"],
-    running: Shaped[Tensor, "[features]"],
-    training: bool,
+    x: Shaped[Tensor, "[batch, features]"], weight: Shaped[Tensor, "[features]"], running: Shaped[Tensor, "[features]"], training: bool
 ) -> Shaped[Tensor, "[batch, features]"]:
     mean = x.mean(dim=1) if training else running  # right: mean = x.mean(dim=0) if training else running
     centred = x - mean

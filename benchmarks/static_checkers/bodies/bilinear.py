@@ -7,8 +7,6 @@ from torch import Tensor
 
 @shape_vars("batch, left, right, out")
 def forward(
-    x: Shaped[Tensor, "[batch, left]"],
-    y: Shaped[Tensor, "[batch, right]"],
-    weight: Shaped[Tensor, "[out, left, right]"],
+    x: Shaped[Tensor, "[batch, left]"], y: Shaped[Tensor, "[batch, right]"], weight: Shaped[Tensor, "[out, left, right]"]
 ) -> Shaped[Tensor, "[batch, out]"]:
     return torch.einsum("bi,oji,bj->bo", x, weight, y)  # right: return torch.einsum("bi,oij,bj->bo", x, weight, y)

@@ -6,7 +6,5 @@ from torch import Tensor
 
 
 @shape_vars("batch, height, width, channels")
-def channels_first(
-    x: Shaped[Tensor, "[batch, height, width, channels]"],
-) -> Shaped[Tensor, "[batch, channels, height, width]"]:
+def channels_first(x: Shaped[Tensor, "[batch, height, width, channels]"]) -> Shaped[Tensor, "[batch, channels, height, width]"]:
     return torch.movedim(x, 3, 2)  # right: return torch.movedim(x, 3, 1)

@@ -10,7 +10,6 @@ from torch.nn import functional
 def input_gradient(
     next_grad: Shaped[Tensor, "[batch, height, width, outputs]"], weight: Shaped[Tensor, "[outputs, 3, 3, inputs]"]
 ) -> Shaped[Tensor, "[batch, height + 2, width + 2, inputs]"]:
-    # right: padded = functional.pad(next_grad, (0, 0, 2, 2, 2, 2))
-    padded = functional.pad(next_grad, (0, 0, 3, 3, 3, 3))
+    padded = functional.pad(next_grad, (0, 0, 3, 3, 3, 3))  # right: padded = functional.pad(next_grad, (0, 0, 2, 2, 2, 2))
     windows = padded.unfold(1, 3, 1).unfold(2, 3, 1)
     return torch.einsum("bhwoij,oijc->bhwc", windows, weight)

@@ -10,5 +10,4 @@ def forward(
     x: Shaped[Tensor, "[batch, 13, 11, inputs]"], weight: Shaped[Tensor, "[outputs, 3, 3, inputs]"]
 ) -> Shaped[Tensor, "[batch, 11, 9, outputs]"]:
     windows = x.unfold(1, 3, 1).unfold(2, 3, 1)
-    # right: return torch.einsum("bhwcij,oijc->bhwo", windows, weight)
-    return torch.einsum("bhwcij,ocij->bhwo", windows, weight)
+    return torch.einsum("bhwcij,ocij->bhwo", windows, weight)  # right: return torch.einsum("bhwcij,oijc->bhwo", windows, weight)

@@ -6,9 +6,7 @@ from torch import Tensor
 
 
 @shape_vars("queries, features, items")
-def cosines(
-    a: Shaped[Tensor, "[queries, features]"], b: Shaped[Tensor, "[items, features]"]
-) -> Shaped[Tensor, "[queries, items]"]:
+def cosines(a: Shaped[Tensor, "[queries, features]"], b: Shaped[Tensor, "[items, features]"]) -> Shaped[Tensor, "[queries, items]"]:
     a = a / torch.linalg.norm(a, dim=1, keepdim=True)
     b = b / torch.linalg.norm(b, dim=1, keepdim=True)
     return a @ b  # right: return a @ b.T

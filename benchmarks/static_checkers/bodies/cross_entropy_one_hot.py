@@ -6,9 +6,6 @@ from torch import Tensor
 
 
 @shape_vars("batch, classes")
-def loss_grad(
-    prediction: Shaped[Tensor, "[batch, classes]"], target: Shaped[Tensor, "[batch]"]
-) -> Shaped[Tensor, "[batch, classes]"]:
-    # right: one_hot = torch.eye(prediction.shape[1]).index_select(0, target)
-    one_hot = torch.eye(target.shape[0]).index_select(0, target)
+def loss_grad(prediction: Shaped[Tensor, "[batch, classes]"], target: Shaped[Tensor, "[batch]"]) -> Shaped[Tensor, "[batch, classes]"]:
+    one_hot = torch.eye(target.shape[0]).index_select(0, target)  # right: one_hot = torch.eye(prediction.shape[1]).index_select(0, target)
     return -one_hot / prediction / target.shape[0]

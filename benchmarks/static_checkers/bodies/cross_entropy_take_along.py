@@ -5,7 +5,5 @@ from torch import Tensor
 
 
 @shape_vars("batch, classes")
-def losses(
-    log_probabilities: Shaped[Tensor, "[batch, classes]"], labels: Shaped[Tensor, "[batch]"]
-) -> Shaped[Tensor, "[batch, 1]"]:
+def losses(log_probabilities: Shaped[Tensor, "[batch, classes]"], labels: Shaped[Tensor, "[batch]"]) -> Shaped[Tensor, "[batch, 1]"]:
     return -log_probabilities.gather(1, labels[None])  # right: return -log_probabilities.gather(1, labels[:, None])

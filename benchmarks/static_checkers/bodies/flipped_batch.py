@@ -6,8 +6,6 @@ from torch import Tensor
 
 
 @shape_vars("batch, height, width, channels")
-def with_mirrored(
-    images: Shaped[Tensor, "[batch, height, width, channels]"],
-) -> Shaped[Tensor, "[2 * batch, height, width, channels]"]:
+def with_mirrored(images: Shaped[Tensor, "[batch, height, width, channels]"]) -> Shaped[Tensor, "[2 * batch, height, width, channels]"]:
     mirrored = torch.flip(images, (2,))
     return torch.cat((images, mirrored), dim=2)  # right: return torch.cat((images, mirrored), dim=0)

@@ -7,9 +7,7 @@ from torch import Tensor
 
 @shape_vars("nodes, inputs, outputs")
 def forward(
-    x: Shaped[Tensor, "[nodes, inputs]"],
-    edges: Shaped[Tensor, "[nodes, nodes]"],
-    weight: Shaped[Tensor, "[inputs, outputs]"],
+    x: Shaped[Tensor, "[nodes, inputs]"], edges: Shaped[Tensor, "[nodes, nodes]"], weight: Shaped[Tensor, "[inputs, outputs]"]
 ) -> Shaped[Tensor, "[nodes, outputs]"]:
     averaged = edges / edges.sum(dim=1, keepdim=True)
     mixed = x @ averaged  # right: mixed = averaged @ x

@@ -7,9 +7,7 @@ from torch import Tensor
 
 @shape_vars("batch, features, hidden")
 def step(
-    x: Shaped[Tensor, "[batch, features]"],
-    h: Shaped[Tensor, "[batch, hidden]"],
-    weight: Shaped[Tensor, "[features + hidden, hidden]"],
+    x: Shaped[Tensor, "[batch, features]"], h: Shaped[Tensor, "[batch, hidden]"], weight: Shaped[Tensor, "[features + hidden, hidden]"]
 ) -> Shaped[Tensor, "[batch, hidden]"]:
     joined = torch.cat((x, h), dim=0)  # right: joined = torch.cat((x, h), dim=1)
     z = torch.sigmoid(joined @ weight)

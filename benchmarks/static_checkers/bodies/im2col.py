@@ -6,9 +6,7 @@ from torch import Tensor
 
 
 @shape_vars("batch, height, width, channels")
-def columns(
-    x: Shaped[Tensor, "[batch, height, width, channels]"],
-) -> Shaped[Tensor, "[batch, (height - 2) * (width - 2), 9 * channels]"]:
+def columns(x: Shaped[Tensor, "[batch, height, width, channels]"]) -> Shaped[Tensor, "[batch, (height - 2) * (width - 2), 9 * channels]"]:
     batch, height, width, channels = x.shape
     rows, cols = height - 3, width - 2  # right: rows, cols = height - 2, width - 2
     a, b, c = x[:, : height - 2], x[:, 1 : height - 1], x[:, 2:]

@@ -7,9 +7,7 @@ from torch import Tensor
 
 @shape_vars("batch, time, size, width")
 def attend(
-    q: Shaped[Tensor, "[batch, time, size]"],
-    k: Shaped[Tensor, "[batch, time, size]"],
-    v: Shaped[Tensor, "[batch, time, width]"],
+    q: Shaped[Tensor, "[batch, time, size]"], k: Shaped[Tensor, "[batch, time, size]"], v: Shaped[Tensor, "[batch, time, width]"]
 ) -> Shaped[Tensor, "[batch, time, width]"]:
     context = torch.einsum("btd,bte->bde", k, v)
     total = k.sum(dim=2)  # right: total = k.sum(dim=1)

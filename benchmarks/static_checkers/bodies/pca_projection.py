@@ -5,8 +5,6 @@ from torch import Tensor
 
 
 @shape_vars("count, features")
-def project(
-    x: Shaped[Tensor, "[count, features]"], vectors: Shaped[Tensor, "[features, features]"]
-) -> Shaped[Tensor, "[count, 3]"]:
+def project(x: Shaped[Tensor, "[count, features]"], vectors: Shaped[Tensor, "[features, features]"]) -> Shaped[Tensor, "[count, 3]"]:
     centred = x - x.mean(dim=0, keepdim=True)
     return centred @ vectors[-3:]  # right: return centred @ vectors[:, -3:]

@@ -7,9 +7,7 @@ from torch import Tensor
 
 @shape_vars("batch, time, features, hidden")
 def unroll(
-    x: Shaped[Tensor, "[batch, time, features]"],
-    w: Shaped[Tensor, "[features, hidden]"],
-    u: Shaped[Tensor, "[hidden, hidden]"],
+    x: Shaped[Tensor, "[batch, time, features]"], w: Shaped[Tensor, "[features, hidden]"], u: Shaped[Tensor, "[hidden, hidden]"]
 ) -> Shaped[Tensor, "[batch, time, hidden]"]:
     h = torch.tanh(x[:, 0] @ w)
     states = []

@@ -6,8 +6,6 @@ from torch import Tensor
 
 
 @shape_vars("batch, classes")
-def softmax(
-    scores: Shaped[Tensor, "[batch, classes]"], temperature: Shaped[Tensor, "[batch]"]
-) -> Shaped[Tensor, "[batch, classes]"]:
+def softmax(scores: Shaped[Tensor, "[batch, classes]"], temperature: Shaped[Tensor, "[batch]"]) -> Shaped[Tensor, "[batch, classes]"]:
     scaled = scores / temperature[None]  # right: scaled = scores / temperature[:, None]
     return torch.softmax(scaled, dim=1)

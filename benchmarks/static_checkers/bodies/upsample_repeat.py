@@ -5,9 +5,7 @@ from torch import Tensor
 
 
 @shape_vars("batch, height, width, channels")
-def forward(
-    x: Shaped[Tensor, "[batch, height, width, channels]"],
-) -> Shaped[Tensor, "[batch, 2 * height, 2 * width, channels]"]:
+def forward(x: Shaped[Tensor, "[batch, height, width, channels]"]) -> Shaped[Tensor, "[batch, 2 * height, 2 * width, channels]"]:
     tall = x.repeat_interleave(2, dim=1)
     y = tall.repeat_interleave(2, dim=1)  # right: y = tall.repeat_interleave(2, dim=2)
     return y

@@ -5,8 +5,7 @@ from sizes import CHANNELS, WIDTH
 from torch import Tensor, nn
 
 conv, pool = nn.Conv2d(1, CHANNELS, 3), nn.MaxPool2d(2)
-# right: model = nn.Sequential(conv, pool, nn.Conv2d(CHANNELS, 32, 3))
-model = nn.Sequential(conv, pool, nn.Conv2d(WIDTH, 32, 3))
+model = nn.Sequential(conv, pool, nn.Conv2d(WIDTH, 32, 3))  # right: model = nn.Sequential(conv, pool, nn.Conv2d(CHANNELS, 32, 3))
 
 
 @shape_vars("B, H, W")

@@ -4,8 +4,7 @@ from shape_extensions import Shaped, shape_vars
 from torch import Tensor, nn
 
 conv, flatten = nn.Conv2d(1, 16, 3), nn.Flatten()
-# right: model = nn.Sequential(conv, flatten, nn.Linear(400, 10))
-model = nn.Sequential(conv, flatten, nn.Linear(120, 10))
+model = nn.Sequential(conv, flatten, nn.Linear(120, 10))  # right: model = nn.Sequential(conv, flatten, nn.Linear(400, 10))
 
 
 @shape_vars("B, H, W")

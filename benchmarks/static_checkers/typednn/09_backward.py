@@ -29,8 +29,7 @@ class Net(Layer[Array2, Array2, NetGrad, S]):
 
     def backward(self, next_grad: Float[Array2, "batch 10"]) -> NetGrad:
         fc2 = self.fc2.backward(next_grad)
-        # right: fc1 = self.fc1.backward(self.relu.backward(fc2.input).input)
-        fc1 = self.fc1.backward(self.relu.backward(next_grad).input)
+        fc1 = self.fc1.backward(self.relu.backward(next_grad).input)  # right: fc1 = self.fc1.backward(self.relu.backward(fc2.input).input)
         return NetGrad(fc1.input, fc1, fc2)
 
 
