@@ -49,7 +49,7 @@ BY_TEXT = {
     # the module of a command, in the same package
     "cli/command.py": ["f'typednn.cli.{COMMANDS[options.command].module}'"],
     "config/model_config.py": ["module"],  # of the user's layers
-    "errors.py": ["module"],  # of an extra
+    "errors/__init__.py": ["module"],  # of an extra
     "errors/habits.py": ["package", "package"],  # of a name that was renamed, and that a user asks for
     "kernels/pointwise.py": ["module"],  # that declares an op, in a process that compiles its kernel
 }
@@ -107,11 +107,14 @@ PEERS = "The library needs no peer"
 @pytest.mark.parametrize(
     ("file", "line", "contract"),
     [
-        pytest.param("errors.py", "import typednn.layers.linear", FLOORS, id="upwards"),
+        pytest.param("errors/__init__.py", "import typednn.layers.linear", FLOORS, id="upwards"),
         pytest.param(
-            "errors.py", "def later():\n    import typednn.contracts.checks", FLOORS, id="upwards inside a function"
+            "errors/__init__.py",
+            "def later():\n    import typednn.contracts.checks",
+            FLOORS,
+            id="upwards inside a function",
         ),
-        pytest.param("errors.py", "import typednn", FLOORS, id="the package as a whole"),
+        pytest.param("errors/__init__.py", "import typednn", FLOORS, id="the package as a whole"),
         pytest.param("mypy_plugin/types.py", "import typednn.contracts", FLOORS, id="sideways"),
         pytest.param("module/state.py", "import typednn.module.tree", MODULE, id="upwards within a package"),
         pytest.param("utils.py", "", FLOORS, id="module without a floor"),
@@ -122,7 +125,7 @@ PEERS = "The library needs no peer"
             CIRCLES,
             id="in a circle, for checkers",
         ),
-        pytest.param("errors.py", "import typednn.arrays", CIRCLES, id="in a circle on one floor"),
+        pytest.param("errors/__init__.py", "import typednn.arrays", CIRCLES, id="in a circle on one floor"),
         pytest.param("losses/mse.py", "import typednn.data.loader", FLOORS, id="a loss that reads data"),
         pytest.param("reports/html.py", "import typednn.training.loop", FLOORS, id="a report that trains"),
         pytest.param("layer.py", "import typednn.mypy_plugin.names", PLUGIN, id="the plugin in the library"),
@@ -222,7 +225,7 @@ def test_the_page_draws_the_floors_of_the_contract() -> None:
 
 def test_the_readme_names_the_floors_of_the_page() -> None:
     readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
-    named = readme.partition("eleven floors, highest first: ")[2].partition(".")[0].split(", ")
+    named = readme.partition("ten floors, highest first: ")[2].partition(".")[0].split(", ")
     assert named == [name for name, *_ in _table("floor")], "README.md and docs/design.md: same floors, same order"
 
 

@@ -229,7 +229,7 @@ def installing(text: str) -> str:
         tool = (metadata.distribution("typednn").read_text("INSTALLER") or "").strip()
         how = "uv pip install 'typednn[{}]'" if tool == "uv" else "pip install 'typednn[{}]'"
     except metadata.PackageNotFoundError:
-        folder = Path(__file__).resolve().parent.parent
+        folder = Path(__file__).resolve().parents[2]
         how = f"pip install '{folder}[{{}}]'"
     return _PIP.sub(lambda match: how.format(match[1]), text)
 
