@@ -139,7 +139,10 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         self.trace.refuse("a function that needs the numbers of an array")
 
     # A branch on numbers would hold for the example alone.
-    __bool__ = __float__ = __int__ = __index__ = __array__
+    __bool__: Any = __array__
+    __float__: Any = __array__
+    __int__: Any = __array__
+    __index__: Any = __array__
 
     # ------------------------------------------------------------------ what is computed with it
 

@@ -47,7 +47,8 @@ class ApartError(Exception):
 
     def __init__(self, *stored: int, alone: Iterable[int] = ()) -> None:
         super().__init__()
-        self.stored, self.alone = stored, tuple(alone)
+        self.stored: tuple[int, ...] = stored
+        self.alone: tuple[int, ...] = tuple(alone)
 
 
 class TooMuchError(ApartError):
@@ -111,7 +112,11 @@ class Draft:
     """
 
     def __init__(self, kind: str, space: Shape, rows: int, reduced: int, roots: list[int]) -> None:
-        self.kind, self.space, self.rows, self.reduced, self.roots = kind, space, rows, reduced, roots
+        self.kind: str = kind
+        self.space: Shape = space
+        self.rows: int = rows
+        self.reduced: int = reduced
+        self.roots: list[int] = roots
 
 
 def is_long(draft: Draft) -> bool:
@@ -125,10 +130,12 @@ class Rows:
     """
 
     def __init__(self, program: Program, stored: frozenset[int], root: int) -> None:
-        self.program, self.stored, self.root = program, stored, root
+        self.program: Program = program
+        self.stored: frozenset[int] = stored
+        self.root: int = root
         self.columns: Shape | None = None
-        self.rows = 0
-        self.shape = squeezed(program.instructions[root].shape)
+        self.rows: int = 0
+        self.shape: Shape = squeezed(program.instructions[root].shape)
         self._seen: set[tuple[int, Coordinates]] = set()
         self._walk(root, identity(program.instructions[root].shape))
 
@@ -175,7 +182,9 @@ class Lowered:
     """The nodes of a draft."""
 
     def __init__(self, program: Program, stored: frozenset[int], draft: Draft) -> None:
-        self.program, self.stored, self.draft = program, stored, draft
+        self.program: Program = program
+        self.stored: frozenset[int] = stored
+        self.draft: Draft = draft
         self.nodes: list[Node] = []
         self.inputs: dict[int, int] = {}
         # with each coordinate the size of the axis that it reads
@@ -186,7 +195,7 @@ class Lowered:
         self._work = 0
         # of the values that are complete and not stored, the work of the largest one, and its place
         self._largest = 0, NO_AXIS
-        self.outputs = [self._node(root, self._at(root), root) for root in draft.roots]
+        self.outputs: list[int] = [self._node(root, self._at(root), root) for root in draft.roots]
         if len(self.inputs) > _MOST_INPUTS and len(draft.roots) > 1:
             raise ApartError
 

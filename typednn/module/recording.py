@@ -65,14 +65,14 @@ class Recording:
     def __init__(
         self, forward: Step, backward: Step, both: Step, keeps_result: bool, parted: tuple[Step, Step] | None
     ) -> None:
-        self.forward = forward  # the result, and what backward reads of what was computed on the way
+        self.forward: Step = forward  # the result, and what backward reads of what was computed on the way
         # the derivatives: from what forward reads, what it kept, and the derivative by the result
-        self.backward = backward
-        self.both = both  # the result and its derivatives; of a loss
-        self.keeps_result = keeps_result
+        self.backward: Step = backward
+        self.both: Step = both  # the result and its derivatives; of a loss
+        self.keeps_result: bool = keeps_result
         # Backward in two: the derivatives by the parameters with what both need, and that by the input, which reads
         # these too.
-        self.parted = parted
+        self.parted: tuple[Step, Step] | None = parted
 
     @property
     def own(self) -> list[Any]:

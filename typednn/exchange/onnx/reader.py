@@ -91,6 +91,8 @@ class Reader(Values):
 
     onnx: Any = None
     whole: Any = None
+    start: Any = None
+    call: Any = None
     operations: list[Operation] = field(default_factory=list[Operation])
     wanted: set[str] = field(default_factory=set[str])  # what a node reads, or is the output
     inputs: list[Any] = field(default_factory=list[Any])

@@ -52,12 +52,12 @@ class Writer:
         self.channels_first = channels_first
         self.nodes: list[Any] = []
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
-        self.bytes = 0
+        self.bytes: int = 0
         self.known: dict[Any, str] = {}  # names of constants: of those with a key, and of arrays of the model
-        self.names = {id(array): name for name, array in state.items()}
+        self.names: dict[int, str] = {id(array): name for name, array in state.items()}
         self.path = ""
         self.layer: Any = model
-        self.batch = len(inputs[0])
+        self.batch: int = len(inputs[0])
         self.heads: list[Any] = []
         self.forms: dict[int, dict[bool, str]] = {}  # of each value its names, channels first or not
         for name, value in zip(input_names(len(inputs)), inputs, strict=True):
