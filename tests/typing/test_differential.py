@@ -209,8 +209,7 @@ class unchecked_definition:  # noqa: N801
         self.patch = pytest.MonkeyPatch()
         for kind in (Chain, ElementwiseChain, Sequential, Residual, PerPosition):
             self.patch.setattr(kind, "trace", _untraced)
-        for kind in (Chain, ElementwiseChain):
-            self.patch.setattr(kind, "grown", _grown)
+        self.patch.setattr("typednn.module.layer._grow", _grown)
         for kind in (Chain, ElementwiseChain, Sequential):
             self.patch.setattr(kind, "check_sizes", _unlooked)
         self.patch.setattr(Parts, "fused", False)  # each layer's own checks are asked
@@ -229,7 +228,7 @@ def _unlooked(_: object, inputs: Sequence[Any]) -> None:
     return
 
 
-def _grown(chain: Any, kind: Any, layer: Any) -> Any:
+def _grown(kind: Any, chain: Any, layer: Any) -> Any:
     return kind((*chain.parts, layer), chain.sample)
 
 
