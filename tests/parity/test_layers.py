@@ -394,9 +394,9 @@ def test_elementwise(
 
 # How far PyTorch itself is off in float64, in eps. Hardsigmoid: its slope is the float32 number nearest to 1/6. GELU of
 # tanh: it rounds 1 - tanh² to eps and multiplies by x v'/2, up to 23 before tanh is 1, at |x| = 7.2, and by |dy|, below
-# 5. Ours is within 2 eps of the formula in long doubles (tests/kernels/test_elementwise_cpu.py). SiLU: beside the root of
-# its slope, at x = -1.278, both cancel: beside long doubles ours is up to 19 eps off and PyTorch's formula 18, of slopes
-# above 0.01 at 22,000 x.
+# 5. Ours is within 2 eps of the formula in long doubles (tests/kernels/test_elementwise_cpu.py). SiLU: beside the root
+# of its slope, at x = -1.278, both cancel: beside long doubles ours is up to 19 eps off and PyTorch's formula 18, of
+# slopes above 0.01 at 22,000 x.
 TORCH_OFF = {"Hardsigmoid": 2.0**30, "GELU of tanh G-L4": 23 * 5.0, "SiLU": 19.0 + 18.0}
 
 SMOOTH = {
