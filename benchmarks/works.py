@@ -105,15 +105,15 @@ WORKS: dict[str, Work] = {
     "lenet5-forward": Work(
         "LeNet5, batch 600, forward", (28, 28, 1), LENET5, 600, "", "labels", (*BOTH, *LAYOUTS, "onnxruntime")
     ),
-    "lenet5-step": Work("LeNet5, batch 600, step with SGD", (28, 28, 1), LENET5, 600, "SGD", "labels", (*BOTH, *LAYOUTS,
-        "jax")),
-    "lenet5-one": Work("LeNet5, batch 1, forward", (28, 28, 1), LENET5, 1, "", "labels", (*BOTH, *LAYOUTS,
-        "onnxruntime")),
+    "lenet5-step": Work("LeNet5, batch 600, step with SGD", (28, 28, 1), LENET5, 600, "SGD", "labels",
+        (*BOTH, *LAYOUTS, "jax")),
+    "lenet5-one": Work("LeNet5, batch 1, forward", (28, 28, 1), LENET5, 1, "", "labels",
+        (*BOTH, *LAYOUTS, "onnxruntime")),
     "control-one": Work("MLP 17-256-256-6, batch 1, forward", (17,), CONTROL, 1, "", "mse", (*BOTH, "torch")),
-    "control-step": Work("MLP 17-256-256-6, batch 256, step with Adam", (17,), CONTROL, 256, "Adam", "mse", (*BOTH,
-        "torch")),
-    "mlp-step": Work("MLP 784-1024-1024-10, batch 256, step with Adam", (784,), MLP, 256, "Adam", "labels", (*BOTH,
-        "torch")),
+    "control-step": Work("MLP 17-256-256-6, batch 256, step with Adam", (17,), CONTROL, 256, "Adam", "mse",
+        (*BOTH, "torch")),
+    "mlp-step": Work("MLP 784-1024-1024-10, batch 256, step with Adam", (784,), MLP, 256, "Adam", "labels",
+        (*BOTH, "torch")),
     "vgg-step": _vgg_step(32),
     "vgg-step-8": _vgg_step(8),
     "vgg-step-1": _vgg_step(1),
@@ -204,7 +204,7 @@ class Typednn:
 
         kinds: dict[str, Callable[..., Any]] = {
             "pad": Pad2d, "conv": partial(Conv2d, bias=True), "relu": ReLU, "pool": MaxPool2d, "flatten": Flatten,
-            "linear": Linear,
+                "linear": Linear,
         }  # fmt: skip
         model: Any = Input(*work.sample)
         for kind, sizes in work.parts:

@@ -224,12 +224,12 @@ def images(x: Any) -> Any:
 
 
 # Ours, PyTorch's by torch.nn, the shape of a batch, and how the batch and the result are laid out there.
-PEERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], tuple[int, ...], Callable[[Any], Any], Callable[[Any],
-    Any]]] = {
+PEERS: dict[str,
+    tuple[Callable[[], Any], Callable[[Any], Any], tuple[int, ...], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "convolutions": (convolutions, torch_convolutions, (3, 6, 5, 2), images, lambda y: y),
     "sequences": (
-        lambda: Input(7, 3) >> Conv1d(3, 4, 3) >> BatchNorm1d(4) >> ReLU() >> Flatten() >> LayerNorm(20) >> Linear(20,
-            2),
+        lambda: Input(7, 3) >> Conv1d(3, 4, 3) >> BatchNorm1d(4) >> ReLU() >> Flatten() >> LayerNorm(20)
+            >> Linear(20, 2),
         lambda nn: nn.Sequential(
             nn.Conv1d(3, 4, 3), nn.BatchNorm1d(4), nn.ReLU(), nn.Flatten(), nn.LayerNorm(20), nn.Linear(20, 2)
         ),

@@ -324,10 +324,9 @@ KINDS = {name: kind for name, kind in vars(layers).items() if name.endswith("Gra
 # Of one field that names axes, or of fields that are other gradients: each is a gradient with checks of its own.
 ALONE = {
     "AdaptiveAvgPool2dGrad", "AvgPool2dGrad", "ConcatGrad", "Dropout2dGrad", "EmbeddingGrad", "FlattenGrad",
-    "GlobalAvgPool2dGrad",
-    "LastStepGrad", "LogSoftmaxGrad", "MaxPool2dGrad", "Pad2dGrad", "PerPositionGrad", "PReLUGrad", "RMSNormGrad",
-    "RepeatGrad",
-    "ReshapeGrad", "ResidualGrad", "SinusoidalPositionsGrad", "SoftmaxGrad", "UpsampleGrad", "GLUGrad",
+    "GlobalAvgPool2dGrad", "LastStepGrad", "LogSoftmaxGrad", "MaxPool2dGrad", "Pad2dGrad", "PerPositionGrad",
+    "PReLUGrad", "RMSNormGrad", "RepeatGrad", "ReshapeGrad", "ResidualGrad", "SinusoidalPositionsGrad", "SoftmaxGrad",
+    "UpsampleGrad", "GLUGrad",
 }  # fmt: skip
 SIZES: dict[str, dict[str, tuple[int, ...] | None]] = {
     "BatchNorm1dGrad": {"weight": (3,), "bias": (3,)},
@@ -345,7 +344,7 @@ SIZES: dict[str, dict[str, tuple[int, ...] | None]] = {
     "LinearGrad": {"input": (2, 3), "weight": (4, 3), "bias": (4,)},
     "MultiHeadAttentionGrad": {
         "input": (2, 5, 4), "memory": (2, 3, 6), "mask": None, "in_proj_weight": None, "q_proj_weight": (4, 4),
-        "k_proj_weight": (4, 6),
+            "k_proj_weight": (4, 6),
         "v_proj_weight": (4, 6), "in_proj_bias": (12,), "out_proj_weight": (4, 4), "out_proj_bias": (4,),
     },
     "RNNGrad": {"input": (2, 5, 4), "weight_ih": (3, 4), "weight_hh": (3, 3), "bias_ih": (3,), "bias_hh": (3,),

@@ -61,7 +61,7 @@ def pair(torch: Any, dtype: Any, seed: int, embed_dim: int, heads: int, **argume
 )
 def test_multi_head_attention(
     torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None,
-    bias: bool,
+        bias: bool,
     causal: bool, axes_of_mask: int, seed: int,
 ) -> None:  # fmt: skip
     """G-P3: output, and every gradient, of self-attention where there is no kdim, else of attention to a memory."""
@@ -83,7 +83,7 @@ def test_heads_of_sizes_that_have_kernels(
 
 def compare(
     torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None,
-    bias: bool,
+        bias: bool,
     causal: bool, axes_of_mask: int, seed: int,
 ) -> None:  # fmt: skip
     rng = np.random.default_rng(seed)

@@ -168,8 +168,8 @@ def test_ten_steps_of_training(torch: Any, fused: bool) -> None:
     """Z-F3: a network with batch and layer normalisation: losses, weights and running statistics, then eval."""
     rng = np.random.default_rng(0)
     model = (
-        Input(6, 6, 2) >> Conv2d(2, 4, 3) >> BatchNorm2d(4) >> ReLU() >> Flatten() >> Linear(64,
-            8) >> BatchNorm1d(8) >> ReLU()
+        Input(6, 6, 2) >> Conv2d(2, 4, 3) >> BatchNorm2d(4) >> ReLU() >> Flatten() >> Linear(64, 8) >> BatchNorm1d(8)
+            >> ReLU()
         >> LayerNorm(8) >> Dropout(0.0) >> Linear(8, 3)
     ).init(rng).fuse(fused)  # fmt: skip
     nn = torch.nn

@@ -20,12 +20,10 @@ ROUNDS = 10_000 if LONG else 600
 
 WORDS = (
     "a", "b", "c", "a", "b", "3", "_", "_a", "...", "*g", "*h", "*#g", "#a", "#b", "#3", "size=a", "size=2", "{self.n}",
-    "n={self.n}",
-    "{self.k[0]}", "#{self.n}", "{self.part.n}", "a+1", "a*b", "a-b", "a//2", "a%2", "a**2",
-    "(a-{self.k[1]})//{self.n}+1", "{self.n}**2",
-    "2**{self.n}", "a-{self.n}", "a*{self.n}+b", "-{self.n}", "min(a,{self.n})", "max(a,b,2)", "abs(a-b)", "{self.n+1}",
-    "a//{self.n-1}",
-    "{self.n*2-1}*a", "{min(self.n,2)}", "#a+b", "{self.missing}", "min", "{-self.n}**2", "a%{self.n}",
+    "n={self.n}", "{self.k[0]}", "#{self.n}", "{self.part.n}", "a+1", "a*b", "a-b", "a//2", "a%2", "a**2",
+    "(a-{self.k[1]})//{self.n}+1", "{self.n}**2", "2**{self.n}", "a-{self.n}", "a*{self.n}+b", "-{self.n}",
+    "min(a,{self.n})", "max(a,b,2)", "abs(a-b)", "{self.n+1}", "a//{self.n-1}", "{self.n*2-1}*a", "{min(self.n,2)}",
+    "#a+b", "{self.missing}", "min", "{-self.n}**2", "a%{self.n}",
 )  # fmt: skip
 NUMBERS = (1, 2, 3, 4, 1, 2, 3, 4, -1, -2, 0)
 ODD = (2.0, "2", "1+1", None, True, 2.5, np.int64(2))

@@ -532,14 +532,10 @@ LINALG: dict[str, str] = {"norm": "@x ord axis keepdims"}
 # fmt: off
 UFUNCS = frozenset({
     "abs", "absolute", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "cos", "divide", "equal", "exp",
-    "exp2", "expm1",
-    "floor", "floor_divide", "fmax", "fmin", "greater", "greater_equal", "hypot", "invert", "isfinite", "isinf",
-    "isnan", "less",
-    "less_equal", "log", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "matmul", "maximum",
-    "minimum", "mod", "multiply", "negative", "not_equal", "power", "reciprocal", "remainder", "rint", "sign", "sin",
-    "sqrt", "square",
-    "subtract", "tan", "tanh", "true_divide",
+    "exp2", "expm1", "floor", "floor_divide", "fmax", "fmin", "greater", "greater_equal", "hypot", "invert", "isfinite",
+    "isinf", "isnan", "less", "less_equal", "log", "log1p", "log2", "logaddexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "matmul", "maximum", "minimum", "mod", "multiply", "negative", "not_equal", "power",
+    "reciprocal", "remainder", "rint", "sign", "sin", "sqrt", "square", "subtract", "tan", "tanh", "true_divide",
 })
 UFUNC_KEYWORDS = frozenset({"out", "dtype", "casting", "where"})
 MATMUL_KEYWORDS = frozenset({"out", "dtype", "casting"})
@@ -547,10 +543,8 @@ UFUNCS_WITH_AT = frozenset({"add", "subtract", "maximum", "minimum"})
 
 CONSTANTS = frozenset({
     "bool_", "can_cast", "dtype", "e", "finfo", "float16", "float32", "float64", "floating", "iinfo", "inexact", "inf",
-    "int16", "int32",
-    "int64", "int8", "int_", "integer", "intp", "issubdtype", "nan", "newaxis", "number", "pi", "promote_types",
-    "uint16", "uint32",
-    "uint64", "uint8",
+    "int16", "int32", "int64", "int8", "int_", "integer", "intp", "issubdtype", "nan", "newaxis", "number", "pi",
+    "promote_types", "uint16", "uint32", "uint64", "uint8",
 })
 # fmt: on
 

@@ -34,7 +34,6 @@ def train(options: Namespace) -> int:
     }
     settings: dict[str, Any] = parsed_settings(options.settings)
     settings |= {name: value for name, value in {"optimizer": options.optimizer, **short}.items() if value is not None}
-    task = options.task or settings.pop("task", None)
     recipe = None if model is None else find(model, options.modules)
     if options.preset is not None:
         recipe = preset(options.preset, recipe or find("gpt2"))
@@ -48,8 +47,7 @@ def train(options: Namespace) -> int:
         data,
         recipe,
         target=options.target,
-        task=task,
-        seed=settings.get("seed"),
+        task=options.task,
         announce=hint,
         settings=settings,
         **layout,

@@ -62,4 +62,5 @@ def _operator(name: str, order: int) -> Callable[..., Any]:
 
 for _name in (*OPERATORS, *COMPARISONS, "neg", "abs"):
     setattr(Symbol, f"__{_name}__", _operator(_name, 1))
+for _name in OPERATORS:  # of a number and a symbol; comparisons Python turns round itself
     setattr(Symbol, f"__r{_name}__", _operator(_name, -1))

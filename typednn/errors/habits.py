@@ -52,8 +52,7 @@ _ACTIVATION = "it is a layer of its own: put ReLU() and its like after it"
 
 _SCHEDULES = {
     "CosineAnnealingLR": "CosineLR", "CosineDecay": "CosineLR", "ExponentialDecay": "ExponentialLR",
-    "PolynomialDecay": "PolynomialLR",
-    "PiecewiseConstantDecay": "StepLR",
+    "PolynomialDecay": "PolynomialLR", "PiecewiseConstantDecay": "StepLR",
 }  # fmt: skip
 _SCHEDULE = _each(
     {
@@ -388,11 +387,12 @@ def _cure(package: str, name: str) -> str:
 
 
 # Short names of losses and optimizers, as texts, that are no near match.
-_SHORT = {"crossentropy": "SoftmaxCrossEntropy", "categorical_crossentropy": "SoftmaxCrossEntropy", "mae": "L1",
-    "bce": "BCEWithLogits",
-    "sparse_categorical_crossentropy": "SoftmaxCrossEntropy", "binary_crossentropy": "BCEWithLogits",
-    "mean_squared_error": "MSE",
-    "cross_entropy": "SoftmaxCrossEntropy", "nll_loss": "NLL", "momentum": "SGD"}  # fmt: skip
+_SHORT = {
+    "crossentropy": "SoftmaxCrossEntropy", "categorical_crossentropy": "SoftmaxCrossEntropy", "mae": "L1",
+    "sparse_categorical_crossentropy": "SoftmaxCrossEntropy", "cross_entropy": "SoftmaxCrossEntropy",
+    "bce": "BCEWithLogits", "binary_crossentropy": "BCEWithLogits", "mean_squared_error": "MSE", "nll_loss": "NLL",
+    "momentum": "SGD",
+}  # fmt: skip
 
 
 def kin(name: str, names: Iterable[str]) -> str:

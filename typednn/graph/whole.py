@@ -57,7 +57,9 @@ def takes_whole(*inputs: AnyTensor) -> bool:
 class Whole(Function):
     """The forward of ``op``, of the tensors that it ``takes``, by the names of its arguments, and of ``settings``.
 
-    Derive from it where `run` or `derive` do more than the op does.
+    Arguments of the op that are called ``shape`` and ``input_shape`` get those of the node and of its first tensor, and
+    ``wants_input`` and ``wants_bias`` of backward whether somebody reads these derivatives. Derive from it where `run`
+    or `derive` do more than the op does.
     """
 
     op: Op

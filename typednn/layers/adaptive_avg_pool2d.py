@@ -3,8 +3,7 @@
 y[b,i,j,c] = the mean of x[b,h,w,c] over floor(i·height/out_height) <= h < ceil((i+1)·height/out_height), w likewise
 dx sums dy / n over every window of n pixels that the pixel lies in
 
-x (batch, height, width, channels)   y (batch, out_height, out_width, channels), where output_size = (out_height,
-                                     out_width)
+x (batch, height, width, channels)   y (batch, out_height, out_width, channels), of output_size (out_height, out_width)
 Windows overlap where the sizes do not divide; of a smaller image, pixels are read several times.
 Keeps x's shape. About one addition per number forward, as many backward.
 Source: PyTorch's AdaptiveAvgPool2d.

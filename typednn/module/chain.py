@@ -101,7 +101,7 @@ def input_is_read() -> bool:
 
 
 class Parts(Module):
-    """Layers one after another: what all chains are at run time. The classes below differ in their types."""
+    """Layers one after another: what all chains are at run time. `typednn.module.layer` has them by their types."""
 
     parts: tuple[Module, ...]
     sample: Sample | None

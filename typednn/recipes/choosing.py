@@ -53,9 +53,11 @@ def choose(
     written down keeps all that it says. ``seed`` draws the part to test, where the data have none. ``header``,
     ``delimiter`` and ``decimal`` say how a CSV file is written, as `typednn.data.read_table` has them; how it was read
     is told in ``Samples.told``. ``settings`` are those of `Recipe.changed`, and stand above what the data decide; a
-    wrong one is refused before anything is read.
+    wrong one is refused before anything is read. A ``task`` or ``seed`` among them is the argument of that name.
     """
-    settings = settings or {}
+    settings = dict(settings or {})
+    told = settings.pop("task", None)
+    task, seed = task or told, settings.get("seed") if seed is None else seed
     if model is not None:
         named = {} if task is None else {"task": task}
         model.changed({**settings, **named})

@@ -13,7 +13,7 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hints
 
 from typednn.arguments import choice, flag, integer, number
@@ -229,8 +229,8 @@ class Recipe(TrainingSettings):
 
     @property
     def prototype(self) -> AnyModel:
-        """The model, its parameters not filled: built once for all recipes that have it, and never trained."""
-        return self._described.checked if self._described else _built(self.model)
+        """The model, its parameters not filled; of a config the one that was checked there, else built anew."""
+        return self._described.checked if self._described else self.model()
 
     @property
     def sample(self) -> tuple[int, ...]:
@@ -344,11 +344,6 @@ class Recipe(TrainingSettings):
             "optimizer": dict(self.optimizer),
             "imports": list(self.imports),
         }
-
-
-@lru_cache(maxsize=16)
-def _built(model: Callable[..., AnyModel]) -> AnyModel:
-    return model()
 
 
 CHANGEABLE: tuple[str, ...] = tuple(

@@ -84,6 +84,13 @@ class Every:
         return epochs is not None and self.epochs is not None and epochs % self.epochs == 0
 
 
+def is_due(interval: int | Every | None, step: int, epochs: int | None) -> bool:
+    """Whether it is due, as `Every.due` says: a number means steps, None each epoch."""
+    if isinstance(interval, Every):
+        return interval.due(step, epochs)
+    return epochs is not None if interval is None else step % interval == 0
+
+
 @dataclass(frozen=True, slots=True)
 class EarlyStopping:
     """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``.

@@ -29,7 +29,7 @@ from typednn.runs.run import Run
 from typednn.runs.state import TrainingState
 from typednn.tasks import SpokenTask, Task
 from typednn.training.batches import Batches, ValuedLoss, divisor_of, mean, one_pass
-from typednn.training.callbacks import Callback, EarlyStopping, saved_state
+from typednn.training.callbacks import Callback, EarlyStopping, is_due, saved_state
 from typednn.training.evaluation import Evaluation, checked_metrics
 from typednn.training.events import Events
 from typednn.training.finite import all_finite, finite_each, finite_rows, place_in_forward, place_in_gradient
@@ -357,14 +357,14 @@ class Session:
         step, complete = self.state.step, None if epoch is None else epoch.number
         through = self.settings.complete(complete or 0, step)
         measured: Measured | None = None
-        if self.validation is not None and (through or self.settings.evaluation.due(step, complete)):
+        if self.validation is not None and (through or is_due(self.settings.evaluate_every, step, complete)):
             measured = self._evaluate(self.validation, complete or self.number)
             if epoch is None:
                 self.display.note(f"step {step}  {summary(measured)}")
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
-        if self.run is not None and (better or through or self.settings.saving.due(step, complete)):
+        if self.run is not None and (better or through or is_due(self.settings.checkpoint_every, step, complete)):
             self._save(self.run)
         if not self.pending:
             self.last_report = time.perf_counter()

@@ -49,19 +49,3 @@ class TrainingSettings:
     def complete(self, epochs: int, step: int) -> bool:
         """Whether a training of so many whole epochs and steps has come to its end."""
         return epochs >= self.epochs or (self.max_steps is not None and step >= self.max_steps)
-
-    @property
-    def evaluation(self) -> Every:
-        """When to evaluate: by default after each epoch."""
-        return _interval(self.evaluate_every)
-
-    @property
-    def saving(self) -> Every:
-        """When to write a checkpoint: by default after each epoch."""
-        return _interval(self.checkpoint_every)
-
-
-def _interval(value: int | Every | None) -> Every:
-    if isinstance(value, Every):
-        return value
-    return Every(epochs=1) if value is None else Every(steps=value)

@@ -91,7 +91,7 @@ class Reader(Values):
 
     onnx: Any = None
     whole: Any = None
-    start: Any = None
+    start: Any = None  # these two are set here alone; rows read them
     call: Any = None
     operations: list[Operation] = field(default_factory=list[Operation])
     wanted: set[str] = field(default_factory=set[str])  # what a node reads, or is the output

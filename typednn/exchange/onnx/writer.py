@@ -18,8 +18,7 @@ FLOAT, INT32, INT64, DOUBLE = 1, 6, 7, 11  # TensorProto's numbers
 # What ONNX Runtime 1.31 computes in float32 alone, and how many inputs of each are such floats.
 SINGLE: Final[Mapping[str, int]] = {
     "AveragePool": 1, "Conv": 3, "ConvTranspose": 3, "Elu": 1, "Erf": 1, "GRU": 4, "HardSigmoid": 1, "HardSwish": 1,
-    "LSTM": 4, "RNN": 4,
-    "Resize": 1, "Selu": 1, "Softplus": 1,
+    "LSTM": 4, "RNN": 4, "Resize": 1, "Selu": 1, "Softplus": 1,
 }  # fmt: skip
 
 

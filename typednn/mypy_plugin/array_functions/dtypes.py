@@ -10,12 +10,10 @@ WEAK_BOOL, WEAK_INT, WEAK_FLOAT = _WEAK = "a bool", "an int", "a float"
 
 BY_NAME = {
     "bool": "Bool", "bool_": "Bool", "int": "Int64", "int8": "Int8", "int16": "Int16", "int32": "Int32",
-    "int64": "Int64", "intp": "Int64",
-    "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float": "Float64",
-    "float16": "Float16",
-    "float32": "Float32", "float64": "Float64", "single": "Float32", "double": "Float64", "half": "Float16",
-    "complex64": "Complex64",
-    "complex128": "Complex128", "complex": "Complex128",
+    "int64": "Int64", "intp": "Int64", "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "float": "Float64", "float16": "Float16", "float32": "Float32", "float64": "Float64", "single": "Float32",
+    "double": "Float64", "half": "Float16", "complex64": "Complex64", "complex128": "Complex128",
+    "complex": "Complex128",
 }  # fmt: skip
 _FAMILIES = ("Bool", "UInt", "Int", "Float", "Complex")
 _BITS = {f"{family}{bits}": (family, bits) for family in _FAMILIES for bits in (8, 16, 32, 64, 128)} | {

@@ -157,8 +157,7 @@ _COMPARISONS = (
 _OPERATORS = {
     "+": "add", "-": "subtract", "*": "multiply", "/": "true_divide", "//": "floor_divide", "%": "remainder",
     "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal",
-    "&": "bitwise_and",
-    "|": "bitwise_or", "^": "bitwise_xor", "neg": "negative", "invert": "invert", "abs": "absolute",
+    "&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "neg": "negative", "invert": "invert", "abs": "absolute",
     "<<": "left_shift", ">>": "right_shift",
 }  # fmt: skip
 
