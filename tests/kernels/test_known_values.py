@@ -37,7 +37,7 @@ KNOWN: dict[str, tuple[Callable[[Any], Any], Any, float]] = {
     "relu of NaN": (lambda a: relu.forward(a([NAN])), [NAN], 0),
     "relu of fixtures": (lambda a: relu.forward(a([5, -3, 0])), [5, 0, 0], 0),
     "leaky_relu": (lambda a: leaky_relu.forward(a([3, -2, 0]), 0.01), [3, -0.02, 0], 1e-7),
-    "leaky_relu, derivative": (lambda a: leaky_relu.backward(a([1, 1, 1]), a([3, -2, 0]), 0.5), [1, 0.5, 0.5], 0),
+    "leaky_relu, derivative": (lambda a: leaky_relu.backward(a([1, 1, 1]), a([3, -2, 0]), 0.01), [1, 0.01, 0.01], 1e-7),
     "prelu": (lambda a: prelu.backward(a([[5, 7], [11, 13]]), a([[2, -3], [0, -1]]), a([0.5]))[1], [7 * -3 - 13], 0),
     "prelu by x": (
         lambda a: prelu.backward(a([[5, 7], [11, 13]]), a([[2, -3], [0, -1]]), a([0.5]))[0],

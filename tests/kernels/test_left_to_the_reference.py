@@ -10,7 +10,7 @@ import pytest
 from fast_ops import by_reference, needs_halide, numbers, quiet
 
 from typednn.engines import counting
-from typednn.kernels import batch_norm, embedding, log_softmax, max_pool2d, prelu, softmax, upsample
+from typednn.kernels import batch_norm, embedding, log_softmax, prelu, softmax, upsample
 from typednn.kernels import softmax_cross_entropy as joined
 from typednn.kernels.activations import Activation
 from typednn.kernels.pointwise import relu, tanh
@@ -19,7 +19,7 @@ from typednn.kernels.pointwise_losses import bce_with_logits, bce_with_logits_fo
 pytestmark = [needs_halide, quiet]
 
 LOGITS, TOKENS = numbers(0, 6, 5), np.array([[1, 0, 6], [2, 2, 5]])
-SLOPE, PAIR, ONES = np.array([0.25], np.float32), (2, 2), np.ones((1, 2, 2, 1), np.float32)
+SLOPE = np.array([0.25], np.float32)
 COLUMN = np.array([[3], [np.nan], [np.inf]], np.float32)
 WEIGHTS = np.arange(8, dtype=np.float32)
 
@@ -56,11 +56,6 @@ CASES = [
     *(
         case(embedding.backward, numbers(0, 2, 3, 5), TOKENS.astype(dtype), 7, 3, ran="halide")
         for dtype in ("i8", "i4", "i2", "u1")
-    ),
-    # uint32 is the dtype of larger windows
-    *(
-        case(max_pool2d.backward, ONES, np.zeros((1, 2, 2, 1), dtype), (1, 4, 4, 1), PAIR, PAIR, (1, 1))
-        for dtype in (np.int64, np.uint32)
     ),
     case(upsample.forward, numbers(0, 1, 2, 9, 3), (1, upsample.cpu._LARGEST + 1), "bilinear", False),
     # activations that take an exponential

@@ -7,6 +7,7 @@ from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from typednn.engines import counting
 from typednn.kernels import max_pool2d
 from typednn.kernels.max_pool2d import cpu
 
@@ -101,6 +102,16 @@ def test_rows_without_a_number(channels, dtype):
     columns = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 0)), constant_values=-inf)
     won = np.where(index % 2, columns[:, :, 1:], columns[:, :, :-1])
     np.testing.assert_array_equal(np.signbit(y), np.signbit(np.where(np.isnan(won), -inf, won)))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32])  # uint32 is the dtype of larger windows
+def test_another_index_is_left_to_the_reference(dtype):
+    x = numbers(0, 1, 4, 4, 1)
+    y, index = max_pool2d.forward(x, (2, 2), (2, 2), (1, 1))
+    with counting() as counts:
+        dx = max_pool2d.backward(y, index.astype(dtype), x.shape, (2, 2), (2, 2), (1, 1))
+    assert dict(counts) == {("max_pool2d.backward", "reference"): 1}
+    np.testing.assert_array_equal(dx, max_pool2d.backward(y, index, x.shape, (2, 2), (2, 2), (1, 1)))
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,12 @@ def agree(gpu, row, arrays, constants, dtype):
 
 
 @pytest.mark.parametrize("name", ROWS)
-@settings(max_examples=20, deadline=None)
+@pytest.mark.parametrize("decay", DECAYS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=5, deadline=None)
 @given(
     shape=st.one_of(st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple), sizes),
     which=st.integers(0, 7),
-    decay=st.sampled_from(DECAYS),
-    dtype=st.sampled_from([np.float32, np.float64]),
     special=st.booleans(),
     seed=seeds,
 )
