@@ -23,7 +23,6 @@ from typednn.graph.slab import NONE, Slab
 
 Shape: TypeAlias = tuple[int, ...]
 
-_KIND_BITS: Final = 8
 _BITS = {"b": "<?7x", "i": "<q", "u": "<Q", "f": "<d"}
 
 
