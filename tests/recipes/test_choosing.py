@@ -67,6 +67,23 @@ def test_a_regression_from_named_columns(tmp_path: Path) -> None:
     assert (again.steps, again.test) == (0, result.test)
 
 
+def test_settings_stand_above_what_the_data_decide(tmp_path: Path) -> None:
+    write_houses(tmp_path / "houses.csv")
+    path, settings = str(tmp_path / "houses.csv"), {"epochs": 3, "batch_size": 7, "seed": 5, "optimizer.lr": 0.25}
+    one, samples = choose(path, target="price", settings=settings)
+    assert (one.epochs, one.least_steps, one.batch_size, one.seed) == (3, 0, 7, 5)
+    assert (one.optimizer["lr"]["lr"], one.task) == (0.25, "regression")
+    np.testing.assert_array_equal(samples.test_x, choose(path, target="price", seed=5)[1].test_x)
+    assert not np.array_equal(samples.test_x, choose(path, target="price")[1].test_x)
+    # of two values of the target, which may be labels or numbers
+    (tmp_path / "two.csv").write_text("y,a\n" + "".join(f"{place % 2},{place}\n" for place in range(60)))
+    two = str(tmp_path / "two.csv")
+    assert choose(two)[0].task == "classification"
+    assert choose(two, settings={"task": "regression"})[0].task == "regression"
+    with pytest.raises(ArgumentError, match="did you mean 'epochs'"):
+        choose(str(tmp_path / "missing.csv"), recipe("mlp"), settings={"epoch": 3})  # before anything is read
+
+
 def test_words_are_classes(tmp_path: Path) -> None:
     write_towns(tmp_path / "towns.csv")
     one, samples = choose(str(tmp_path / "towns.csv"), target="town")

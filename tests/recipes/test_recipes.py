@@ -45,6 +45,7 @@ from typednn.recipes.running import computed, which
 from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened, predict
 from typednn.runs import RunWarning
+from typednn.training.callbacks import Every
 
 
 def _pictures(rows: int, seed: int) -> tuple[Any, Any]:
@@ -262,6 +263,13 @@ def test_settings() -> None:
 def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message.replace("?", r"\?")):
         recipe("mlp").changed(settings)
+
+
+def test_intervals_of_a_recipe_are_steps() -> None:
+    """A run's folder keeps them as numbers."""
+    interval: Any = Every(epochs=2)
+    with pytest.raises(ArgumentError, match="recipe 'mlp': evaluate_every must be an integer"):
+        replace(recipe("mlp"), evaluate_every=interval)
 
 
 def test_find(tmp_path: Path) -> None:

@@ -1000,6 +1000,9 @@ def test_a_metric_may_be_of_another_type(tmp_path: Path) -> None:
         ({"keep": 0}, "fit: keep must be an integer of at least 1, got 0"),
         ({"evaluate_every": 0}, "fit: evaluate_every must be an integer of at least 1, got 0"),
         ({"checkpoint_every": -1}, "fit: checkpoint_every must be an integer of at least 1, got -1"),
+        ({"max_steps": 0}, "fit: max_steps must be an integer of at least 1, got 0"),
+        ({"max_steps": Every(steps=2)}, "fit: max_steps must be an integer of at least 1, got Every"),
+        ({"epochs": None}, "fit: epochs must be an integer of at least 1, got None"),
         ({"clip_grad_norm": -1.0}, "fit: clip_grad_norm must be a finite number"),
         ({"time_limit": "1"}, "fit: time_limit must be a finite number"),
         (

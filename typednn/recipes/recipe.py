@@ -122,7 +122,7 @@ class Recipe(TrainingSettings):
         where = self.where
         for name, least in (("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("workers", 1)):
             integer(where, name, getattr(self, name), least)
-        for name in ("patience", "stride", "image"):
+        for name in ("patience", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
         for name, choices in (

@@ -25,10 +25,12 @@ class TrainingSettings:
     checkpoint_every: int | Every | None = None
 
     def __post_init__(self) -> None:
-        for each in fields(TrainingSettings):
-            value: Any = getattr(self, each.name)
-            if each.name != "clip_grad_norm" and not isinstance(value, Every) and value is not each.default:
-                object.__setattr__(self, each.name, integer(self.where, each.name, value))
+        intervals = ("evaluate_every", "checkpoint_every")
+        for name in ("epochs", "accumulate", "max_steps", *intervals):
+            value: Any = getattr(self, name)
+            left_out = value is None and name not in ("epochs", "accumulate")
+            if not (left_out or (name in intervals and isinstance(value, Every))):
+                object.__setattr__(self, name, integer(self.where, name, value))
         if self.clip_grad_norm is not None:
             number(self.where, "clip_grad_norm", self.clip_grad_norm, least=0.0)
 
