@@ -247,7 +247,8 @@ class GradientOptimizer(Optimizer):
 
     def _rate(self, step: int) -> None:
         """Refuse an invalid learning rate of any group before the first parameter is written."""
-        for settings in (self.settings, *(own for _, own in self.groups)):
+        every = (self.settings, *[own for _, own in self.groups]) if self.groups else (self.settings,)
+        for settings in every:
             lr = settings.lr(step)
             if lr.__class__ is not float or not 0.0 <= lr < math.inf:
                 number(
@@ -285,9 +286,8 @@ class GradientOptimizer(Optimizer):
     @contextmanager
     def averaged(self) -> Generator[None]:
         """In this block the model has the averaged weights: ``with optimizer.averaged(): evaluate(model, x)``."""
-        averages = self.averages()
-        model = self._bound("", "")
-        before = put(model, averages)
+        model = self._bound(".averages", "averages go by name")
+        before = put(model, self.averages())
         try:
             yield
         finally:
