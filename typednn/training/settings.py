@@ -25,12 +25,14 @@ class TrainingSettings:
     checkpoint_every: int | Every | None = None
 
     def __post_init__(self) -> None:
-        intervals = ("evaluate_every", "checkpoint_every")
-        for name in ("epochs", "accumulate", "max_steps", *intervals):
-            value: Any = getattr(self, name)
-            left_out = value is None and name not in ("epochs", "accumulate")
-            if not (left_out or (name in intervals and isinstance(value, Every))):
-                object.__setattr__(self, name, integer(self.where, name, value))
+        checked = ["epochs", "accumulate"]
+        if self.max_steps is not None:
+            checked.append("max_steps")
+        for name in ("evaluate_every", "checkpoint_every"):
+            if not isinstance(getattr(self, name), Every | None):
+                checked.append(name)
+        for name in checked:
+            object.__setattr__(self, name, integer(self.where, name, getattr(self, name)))
         if self.clip_grad_norm is not None:
             number(self.where, "clip_grad_norm", self.clip_grad_norm, least=0.0)
 
