@@ -14,7 +14,7 @@ LAST = '        cuda="expm1({0})",\n        weight=16,\n    )\n'
 ROW = """    ARCTAN = UnaryRow(
         value=lambda xp, x: xp.arctan(x),
         derivative=lambda g, x, y: g / (1.0 + x * x),
-        halide=lambda hl, x: hl.atan(x),
+        halide=lambda x: hl.atan(x),
         cuda="atan({0})",
         onnx="Atan",
         weight=16,

@@ -1,5 +1,6 @@
 """Conv2d's kernels at NaN and infinities, what they leave to the reference, other machines; conv_transpose2d's."""
 
+import math
 import subprocess
 import sys
 from functools import partial
@@ -30,7 +31,7 @@ from typednn import engines
 from typednn.engines import processor
 from typednn.kernels import conv2d, conv_transpose2d
 from typednn.kernels.activations import IDENTITY
-from typednn.kernels.conv2d import Window, cpu, direct, reference
+from typednn.kernels.conv2d import Window, cpu, direct, dweight, reference
 from typednn.kernels.conv_transpose2d import reference as transposed
 
 pytestmark = needs_halide
@@ -210,7 +211,7 @@ def test_on_every_target(way: str, dtype: Any, tmp_path: Any) -> None:
     geometry, activation, is_joined = cpu.geometry_of(*problem[:3]), problem.activation, way in JOINED
     kernels = [
         cpu.forward_kernel(geometry, True, activation, is_joined, each),
-        cpu.dweight_kernel(geometry, activation, is_joined, each),
+        cpu.dweight_kernel(geometry, activation, dweight.images_of(problem.batch, math.prod(problem.bank)), each),
     ]
     if problem.window.stride == ONE:
         kernels.append(cpu.dx_kernel(geometry, activation, each))

@@ -192,6 +192,21 @@ def test_what_is_not_finite_is_the_reference_s(bad, pooling, activation):
 
 
 @quiet
+@quiet
+def test_what_is_not_finite_where_no_other_kernel_is(monkeypatch):
+    """Winograd's sums can't be used, and other sizes took all kernels of `TYPEDNN_SIZES`: the reference computes."""
+    for plan in ("plan", "plan_backward", "plan_by_products"):
+        monkeypatch.setattr(cpu, plan, lambda *_: None)
+    x, weight, next_grad = normal(0, 9, 8, 7, 32), normal(1, 32, 3, 3, 32), normal(2, 9, 8, 7, 32)
+    x[1, 2, 3, 0] = np.inf
+    with engines.counting() as counts:
+        got = [*conv2d.forward(x, weight, None, SAME), *conv2d.backward(next_grad, x, weight, SAME)]
+    assert set(counts) == RAN
+    expected = [*reference.forward(x, weight, None, SAME), *reference.backward(next_grad, x, weight, SAME)]
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_pooling_hides_no_infinity():
     """With these weights, tiles sum to -inf and NaN in the first channel, where the largest of a window is one of its
     finite numbers.

@@ -74,7 +74,7 @@ def test_functions_are_numpys_for_special_numbers_too(dtype: Any) -> None:
 
 
 def test_a_formula_of_other_functions_has_no_kernel() -> None:
-    names = Expressions(None, 64)
+    names = Expressions()
     assert names.has(every_function, 2)
     assert not names.has(lambda xp, x: xp.sin(x), 1)
     assert not names.has(lambda xp, x: x if x > 0 else -x, 1)

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from typednn.engines import Cpu, nan
+from typednn.engines import Cpu, hl, nan
 
 
-def _of(hl: Any, cpu: Cpu, value: Any, i: Any) -> Any:
+def _of(cpu: Cpu, value: Any, i: Any) -> Any:
     out = hl.Func("out")
     out[i] = hl.cast(hl.Float(32), value)
     return out.vectorize(i, cpu.lanes, hl.TailStrategy.GuardWithIf)
 
 
-def is_nan(hl: Any, cpu: Cpu, x: Any, y: Any) -> Any:
+def is_nan(cpu: Cpu, x: Any, y: Any) -> Any:
     i = hl.Var("i")
-    return _of(hl, cpu, nan.is_nan(hl, x[i]), i)
+    return _of(cpu, nan.is_nan(x[i]), i)
 
 
-def is_nan_of_something_computed(hl: Any, cpu: Cpu, x: Any, y: Any) -> Any:
+def is_nan_of_something_computed(cpu: Cpu, x: Any, y: Any) -> Any:
     i = hl.Var("i")
-    return _of(hl, cpu, nan.is_nan(hl, x[i] * y[i] + x[i]), i)
+    return _of(cpu, nan.is_nan(x[i] * y[i] + x[i]), i)
 
 
-def maximum(hl: Any, cpu: Cpu, x: Any, y: Any) -> Any:
+def maximum(cpu: Cpu, x: Any, y: Any) -> Any:
     i = hl.Var("i")
-    return _of(hl, cpu, nan.maximum(hl, x[i], y[i]), i)
+    return _of(cpu, nan.maximum(x[i], y[i]), i)
 
 
-def relu_of_a_sum(hl: Any, cpu: Cpu, x: Any, y: Any) -> Any:
+def relu_of_a_sum(cpu: Cpu, x: Any, y: Any) -> Any:
     i = hl.Var("i")
-    return _of(hl, cpu, nan.relu(hl, x[i] + y[i]), i)
+    return _of(cpu, nan.relu(x[i] + y[i]), i)
 
 
-def exp(hl: Any, cpu: Cpu, x: Any, y: Any) -> Any:
+def exp(cpu: Cpu, x: Any, y: Any) -> Any:
     i = hl.Var("i")
-    return _of(hl, cpu, nan.exp(hl, x[i]), i)
+    return _of(cpu, nan.exp(x[i]), i)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan
+from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, nan
 
 
-def build(hl: Any, cpu: Cpu, x: Any) -> Any:
+def build(cpu: Cpu, x: Any) -> Any:
     i = hl.Var("i")
     y = hl.Func("y")
-    y[i] = nan.relu(hl, x[i])
+    y[i] = nan.relu(x[i])
     y.vectorize(i, cpu.lanes, hl.TailStrategy.GuardWithIf)
     y.specialize(x.dim(0).extent() > 65536).parallel(i, 1024, hl.TailStrategy.GuardWithIf)
     return y

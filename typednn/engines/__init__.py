@@ -3,36 +3,38 @@
 How to write ``kernels/<op>/cpu.py``, an engine of an op (`typednn.kernels.op`) whose results equal the reference's to
 rounding. It holds a description of the kernel, and a function that calls it::
 
-    from typing import Any
+    from typednn.engines import Array, Cpu, Kernel, Scalar, empty, hl, kernel, nan, specialised
 
-    from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
+    def _bias_relu(cpu: Cpu, x: "hl.ImageParam", bias: "hl.ImageParam", slope: "hl.Param") -> "hl.Func":
+        # y[b, f] = max(x[b, f] + bias[f], 0), slope times that below zero.
+        # Halide's axes run backwards: the last one of NumPy first.
+        f, b = hl.Var("f"), hl.Var("b")
+        z = x[f, b] + bias[f]
+        y = hl.Func("y")
+        # A comparison alone may lose NaN: test its bits.
+        y[f, b] = hl.select(nan.is_nan(z) | (z > 0), z, slope * z)
+        # 10 features in 16 lanes: the tail is guarded.
+        y.vectorize(f, cpu.lanes, hl.TailStrategy.GuardWithIf)
+        # Small batches stay on one thread.
+        y.specialize(x.dim(1).extent() >= 64).parallel(b, 16, hl.TailStrategy.GuardWithIf)
+        return y  # a pure Func; or a list of them, or one with a Tuple
 
-    def _bias_relu(hl: Any, cpu: Cpu, x: Any, bias: Any, slope: Any) -> Any:
-        '''y[b, f] = max(x[b, f] + bias[f], 0), slope times that below zero. Halide's axes run backwards: the last one
-        of NumPy first.''' f, b = hl.Var("f"), hl.Var("b") z = x[f, b] + bias[f] y = hl.Func("y")
-        y[f, b] = hl.select(nan.is_nan(hl, z) | (z > 0), z, slope * z)    # a comparison alone may lose NaN: test its
-                                                                          bits
-        y.vectorize(f, cpu.lanes, hl.TailStrategy.GuardWithIf)            # 10 features in 16 lanes: the tail is guarded
-        y.specialize(x.dim(1).extent() >= 64).parallel(b, 16, hl.TailStrategy.GuardWithIf)   # small batches stay on one
-                                                                                             thread
-        return y                                                          # a pure Func; or a list of them, or one with
-                                                                          a Tuple
-
-    @specialised("bias_relu", "numbers of features")                     # kernels for the first few only
+    @specialised("bias_relu", "numbers of features")  # kernels for the first few only
     def _forward(features: int) -> Kernel:
-        batch, bias = Array("batch", features), Array(features, parameter=True)   # a name: any extent, the same in
-                                                                                  every array of a call
+        # A name in a shape is any extent, the same in every array of a call.
+        batch, bias = Array("batch", features), Array(features, parameter=True)
         return kernel("bias_relu.forward", _bias_relu, inputs=(batch, bias, Scalar()), outputs=(batch,))
 
     def plan(x, bias, slope):
-        return _forward[x.shape[1:]]                                      # None: the op's next engine computes it
+        return _forward[x.shape[1:]]  # None: the op's next engine computes it
 
     def forward(planned, x, bias, slope):
-        y = empty(x.shape)                                                # from the pool; reused when nothing refers to
-                                                                          it any more
-        planned.call(x, bias, slope, y)                                   # inputs in order, then outputs
+        y = empty(x.shape)  # from the pool; reused when nothing refers to it any more
+        planned.call(x, bias, slope, y)  # inputs in order, then outputs
         return y
 
+- ``hl`` is the module ``halide``, imported when a kernel is first described. Quote annotations that name its types, or
+  write ``from __future__ import annotations``.
 - ``kernel(name, build, inputs=, outputs=, options={})``: options reach ``build`` by name and are part of the kernel's
   key. So are the source of ``build`` and the files of this package that it uses: an edit compiles the kernel anew. Let
   ``build`` read nothing else.
@@ -47,7 +49,7 @@ rounding. It holds a description of the kernel, and a function that calls it::
 - ``kernel(..., dtype=x.dtype)``: a kernel of float64 too, by the same build function. It gets a `Cpu` with half as many
   lanes.
 - In ``build``, ``x[i, j]`` reads an input, a ``Scalar`` is an expression itself. Integers take the type of the other
-  operand; write other numbers as ``constant(hl, z, 0.5)``, which is of the type of ``z``
+  operand; write other numbers as ``constant(z, 0.5)``, which is of the type of ``z``
   (`typednn.kernels.elementwise`), and a Func's first value as ``hl.cast(x.type(), 0)``.
 - Outputs are pure Funcs: put a reduction in a Func of its own, ``compute_at`` or ``compute_root``, and let the output
   read it. An output that is itself vectorised in an update crashes on arrays that are not aligned.
@@ -79,6 +81,7 @@ from typednn.engines import threads
 from typednn.engines.blas import gemm
 from typednn.engines.counters import counting, observing
 from typednn.engines.dispatch import fast, using
+from typednn.engines.halide import language as hl
 from typednn.engines.halide import nan
 from typednn.engines.halide.compiled import Kernel, kernel
 from typednn.engines.halide.nan import type_of
@@ -102,6 +105,7 @@ __all__ = [
     "fast",
     "gemm",
     "get_threads",
+    "hl",
     "kernel",
     "nan",
     "observing",

@@ -1,8 +1,5 @@
 """Counting: the numbers of places, and what is a comparison of them: identity matrices, triangles, one-hot rows."""
 
-# An index may be anything.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 import math
@@ -10,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from typednn.arrays import refuse_beyond_memory
 from typednn.errors import ArgumentError, ShapeError, explain
@@ -32,7 +30,7 @@ from typednn.graph.tensor import AnyTensor, Rank1, Rank2, Tensor
 _INT64: Final = np.dtype(np.int64)
 
 
-def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = np.int64) -> Tensor[Rank1, Any]:
+def arange(start: int, stop: int | None = None, step: int = 1, dtype: DTypeLike = np.int64) -> Tensor[Rank1, Any]:
     """The numbers from ``start`` to before ``stop``, or from 0 to before ``start``, a leaf."""
     first, last = (0, start) if stop is None else (start, stop)
     if (
@@ -67,13 +65,13 @@ def _numbers(first: float, last: float, step: float, dtype: np.dtype[Any]) -> np
     return found
 
 
-def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = np.float32) -> Tensor[Rank2, Any]:
+def eye(rows: int, columns: int | None = None, k: int = 0, dtype: DTypeLike = np.float32) -> Tensor[Rank2, Any]:
     """1 where the column is ``k`` more than the row, else 0: the identity matrix."""
     row, column = _grid("eye", rows, columns)
     return cast_to(binary(Binary.EQUAL, row + k, column), dtype)
 
 
-def tri(rows: int, columns: int | None = None, k: int = 0, dtype: Any = np.float32) -> Tensor[Rank2, Any]:
+def tri(rows: int, columns: int | None = None, k: int = 0, dtype: DTypeLike = np.float32) -> Tensor[Rank2, Any]:
     """1 where the column is at most ``k`` more than the row, else 0."""
     row, column = _grid("tri", rows, columns)
     return cast_to(row + k >= column, dtype)
@@ -102,7 +100,7 @@ def _last_two(where: str, x: AnyTensor) -> tuple[int, int]:
     return x.shape[-2], x.shape[-1]
 
 
-def one_hot(indices: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTensor:
+def one_hot(indices: AnyTensor, classes: int, dtype: DTypeLike = np.float32) -> AnyTensor:
     """1 at the place that the integer names, along a last axis of size ``classes``, else 0; 0 everywhere for an integer
     out of range.
     """

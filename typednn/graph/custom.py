@@ -14,13 +14,10 @@
 as a rule they are the first input's.
 """
 
-# What was given may be anything until it is an array, or a tensor.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast, final
+from typing import Any, NamedTuple, TypeAlias, cast, final
 
 import numpy as np
 
@@ -31,6 +28,9 @@ from typednn.graph.kinds import Kind
 from typednn.graph.nodes import code_of
 from typednn.graph.slab import NONE
 from typednn.graph.tensor import AnyTensor, Tensor
+
+# one for each input; of a single input also alone
+Derivatives: TypeAlias = AnyTensor | tuple[AnyTensor | None, ...] | list[AnyTensor | None] | None
 
 
 class Function:
@@ -52,14 +52,14 @@ class Function:
         rule = "computes something only if it defines forward"
         raise ArgumentError(explain(self.name, rule, "none", f"define {self.name}.forward"))
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Derivatives:
         """The derivatives by each input; None for one that has none. Of a single input also alone."""
         rule = "has a derivative only if it defines backward"
         raise ArgumentError(
             explain(self.name, rule, "none", f"define {self.name}.backward, or compose it of other operations")
         )
 
-    def derivatives(self, next_grad: AnyTensor, wanted: tuple[bool, ...], *inputs: AnyTensor) -> Any:
+    def derivatives(self, next_grad: AnyTensor, wanted: tuple[bool, ...], *inputs: AnyTensor) -> Derivatives:
         """What `backward` gives. Derive where a derivative that is not ``wanted`` saves work."""
         return self.backward(next_grad, *inputs)
 
@@ -95,11 +95,11 @@ class Called(NamedTuple):
 
 def computed(function: Function, shape: Shape, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
     """What the function's ``forward`` gives, which is as its ``result`` said."""
-    array = function.forward(*arrays)
-    if isinstance(array, tuple):  # of which a function takes each, see `typednn.graph.whole`
-        return cast("Any", array)
-    if isinstance(array, np.generic):
-        array = np.asarray(array)
+    found = function.forward(*arrays)
+    if isinstance(found, tuple):  # of which a function takes each, see `typednn.graph.whole`
+        return cast("Any", found)
+    # pyright does not know which number's type a number of NumPy's is of.
+    array: Any = np.asarray(cast("Any", found)) if isinstance(found, np.generic) else found
     if not is_array(array) or array.shape != shape or array.dtype != dtype:
         rule = f"gives {dtype} of shape {shape}, as result says"
         raise ShapeError(
@@ -112,9 +112,8 @@ def derivatives_of(
     called: Called, next_grad: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> tuple[AnyTensor | None, ...]:
     """The derivative by each input, from the function's own ``backward``."""
-    given: Any = called.function.derivatives(next_grad, wanted, *inputs)
-    several: Any = given if isinstance(given, tuple | list) else (given,)
-    derivatives: tuple[AnyTensor | None, ...] = tuple(several)
+    given = called.function.derivatives(next_grad, wanted, *inputs)
+    derivatives = tuple(given) if isinstance(given, tuple | list) else (given,)
     shapes = [None if each is None else each.shape for each in derivatives]
     if len(derivatives) != len(inputs) or any(
         shape not in (None, each.shape) for shape, each in zip(shapes, inputs, strict=True)

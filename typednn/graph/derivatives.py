@@ -6,9 +6,6 @@ A function gets the node, its operation, what the kind has besides, the derivati
 them are wanted.
 """
 
-# Lambdas take tensors.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -29,14 +26,14 @@ Derivative: TypeAlias = Callable[
 
 
 def _of_unary(
-    y: AnyTensor, operation: int, extra: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
+    y: AnyTensor, operation: int, extra: object, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> Sequence[AnyTensor | None]:
     rule = Unary(operation).row.derivative
     return (None if rule is None else rule(g, inputs[0], y),)
 
 
 def _of_binary(
-    y: AnyTensor, operation: int, extra: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
+    y: AnyTensor, operation: int, extra: object, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> Sequence[AnyTensor | None]:
     x, z = inputs
     row = Binary(operation).row
@@ -75,7 +72,12 @@ def _by_factors(x: AnyTensor, axes: tuple[int, ...], g: AnyTensor) -> AnyTensor:
 
 
 def _of_reduce(
-    y: AnyTensor, operation: int, axes: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
+    y: AnyTensor,
+    operation: int,
+    axes: tuple[int, ...],
+    g: AnyTensor,
+    inputs: tuple[AnyTensor, ...],
+    wanted: tuple[bool, ...],
 ) -> Sequence[AnyTensor | None]:
     (x,) = inputs
     spread = _kept(x, axes, g)
@@ -89,7 +91,7 @@ def _of_reduce(
 
 
 def _of_expand(
-    y: AnyTensor, operation: int, extra: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
+    y: AnyTensor, operation: int, extra: object, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> Sequence[AnyTensor | None]:
     old = inputs[0].shape
     axes = tuple(place for place, (size, new) in enumerate(zip(old, y.shape, strict=True)) if size != new)
@@ -101,7 +103,7 @@ def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _of_cast(
-    y: AnyTensor, operation: int, extra: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
+    y: AnyTensor, operation: int, extra: object, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> Sequence[AnyTensor | None]:
     dtype = inputs[0].dtype
     return (cast_to(g, dtype) if is_floating(dtype) and is_floating(y.dtype) else None,)

@@ -118,7 +118,7 @@ class _ErfInv(Function):
             y = xp.where(xp.abs(q) <= 0.425, q * _quotient(_MIDDLE, 0.180625 - q * q), xp.copysign(tail, x))
             return xp.asarray(y / math.sqrt(2)).astype(given.dtype)
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> AnyTensor:
         y = self(inputs[0])
         return next_grad * (exp(y * y) * (math.sqrt(math.pi) / 2))
 

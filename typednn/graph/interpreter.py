@@ -6,16 +6,13 @@ and left to NumPy: integer division by zero, shifts by as many places as there a
 numbers out of range to integers.
 """
 
-# Lambdas take arrays.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -201,7 +198,9 @@ def interpret(program: Program, arrays: Sequence[Any], look: Look | None = None)
                 continue
             inputs = [values[given] for given in each.inputs]
             own = namespace(inputs[0]) if inputs and each.kind != Kind.CUSTOM else xp
-            values.append(np.asarray(value) if isinstance(value := compute(each, inputs, own), np.generic) else value)
+            value = compute(each, inputs, own)
+            # pyright does not know which number's type a number of NumPy's is of.
+            values.append(np.asarray(cast("Any", value)) if isinstance(value, np.generic) else value)
             if look is not None:
                 look(each, inputs, values[-1])
             for given in last.get(place, ()):

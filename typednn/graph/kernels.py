@@ -5,19 +5,16 @@ running numbers in each lane; what is added over many blocks is added in double 
 sizes, so that results don't depend on the number of threads.
 """
 
-# Halide has no types.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, partial, reduce
-from typing import Any, Final
+from functools import cache, reduce
+from typing import Any, Final, TypeAlias
 
-from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
-from typednn.graph.coordinates import NO_AXIS, UNBOUNDED
-from typednn.graph.description import Description, dtype_of, operands, work
+from typednn.engines import Array, Cpu, Kernel, Scalar, hl, kernel, nan, specialised, type_of
+from typednn.graph.coordinates import NO_AXIS, UNBOUNDED, Coordinate, Coordinates
+from typednn.graph.description import Description, Node, dtype_of, operands, work
 from typednn.graph.operations import POWERS, Binary, Reduce, Unary
 from typednn.graph.operations.halide_functions import infinite
 from typednn.kernels.elementwise import PARALLEL_FROM_EXP
@@ -30,6 +27,8 @@ _LARGE: Final = 16  # operations that are not repeated
 _LARGEST: Final = 64  # operations of one expression: the compiler's time grows faster than they do
 _ALIKE: Final = frozenset({Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL})  # NaN and itself: no, yes, no
 _LARGEST_TREE: Final = 2000  # the same, each operation counted as often as it is written down
+
+Where: TypeAlias = "Sequence[hl.Expr]"  # a place in the space, an expression for each axis
 
 
 @specialised("graph")
@@ -47,17 +46,21 @@ def kernel_of(description: Description) -> Kernel:
     )
 
 
-def build(hl: Any, cpu: Cpu, *arguments: Any, description: Any) -> Any:
+def build(cpu: Cpu, *arguments: Any, description: tuple[Any, ...]) -> list[hl.Func]:
     """The outputs' Funcs."""
-    return _Builder(hl, cpu, arguments, Description(*description)).outputs()
+    return _Builder(cpu, arguments, Description(*description)).outputs()
 
 
-def _function(kind: str, operation: Any) -> Any:
-    """The expression of a node, from Halide's module and those of its operands."""
-    return POWERS[operation][0] if kind == "power" else (Unary if kind == "unary" else Binary)(operation).row.halide
+def _function(kind: str, operation: float) -> Callable[..., hl.Expr]:
+    """The expression of a node, from those of its operands."""
+    if kind == "power":
+        return POWERS[operation][0]
+    found = (Unary if kind == "unary" else Binary)(operation).row.halide
+    assert found is not None  # `typednn.graph.lowering.compilable` lets no other function through
+    return found
 
 
-def _type(hl: Any, dtype: str) -> Any:
+def _type(dtype: str) -> hl.Type:
     """Halide's type of this name."""
     return {
         "float32": hl.Float(32),
@@ -69,21 +72,19 @@ def _type(hl: Any, dtype: str) -> Any:
 
 
 @cache
-def _written(hl: Any, kind: str, operation: Any, dtype: str) -> tuple[int, list[int]]:
+def _written(kind: str, operation: float, dtype: str) -> tuple[int, list[int]]:
     """How many operations a function of one or two numbers is, and how often each number stands in it."""
     names = ["operand_one", "operand_two"][: 2 if kind == "binary" else 1]
-    text = str(
-        _function(kind, operation)(hl, *[hl.cast(_type(hl, dtype), hl.Param(_type(hl, dtype), name)) for name in names])
-    )
+    text = str(_function(kind, operation)(*[hl.cast(_type(dtype), hl.Param(_type(dtype), name)) for name in names]))
     return text.count("(") + 1, [text.count(name) for name in names]
 
 
-def _start(hl: Any, operation: int, real: Any) -> Any:
+def _start(operation: int, real: hl.Type) -> hl.Expr:
     """What a reduction begins with."""
     start = Reduce(operation).row.start
     if math.isfinite(start):
         return hl.cast(real, hl.f64(start))
-    found = infinite(hl, hl.cast(real, hl.f64(0)))
+    found = infinite(hl.cast(real, hl.f64(0)))
     return found if start > 0 else -found
 
 
@@ -91,20 +92,21 @@ def _start(hl: Any, operation: int, real: Any) -> Any:
 
 
 class _Builder:
-    """The Funcs of one description. ``where`` is a tuple of expressions, one for each axis of the space."""
+    """The Funcs of one description."""
 
-    def __init__(self, hl: Any, cpu: Cpu, arguments: Sequence[Any], how: Description) -> None:
-        self.hl, self.how = hl, how
-        self.arrays, self.scalars = arguments[: len(how.arrays)], arguments[len(how.arrays) :]
+    def __init__(self, cpu: Cpu, arguments: Sequence[Any], how: Description) -> None:
+        self.how = how
+        self.arrays: Sequence[hl.ImageParam] = arguments[: len(how.arrays)]
+        self.scalars: Sequence[hl.Param] = arguments[len(how.arrays) :]
         double = any(dtype == "float64" for dtype, _ in how.arrays) or "float64" in how.scalars
         self.lanes: int = cpu.of("float64" if double else "float32").lanes
-        self.extents = self.scalars[: how.rank]
+        self.extents: Where = self.scalars[: how.rank]
         self.axes = [hl.Var(f"axis{axis}") for axis in range(how.rank)]
         self.operands = [operands(node) for node in how.nodes]
         self.by_column = self._along(how.rank - 1)
-        self.funcs: dict[int, Any] = {}
-        self.known: dict[tuple[int, int], Any] = {}
-        self.keys: list[Any] = [None]  # expressions for the last axis, by the number that stands for them
+        self.funcs: dict[int, hl.Func] = {}
+        self.known: dict[tuple[int, int], hl.Expr] = {}
+        self.keys: list[hl.Expr | None] = [None]  # expressions for the last axis, by the number that stands for them
         self.stored = self._stored()
 
     def _along(self, axis: int) -> list[bool]:
@@ -180,7 +182,7 @@ class _Builder:
         if node[0] == "reduce" or not given:
             return 1, [0] * len(given)  # a reduction is no part of an expression: it has a Func
         if node[0] == "unary" or node[0] == "power" or (node[0] == "binary" and node[1] != Binary.MASKED):
-            return _written(self.hl, node[0], node[1], dtype_of(self.how, given[0]))
+            return _written(node[0], node[1], dtype_of(self.how, given[0]))
         return 1, [1] * len(given)
 
     def _weight(self, number: int) -> int:
@@ -189,7 +191,7 @@ class _Builder:
 
     # ------------------------------------------------------------- expressions
 
-    def at(self, number: int, where: Sequence[Any], key: int) -> Any:
+    def at(self, number: int, where: Where, key: int) -> hl.Expr:
         """The value of a node; ``key`` names ``where``."""
         if number in self.funcs:
             arguments = where if self.by_column[number] or self.how.kind != "rows" else where[:-1]
@@ -199,74 +201,79 @@ class _Builder:
             known = self.known[number, key] = self._expression(number, where, key)
         return known
 
-    def _expression(self, number: int, where: Sequence[Any], key: int) -> Any:
-        hl, node = self.hl, self.how.nodes[number]
+    def _expression(self, number: int, where: Where, key: int) -> hl.Expr:
+        node = self.how.nodes[number]
         kind = node[0]
         if kind == "read":
             return self._read(node, where)
         if kind == "number":
-            return hl.cast(_type(hl, node[1]), self.scalars[node[2]])
+            scalar: int = node[2]
+            return hl.cast(_type(node[1]), self.scalars[scalar])
         if kind in ("true", "false"):
             return hl.cast(hl.Bool(), int(kind == "true"))
         values = [self.at(each, where, key) for each in self.operands[number]]
         if kind == "inside":
             tests = [self._test(each, where) for each in node[1]]
-            return hl.select(reduce(lambda x, y: x & y, tests), values[0], hl.cast(_type(hl, node[2]), 0))
+            return hl.select(reduce(lambda x, y: x & y, tests), values[0], hl.cast(_type(node[2]), 0))
         if kind == "cast":
             if node[1] == "bool":
                 return values[0] != hl.cast(type_of(values[0]), 0) if type_of(values[0]).bits() > 1 else values[0]
-            return hl.cast(_type(hl, node[1]), values[0])
+            return hl.cast(_type(node[1]), values[0])
         if kind == "binary" and node[3] == node[4] and node[1] in _ALIKE and type_of(values[0]).is_float():
             return self._alike(node[1], values[0])
-        return _function(kind, node[1])(hl, *values)
+        return _function(kind, node[1])(*values)
 
-    def _alike(self, operation: int, x: Any) -> Any:
+    def _alike(self, operation: int, x: hl.Expr) -> hl.Expr:
         """A number compared with itself, which Halide would take for the same even if it is NaN."""
-        return (
-            nan.is_nan(self.hl, x)
-            if operation == Binary.NOT_EQUAL
-            else nan.bits(self.hl, x) <= nan.infinity(self.hl, x)
-        )
+        return nan.is_nan(x) if operation == Binary.NOT_EQUAL else nan.bits(x) <= nan.infinity(x)
 
-    def _place(self, coordinate: tuple[int, int, int], where: Sequence[Any]) -> Any:
+    def _place(self, coordinate: Coordinate, where: Where) -> hl.Expr:
         axis, offset, _ = coordinate
         if axis == NO_AXIS:
             return self.scalars[offset]
         return where[axis] if offset == NO_AXIS else where[axis] + self.scalars[offset]
 
-    def _test(self, coordinate: tuple[int, int, int], where: Sequence[Any]) -> Any:
+    def _test(self, coordinate: Coordinate, where: Where) -> hl.Expr:
         at = self._place(coordinate, where)
         return (at >= 0) & (at < self.scalars[coordinate[2]])
 
-    def _read(self, node: Any, where: Sequence[Any]) -> Any:
-        hl, array = self.hl, self.arrays[node[1]]
-        places: list[Any] = []
-        for coordinate in node[2]:
+    def _read(self, node: Node, where: Where) -> hl.Expr:
+        number: int = node[1]
+        coordinates: Coordinates = node[2]
+        array = self.arrays[number]
+        places: list[hl.Expr] = []
+        for coordinate in coordinates:
             at = self._place(coordinate, where)
             places.append(
                 at if coordinate[2] == UNBOUNDED else hl.likely(hl.clamp(at, 0, self.scalars[coordinate[2]] - 1))
             )
         return array[tuple(reversed(places))]
 
-    def strict(self, value: Any) -> Any:
+    def strict(self, value: hl.Expr) -> hl.Expr:
         """In the program's order, with NaN and infinities."""
-        return self.hl.strict_float(value)
+        return hl.strict_float(value)
 
     # ------------------------------------------------------------- reductions
 
     def reduced(
-        self, name: str, operation: int, value: Callable[[Any], Any], start: Any, count: Any, at: tuple[Any, ...]
-    ) -> tuple[Any, list[Any]]:
+        self,
+        name: str,
+        operation: int,
+        value: Callable[[hl.Expr], hl.Expr],
+        start: hl.Expr | int,
+        count: hl.Expr | int,
+        at: tuple[hl.Var, ...],
+    ) -> tuple[hl.Func, list[hl.Func]]:
         """The reduction of value(k) for ``count`` numbers k from ``start`` on, and the Funcs that it is made of.
         ``at``: its other Vars.
         """
-        hl, lanes = self.hl, self.lanes
+        lanes = self.lanes
         wide, lane, count = 4 * lanes, hl.Var("lane"), hl.cast(hl.Int(32), count)
         real = type_of(value(hl.i32(0)))
-        combine = partial(Reduce(operation).row.halide, hl)
+        combine = Reduce(operation).row.halide
         running = hl.Func(f"{name}_running")
         vectors = hl.RDom([(0, count / wide)])
-        running[(lane, *at)] = _start(hl, operation, real)
+        running[(lane, *at)] = _start(operation, real)
         running[(lane, *at)] = self.strict(combine(running[(lane, *at)], value(start + lane + vectors.x * wide)))
         done = count / wide * wide
         more = hl.RDom([(0, lanes), (0, (count - done) / lanes)])
@@ -282,7 +289,7 @@ class _Builder:
             parts = 4 if width % 4 == 0 else 2
             width //= parts
             folded = hl.Func(f"{name}_{width}")
-            terms = [last[(lane + width * place, *at)] for place in range(parts)]
+            terms: list[hl.Expr] = [last[(lane + width * place, *at)] for place in range(parts)]
             while len(terms) > 1:
                 terms = [self.strict(combine(*pair)) for pair in zip(terms[::2], terms[1::2], strict=True)]
             folded[(lane, *at)] = terms[0]
@@ -296,17 +303,17 @@ class _Builder:
         result[at] = self.strict(combine(result[at], value(start + whole + rest.x)))
         return result, stages
 
-    def _each(self, value: Any, place: Any) -> Any:
+    def _each(self, value: hl.Expr, place: hl.Expr) -> hl.Expr:
         """The same ``value`` at each place: an update that doesn't name its RDom would be done once."""
-        return self.hl.select(place >= 0, value, self.hl.cast(type_of(value), 0))
+        return hl.select(place >= 0, value, hl.cast(type_of(value), 0))
 
-    def _reduction(self, number: int, name: str) -> Any:
+    def _reduction(self, number: int, name: str) -> hl.Func:
         """The Func of a reduction over columns, scheduled within itself; where it is computed is said later."""
-        hl, node = self.hl, self.how.nodes[number]
+        node = self.how.nodes[number]
         rows = tuple(self.axes[:-1])
         at = tuple(reversed(rows))
 
-        def value(column: Any) -> Any:
+        def value(column: hl.Expr) -> hl.Expr:
             key = len(self.keys)
             self.keys.append(column)  # an expression's number: the list keeps it alive
             found = self.at(node[3], (*rows, column), key)
@@ -332,7 +339,7 @@ class _Builder:
             stage.compute_at(tail, rows[-1]).store_in(hl.MemoryType.Stack)
         tail.compute_root()
         total, result, over = hl.Func(f"{name}_total"), hl.Func(name), hl.RDom([(0, pieces)])
-        combine, real = partial(Reduce(node[1]).row.halide, hl), _type(hl, node[2])
+        combine, real = Reduce(node[1]).row.halide, _type(node[2])
         kind = hl.Float(64) if Reduce(node[1]).row.is_total else real
         total[at] = hl.cast(kind, tail[at])
         total[at] = self.strict(combine(total[at], hl.cast(kind, partial_result[(over.x, *at)])))
@@ -342,11 +349,11 @@ class _Builder:
 
     # ------------------------------------------------------------- outputs
 
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[hl.Func]:
         """The outputs' Funcs, scheduled."""
         if self.how.kind == "columns":
             return self._columns()
-        hl, how, axes = self.hl, self.how, self.axes
+        how, axes = self.how, self.axes
         inwards = tuple(reversed(axes))
         for number in sorted(self.stored):
             if how.nodes[number][0] == "reduce":
@@ -358,7 +365,7 @@ class _Builder:
             self.funcs[number] = func
         wide = [node for node, _, names in how.outputs if len(names) == how.rank]
         narrow = [node for node, _, names in how.outputs if len(names) != how.rank]
-        results: list[Any] = []
+        results: list[hl.Func] = []
         for name, members, at in (("results", wide, inwards), ("of_rows", narrow, inwards[1:])):
             if members:
                 func = hl.Func(name)
@@ -374,8 +381,8 @@ class _Builder:
             self._rows(results, bool(wide))
         return results
 
-    def _flat(self, func: Any) -> None:
-        hl, axes = self.hl, self.axes
+    def _flat(self, func: hl.Func) -> None:
+        axes = self.axes
         guard, inwards = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
         total = reduce(lambda x, y: x * y, self.extents)
         last, piece, vector = axes[-1], hl.Var("piece"), hl.Var("vector")
@@ -398,8 +405,8 @@ class _Builder:
         for inner in self.funcs.values():
             inner.compute_at(func, vector).vectorize(last, self.lanes, guard)
 
-    def _rows(self, results: list[Any], has_wide: bool) -> None:
-        hl, guard = self.hl, self.hl.TailStrategy.GuardWithIf
+    def _rows(self, results: list[hl.Func], has_wide: bool) -> None:
+        guard = hl.TailStrategy.GuardWithIf
         axes = self.axes
         last, row, piece = axes[-1], axes[-2], hl.Var("piece")
         rows = hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1)
@@ -419,8 +426,8 @@ class _Builder:
             if self.by_column[number]:
                 func.vectorize(last, self.lanes, guard)
 
-    def _columns(self) -> list[Any]:
-        hl, how, axes, guard = self.hl, self.how, self.axes, self.hl.TailStrategy.GuardWithIf
+    def _columns(self) -> list[hl.Func]:
+        how, axes, guard = self.how, self.axes, hl.TailStrategy.GuardWithIf
         last, leading = axes[-1], tuple(axes[:-2])
         piece, tile = hl.Var("piece"), hl.Var("tile")
         members = [how.nodes[node] for node, _, _ in how.outputs]
@@ -429,7 +436,7 @@ class _Builder:
         row = hl.RDom([(0, _ROWS)])
         row.where(piece * _ROWS + row.x < count)
         place = hl.unsafe_promise_clamped(piece * _ROWS + row.x, 0, count - 1)
-        inner: list[Any] = []
+        inner: list[hl.Func] = []
         for number in sorted(self.stored):
             if how.nodes[number][0] != "reduce":
                 func = hl.Func(f"value{number}")
@@ -439,20 +446,20 @@ class _Builder:
         running, pieces = hl.Func("running"), hl.Func("pieces")
         several = len(members) > 1
 
-        def of(func: Any, where: tuple[Any, ...], number: int) -> Any:
+        def of(func: hl.Func, where: Where, number: int) -> hl.Expr:
             return func[where][number] if several else func[where]
 
-        def together(values: list[Any]) -> Any:
+        def together(values: list[hl.Expr]) -> hl.Expr | hl.Tuple:
             return hl.Tuple(values) if several else values[0]
 
-        running[at] = together([_start(hl, node[1], _type(hl, node[2])) for node in members])
+        running[at] = together([_start(node[1], _type(node[2])) for node in members])
         by_row, values = self._along(how.rank - 2), [self.at(node[3], (*leading, place, last), 1) for node in members]
         values = [
             value if by_row[node[3]] else self._each(value, row.x) for node, value in zip(members, values, strict=True)
         ]
         running[at] = together(
             [
-                self.strict(Reduce(node[1]).row.halide(hl, of(running, at, number), value))
+                self.strict(Reduce(node[1]).row.halide(of(running, at, number), value))
                 for number, (node, value) in enumerate(zip(members, values, strict=True))
             ]
         )
@@ -465,19 +472,19 @@ class _Builder:
         running.update().reorder(last, row.x).vectorize(last, self.lanes, guard)
         for func in inner:
             func.compute_at(running, row.x).vectorize(last, self.lanes, guard)
-        results: list[Any] = []
+        results: list[hl.Func] = []
         for number, node in enumerate(members):
             total, result, every = (
                 hl.Func(f"total{number}"),
                 hl.Func(f"result{number}"),
                 hl.RDom([(0, (count + _ROWS - 1) / _ROWS)]),
             )
-            kind = hl.Float(64) if Reduce(node[1]).row.is_total else _type(hl, node[2])
+            kind = hl.Float(64) if Reduce(node[1]).row.is_total else _type(node[2])
             outwards = (last, *reversed(leading))
-            total[outwards] = hl.cast(kind, _start(hl, node[1], _type(hl, node[2])))
+            total[outwards] = hl.cast(kind, _start(node[1], _type(node[2])))
             part = hl.cast(kind, of(pieces, (last, every.x, *reversed(leading)), number))
-            total[outwards] = self.strict(Reduce(node[1]).row.halide(hl, total[outwards], part))
-            result[outwards] = hl.cast(_type(hl, node[2]), total[outwards])
+            total[outwards] = self.strict(Reduce(node[1]).row.halide(total[outwards], part))
+            result[outwards] = hl.cast(_type(node[2]), total[outwards])
             vector = hl.Var("vector")
             result.compute_root().split(last, vector, last, self.lanes, guard).vectorize(last)
             total.compute_at(result, vector).vectorize(last, self.lanes, guard)

@@ -6,9 +6,6 @@ and another cut. Names are NumPy's; those of PyTorch stand where NumPy has none:
 Nothing is lost on the way: infinities, NaN and the sign of zero arrive as they were, and every dtype moves.
 """
 
-# An index may be anything.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -35,15 +32,15 @@ from typednn.graph.nodes import (
 from typednn.graph.operands import axis_of, checked, count_of, several_of
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
-from typednn.graph.tensor import AnyTensor, Axes, Number, Tensor, registered
+from typednn.graph.tensor import AnyTensor, Axes, Index, Number, Tensor, registered
 
 # ------------------------------------------------------------------ slices
 
 
 @registered
-def sliced(x: AnyTensor, index: Any) -> AnyTensor:
+def sliced(x: AnyTensor, index: Index | tuple[Index, ...]) -> AnyTensor:
     """``x[index]``."""
-    given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+    given = index if isinstance(index, tuple) else (index,)
     if sum(each is Ellipsis for each in given) > 1:
         raise ArgumentError(explain("Tensor[...]", "has one ellipsis", repr(index)), "index")
     named = sum(each is not None and each is not Ellipsis for each in given)

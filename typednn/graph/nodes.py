@@ -4,9 +4,6 @@ these.
 Arguments are checked here: shapes, dtypes, axes. What changes nothing makes no node.
 """
 
-# What was given may be anything until it is a tensor.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 import operator
@@ -14,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, cast, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from typednn.arrays import described, device_of, is_array, is_floating
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
@@ -21,7 +19,7 @@ from typednn.graph.graph import GRAPH, Shape, bits_of, product
 from typednn.graph.kinds import CODES, DTYPES, Kind
 from typednn.graph.operations import Binary, Reduce, Unary
 from typednn.graph.slab import NONE
-from typednn.graph.tensor import D2, R2, AnyTensor, Axes, Number, Registered, Tensor, registered
+from typednn.graph.tensor import D2, R2, AnyTensor, Axes, Number, Operand, Registered, Tensor, registered
 
 MOST_AXES: Final = 32
 
@@ -33,8 +31,8 @@ def tensor(values: np.ndarray[R2, np.dtype[D2]], *, name: str = "") -> Tensor[R2
 @overload
 def tensor(values: Any, *, dtype: type[D2], name: str = "") -> Tensor[Any, D2]: ...
 @overload
-def tensor(values: Any, *, dtype: Any = None, name: str = "") -> AnyTensor: ...
-def tensor(values: Any, *, dtype: Any = None, name: str = "") -> Any:
+def tensor(values: Any, *, dtype: DTypeLike | None = None, name: str = "") -> AnyTensor: ...
+def tensor(values: AnyTensor | ArrayLike, *, dtype: DTypeLike | None = None, name: str = "") -> AnyTensor:
     """A leaf that holds ``values``: an array, which is not copied and must not be changed afterwards, or numbers in
     lists.
     """
@@ -57,7 +55,7 @@ def tensor(values: Any, *, dtype: Any = None, name: str = "") -> Any:
     return made.named(name) if name else made
 
 
-def constant(value: Number, dtype: Any, shape: Shape = ()) -> AnyTensor:
+def constant(value: Number, dtype: DTypeLike, shape: Shape = ()) -> AnyTensor:
     """One number everywhere."""
     code = code_of("constant", dtype)
     kind = DTYPES[code]
@@ -70,7 +68,7 @@ def constant(value: Number, dtype: Any, shape: Shape = ()) -> AnyTensor:
     return Tensor(GRAPH.push(Kind.CONST, 0, code, shape, low, high))
 
 
-def sizes_of(where: str, shape: Any) -> Shape:
+def sizes_of(where: str, shape: int | Sequence[int]) -> Shape:
     """A shape as NumPy takes it: one size, or several."""
     try:
         sizes = tuple(map(operator.index, (shape,) if isinstance(shape, int | np.integer) else shape))
@@ -82,17 +80,17 @@ def sizes_of(where: str, shape: Any) -> Shape:
     return sizes
 
 
-def full(shape: int | Sequence[int], value: Number, dtype: Any = np.float32) -> AnyTensor:
+def full(shape: int | Sequence[int], value: Number, dtype: DTypeLike = np.float32) -> AnyTensor:
     """A tensor of this shape, one size or several, with one number everywhere."""
     return constant(value, dtype, sizes_of("full", shape))
 
 
-def zeros(shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def zeros(shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> AnyTensor:
     """A tensor of zeros."""
     return constant(0, dtype, sizes_of("zeros", shape))
 
 
-def ones(shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def ones(shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> AnyTensor:
     """A tensor of ones."""
     return constant(1, dtype, sizes_of("ones", shape))
 
@@ -107,7 +105,7 @@ def ones_like(x: AnyTensor) -> AnyTensor:
     return constant(1, x.dtype, x.shape)
 
 
-def lazily(read: Callable[[], Any], shape: Sequence[int], dtype: Any, *, name: str = "") -> AnyTensor:
+def lazily(read: Callable[[], Any], shape: Sequence[int], dtype: DTypeLike, *, name: str = "") -> AnyTensor:
     """A leaf whose array ``read()`` gives when it is first needed, such as an array in a file."""
     made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, code_of("lazily", dtype), tuple(shape)))
 
@@ -144,7 +142,7 @@ def unary(operation: Unary, x: AnyTensor) -> AnyTensor:
     return Tensor(GRAPH.push(Kind.UNARY, operation, code, GRAPH.shapes[number], number))
 
 
-def code_of(where: str, dtype: Any) -> int:
+def code_of(where: str, dtype: DTypeLike) -> int:
     """The number of a dtype in nodes."""
     try:
         return CODES[np.dtype(dtype)]
@@ -157,7 +155,7 @@ def _wrong_dtype(what: str, rule: str, x: AnyTensor, cure: str = "cast it") -> D
     return DTypeError(explain(what, f"takes {rule}", f"{x.dtype}: {GRAPH.expression(x.id)}", cure))
 
 
-def as_tensor(value: Any, beside: AnyTensor, shape: Shape = ()) -> AnyTensor:
+def as_tensor(value: Operand, beside: AnyTensor, shape: Shape = ()) -> AnyTensor:
     """``value`` as a tensor that fits ``beside``: a Python number takes its dtype, and this shape."""
     if isinstance(value, Tensor):
         return value
@@ -177,18 +175,19 @@ def as_tensor(value: Any, beside: AnyTensor, shape: Shape = ()) -> AnyTensor:
 
 
 @registered
-def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
+def binary(operation: Binary, x: Operand, y: Any) -> AnyTensor:
     """A function of two tensors, number by number; axes broadcast."""
     graph = GRAPH
+    second: AnyTensor = y  # where x is no tensor, y is one
     if not isinstance(x, Tensor):
-        x = as_tensor(x, y, graph.shapes[y.id])
+        x = as_tensor(x, second, graph.shapes[second.id])
     elif not isinstance(y, Tensor):
-        y = as_tensor(y, x, graph.shapes[x.id])
-    a, b = x.id, y.id
+        second = as_tensor(y, x, graph.shapes[x.id])
+    a, b = x.id, second.id
     shape = graph.shapes[a]
     if shape != graph.shapes[b]:
-        x, y = broadcast(operation.title, x, y)
-        a, b = x.id, y.id
+        x, second = broadcast(operation.title, x, second)
+        a, b = x.id, second.id
         shape = graph.shapes[a]
     code = graph.slab.tag(a) >> 16 & 0xFF
     other = graph.slab.tag(b) >> 16 & 0xFF
@@ -326,7 +325,7 @@ def axes_of(where: str, axis: Axes, x: AnyTensor) -> Shape:
     ndim = x.ndim
     if axis is None:
         return tuple(range(ndim))
-    given: tuple[Any, ...] = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     whole = all(isinstance(each, int | np.integer) for each in given)
     axes = tuple(sorted([int(each) + ndim if each < 0 else int(each) for each in given])) if whole else ()
     if not whole or (axes and (axes[0] < 0 or axes[-1] >= ndim or len(set(axes)) != len(axes))):
@@ -357,7 +356,7 @@ def reduce(operation: Reduce, x: AnyTensor, axis: Axes = None, keepdims: bool = 
 
 
 @registered
-def cast_to(x: AnyTensor, dtype: Any) -> AnyTensor:
+def cast_to(x: AnyTensor, dtype: DTypeLike) -> AnyTensor:
     """``x`` in another dtype."""
     number, code = x.id, code_of("cast", dtype)
     if code == GRAPH.slab.tag(number) >> 16 & 0xFF:

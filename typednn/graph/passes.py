@@ -13,12 +13,9 @@ dead               what nothing needs goes
 Each can be left out, `without_passes`: the results stay equal, those of PRODUCT and of constants to rounding.
 """
 
-# What an instruction has besides depends on its kind.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
@@ -26,7 +23,7 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
-from typednn.graph.graph import bits_of, number_of
+from typednn.graph.graph import Shape, bits_of, number_of
 from typednn.graph.interpreter import compute
 from typednn.graph.kinds import DTYPES, Kind
 from typednn.graph.operations import Binary, Reduce
@@ -102,12 +99,13 @@ def products(program: Program) -> Program:
             return each
         places = [new[place].inputs[0] if new[place].kind == Kind.EXPAND else place for place in multiply.inputs]
         shapes = [new[place].shape for place in places]
-        summed = [axis for axis in each.extra if multiply.shape[axis] > 1]
-        kept = [axis for axis in range(len(multiply.shape)) if axis not in each.extra and multiply.shape[axis] > 1]
+        axes: Shape = each.extra
+        summed = [axis for axis in axes if multiply.shape[axis] > 1]
+        kept = [axis for axis in range(len(multiply.shape)) if axis not in axes and multiply.shape[axis] > 1]
         expanded = [{axis for axis in kept if shape[axis] == 1} for shape in shapes]
         if not all(expanded) or any(shape[axis] == 1 for shape in shapes for axis in summed):
             return each
-        return Instruction(PRODUCT, 0, each.dtype, each.shape, tuple(places), Contraction(multiply.shape, each.extra))
+        return Instruction(PRODUCT, 0, each.dtype, each.shape, tuple(places), Contraction(multiply.shape, axes))
 
     return _rewritten(program, change)
 
@@ -131,6 +129,7 @@ PASSES: Final[dict[str, Pass]] = {
     "windows": windows,
     "dead": dead,
 }
+_NONE: Final[frozenset[str]] = frozenset()
 _left_out: list[frozenset[str]] = []
 
 
@@ -148,9 +147,9 @@ def without_passes(*names: str) -> Generator[None]:
         _left_out.remove(own)
 
 
-def left_out() -> Collection[str]:
+def left_out() -> frozenset[str]:
     """The passes that are left out now."""
-    return frozenset().union(*_left_out)
+    return _NONE.union(*_left_out)
 
 
 def optimised(program: Program) -> Program:

@@ -5,16 +5,13 @@ to BLAS.
 twelve kinds.
 """
 
-# What was given may be anything until it is a tensor.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
 from typednn.errors import ArgumentError, ShapeError, explain
-from typednn.graph.graph import GRAPH, product
+from typednn.graph.graph import GRAPH, Shape, product
 from typednn.graph.nodes import as_tensor, axes_of, permute, reduce, reshape
 from typednn.graph.operations import Reduce
 from typednn.graph.tensor import AnyTensor, registered
@@ -44,7 +41,7 @@ def _matmul(x: AnyTensor, y: AnyTensor) -> AnyTensor:
     a = reshape(rows, (*rows.shape[:-1], 1, rows.shape[-1]))
     b = reshape(swapped, (*swapped.shape[:-2], 1, *swapped.shape[-2:]))
     found: AnyTensor = reduce(Reduce.SUM, a * b, -1)
-    sizes: Any = found.shape
+    sizes: Shape = found.shape
     shape = (*sizes[:-2], *([] if x.ndim == 1 else [sizes[-2]]), *([] if y.ndim == 1 else [sizes[-1]]))
     return reshape(found, shape)
 

@@ -4,9 +4,6 @@ An instruction is a node without its number: its inputs are places in the list. 
 they are found by the passes, in `typednn.graph.passes`.
 """
 
-# What an instruction has besides depends on its kind.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Iterable

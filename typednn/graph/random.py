@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from typednn.arrays import is_floating, is_integer, is_number, refuse_beyond_memory
 from typednn.errors import ArgumentError, DTypeError, explain
@@ -21,18 +22,20 @@ from typednn.graph.tensor import AnyTensor
 from typednn.random import Rng
 
 
-def rand(generator: Rng, shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def rand(generator: Rng, shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> AnyTensor:
     """Numbers from 0 to 1, each as likely; rounding may make one 1."""
     return uniform(generator, 0.0, 1.0, shape, dtype)
 
 
-def randn(generator: Rng, shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def randn(generator: Rng, shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> AnyTensor:
     """Numbers of the normal distribution with mean 0 and deviation 1."""
     sizes, kind = _asked("randn", generator, shape, dtype)
     return tensor(np.asarray(generator.standard_normal(sizes)).astype(kind))
 
 
-def uniform(generator: Rng, low: float, high: float, shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def uniform(
+    generator: Rng, low: float, high: float, shape: int | Sequence[int], dtype: DTypeLike = np.float32
+) -> AnyTensor:
     """Numbers from ``low`` to ``high``, each as likely."""
     sizes, kind = _asked("uniform", generator, shape, dtype)
     if not low <= high or not np.isfinite(high - low):
@@ -40,7 +43,7 @@ def uniform(generator: Rng, low: float, high: float, shape: int | Sequence[int],
     return tensor(np.asarray(generator.uniform(low, high, sizes)).astype(kind))
 
 
-def randint(generator: Rng, low: int, high: int, shape: int | Sequence[int], dtype: Any = np.int64) -> AnyTensor:
+def randint(generator: Rng, low: int, high: int, shape: int | Sequence[int], dtype: DTypeLike = np.int64) -> AnyTensor:
     """Integers from ``low`` to before ``high``, each as likely, to 53 bits."""
     sizes, kind = _asked("randint", generator, shape, dtype, floats=False)
     if not low < high or not np.iinfo(kind).min <= low <= high - 1 <= np.iinfo(kind).max:
@@ -94,7 +97,7 @@ def multinomial(generator: Rng, weights: Any, count: int, replacement: bool = Fa
 
 
 def _asked(
-    where: str, generator: Rng, shape: int | Sequence[int], dtype: Any, floats: bool = True
+    where: str, generator: Rng, shape: int | Sequence[int], dtype: DTypeLike, floats: bool = True
 ) -> tuple[Shape, np.dtype[Any]]:
     if not isinstance(generator, Rng):
         cure = "such as numpy.random.default_rng(0)"

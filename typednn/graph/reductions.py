@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from typednn.arrays import is_floating
 from typednn.errors import DTypeError, ShapeError, explain
@@ -31,17 +32,17 @@ from typednn.graph.tensor import AnyTensor, Axes, Tensor
 # ------------------------------------------------------------------ one operation each
 
 
-def sum(x: AnyTensor, axis: Axes = None, keepdims: bool = False, dtype: Any = None) -> AnyTensor:
+def sum(x: AnyTensor, axis: Axes = None, keepdims: bool = False, dtype: DTypeLike | None = None) -> AnyTensor:
     """The sum, 0 of none. ``dtype`` is cast to first: booleans are counted as ``sum(mask, dtype=np.int64)``."""
     return reduce(Reduce.SUM, _as("sum", x, dtype), axis, keepdims)
 
 
-def prod(x: AnyTensor, axis: Axes = None, keepdims: bool = False, dtype: Any = None) -> AnyTensor:
+def prod(x: AnyTensor, axis: Axes = None, keepdims: bool = False, dtype: DTypeLike | None = None) -> AnyTensor:
     """The product, 1 of none."""
     return reduce(Reduce.PROD, _as("prod", x, dtype), axis, keepdims)
 
 
-def _as(where: str, x: AnyTensor, dtype: Any) -> AnyTensor:
+def _as(where: str, x: AnyTensor, dtype: DTypeLike | None) -> AnyTensor:
     return checked(where, x) if dtype is None else cast_to(checked(where, x), dtype)
 
 
@@ -98,7 +99,7 @@ def _first(name: str, operation: Reduce, x: AnyTensor, axis: int | None, keepdim
 # ------------------------------------------------------------------ moments
 
 
-def mean(x: AnyTensor, axis: Axes = None, keepdims: bool = False, dtype: Any = None) -> AnyTensor:
+def mean(x: AnyTensor, axis: Axes = None, keepdims: bool = False, dtype: DTypeLike | None = None) -> AnyTensor:
     """The sum over the count; NaN of none. Of integers and booleans in float64."""
     checked("mean", x)
     return cast_to(x, dtype or (x.dtype if is_floating(x.dtype) else np.float64)).mean(axis, keepdims)

@@ -5,9 +5,6 @@ comparison with all places they would cost as many operations as there are place
 ``gather`` and ``scatter_add`` are PyTorch's.
 """
 
-# An index may be anything.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -30,10 +27,10 @@ from typednn.graph.nodes import (
 from typednn.graph.operands import axis_of, checked, integers_of
 from typednn.graph.tensor import D2 as D
 from typednn.graph.tensor import R2 as R
-from typednn.graph.tensor import AnyTensor, Operand, Tensor
+from typednn.graph.tensor import AnyTensor, Index, Operand, Tensor
 
 
-def set_item(x: Tensor[R, D], index: Any, values: Operand) -> Tensor[R, D]:
+def set_item(x: Tensor[R, D], index: Index | tuple[Index, ...], values: Operand) -> Tensor[R, D]:
     """``x`` with ``values``, broadcast, in the place of x[index]; x itself stays as it is. Slices are NumPy's, as in
     brackets.
     """
@@ -72,7 +69,7 @@ class _Take(Function):
         x, indices = arrays
         return namespace(x).take(x, _in_range("take", indices, x.shape[self.axis]), axis=self.axis)
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> tuple[AnyTensor, None]:
         x, indices = inputs
         return _AddRows(self.axis, x.shape[self.axis])(next_grad, indices), None
 
@@ -95,7 +92,7 @@ class _AddRows(Function):
         xp.add.at(total, (*[slice(None)] * first, _in_range("take", indices, self.size)), values)
         return total
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> tuple[AnyTensor, None]:
         return _Take(self.axis)(next_grad, inputs[1]), None
 
 
@@ -112,7 +109,7 @@ class _Gather(Function):
         x, indices = arrays
         return namespace(x).take_along_axis(x, _in_range("gather", indices, x.shape[self.axis]), axis=self.axis)
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> tuple[AnyTensor, None]:
         x, indices = inputs
         return _Scatter(self.axis, x.shape[self.axis])(next_grad, indices), None
 
@@ -142,7 +139,7 @@ class _Scatter(Function):
         xp.add.at(total, tuple(at), values)
         return total
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> tuple[AnyTensor, None]:
         return _Gather(self.axis)(next_grad, inputs[1]), None
 
 

@@ -49,7 +49,7 @@ class _Order(Function):
         turned = xp.argsort(xp.flip(x, self.axis), axis=self.axis, kind="stable")
         return xp.ascontiguousarray(xp.flip(x.shape[self.axis] - 1 - turned, self.axis)).astype(np.int64, copy=False)
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> None:
         return None
 
 

@@ -16,13 +16,11 @@ has any more is closed at the next operation.
 Source: zyx, "The Graph"; reverse accumulation: Linnainmaa 1970.
 """
 
-# pyright: reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, final, overload
+from typing import Any, Literal, TypeAlias, final, overload
 
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
@@ -33,6 +31,8 @@ from typednn.graph.kinds import Kind
 from typednn.graph.nodes import constant, zeros_like
 from typednn.graph.slab import NONE
 from typednn.graph.tensor import AnyTensor, Tensor, held
+
+Sources: TypeAlias = Sequence[AnyTensor] | Mapping[str, AnyTensor]
 
 
 @final
@@ -75,7 +75,7 @@ class Tape:
     def gradient(
         self, target: AnyTensor, sources: Mapping[str, AnyTensor], *, zeros: Literal[False] = False
     ) -> dict[str, AnyTensor | None]: ...
-    def gradient(self, target: AnyTensor, sources: Any, *, zeros: bool = False) -> Any:
+    def gradient(self, target: AnyTensor, sources: Sources, *, zeros: bool = False) -> Any:
         """The derivative of the sum of ``target`` by each of ``sources``, a list or named; closes the tape.
 
         None, or zeros, for one that plays no part. Cost: some two to five nodes for each node between the sources and
@@ -101,12 +101,12 @@ class Tape:
     def gradient_persistent(
         self, target: AnyTensor, sources: Mapping[str, AnyTensor], *, zeros: Literal[False] = False
     ) -> dict[str, AnyTensor | None]: ...
-    def gradient_persistent(self, target: AnyTensor, sources: Any, *, zeros: bool = False) -> Any:
+    def gradient_persistent(self, target: AnyTensor, sources: Sources, *, zeros: bool = False) -> Any:
         """As `gradient`, and the tape stays open."""
         return _gradient(self._is_open, target, sources, zeros)
 
 
-def _gradient(is_open: bool, target: AnyTensor, sources: Any, zeros: bool) -> Any:
+def _gradient(is_open: bool, target: AnyTensor, sources: Sources, zeros: bool) -> Any:
     if not is_open:
         raise refuse_released("Tape")
     named: dict[Any, AnyTensor] = dict(sources) if isinstance(sources, Mapping) else dict(enumerate(_several(sources)))
@@ -125,7 +125,7 @@ def _gradient(is_open: bool, target: AnyTensor, sources: Any, zeros: bool) -> An
     return found if isinstance(sources, Mapping) else list(found.values())
 
 
-def _several(sources: Any) -> list[AnyTensor]:
+def _several(sources: Sequence[AnyTensor]) -> list[AnyTensor]:
     if isinstance(sources, Tensor):
         raise ArgumentError(explain("Tape.gradient", "sources are several", "one tensor", "write [x]"), "sources")
     try:

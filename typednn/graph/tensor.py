@@ -11,9 +11,6 @@ checked when a node is made.
 0.5 to 4 µs and 16 bytes for each node, and what is kept beside it: see `typednn.graph.graph`.
 """
 
-# What was given may be anything until it is a tensor.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -277,30 +274,30 @@ class Tensor(Generic[R, D]):
     def __rtruediv__(self, other: Any) -> Any:
         return Registered.divided(other, self)
 
-    def __floordiv__(self, other: Any) -> Tensor[R, D]:
+    def __floordiv__(self, other: Operand) -> Tensor[R, D]:
         return Registered.floor_divide(self, other)
 
-    def __rfloordiv__(self, other: Any) -> Tensor[R, D]:
+    def __rfloordiv__(self, other: Operand) -> Tensor[R, D]:
         return Registered.floor_divide(other, self)
 
-    def __mod__(self, other: Any) -> Tensor[R, D]:
+    def __mod__(self, other: Operand) -> Tensor[R, D]:
         return Registered.binary(Binary.MODULO, self, other)
 
-    def __rmod__(self, other: Any) -> Tensor[R, D]:
+    def __rmod__(self, other: Operand) -> Tensor[R, D]:
         return Registered.binary(Binary.MODULO, other, self)
 
-    def __pow__(self, other: Any) -> Tensor[R, D]:
+    def __pow__(self, other: Operand) -> Tensor[R, D]:
         if isinstance(other, int) and not isinstance(other, bool) and other in (1, 2, 3):
             return self if other == 1 else self * self if other == 2 else self * self * self
         return Registered.binary(Binary.POWER, self, other)
 
-    def __rpow__(self, other: Any) -> Tensor[R, D]:
+    def __rpow__(self, other: Operand) -> Tensor[R, D]:
         return Registered.binary(Binary.POWER, other, self)
 
-    def __matmul__(self, other: Any) -> Tensor[Any, D]:
+    def __matmul__(self, other: Operand) -> Tensor[Any, D]:
         return Registered.matmul(self, other)
 
-    def __rmatmul__(self, other: Any) -> Tensor[Any, D]:
+    def __rmatmul__(self, other: Operand) -> Tensor[Any, D]:
         return Registered.matmul(other, self)
 
     @overload
@@ -341,19 +338,19 @@ class Tensor(Generic[R, D]):
     def __hash__(self) -> int:
         return object.__hash__(self)  # by handle, as an array's equality says nothing of it
 
-    def __and__(self, other: Any) -> Tensor[R, D]:
+    def __and__(self, other: Operand) -> Tensor[R, D]:
         return Registered.binary(Binary.LOGICAL_AND if self.dtype.kind == "b" else Binary.BITWISE_AND, self, other)
 
-    def __or__(self, other: Any) -> Tensor[R, D]:
+    def __or__(self, other: Operand) -> Tensor[R, D]:
         return Registered.binary(Binary.LOGICAL_OR if self.dtype.kind == "b" else Binary.BITWISE_OR, self, other)
 
-    def __xor__(self, other: Any) -> Tensor[R, D]:
+    def __xor__(self, other: Operand) -> Tensor[R, D]:
         return Registered.binary(Binary.LOGICAL_XOR if self.dtype.kind == "b" else Binary.BITWISE_XOR, self, other)
 
-    def __lshift__(self, other: Any) -> Tensor[R, D]:
+    def __lshift__(self, other: Operand) -> Tensor[R, D]:
         return Registered.binary(Binary.LEFT_SHIFT, self, other)
 
-    def __rshift__(self, other: Any) -> Tensor[R, D]:
+    def __rshift__(self, other: Operand) -> Tensor[R, D]:
         return Registered.binary(Binary.RIGHT_SHIFT, self, other)
 
     # --------------------------------------------------------------- movement

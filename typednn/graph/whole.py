@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, signature
-from typing import Any, Final, cast, final
+from typing import Any, Final, NoReturn, cast, final
 
 import numpy as np
 
@@ -117,7 +117,9 @@ class Whole(Function):
         return given
 
     @final
-    def derivatives(self, next_grad: AnyTensor, wanted: tuple[bool, ...], *inputs: AnyTensor) -> Any:
+    def derivatives(
+        self, next_grad: AnyTensor, wanted: tuple[bool, ...], *inputs: AnyTensor
+    ) -> tuple[AnyTensor | None, ...]:
         together = Derived(self, wanted)(next_grad, *inputs, *((self(*inputs),) if self.kept else ()))
         return tuple(
             Part(place, each.shape, each.dtype, f"{self.name}.backward", False)(together) if want else None
@@ -172,7 +174,7 @@ class Derived(Function):
     def forward(self, *arrays: Any) -> Any:
         return self.op.derived(self.wanted, *arrays)
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> NoReturn:
         raise _refuse_second(self.op.name)
 
 
@@ -197,7 +199,7 @@ class Part(Function):
     def forward(self, *arrays: Any) -> Any:
         return arrays[0][self.place]
 
-    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> AnyTensor:
         if self.is_result:
             return next_grad
         raise _refuse_second(self.label.removesuffix(".backward"))

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from jaxtyping import Float
 
 from typednn.arrays import AnyArray, Array1, namespace
+from typednn.engines import hl
 from typednn.engines.cuda_formula import CudaFormula
 from typednn.kernels import pointwise
 
@@ -38,13 +39,15 @@ class Activation(NamedTuple):
 
     # ------------------------------------------------------------------ in kernels: Halide expressions, NaN kept
 
-    def expression(self, hl: Any, z: Any) -> Any:
+    def expression(self, z: "hl.Expr") -> "hl.Expr":
         """y at ``z``."""
-        return self._formulas[0].on_numbers(hl, z, *self._numbers)
+        y: hl.Expr = self._formulas[0].on_numbers(z, *self._numbers)
+        return y
 
-    def gradient_expression(self, hl: Any, next_grad: Any, y: Any) -> Any:
+    def gradient_expression(self, next_grad: "hl.Expr", y: "hl.Expr") -> "hl.Expr":
         """dz from ``next_grad`` and ``y``."""
-        return self._formulas[1].on_numbers(hl, next_grad, y, *self._numbers)
+        dz: hl.Expr = self._formulas[1].on_numbers(next_grad, y, *self._numbers)
+        return dz
 
     # ------------------------------------------------------------------ in references: arrays of any kind and dtype
 

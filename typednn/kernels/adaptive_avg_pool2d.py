@@ -8,9 +8,6 @@ Windows overlap where the sizes do not divide. Rows are summed first, then colum
 Source: PyTorch's AdaptiveAvgPool2d.
 """
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Any, Final
 
 from jaxtyping import Float
@@ -66,5 +63,5 @@ def _backward(
     return dx
 
 
-backward: Final = op("adaptive_avg_pool2d.backward", _backward, flops=lambda next_grad, input_shape: next_grad.size)
-forward: Final = op("adaptive_avg_pool2d.forward", _forward, flops=lambda x, output_size: x.size, backward=backward)
+backward: Final = op("adaptive_avg_pool2d.backward", _backward, flops=1)
+forward: Final = op("adaptive_avg_pool2d.forward", _forward, flops=1, backward=backward)

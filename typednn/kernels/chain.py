@@ -10,16 +10,13 @@ what lies between the maps stays in its cache. As many flops as the maps alone.
 Source: "Deep Learning Implementation With Rust", eqs 22, 25-27 and 30-33, chained.
 """
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
-
 import math
 from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from typednn.arrays import AnyArray
-from typednn.engines import Array, Cpu, Kernel, empty, fast, kernel, specialised
+from typednn.engines import Array, Cpu, Kernel, empty, fast, hl, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import Activation
@@ -130,29 +127,31 @@ def _kernel(image: Image, maps: tuple[Map, ...], dtype: Any) -> tuple[Kernel, Im
     ), end
 
 
-def _build(hl: Any, cpu: Cpu, x: Any, *parameters: Any, image: Image, maps: Sequence[Map]) -> Any:
+def _build(cpu: Cpu, x: "hl.ImageParam", *parameters: "hl.ImageParam", image: Image, maps: Sequence[Map]) -> "hl.Func":
     """Each map as its own kernel computes it, for the sample that the last one is about to read."""
-    rest, y, loop, between = iter(parameters), x, hl.Var("n"), []
+    y: hl.ImageParam | hl.Func = x
+    between: list[tuple[hl.Func, int]] = []
+    rest, loop = iter(parameters), hl.Var("n")
     for place, (each, before, geometry, after) in enumerate(_steps(image, maps)):
         weight, bias = next(rest), [next(rest)] if each.biased else []
         if geometry is not None:
-            y = direct.forward(hl, cpu, y, weight, *bias, geometry=geometry, activation=each.activation)
+            y = direct.forward(cpu, y, weight, *bias, geometry=geometry, activation=each.activation)
         else:
             if len(before) == 3:
-                y = _flattened(hl, cpu, y, before)
+                y = _flattened(cpu, y, before)
                 between.append((y, math.prod(before)))
             out_features, in_features = each.weight
             y, _, loop = schedules.row_products(
-                hl, cpu, f"y{place}", y, weight, bias, in_features, out_features, each.activation
+                cpu, f"y{place}", y, weight, bias, in_features, out_features, each.activation
             )
         between.append((y, math.prod(after)))
     last, _ = between.pop()
     for stage, size in between:
-        store(hl, stage.compute_at(last, loop), size)
+        store(stage.compute_at(last, loop), size)
     return last
 
 
-def _flattened(hl: Any, cpu: Cpu, image: Any, shape: Image) -> Any:
+def _flattened(cpu: Cpu, image: "hl.ImageParam | hl.Func", shape: Image) -> "hl.Func":
     """The pixels of an image in a row."""
     _, width, channels = shape
     i, n, flat = hl.Var("i"), hl.Var("n"), hl.Func("flat")

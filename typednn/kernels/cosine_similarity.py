@@ -7,9 +7,6 @@ the second term is left. 6 flops for each number forward, 5 more backward.
 Source: torch.nn.CosineEmbeddingLoss with target 1; eps as in torch.nn.CosineSimilarity.
 """
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Any, Final, TypeVar
 
 from jaxtyping import Float
@@ -56,8 +53,6 @@ def _both(
     return 1 - parts[0][..., 0], _slope(x, t, eps, scale, *parts)
 
 
-backward: Final = op("cosine_similarity.backward", _backward, flops=lambda x, *_: 11 * x.size)
-forward: Final = op(
-    "cosine_similarity.forward", _forward, flops=lambda x, *_: 6 * x.size, keeps="x t", backward=backward
-)
-forward_and_backward: Final = op("cosine_similarity.forward_and_backward", _both, flops=lambda x, *_: 11 * x.size)
+backward: Final = op("cosine_similarity.backward", _backward, flops=11)
+forward: Final = op("cosine_similarity.forward", _forward, flops=6, keeps="x t", backward=backward)
+forward_and_backward: Final = op("cosine_similarity.forward_and_backward", _both, flops=11)

@@ -1,12 +1,12 @@
 """What the fast kernels of elementwise ops share: the schedule, and expressions that keep NaN.
 
-Halide's comparisons and exponentials may assume that nothing is NaN; tests of the bits may not. Arguments called ``hl``
-are the module ``halide``, others are its expressions of float32 or float64.
+Halide's comparisons and exponentials may assume that nothing is NaN; tests of the bits may not. Arguments are
+expressions of float32 or float64.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from typednn.engines import Array, Cpu, nan, type_of
+from typednn.engines import Array, Cpu, hl, nan, type_of
 
 ELEMENTS = Array("elements", flat=True)
 
@@ -19,7 +19,7 @@ PARALLEL_FROM = 1 << 17
 PARALLEL_FROM_EXP = 1 << 15  # the same, where each element takes an exponential or a logarithm
 
 
-def scheduled(hl: Any, cpu: Cpu, y: Any, i: Any, size: Any, parallel_from: int = PARALLEL_FROM) -> Any:
+def scheduled(cpu: Cpu, y: hl.Func, i: hl.Var, size: hl.Expr, parallel_from: int = PARALLEL_FROM) -> hl.Func:
     """``y`` along its one axis ``i`` of ``size``: whole vectors, and several threads from ``parallel_from`` elements
     on.
     """
@@ -30,35 +30,35 @@ def scheduled(hl: Any, cpu: Cpu, y: Any, i: Any, size: Any, parallel_from: int =
     return y.vectorize(i, cpu.lanes, hl.TailStrategy.GuardWithIf)
 
 
-def constant(hl: Any, x: Any, value: float) -> Any:
+def constant(x: hl.Expr, value: float) -> hl.Expr:
     """``value`` as a number of the type of ``x``."""
     return hl.cast(type_of(x), hl.f64(value))
 
 
-def is_positive(hl: Any, x: Any) -> Any:
+def is_positive(x: hl.Expr) -> hl.Expr:
     """x > 0, and not NaN."""
     # Positive numbers up to infinity are the bit patterns from 1 to infinity's.
     unsigned = hl.UInt(type_of(x).bits())
-    return hl.reinterpret(unsigned, x) - 1 < hl.cast(unsigned, nan.infinity(hl, x))
+    return hl.reinterpret(unsigned, x) - 1 < hl.cast(unsigned, nan.infinity(x))
 
 
-def is_infinite(hl: Any, x: Any) -> Any:
+def is_infinite(x: hl.Expr) -> hl.Expr:
     """Whether x is infinite. NaN counts as infinite in kernels.
 
     Bits are compared by order: the compiler would recognise a test for infinity and assume it false.
     """
-    return nan.bits(hl, x) > nan.infinity(hl, x) - 1
+    return nan.bits(x) > nan.infinity(x) - 1
 
 
-def times_slope(hl: Any, next_grad: Any, slope: Any) -> Any:
+def times_slope(next_grad: hl.Expr, slope: hl.Expr) -> hl.Expr:
     """next_grad·slope, for a slope that only rounding makes 0: an infinite ``next_grad`` then stays infinite.
 
     Otherwise the last digit of y would decide between infinity and NaN.
     """
-    rounded = nan.bits(hl, slope) < 1
-    return hl.select(is_infinite(hl, next_grad) & rounded, next_grad, next_grad * slope)
+    rounded = nan.bits(slope) < 1
+    return hl.select(is_infinite(next_grad) & rounded, next_grad, next_grad * slope)
 
 
-def decay(hl: Any, x: Any) -> Any:
+def decay(x: hl.Expr) -> hl.Expr:
     """eˣ for x <= 0, e^-∞ = 0 and eᴺᵃᴺ = NaN. In float32 denormal results become 0."""
-    return hl.select(nan.is_nan(hl, x), x, hl.exp(hl.max(x, -746 if type_of(x).bits() == 64 else -104)))
+    return hl.select(nan.is_nan(x), x, hl.exp(hl.max(x, -746 if type_of(x).bits() == 64 else -104)))

@@ -1,14 +1,14 @@
 """Optimizer steps as kernels: several arrays written in place, in one pass over memory."""
 
-from typing import Any
+from __future__ import annotations
 
-from typednn.engines import Cpu
+from typednn.engines import Cpu, hl
 
 _PARALLEL = 1 << 18  # numbers from which several threads pay
 _CHUNK = 1 << 14  # numbers per task
 
 
-def in_place(hl: Any, cpu: Cpu, i: Any, values: list[Any], size: Any) -> Any:
+def in_place(cpu: Cpu, i: hl.Var, values: list[hl.Expr], size: hl.Expr) -> hl.Func:
     """The Func of ``values`` at ``i``, where outputs are written over inputs that other values are computed from.
 
     Halide assumes that outputs don't share memory with inputs: it may store the first value of a Tuple, and then load

@@ -25,14 +25,14 @@ polynomial after Shepherd and Laframboise, "Chebyshev Approximation of (1 + 2x) 
 `_normal`.
 """
 
-# Lambdas take the arguments of the op.
+# Formulas are lambdas of arrays or symbols, and of their module.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from typednn.engines import type_of
+from typednn.engines import hl, type_of
 from typednn.kernels import elementwise, expressions
 from typednn.kernels.elementwise import constant
 from typednn.kernels.expressions import Expressions, decay, for_arrays, is_infinite, polynomial, sloped
@@ -72,12 +72,12 @@ _POWER: Final = (1.32764872e-3, 9.67554668e-3, 5.55071328e-2, 0.240221196, 0.693
 
 
 @for_arrays(lambda xp, x: xp.exp(x))
-def _decay(hl: Any, x: Any) -> Any:
+def _decay(x: "hl.Expr") -> "hl.Expr":
     """eˣ for x <= 0, where NaN does not matter. In a kernel of float32 to 1e-7 and the rounding of x, in half the time
     of Halide's; 0 below e^-86.
     """
     if type_of(x).bits() == 64:
-        return elementwise.decay(hl, x)
+        return elementwise.decay(x)
     power = hl.max(x * hl.f32(math.log2(math.e)), -126)
     whole = hl.round(power)
     part = polynomial(power - whole, list(map(hl.f32, _POWER)))
@@ -112,7 +112,7 @@ def _tanh(xp: Any, t: Any) -> tuple[Any, Any]:
 
 
 @for_arrays(lambda xp, x, size: xp.where(x < 0, -size, 1 + size))
-def _mirrored(hl: Any, x: Any, size: Any) -> Any:
+def _mirrored(x: "hl.Expr", size: "hl.Expr") -> "hl.Expr":
     """The slope of x·gate(x), of that of its tail. A kernel has the polynomial once, and in no condition: the
     compiler's time grows beyond measure with both.
     """
@@ -153,11 +153,12 @@ silu: Final = _gated("silu", _logistic, 1000, (6, 10))
 
 
 @for_arrays(lambda xp, x: xp.log1p(x))
-def _log1p(hl: Any, x: Any) -> Any:
+def _log1p(x: "hl.Expr") -> "hl.Expr":
     """log(1 + x) for 0 <= x <= 1, in a kernel as 2·artanh(z), z = x/(2 + x) <= 1/3, by its Taylor series."""
     z = x / (2 + x)
     terms = 17 if type_of(x).bits() == 64 else 8
-    return 2 * z * polynomial(z * z, [constant(hl, x, 1 / k) for k in range(2 * terms - 1, 0, -2)])
+    series: hl.Expr = polynomial(z * z, [constant(x, 1 / k) for k in range(2 * terms - 1, 0, -2)])
+    return 2 * z * series
 
 
 def _softplus(xp: Any, x: Any, beta: Any, threshold: Any) -> Any:
@@ -178,9 +179,9 @@ softplus: Final = Pointwise(
 
 
 @for_arrays(lambda xp, x: xp.expm1(x))
-def _expm1(hl: Any, x: Any) -> Any:
+def _expm1(x: "hl.Expr") -> "hl.Expr":
     """exp(x) - 1 for x <= 0, in a kernel as 2h/(1 - h), h = tanh(x/2): nothing cancels near 0."""
-    half = expressions.tanh(hl, x / 2)
+    half = expressions.tanh(x / 2)
     return 2 * half / (1 - half)
 
 
@@ -216,9 +217,9 @@ hardswish: Final = Pointwise(
 
 
 @for_arrays(lambda xp, x: xp.clip(x + 3, 0, 6) / 6)
-def _hardsigmoid(hl: Any, x: Any) -> Any:
+def _hardsigmoid(x: "hl.Expr") -> "hl.Expr":
     """In a kernel product and sum are one instruction; near -3 arrays have more digits."""
-    return hl.clamp(x / 6 + constant(hl, x, 0.5), 0, 1)
+    return hl.clamp(x / 6 + constant(x, 0.5), 0, 1)
 
 
 hardsigmoid: Final = Pointwise(

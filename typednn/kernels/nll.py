@@ -8,9 +8,6 @@ number.
 Source: torch.nn.NLLLoss.
 """
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Any, Final
 
 from jaxtyping import Float, Integer
@@ -58,14 +55,20 @@ def _both(
     return _loss(log_probabilities, q), q * -scale
 
 
-backward: Final = op("nll.backward", _backward, flops=lambda log_probabilities, *_: log_probabilities.size)
+backward: Final = op(
+    "nll.backward",
+    _backward,
+    flops=1,
+)
 forward: Final = op(
     "nll.forward",
     _forward,
-    flops=lambda log_probabilities, *_: 2 * log_probabilities.size,
+    flops=2,
     keeps="log_probabilities target weight",
     backward=backward,
 )
 forward_and_backward: Final = op(
-    "nll.forward_and_backward", _both, flops=lambda log_probabilities, *_: 3 * log_probabilities.size
+    "nll.forward_and_backward",
+    _both,
+    flops=3,
 )

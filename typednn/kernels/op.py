@@ -4,7 +4,7 @@
         "relu.forward",
         reference.forward,                                  # any array, any float dtype: NumPy and CuPy; the oracle
         Engine("halide", cpu.forward, "x", least=2048),
-        flops=lambda x: x.size,
+        flops=1,                                            # for each number of the first argument
         keeps="x",                                          # what the derivative needs of arguments and result
         backward=backward,                                  # the op of the derivative
     )
@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, TypeVar, cast, final
+from typing import Any, ParamSpec, TypeVar, cast, final
 
 import numpy as np
 
@@ -30,7 +31,8 @@ from typednn.engines.counters import Ran, observers
 from typednn.engines.halide.rehearsal import rehearsing
 from typednn.generated import execute
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 OPS: dict[str, Op] = {}
 
@@ -103,7 +105,7 @@ class Op:
         name: str,
         reference: Callable[..., Any],
         engines: tuple[Engine, ...],
-        flops: Callable[..., int],
+        flops: Callable[..., int] | int,
         keeps: str,
         backward: Op | None,
         writes: str,
@@ -113,7 +115,7 @@ class Op:
         self.name: str = name
         self.reference: Callable[..., Any] = reference
         self.engines: tuple[Engine, ...] = engines
-        self.flops: Callable[..., int] = flops
+        self.flops: Callable[..., int] = partial(_for_each_number, flops) if isinstance(flops, int) else flops
         self.keeps: tuple[str, ...] = tuple(keeps.split())
         self.backward: Op | None = backward
         self.names: tuple[str, ...] = tuple(names or signature)
@@ -150,15 +152,16 @@ class Op:
 
 def op(
     name: str,
-    reference: F,
+    reference: Callable[P, R],
     *engines: Engine,
-    flops: Callable[..., int],
+    flops: Callable[P, int] | int,
     keeps: str = "",
     backward: Any = None,
     writes: str = "",
     names: Sequence[str] = (),
-) -> F:
-    """Declare an op. ``flops`` counts the operations of a call from its arguments.
+) -> Callable[P, R]:
+    """Declare an op. ``flops`` counts the operations of a call from its arguments; a number: for each number of the
+    first argument.
 
     ``keeps`` names what ``backward``, the op of the derivative, needs besides ``next_grad``: arguments, and ``y``, the
     result. ``writes`` names the arguments that the op writes (an optimizer's); then the reference gives their new
@@ -168,7 +171,11 @@ def op(
     run: Any = declared.run
     run.__doc__ = reference.__doc__
     run.op = declared
-    return cast(F, run)
+    return cast("Callable[P, R]", run)
+
+
+def _for_each_number(flops: int, first: Any, *_: Any) -> int:
+    return flops * np.size(first)
 
 
 def _dispatching(

@@ -29,7 +29,7 @@ Sources: "Deep Learning Implementation With Rust", eqs 30-33; leaky_relu: Maas, 
 Improve Neural Network Acoustic Models", 2013.
 """
 
-# Lambdas take the arguments of the op.
+# Formulas are lambdas of arrays or symbols, and of their module.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 import inspect
@@ -43,7 +43,7 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn.arrays import AnyArray, namespace
-from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan, type_of
+from typednn.engines import Cpu, Kernel, Scalar, empty, hl, kernel, nan, type_of
 from typednn.engines.cuda import on_gpu
 from typednn.engines.cuda_formula import CudaFormula
 from typednn.engines.dispatch import FLOAT32, FLOATS
@@ -112,11 +112,11 @@ class Formula:
             for dtype in FLOATS
         }
 
-    def on_numbers(self, hl: Any, *arguments: Any) -> Any:
+    def on_numbers(self, *arguments: Any) -> Any:
         """The formula of Halide's expressions."""
-        x = arguments[self.arrays - 1]
-        found = Expressions(hl, type_of(x).bits(), self.guarded).of(self.on_arrays, arguments)
-        return hl.select(nan.is_nan(hl, x), x, found) if self.guarded else found
+        x: hl.Expr = arguments[self.arrays - 1]
+        found: Any = Expressions(type_of(x).bits(), self.guarded).of(self.on_arrays, arguments)
+        return hl.select(nan.is_nan(x), x, found) if self.guarded else found
 
     def reference(self, x: Any, *others: Any) -> Any:
         """The formula on arrays of any dtype."""
@@ -137,12 +137,10 @@ class Formula:
         in_file = hasattr(sys.modules.get(self.__module__), "__file__")
         gpu = CudaFormula(name, self.on_arrays, self.arrays, numbers=self.numbers, results=self.results)
         engines = [Engine("cuda", gpu.run, of_arrays, same_shape=True, sizes=gpu.covers, on=on_gpu)]
-        if in_file and Expressions(None, 64).has(self.on_arrays, len(names)):
+        if in_file and Expressions().has(self.on_arrays, len(names)):
             on_cpu = Engine("halide", self.run, of_arrays, least=self.least, same_shape=True, sizes=self.sizes)
             engines.insert(0, on_cpu)
-        declared: Any = op(
-            name, self.reference, *engines, flops=lambda x, *_: self.flops * x.size, names=names, **derivative
-        )
+        declared: Any = op(name, self.reference, *engines, flops=self.flops, names=names, **derivative)
         return declared  # type: ignore[no-any-return]
 
 
@@ -153,12 +151,12 @@ def _declared(module: str, name: str) -> Formula:
     return cast("Formula", reference.__self__)
 
 
-def _build(hl: Any, cpu: Cpu, *inputs: Any, formula: Formula) -> Any:
+def _build(cpu: Cpu, *inputs: Any, formula: Formula) -> "hl.Func":
     i, y = hl.Var("i"), hl.Func("y")
     arrays, numbers = inputs[: formula.arrays], inputs[formula.arrays :]
-    found = formula.on_numbers(hl, *(array[i] for array in arrays), *numbers)
+    found = formula.on_numbers(*(array[i] for array in arrays), *numbers)
     y[i] = hl.Tuple(found) if formula.results > 1 else found
-    return scheduled(hl, cpu, y, i, arrays[0].dim(0).extent(), PARALLEL_FROM_EXP if formula.uses_exp else PARALLEL_FROM)
+    return scheduled(cpu, y, i, arrays[0].dim(0).extent(), PARALLEL_FROM_EXP if formula.uses_exp else PARALLEL_FROM)
 
 
 @final
@@ -232,4 +230,4 @@ def _shrunk(weights: Float[AnyArray, "*shape"], factor: float) -> tuple[Float[An
     return (weights * factor,)
 
 
-shrunk: Final = op("shrunk", _shrunk, flops=lambda weights, factor: weights.size, writes="weights")
+shrunk: Final = op("shrunk", _shrunk, flops=1, writes="weights")

@@ -22,7 +22,7 @@ Estimation of a Location Parameter", 1964; Kullback and Leibler, "On Information
 log: Goldberg, "What Every Computer Scientist Should Know About Floating-Point Arithmetic", 1991, theorem 4.
 """
 
-# Lambdas take the arguments of the op.
+# Formulas are lambdas of arrays or symbols, and of their module.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 import inspect
@@ -32,7 +32,7 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn.arrays import AnyArray
-from typednn.engines import nan, type_of
+from typednn.engines import hl, nan, type_of
 from typednn.kernels.elementwise import SMALL, constant
 from typednn.kernels.expressions import decay, for_arrays, is_negative
 from typednn.kernels.pointwise import Formula, Pointwise
@@ -94,12 +94,12 @@ def _times(xp: Any, share: Any, value: Any) -> Any:
     return xp.where(share == 0, 0, share * value)
 
 
-def _log(hl: Any, p: Any, least: Any) -> Any:
+def _log(p: "hl.Expr", least: "hl.Expr") -> "hl.Expr":
     """log(max(p, least)). Halide's logarithm handles neither infinity nor NaN; other numbers have smaller bits."""
     bits = type_of(p).bits()
-    infinite = hl.reinterpret(hl.Int(bits), p) >= nan.infinity(hl, p)
-    largest = constant(hl, p, float(np.finfo(f"float{bits}").max))
-    return hl.select(infinite | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, least, largest)))
+    infinite = hl.reinterpret(hl.Int(bits), p) >= nan.infinity(p)
+    largest = constant(p, float(np.finfo(f"float{bits}").max))
+    return hl.select(infinite | nan.is_nan(p), p, hl.log(hl.clamp(p, least, largest)))
 
 
 _log_from: Final = for_arrays(lambda xp, p, least: xp.log(xp.maximum(p, least)))(_log)
@@ -156,15 +156,15 @@ huber_forward_and_backward: Final = _both(huber)
 
 
 @for_arrays(lambda xp, x: xp.log1p(x))
-def _log1p(hl: Any, x: Any) -> Any:
+def _log1p(x: "hl.Expr") -> "hl.Expr":
     """log(1 + x) for 0 <= x <= 1. In a kernel the error of 1 + x is in the quotient too, and cancels out."""
     above = hl.strict_float(1 + x)
     quotient = hl.log(above) * x / hl.strict_float(above - 1)
-    return hl.select(nan.is_nan(hl, x) | (above == 1), x, quotient)
+    return hl.select(nan.is_nan(x) | (above == 1), x, quotient)
 
 
 @for_arrays(lambda xp, x: x)
-def _strict(hl: Any, x: Any) -> Any:
+def _strict(x: "hl.Expr") -> "hl.Expr":
     """x. In a kernel infinity minus nothing is infinity only so, and a sum is rounded alike beside the slope."""
     return hl.strict_float(x)
 
@@ -209,15 +209,15 @@ bce_with_logits_forward_and_backward: Final = _both(bce_with_logits)
 
 
 @for_arrays(lambda xp, t: xp.log(xp.where(t == 0, 1, t)))
-def _log_of_share(hl: Any, t: Any) -> Any:
+def _log_of_share(t: "hl.Expr") -> "hl.Expr":
     """log t, any number where t is 0. In a kernel denormal numbers count as the smallest normal one."""
-    return _log(hl, t, constant(hl, t, float(np.finfo(f"float{type_of(t).bits()}").tiny)))
+    return _log(t, constant(t, float(np.finfo(f"float{type_of(t).bits()}").tiny)))
 
 
 @for_arrays(lambda xp, t, value: value)
-def _defined(hl: Any, t: Any, value: Any) -> Any:
+def _defined(t: "hl.Expr", value: "hl.Expr") -> "hl.Expr":
     """The value, which is NaN where t is negative: in a kernel the logarithm there is a number."""
-    return hl.select(t < 0, hl.reinterpret(type_of(t), nan.infinity(hl, t) + 1), value)
+    return hl.select(t < 0, hl.reinterpret(type_of(t), nan.infinity(t) + 1), value)
 
 
 def _kl_div(xp: Any, x: Any, t: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from typednn.arrays import AnyArray
-from typednn.engines import type_of
+from typednn.engines import hl, type_of
 from typednn.engines.cuda_formula import CudaColumnSums
 
 FEW = 1024
@@ -35,10 +35,16 @@ columns_on_gpu: Final = CudaColumnSums("column_sums", _itself, 1)
 class Sum:
     """A sum in a kernel: its value, and the Funcs that make it, each with the loop that the next one is computed in."""
 
-    value: Any
-    stages: tuple[tuple[Any, Any], ...]
+    value: "hl.Expr"
+    stages: "tuple[tuple[hl.Func, hl.RVar], ...]"
 
-    def schedule(self, hl: Any, func: Any, var: Any, loops: tuple[Any, ...], each: Callable[[Any], Any]) -> None:
+    def schedule(
+        self,
+        func: "hl.Func",
+        var: "hl.Var | hl.RVar",
+        loops: "tuple[hl.Var, ...]",
+        each: "Callable[[hl.Func | hl.Stage], object]",
+    ) -> None:
         """Compute it within ``func``'s loop ``var``, on the stack; ``loops`` are inside the loop over terms, ``each``
         schedules them.
         """
@@ -49,7 +55,12 @@ class Sum:
 
 
 def total(
-    hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[Any], Any], count: Any, few: bool
+    name: str,
+    at: "tuple[hl.Var, ...]",
+    start: "hl.Expr",
+    term: "Callable[[hl.Expr], hl.Expr]",
+    count: "hl.Expr | int",
+    few: bool,
 ) -> Sum:
     """start + Σ_k term(k) over ``count`` terms, for the Vars ``at``; ``few``: all terms one after another, for up to
     `FEW`.

@@ -45,7 +45,7 @@ from typing import Any, Final, NamedTuple, final
 import numpy as np
 
 from typednn.arrays import at_least_float32, namespace
-from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, type_of
+from typednn.engines import Array, Cpu, Kernel, Scalar, hl, kernel, type_of
 from typednn.engines.cuda import on_gpu
 from typednn.engines.cuda_formula import CudaFormula
 from typednn.generated import execute
@@ -217,12 +217,12 @@ def run({", ".join(names)}):
         return formula
 
 
-def _build(hl: Any, cpu: Cpu, *inputs: Any, rule: Rule, how: tuple[Any, ...]) -> Any:
+def _build(cpu: Cpu, *inputs: Any, rule: Rule, how: tuple[Any, ...]) -> "hl.Func":
     i, way = hl.Var("i"), How(*how)
     arrays, numbers = inputs[: sum(way.present)], inputs[sum(way.present) :]
     given = [*(array[i] for array in arrays), *numbers]
-    values = Expressions(hl, type_of(given[0]).bits()).of(rule.formula_of(way), given)
-    return in_place(hl, cpu, i, values, inputs[0].dim(0).extent())
+    values = Expressions(type_of(given[0]).bits()).of(rule.formula_of(way), given)
+    return in_place(cpu, i, values, inputs[0].dim(0).extent())
 
 
 # ------------------------------------------------------------------ the table

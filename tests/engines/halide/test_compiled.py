@@ -16,7 +16,7 @@ import pytest
 import sample_op
 from fast_ops import TARGETS
 
-from typednn.engines import Array, EngineError, Scalar, kernel, set_threads, threads
+from typednn.engines import Array, EngineError, Scalar, hl, kernel, set_threads, threads
 from typednn.engines.halide import compiled, sources, toolchain
 from typednn.engines.halide.compiled import Kernel
 from typednn.errors import DTypeError, ShapeError
@@ -130,7 +130,7 @@ def test_wrong_number_of_arguments(relu: Kernel) -> None:
         relu(X)
 
 
-def scaled_rows(hl: Any, cpu: Any, x: Any, by: Any, shift: Any, *, twice: bool) -> Any:
+def scaled_rows(cpu: Any, x: Any, by: Any, shift: Any, *, twice: bool) -> Any:
     column, row = hl.Var("column"), hl.Var("row")
     y, total = hl.Func("y"), hl.Func("total")
     over = hl.RDom([(0, x.dim(0).extent())])
@@ -160,14 +160,14 @@ def test_scalars_options_and_several_outputs(twice: bool) -> None:
             each(x, 0.5, -3, y, np.empty(batch + 1))
 
 
-def with_tuple(hl: Any, cpu: Any, x: Any) -> Any:
+def with_tuple(cpu: Any, x: Any) -> Any:
     i = hl.Var("i")
     y = hl.Func("y")
     y[i] = hl.Tuple([x[i] * hl.f32(3), hl.cast(hl.UInt(8), x[i] > 0)])
     return y.vectorize(i, cpu.lanes, hl.TailStrategy.GuardWithIf)
 
 
-def summed(hl: Any, cpu: Any, x: Any) -> Any:
+def summed(cpu: Any, x: Any) -> Any:
     total, out = hl.Func("total"), hl.Func("out")
     over = hl.RDom([(0, x.dim(0).extent())])
     total[()] = hl.f32(0)
@@ -190,7 +190,7 @@ def test_tuple_bytes_integers_and_rank_0() -> None:
     assert total == 45
 
 
-def failing(hl: Any, cpu: Any, x: Any) -> Any:
+def failing(cpu: Any, x: Any) -> Any:
     i = hl.Var("i")
     y = hl.Func("y")
     # Reads past the end of what every caller gives: Halide's own check has to complain.
@@ -208,7 +208,7 @@ def test_failure_while_running_is_an_exception(monkeypatch: pytest.MonkeyPatch) 
                 broken(np.ones(8, np.float32), np.ones(8, np.float32))
 
 
-def misspelt(hl: Any, cpu: Any, x: Any) -> Any:
+def misspelt(cpu: Any, x: Any) -> Any:
     y = hl.Func("y")
     y[hl.Var("i")] = x[hl.Var("i")]
     return y.vectorize(hl.Var("no_such_variable"), 8)
@@ -282,12 +282,10 @@ def test_every_target_gets_an_object(name: str, tmp_path: Path) -> None:
     assert content[:4] == b"\x7fELF"
     assert b"symbol_argv" in content
     assert int.from_bytes(content[18:20], "little") == (183 if target.cpu.machine == "aarch64" else 62)
-    hl = toolchain.halide()
     assert hl.Target(target.text).natural_vector_size(hl.Float(32)) == target.cpu.lanes
 
 
 def test_lanes_are_halides_own_opinion() -> None:
-    hl = toolchain.halide()
     assert toolchain.host().cpu.lanes == hl.get_host_target().natural_vector_size(hl.Float(32))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn.engines import Array, Scalar
+from typednn.engines import Array, Scalar, hl
 from typednn.engines.halide import compiled, frames, toolchain
 from typednn.engines.halide.compiled import Kernel, kernel
 from typednn.engines.halide.frames import Frame
@@ -21,13 +21,13 @@ from typednn.errors import DTypeError, ShapeError
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 
 
-def scaled(hl: Any, cpu: Any, x: Any, weight: Any, bias: Any) -> Any:
+def scaled(cpu: Any, x: Any, weight: Any, bias: Any) -> Any:
     column, row, y = hl.Var("column"), hl.Var("row"), hl.Func("y")
     y[column, row] = x[column, row] * weight[column] + bias[column]
     return y.vectorize(column, cpu.lanes, hl.TailStrategy.GuardWithIf)
 
 
-def moved(hl: Any, cpu: Any, x: Any, velocity: Any, rate: Any) -> Any:
+def moved(cpu: Any, x: Any, velocity: Any, rate: Any) -> Any:
     i, y, at = hl.Var("i"), hl.Func("y"), hl.Func("at")
     at[i] = hl.Tuple([x[i] + rate * velocity[i], velocity[i] * hl.f32(2)])
     y[i] = hl.Tuple([at[i][0], at[i][1], at[i][0] + at[i][1]])

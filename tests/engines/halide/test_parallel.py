@@ -70,9 +70,9 @@ def test_a_frozen_program_is_not_started_again(tmp_path: Path, monkeypatch: pyte
     assert objects(tmp_path) == [False] * 4
 
 
-def wrong(hl: Any, cpu: Any, x: Any) -> Any:
+def wrong(cpu: Any, x: Any) -> Any:
     """One output more than is declared."""
-    return [sample_op.build(hl, cpu, x), sample_op.build(hl, cpu, x)]
+    return [sample_op.build(cpu, x), sample_op.build(cpu, x)]
 
 
 def test_jobs_that_fail_elsewhere_leave_the_others(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_without_other_processes_this_one_compiles(monkeypatch: pytest.MonkeyPat
 
 def test_what_only_the_rehearsal_calls_may_be_wrong(compiled_together: list[list[str]]) -> None:
     elements = Array("elements", flat=True)
-    wrong = kernel("wrong", lambda hl, cpu, x: [], inputs=(elements,), outputs=(elements,))
+    wrong = kernel("wrong", lambda cpu, x: [], inputs=(elements,), outputs=(elements,))
     one = relu("right")
     with rehearsal.expecting(lambda: relu_of(wrong), None):
         np.testing.assert_array_equal(relu_of(one), np.maximum(X, 0))

@@ -22,6 +22,7 @@ from typing import Any, cast, final
 import numpy as np
 
 from typednn.engines.halide import cache as on_disk
+from typednn.engines.halide import language as hl
 from typednn.engines.halide import parallel, rehearsal, runtime, sources, toolchain
 from typednn.engines.halide.frames import Frame, caller_of
 from typednn.engines.halide.parallel import Job
@@ -45,13 +46,13 @@ def kernel(
     written: tuple[int, ...] = (),
     dtype: Any = "float32",
 ) -> Kernel:
-    """The kernel that ``build(hl, cpu, *inputs, **options)`` describes; the same arguments give the same kernel.
-    Nothing is compiled yet.
+    """The kernel that ``build(cpu, *inputs, **options)`` describes; the same arguments give the same kernel. Nothing is
+    compiled yet.
 
-    ``build`` gets the module ``halide``, a `Cpu` for tile sizes, and a parameter for each of ``inputs``; it returns the
-    output Func, or a list of them. ``options`` are hashable, with a ``repr`` that contains their whole value: they are
-    part of the kernel's key. The first outputs are written over the inputs numbered ``written``, and a call does not
-    name them again. ``dtype`` takes the place of float32 in inputs and outputs.
+    ``build`` gets a `Cpu` for tile sizes, and a parameter for each of ``inputs``; it returns the output Func, or a list
+    of them. ``options`` are hashable, with a ``repr`` that contains their whole value: they are part of the kernel's
+    key. The first outputs are written over the inputs numbered ``written``, and a call does not name them again.
+    ``dtype`` takes the place of float32 in inputs and outputs.
     """
     real = np.dtype(dtype).name
     inputs, outputs = tuple(each.of(real) for each in inputs), tuple(each.of(real) for each in outputs)
@@ -178,7 +179,7 @@ def _in_memory(plan: Plan) -> Callable[..., None]:
         frame.check(values)
         try:
             compiled(*map(binding_argument, values, arguments))
-        except toolchain.halide().HalideError as error:
+        except hl.HalideError as error:
             raise EngineError(f"{plan.name} failed: {error}") from error
 
     return call

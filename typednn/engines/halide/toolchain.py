@@ -1,5 +1,4 @@
-"""Halide and a linker: from the description of a kernel to a shared library. The one place that imports Halide, which
-has no types.
+"""Halide and a linker: from the description of a kernel to a shared library.
 
 Kernels are compiled ahead of time, without Halide's runtime, and linked against one runtime that they share
 (`runtime.py`). ``pip install 'typednn[fast]'`` brings Halide; the linker is ``ld`` or any C compiler. Without a linker,
@@ -8,7 +7,6 @@ every process compiles its kernels in memory, and they hold the interpreter's lo
 
 from __future__ import annotations
 
-import importlib
 import shutil
 import subprocess
 import sys
@@ -20,11 +18,12 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from typednn.engines import processor
+from typednn.engines.halide import language as hl
 from typednn.errors import EngineError, installing
 
 # The interface between our objects, their runtime and `runtime.py`: raising the number makes all cached entries
@@ -75,7 +74,7 @@ class Scalar:
 
 
 Argument: TypeAlias = Array | Scalar
-Build: TypeAlias = Callable[..., Any]
+Build: TypeAlias = "Callable[..., hl.Func | list[hl.Func] | tuple[hl.Func, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +110,6 @@ def available() -> bool:
 
 
 @cache
-def halide() -> Any:
-    """The module ``halide``."""
-    return importlib.import_module("halide")
-
-
-@cache
 def fingerprint() -> tuple[str, ...]:
     """What compiled code depends on besides its plan; found without importing Halide."""
     here = processor.host()
@@ -127,7 +120,7 @@ def fingerprint() -> tuple[str, ...]:
 def host() -> Target:
     """The machine that this process runs on, or the part of it that ``TYPEDNN_TARGET`` says."""
     here, limit = processor.host(), processor.target()
-    features = str(halide().get_host_target()).split("-")
+    features = str(hl.get_host_target()).split("-")
     return Target(
         "-".join(each for each in features if not processor.left_out(each, limit)), processor.for_schedules(here)
     )
@@ -137,7 +130,6 @@ def compile_object(plan: Plan, path: Path, symbol: str, target: Target) -> None:
     """Write the object file of ``plan``: a function ``symbol``, and ``symbol_argv`` that takes its arguments as one
     array of pointers.
     """
-    hl = halide()
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, target.cpu)
         without_runtime = hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime)
@@ -146,7 +138,6 @@ def compile_object(plan: Plan, path: Path, symbol: str, target: Target) -> None:
 
 def compile_text(plan: Plan, path: Path, target: Target) -> None:
     """Write the loops that ``plan`` becomes, for people to read."""
-    hl = halide()
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, target.cpu)
         pipeline.compile_to(
@@ -160,23 +151,22 @@ def compile_text(plan: Plan, path: Path, target: Target) -> None:
 def compile_runtime(path: Path, target: Target) -> None:
     """Write the object file of Halide's runtime: its threads, allocator and error reports."""
     with _halide_errors("runtime"):
-        halide().compile_standalone_runtime(str(path), halide().Target(target.text))
+        hl.compile_standalone_runtime(str(path), hl.Target(target.text))
 
 
 def compile_in_memory(plan: Plan) -> Callable[..., Any]:
     """``plan`` as a function of NumPy arrays and numbers, for this process only."""
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, host().cpu)
-        target = halide().Target(host().text).with_feature(halide().TargetFeature.JIT)
-        return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, target))
+        target = hl.Target(host().text).with_feature(hl.TargetFeature.JIT)
+        return pipeline.compile_to_callable(arguments, target)
 
 
-def _pipeline(plan: Plan, cpu: processor.Cpu) -> tuple[Any, list[Any]]:
-    hl = halide()
+def _pipeline(plan: Plan, cpu: processor.Cpu) -> tuple[hl.Pipeline, list[hl.ImageParam | hl.Param]]:
     arguments = [_parameter(argument, f"argument{position}") for position, argument in enumerate(plan.inputs)]
     dtype = "float64" if any(argument.dtype == "float64" for argument in plan.inputs) else "float32"
-    built = plan.build(hl, cpu.of(dtype), *arguments, **dict(plan.options))
-    functions: list[Any] = list(cast("Sequence[Any]", built)) if isinstance(built, list | tuple) else [built]
+    built = plan.build(cpu.of(dtype), *arguments, **dict(plan.options))
+    functions = [*built] if isinstance(built, list | tuple) else [built]
     buffers = [(place, buffer) for function in functions for place, buffer in enumerate(function.output_buffers())]
     if len(buffers) != len(plan.outputs):
         raise EngineError(f"{plan.name}: build gives {len(buffers)} outputs, {len(plan.outputs)} are declared")
@@ -186,8 +176,7 @@ def _pipeline(plan: Plan, cpu: processor.Cpu) -> tuple[Any, list[Any]]:
     return hl.Pipeline(functions), arguments
 
 
-def _parameter(argument: Argument, name: str) -> Any:
-    hl = halide()
+def _parameter(argument: Argument, name: str) -> hl.ImageParam | hl.Param:
     dtype = np.dtype(argument.dtype)
     kind = (
         hl.Bool() if dtype.kind == "b" else {"f": hl.Float, "i": hl.Int, "u": hl.UInt}[dtype.kind](8 * dtype.itemsize)
@@ -199,7 +188,7 @@ def _parameter(argument: Argument, name: str) -> Any:
     return parameter
 
 
-def _constrain(buffer: Any, array: Array, bounds: bool) -> None:
+def _constrain(buffer: hl.OutputImageParam, array: Array, bounds: bool) -> None:
     """Tell Halide what is known before the call: every number in the shape, and the strides that follow from them."""
     stride: int | None = 1
     for position, extent in enumerate(reversed(array.shape)):
@@ -218,7 +207,7 @@ def _halide_errors(name: str) -> Generator[None]:
     """Raise Halide's errors about a build function or schedule under the kernel's name."""
     try:
         yield
-    except halide().HalideError as error:
+    except hl.HalideError as error:
         raise EngineError(f"{name} can't be compiled: {error}") from error
 
 

@@ -1,8 +1,5 @@
 """Functions of one number and of two: a row each. A new one is a row here and nothing else."""
 
-# Lambdas take arrays, tensors and Halide's expressions. Within its class, pyright takes an operation for its row.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportCallIssue=false
-
 from __future__ import annotations
 
 import math
@@ -14,7 +11,7 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
-from typednn.engines import nan
+from typednn.engines import hl, nan
 from typednn.engines.cuda_formula import FUNCTIONS as CUDA
 from typednn.graph.operations import halide_functions as halide
 from typednn.graph.operations.operation import Operation
@@ -27,8 +24,8 @@ class UnaryRow:
     """All that is known of a function y of one number x.
 
     ``value`` takes NumPy's module, or the arrays' own, and an array. ``derivative`` takes the derivative by y, x and y,
-    and gives the one by x, all tensors; None where it is 0 wherever it is defined. ``halide`` takes the module
-    ``halide`` and an expression; ``cuda`` is C++, where {0} is x. ``onnx`` is ONNX's operator.
+    and gives the one by x, all tensors; None where it is 0 wherever it is defined. ``halide`` takes
+    Halide's expression of x; ``cuda`` is C++, where {0} is x. ``onnx`` is ONNX's operator.
 
     - ``takes``: "floats"; "numbers"; "signed", which are no booleans; "whole", integers and booleans; "rounded",
       floats, and integers, which it leaves as they are.
@@ -39,7 +36,7 @@ class UnaryRow:
     """
 
     value: Callable[[Any, Any], Any]
-    halide: Callable[[Any, Any], Any]
+    halide: Callable[[hl.Expr], hl.Expr]
     cuda: str
     derivative: Callable[[Any, Any, Any], Any] | None
     takes: Literal["floats", "numbers", "signed", "whole", "rounded"] = "floats"
@@ -53,6 +50,11 @@ def _erf(xp: Any, x: Any) -> Any:
     if xp is np:
         return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)
     return xp.asarray(_erf(np, to_numpy(x)))
+
+
+def _by_angle(g: Any, x: Any, y: Any) -> Any:
+    """The derivative of the sine: no lambda, as type checkers know no operation within a row that its own row needs."""
+    return g * Unary.COS(x)
 
 
 @final
@@ -72,7 +74,7 @@ class Unary(Operation):
     BITWISE_NOT = UnaryRow(
         value=lambda xp, x: ~x,
         derivative=None,
-        halide=lambda hl, x: ~x,
+        halide=lambda x: ~x,
         cuda="!{0}",
         takes="whole",
     )
@@ -109,21 +111,21 @@ class Unary(Operation):
     RECIPROCAL = UnaryRow(
         value=lambda xp, x: 1 / x,
         derivative=lambda g, x, y: -g * (y * y),
-        halide=lambda hl, x: constant(hl, x, 1) / x,
+        halide=lambda x: constant(x, 1) / x,
         cuda="1 / {0}",
         onnx="Reciprocal",
     )
     SQRT = UnaryRow(
         value=lambda xp, x: xp.sqrt(x),
         derivative=lambda g, x, y: g * 0.5 / y,
-        halide=lambda hl, x: hl.sqrt(x),
+        halide=lambda x: hl.sqrt(x),
         cuda="sqrt({0})",
         onnx="Sqrt",
     )
     SIN = UnaryRow(
         value=lambda xp, x: xp.sin(x),
-        derivative=lambda g, x, y: g * Unary.COS(x),
-        halide=lambda hl, x: hl.sin(x),
+        derivative=_by_angle,
+        halide=lambda x: hl.sin(x),
         cuda="sin({0})",
         onnx="Sin",
         weight=16,
@@ -132,7 +134,7 @@ class Unary(Operation):
     COS = UnaryRow(
         value=lambda xp, x: xp.cos(x),
         derivative=lambda g, x, y: -g * Unary.SIN(x),
-        halide=lambda hl, x: hl.cos(x),
+        halide=lambda x: hl.cos(x),
         cuda="cos({0})",
         onnx="Cos",
         weight=16,
@@ -141,7 +143,7 @@ class Unary(Operation):
     FLOOR = UnaryRow(
         value=lambda xp, x: xp.floor(x),
         derivative=None,
-        halide=lambda hl, x: hl.floor(x),
+        halide=lambda x: hl.floor(x),
         cuda="floor({0})",
         onnx="Floor",
         takes="rounded",
@@ -149,7 +151,7 @@ class Unary(Operation):
     TRUNC = UnaryRow(
         value=lambda xp, x: xp.trunc(x),
         derivative=None,
-        halide=lambda hl, x: hl.trunc(x),
+        halide=lambda x: hl.trunc(x),
         cuda="trunc({0})",
         takes="rounded",
     )
@@ -200,14 +202,14 @@ class BinaryRow:
     """All that is known of a function y of two numbers x and z.
 
     ``value`` takes NumPy's module, or the arrays' own, and two arrays. ``by_x`` and ``by_z`` take the derivative by y,
-    x, z and y, and give the ones by x and z, all tensors; None where there is none. ``halide`` takes the module
-    ``halide`` and two expressions; ``cuda`` is C++, where {0} and {1} are x and z; both are None where only the
+    x, z and y, and give the ones by x and z, all tensors; None where there is none. ``halide`` takes
+    Halide's expressions of x and z; ``cuda`` is C++, where {0} and {1} are x and z; both are None where only the
     interpreter computes it. ``onnx`` is ONNX's operator. ``takes`` says which dtypes: "numbers", "booleans",
     "integers"; "any", which gives booleans; "a mask", which is x, and any z.
     """
 
     value: Callable[[Any, Any, Any], Any]
-    halide: Callable[[Any, Any, Any], Any] | None = None
+    halide: Callable[[hl.Expr, hl.Expr], hl.Expr] | None = None
     cuda: str | None = None
     by_x: Callable[[Any, Any, Any, Any], Any] | None = None
     by_z: Callable[[Any, Any, Any, Any], Any] | None = None
@@ -228,6 +230,11 @@ def _by_larger(g: Any, x: Any, z: Any) -> Any:
     return Binary.MASKED(x > z, g) + Binary.MASKED(Binary.EQUAL(x, z), g * 0.5)
 
 
+def _by_masked(g: Any, mask: Any, x: Any, y: Any) -> Any:
+    """The derivative of MASKED: no lambda, as that of the sine."""
+    return Binary.MASKED(mask, g)
+
+
 @final
 class Binary(Operation):
     """Functions of two numbers. MASKED is the second where the first, a boolean, is true, and 0 elsewhere."""
@@ -238,7 +245,7 @@ class Binary(Operation):
         value=lambda xp, x, z: x + z,
         by_x=lambda g, x, z, y: g,
         by_z=lambda g, x, z, y: g,
-        halide=lambda hl, x, z: x + z,
+        halide=lambda x, z: x + z,
         cuda="{0} + {1}",
         onnx="Add",
     )
@@ -246,7 +253,7 @@ class Binary(Operation):
         value=lambda xp, x, z: x - z,
         by_x=lambda g, x, z, y: g,
         by_z=lambda g, x, z, y: -g,
-        halide=lambda hl, x, z: x - z,
+        halide=lambda x, z: x - z,
         cuda="{0} - {1}",
         onnx="Sub",
     )
@@ -254,7 +261,7 @@ class Binary(Operation):
         value=lambda xp, x, z: x * z,
         by_x=lambda g, x, z, y: g * z,
         by_z=lambda g, x, z, y: g * x,
-        halide=lambda hl, x, z: x * z,
+        halide=lambda x, z: x * z,
         cuda="{0} * {1}",
         onnx="Mul",
     )
@@ -262,7 +269,7 @@ class Binary(Operation):
         value=lambda xp, x, z: x / z if is_floating(x.dtype) else x // z,
         by_x=lambda g, x, z, y: g / z,
         by_z=lambda g, x, z, y: -(g * (y / z)),
-        halide=lambda hl, x, z: x / z,
+        halide=lambda x, z: x / z,
         cuda="{0} / {1}",
         onnx="Div",
     )
@@ -283,14 +290,14 @@ class Binary(Operation):
     )
     LESS = BinaryRow(
         value=lambda xp, x, z: x < z,
-        halide=lambda hl, x, z: x < z,
+        halide=lambda x, z: x < z,
         cuda="{0} < {1}",
         onnx="Less",
         takes="any",
     )
     GREATER = BinaryRow(
         value=lambda xp, x, z: x > z,
-        halide=lambda hl, x, z: x > z,
+        halide=lambda x, z: x > z,
         cuda="{0} > {1}",
         onnx="Greater",
         takes="any",
@@ -298,7 +305,7 @@ class Binary(Operation):
     GREATER_EQUAL = BinaryRow(
         value=lambda xp, x, z: x >= z,
         # Halide takes x >= z for the opposite of x < z, which NaN is not.
-        halide=lambda hl, x, z: (x > z) | (x == z),
+        halide=lambda x, z: (x > z) | (x == z),
         cuda="{0} >= {1}",
         onnx="GreaterOrEqual",
         takes="any",
@@ -313,21 +320,21 @@ class Binary(Operation):
     )
     LOGICAL_OR = BinaryRow(
         value=lambda xp, x, z: x | z,
-        halide=lambda hl, x, z: x | z,
+        halide=lambda x, z: x | z,
         cuda="{0} || {1}",
         onnx="Or",
         takes="booleans",
     )
     LOGICAL_AND = BinaryRow(
         value=lambda xp, x, z: x & z,
-        halide=lambda hl, x, z: x & z,
+        halide=lambda x, z: x & z,
         cuda="{0} && {1}",
         onnx="And",
         takes="booleans",
     )
     LOGICAL_XOR = BinaryRow(
         value=lambda xp, x, z: x ^ z,
-        halide=lambda hl, x, z: x != z,
+        halide=lambda x, z: x != z,
         cuda="{0} != {1}",
         onnx="Xor",
         takes="booleans",
@@ -339,34 +346,34 @@ class Binary(Operation):
     RIGHT_SHIFT = BinaryRow(value=lambda xp, x, z: x >> z, takes="integers")
     NOT_EQUAL = BinaryRow(
         value=lambda xp, x, z: x != z,
-        halide=lambda hl, x, z: x != z,
+        halide=lambda x, z: x != z,
         cuda="{0} != {1}",
         takes="any",
     )
     EQUAL = BinaryRow(
         value=lambda xp, x, z: x == z,
-        halide=lambda hl, x, z: x == z,
+        halide=lambda x, z: x == z,
         cuda="{0} == {1}",
         onnx="Equal",
         takes="any",
     )
     MASKED = BinaryRow(
         value=lambda xp, mask, x: xp.where(mask, x, x.dtype.type(0)),
-        by_z=lambda g, mask, x, y: Binary.MASKED(mask, g),
-        halide=lambda hl, mask, x: hl.select(mask, x, constant(hl, x, 0)),
+        by_z=_by_masked,
+        halide=lambda mask, x: hl.select(mask, x, constant(x, 0)),
         cuda="({0} ? {1} : 0)",
         takes="a mask",
     )
 
 
 # Exponents that have expressions of their own, in Halide and in CUDA.
-POWERS: Final[dict[float, tuple[Callable[[Any, Any], Any], str]]] = {
-    -2.0: (lambda hl, x: constant(hl, x, 1) / (x * x), "1 / ({0} * {0})"),
-    -1.0: (lambda hl, x: constant(hl, x, 1) / x, "1 / {0}"),
-    -0.5: (lambda hl, x: constant(hl, x, 1) / halide.root(hl, x), "1 / sqrt({0})"),
+POWERS: Final[dict[float, tuple[Callable[[hl.Expr], hl.Expr], str]]] = {
+    -2.0: (lambda x: constant(x, 1) / (x * x), "1 / ({0} * {0})"),
+    -1.0: (lambda x: constant(x, 1) / x, "1 / {0}"),
+    -0.5: (lambda x: constant(x, 1) / halide.root(x), "1 / sqrt({0})"),
     0.5: (halide.root, "sqrt({0})"),
-    1.0: (lambda hl, x: x, "{0}"),
-    2.0: (lambda hl, x: x * x, "{0} * {0}"),
-    3.0: (lambda hl, x: x * x * x, "{0} * {0} * {0}"),
-    4.0: (lambda hl, x: (x * x) * (x * x), "({0} * {0}) * ({0} * {0})"),
+    1.0: (lambda x: x, "{0}"),
+    2.0: (lambda x: x * x, "{0} * {0}"),
+    3.0: (lambda x: x * x * x, "{0} * {0} * {0}"),
+    4.0: (lambda x: (x * x) * (x * x), "({0} * {0}) * ({0} * {0})"),
 }

@@ -1,8 +1,5 @@
 """How many numbers become one: a row each."""
 
-# Lambdas take arrays, tensors and Halide's expressions.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
 import math
@@ -10,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
+from typednn.engines import hl
 from typednn.engines.cuda_formula import FUNCTIONS as CUDA
 from typednn.graph.operations import halide_functions as halide
 from typednn.graph.operations.operation import Operation
@@ -20,14 +18,14 @@ from typednn.graph.operations.operation import Operation
 class ReduceRow:
     """All that is known of a reduction.
 
-    ``value`` takes an array and the axes that go. ``halide`` takes the module ``halide`` and two expressions, what is
+    ``value`` takes an array and the axes that go. ``halide`` takes two expressions, what is
     reduced so far and a number; ``cuda`` is the same in C++, where they are {0} and {1}. ``start`` is what of no
     numbers is left; an infinite one is no result, so that such a reduction refuses axes of size 0. ``onnx`` is ONNX's
     operator.
     """
 
     value: Callable[[Any, tuple[int, ...]], Any]
-    halide: Callable[[Any, Any, Any], Any]
+    halide: Callable[[hl.Expr, hl.Expr], hl.Expr]
     cuda: str
     start: float
     onnx: str
@@ -48,14 +46,14 @@ class Reduce(Operation):
 
     SUM = ReduceRow(
         value=lambda x, axes: x.sum(axis=axes, dtype=x.dtype),
-        halide=lambda hl, x, y: x + y,
+        halide=lambda x, y: x + y,
         cuda="{0} + {1}",
         start=0.0,
         onnx="ReduceSum",
     )
     PROD = ReduceRow(
         value=lambda x, axes: x.prod(axis=axes, dtype=x.dtype),
-        halide=lambda hl, x, y: x * y,
+        halide=lambda x, y: x * y,
         cuda="{0} * {1}",
         start=1.0,
         onnx="ReduceProd",

@@ -1,8 +1,5 @@
 """Attention: each query's mean of the values, weighted by how well it fits their keys."""
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.arrays import Array4
@@ -22,14 +19,14 @@ backward: Final = op(
     reference.backward,
     Engine("halide", cpu.backward, "next_grad q k v y log_sums", others={"mask": "bool"}, plan=cpu.plan_backward),
     Engine("cuda", cuda.backward, "next_grad q k v y log_sums", sizes=cuda.covers_backward, on=on_gpu),
-    flops=lambda next_grad, q, k, v, mask, y, log_sums, causal, dropout: 5 * _flops(q, k, causal),
+    flops=lambda next_grad, q, k, v, mask, y, log_sums, causal=False, dropout=None: 5 * _flops(q, k, causal),
 )
 forward: Final = op(
     "attention.forward",
     reference.forward,
     Engine("halide", cpu.forward, "q k v", others={"mask": "bool"}, plan=cpu.plan),
     Engine("cuda", cuda.forward, "q k v", sizes=cuda.covers, on=on_gpu),
-    flops=lambda q, k, v, mask, causal, dropout: 2 * _flops(q, k, causal),
+    flops=lambda q, k, v, mask=None, causal=False, dropout=None: 2 * _flops(q, k, causal),
     keeps="q k v mask y log_sums",
     backward=backward,
 )

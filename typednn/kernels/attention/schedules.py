@@ -7,22 +7,31 @@ tiles and blocks are not partitioned: for their first and last turns Halide woul
 takes three times as long to compile and saves no time.
 """
 
+from __future__ import annotations
+
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from typednn.engines import Cpu
-from typednn.kernels.attention.blocks import COLUMNS, ROWS, Blocks
+from typednn.engines import Cpu, hl
+from typednn.kernels.attention.blocks import COLUMNS, ROWS, Blocks, Products
 from typednn.kernels.dropout.reference import LANES
 from typednn.kernels.elementwise import constant, decay
 
 
 def forward(
-    hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *others: Any, features: int, causal: bool, masked: bool
-) -> list[Any]:
+    cpu: Cpu,
+    q: hl.ImageParam,
+    k: hl.ImageParam,
+    v: hl.ImageParam,
+    *others: Any,  # an array and numbers, which have no type in common
+    features: int,
+    causal: bool,
+    masked: bool,
+) -> list[hl.Func]:
     """y[f, h, t, b] and log_sums[t, h, b]; ``others`` are a mask, where there is one, and the numbers of dropout."""
-    a = Blocks(hl, cpu, "forward", q, k, others[:masked], features, causal)
+    a = Blocks(cpu, "forward", q, k, others[:masked], features, causal)
     dropout = others[masked:]
     (lane, _, i, block, h, b), f = a.of_scores, a.f
     keys = a.packed("keys", k)
@@ -37,7 +46,7 @@ def forward(
     top[a.of_rows] = hl.select(largest[a.of_rows] > a.lowest, largest[a.of_rows], a.zero)
     weights[a.of_scores] = hl.undef(a.real)
     m = a.tiles_of(block)
-    weights[lane, m, i, block, h, b] = decay(hl, scores[lane, m, i, block, h, b] - top[a.of_rows])
+    weights[lane, m, i, block, h, b] = decay(scores[lane, m, i, block, h, b] - top[a.of_rows])
     total = _over_keys(a, "total", weights, a.zero, operator.add)
     terms = hl.RDom([(0, a.keys), (0, a.tiles)])
     j = terms.y * a.keys + terms.x
@@ -57,7 +66,7 @@ def forward(
     y[f, h, place, b] = hl.undef(a.real)
     y[f, head, t, sample] = means[(f, *at)]
     log_sums[place, h, b] = hl.undef(a.real)
-    log_sums[t, head, sample] = hl.select(total[at] == 0, constant(hl, a.zero, math.inf), top[at] + hl.log(total[at]))
+    log_sums[t, head, sample] = hl.select(total[at] == 0, constant(a.zero, math.inf), top[at] + hl.log(total[at]))
 
     _scheduled(a, y.update(), at)
     _scheduled(a, log_sums.update(), at, along_features=False)
@@ -71,38 +80,37 @@ def forward(
     return [y, log_sums]
 
 
-def _after_dropout(a: Blocks, weights: Any, dropout: Sequence[Any]) -> Any:
+def _after_dropout(a: Blocks, weights: hl.Func, dropout: Sequence[hl.Param]) -> hl.Func:
     """The weights, of which some are 0 and the others larger."""
     used, n = a.func("used"), a.tiles_of(a.block)
     at = (a.lane, n, a.i, a.block, a.h, a.b)
     factor, words = a.dropped(dropout, n, a.block)
-    used[a.of_scores] = a.hl.undef(a.real)
+    used[a.of_scores] = hl.undef(a.real)
     used[at] = weights[at] * factor
     a.along_keys(used.update().reorder(a.lane, n, a.i))
     _of_words(a, words, used, n)
     return used
 
 
-def _of_words(a: Blocks, words: Any, stage: Any, loop: Any) -> None:
+def _of_words(a: Blocks, words: hl.Func, stage: hl.Func, loop: hl.Var | hl.RVar) -> None:
     words.compute_at(stage, loop).store_in(a.stack).vectorize(words.args()[0], LANES)
 
 
 def backward(
-    hl: Any,
     cpu: Cpu,
-    dy: Any,
-    q: Any,
-    k: Any,
-    v: Any,
-    y: Any,
-    log_sums: Any,
-    *others: Any,
+    dy: hl.ImageParam,
+    q: hl.ImageParam,
+    k: hl.ImageParam,
+    v: hl.ImageParam,
+    y: hl.ImageParam,
+    log_sums: hl.ImageParam,
+    *others: Any,  # as of `forward`
     features: int,
     causal: bool,
     masked: bool,
-) -> list[Any]:
+) -> list[hl.Func]:
     """dq[f, h, t, b], and dk and dv[f, h, j, b]. A tile's scores with a block are computed once, for all three."""
-    a = Blocks(hl, cpu, "backward", q, k, others[:masked], features, causal)
+    a = Blocks(cpu, "backward", q, k, others[:masked], features, causal)
     (lane, tile, i, block, h, b), f, place, which = a.of_scores, a.f, hl.Var("place"), hl.Var("which")
     keys, values = a.packed("keys", k), a.packed("values", v)
     of_scores, of_weights, mean = a.products("products", q, keys), a.products("dweights", dy, values), _mean(a, dy, y)
@@ -159,7 +167,7 @@ def backward(
     return outputs
 
 
-def _gain(a: Blocks, name: str, place: Any, count: int, term: Any, over: Any) -> Any:
+def _gain(a: Blocks, name: str, place: hl.Var, count: int, term: hl.Expr, over: hl.RVar) -> hl.Func:
     """The sum of a term over a block's queries or a tile's keys, for each of the others."""
     gain, sums = a.func(name), a.func(f"{name}_sums")
     at = (a.f, place, a.tile, a.block, a.h, a.b)
@@ -171,18 +179,25 @@ def _gain(a: Blocks, name: str, place: Any, count: int, term: Any, over: Any) ->
 
 
 def _weight_and_dscore(
-    a: Blocks, of_scores: Any, of_weights: Any, mean: Any, log_sums: Any, tile: Any, block: Any, factor: Any
-) -> tuple[Any, Any]:
+    a: Blocks,
+    of_scores: Products,
+    of_weights: Products,
+    mean: hl.Func,
+    log_sums: hl.ImageParam,
+    tile: hl.Var,
+    block: hl.Var,
+    factor: hl.Expr | int,
+) -> tuple[hl.Expr, hl.Expr]:
     """A weight times ``factor``, and the derivative by the product of its query and key."""
     at = (a.lane, tile, a.i, block, a.h, a.b)
-    weight = decay(a.hl, a.score(of_scores.func, tile, block) - log_sums[a.query(a.i, block), a.h, a.b])
-    scale = constant(a.hl, a.zero, a.features**-0.5)
+    weight = decay(a.score(of_scores.func, tile, block) - log_sums[a.query(a.i, block), a.h, a.b])
+    scale = constant(a.zero, a.features**-0.5)
     return weight * factor, weight * (of_weights.func[at] * factor - mean[a.i, block, a.h, a.b]) * scale
 
 
-def _mean(a: Blocks, dy: Any, y: Any) -> Any:
+def _mean(a: Blocks, dy: hl.ImageParam, y: hl.ImageParam) -> hl.Func:
     """Σ_f dy·y of each query."""
-    mean, over = a.func("mean"), a.hl.RDom([(0, a.features)])
+    mean, over = a.func("mean"), hl.RDom([(0, a.features)])
     place = (over.x, a.h, a.query(a.i, a.block), a.b)
     mean[a.of_rows] = a.zero
     mean[a.of_rows] += dy[place] * y[place]
@@ -190,10 +205,12 @@ def _mean(a: Blocks, dy: Any, y: Any) -> Any:
     return mean
 
 
-def _over_keys(a: Blocks, name: str, x: Any, start: Any, combined: Any) -> Any:
+def _over_keys(
+    a: Blocks, name: str, x: hl.Func, start: hl.Expr, combined: Callable[[hl.Expr, hl.Expr], hl.Expr]
+) -> hl.Func:
     """``x`` of a row over all keys that its block attends to: lane by lane, then over the lanes."""
     result, running = a.func(name), a.func(f"{name}_running")
-    lanes, n = a.hl.RDom([(0, a.keys)]), a.tiles_of(a.block)
+    lanes, n = hl.RDom([(0, a.keys)]), a.tiles_of(a.block)
     at = (a.lane, *a.of_rows)
     running[at] = start
     running[at] = combined(running[at], x[a.lane, n, a.i, a.block, a.h, a.b])
@@ -205,7 +222,9 @@ def _over_keys(a: Blocks, name: str, x: Any, start: Any, combined: Any) -> Any:
     return result
 
 
-def _scheduled(a: Blocks, stage: Any, at: tuple[Any, Any, Any, Any], along_features: bool = True) -> None:
+def _scheduled(
+    a: Blocks, stage: hl.Stage, at: tuple[hl.RVar, hl.RVar, hl.RVar, hl.RVar], along_features: bool = True
+) -> None:
     """The update of an output, a head of a sequence for each task: each place is written once, so
     threads don't meet.
     """

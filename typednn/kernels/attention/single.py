@@ -5,15 +5,16 @@ Each head is a task of its own: reading its keys and values once is nearly all t
 in a fixed order.
 """
 
+from __future__ import annotations
+
 from functools import reduce
 from operator import add
-from typing import Any
 
-from typednn.engines import Cpu, type_of
+from typednn.engines import Cpu, hl, type_of
 from typednn.kernels.elementwise import constant, decay
 
 
-def forward(hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *, features: int) -> list[Any]:
+def forward(cpu: Cpu, q: hl.ImageParam, k: hl.ImageParam, v: hl.ImageParam, *, features: int) -> list[hl.Func]:
     """y[f, h, t, b] and log_sums[t, h, b], where t is 0 alone and nothing is masked."""
     f, h, t, b, j, lane = (hl.Var(name) for name in ("f", "h", "t", "b", "j", "lane"))
     real, memory = type_of(q[0, 0, 0, 0]), k.dim(2).extent()
@@ -27,10 +28,10 @@ def forward(hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *, features: int) -> list
     across, keys = hl.RDom([(0, lanes)]), hl.RDom([(0, memory)])
     dots[j, h, b] = zero
     dots[j, h, b] += products[across.x, j, h, b]
-    scale = constant(hl, zero, features**-0.5)
+    scale = constant(zero, features**-0.5)
     top[h, b] = dots[0, h, b] * scale
     top[h, b] = hl.max(top[h, b], dots[keys.x, h, b] * scale)
-    weights[j, h, b] = decay(hl, dots[j, h, b] * scale - top[h, b])
+    weights[j, h, b] = decay(dots[j, h, b] * scale - top[h, b])
     total[h, b] = zero
     total[h, b] += weights[keys.x, h, b]
     sums[f, h, b] = zero

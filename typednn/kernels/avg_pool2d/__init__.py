@@ -1,8 +1,5 @@
 """AvgPool2d: the mean of each window."""
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.kernels.avg_pool2d import cpu, reference

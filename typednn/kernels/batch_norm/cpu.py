@@ -6,13 +6,15 @@ to a large mean. Backward computes the activation's argument again, by forward's
 would take longer. The variance is in double precision, as the square of a large float32 is beyond its range.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from typednn.arrays import AnyArray, Array1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised, type_of
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, hl, kernel, nan, specialised, type_of
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.elementwise import PARALLEL_FROM
@@ -26,8 +28,8 @@ _TASK = 1 << 14  # numbers of one task, about
 class _Rows:
     """How a kernel goes over the rows of ``x``, and over their pieces."""
 
-    def __init__(self, hl: Any, cpu: Cpu, x: Any, channels: int) -> None:
-        self.hl, self.channels, self.lanes = hl, channels, min(cpu.lanes, channels)
+    def __init__(self, cpu: Cpu, x: hl.ImageParam, channels: int) -> None:
+        self.channels, self.lanes = channels, min(cpu.lanes, channels)
         # Channels of a tile: both sums of each stay in registers while a piece is added.
         self.wide = self.lanes * min(4 if cpu.registers >= 32 else 2, channels // self.lanes)
         self.c, self.r, self.p, self.task = (hl.Var(name) for name in ("c", "r", "p", "task"))
@@ -35,17 +37,21 @@ class _Rows:
         self.pieces = (self.count + ROWS - 1) / ROWS
         self.several = self.count * channels >= PARALLEL_FROM
 
-    def in_piece(self) -> Any:
+    def in_piece(self) -> hl.Expr:
         """How many rows a piece has, in double precision."""
-        return self.hl.cast(self.hl.Float(64), self.hl.min(ROWS, self.count - self.p * ROWS))
+        return hl.cast(hl.Float(64), hl.min(ROWS, self.count - self.p * ROWS))
 
     def pieces_of(
-        self, name: str, real: Any, terms: Callable[[Any], tuple[Any, Any]], gives: Callable[[Any, Any], list[Any]]
-    ) -> Any:
+        self,
+        name: str,
+        real: hl.Type,
+        terms: Callable[[hl.Expr], tuple[hl.Expr, hl.Expr]],
+        gives: Callable[[hl.Expr, hl.Expr], list[hl.Expr]],
+    ) -> hl.Func:
         """``gives`` of the two sums of ``terms(row)`` over each piece: a Func of channel and piece. The sums are in
         ``real``.
         """
-        hl, c, p = self.hl, self.c, self.p
+        c, p = self.c, self.p
         running, pieces, row, tile = hl.Func(f"{name}_running"), hl.Func(name), hl.RDom([(0, ROWS)]), hl.Var("tile")
         row.where(p * ROWS + row.x < self.count)
         first, second = terms(hl.unsafe_promise_clamped(p * ROWS + row.x, 0, self.count - 1))
@@ -59,50 +65,50 @@ class _Rows:
         pieces.specialize(self.several).split(p, self.task, p, tasks, hl.TailStrategy.GuardWithIf).parallel(self.task)
         return pieces
 
-    def total(self, name: str, term: Callable[[Any], Any]) -> Any:
+    def total(self, name: str, term: Callable[[hl.Expr], hl.Expr]) -> hl.Func:
         """Σ term(piece), in double precision, for each channel."""
-        result, piece = self.hl.Func(name), self.hl.RDom([(0, self.pieces)])
-        result[self.c] = self.hl.f64(0)
+        result, piece = hl.Func(name), hl.RDom([(0, self.pieces)])
+        result[self.c] = hl.f64(0)
         result[self.c] += term(piece.x)
         result.compute_root().vectorize(self.c, self.lanes)
         result.update().reorder(self.c, piece.x).vectorize(self.c, self.lanes)
         return result
 
-    def each(self, y: Any) -> Any:
+    def each(self, y: hl.Func) -> hl.Func:
         """The schedule of a Func of channel and row."""
-        tile = self.hl.Var("tile")
-        y.split(self.c, tile, self.c, self.wide, self.hl.TailStrategy.ShiftInwards).vectorize(
-            self.c, self.lanes
-        ).unroll(self.c)
+        tile = hl.Var("tile")
+        y.split(self.c, tile, self.c, self.wide, hl.TailStrategy.ShiftInwards).vectorize(self.c, self.lanes).unroll(
+            self.c
+        )
         rows = max(_TASK // self.channels, 1)
-        several = y.specialize(self.several).split(self.r, self.task, self.r, rows, self.hl.TailStrategy.GuardWithIf)
+        several = y.specialize(self.several).split(self.r, self.task, self.r, rows, hl.TailStrategy.GuardWithIf)
         several.reorder(self.c, self.r, tile, self.task).parallel(self.task)
         return y
 
-    def small(self, *functions: Any) -> None:
+    def small(self, *functions: hl.Func) -> None:
         """The schedule of Funcs of a channel."""
         for function in functions:
-            function.compute_root().vectorize(self.c, self.lanes, self.hl.TailStrategy.ShiftInwards)
+            function.compute_root().vectorize(self.c, self.lanes, hl.TailStrategy.ShiftInwards)
 
-    def given(self, name: str, value: Any) -> tuple[Any, Any]:
+    def given(self, name: str, value: hl.Expr) -> tuple[hl.Func, hl.Func]:
         """A Func of a channel, and its copy for an output: Halide reads no output, as it takes its own memory to be
         aligned.
         """
-        own, output = self.hl.Func(name), self.hl.Func(f"{name}_given")
+        own, output = hl.Func(name), hl.Func(f"{name}_given")
         own[self.c] = value
         output[self.c] = own[self.c]
         self.small(own, output)
         return own, output
 
 
-def _rate(hl: Any, rows: _Rows, variance: Any, eps: Any) -> Any:
+def _rate(rows: _Rows, variance: hl.ImageParam | hl.Func, eps: hl.Param) -> hl.Func:
     rate, number = hl.Func("rate"), variance[rows.c]
     rate[rows.c] = hl.cast(eps.type(), 1 / hl.sqrt(number + hl.cast(type_of(number), eps)))
     rows.small(rate)
     return rate
 
 
-def _scale(hl: Any, rows: _Rows, rate: Any, weight: Any) -> Any:
+def _scale(rows: _Rows, rate: hl.Func, weight: hl.ImageParam) -> hl.Func:
     scale = hl.Func("scale")
     scale[rows.c] = weight[rows.c] * rate[rows.c]
     rows.small(scale)
@@ -110,51 +116,56 @@ def _scale(hl: Any, rows: _Rows, rate: Any, weight: Any) -> Any:
 
 
 def _build_infer(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
-    mean: Any,
-    variance: Any,
-    weight: Any,
-    bias: Any,
-    eps: Any,
+    x: hl.ImageParam,
+    mean: hl.ImageParam | hl.Func,
+    variance: hl.ImageParam | hl.Func,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam,
+    eps: hl.Param,
     channels: int,
     activation: Activation,
-) -> Any:
-    rows = _Rows(hl, cpu, x, channels)
+) -> hl.Func:
+    rows = _Rows(cpu, x, channels)
     c, r, y = rows.c, rows.r, hl.Func("y")
-    scale = _scale(hl, rows, _rate(hl, rows, variance, eps), weight)
-    y[c, r] = activation.expression(hl, (x[c, r] - mean[c]) * scale[c] + bias[c])
+    scale = _scale(rows, _rate(rows, variance, eps), weight)
+    y[c, r] = activation.expression((x[c, r] - mean[c]) * scale[c] + bias[c])
     return rows.each(y)
 
 
 def _build_forward(
-    hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, channels: int, activation: Activation
-) -> Any:
-    rows, real, double = _Rows(hl, cpu, x, channels), x.type(), hl.Float(64)
+    cpu: Cpu,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam,
+    eps: hl.Param,
+    channels: int,
+    activation: Activation,
+) -> list[hl.Func]:
+    rows, real, double = _Rows(cpu, x, channels), x.type(), hl.Float(64)
     c, p = rows.c, rows.p
     count = hl.cast(double, rows.count)
 
     # Infinity and NaN are no centre: then the sums themselves tell what there was.
     centre, first = hl.Func("centre"), x[c, p * ROWS]
-    centre[c, p] = hl.cast(double, hl.select(nan.bits(hl, first) < nan.infinity(hl, first), first, 0))
+    centre[c, p] = hl.cast(double, hl.select(nan.bits(first) < nan.infinity(first), first, 0))
 
-    def terms(row: Any) -> tuple[Any, Any]:
+    def terms(row: hl.Expr) -> tuple[hl.Expr, hl.Expr]:
         difference = hl.cast(double, x[c, row]) - centre[c, p]
         return difference, difference * difference
 
-    def gives(first: Any, second: Any) -> list[Any]:
+    def gives(first: hl.Expr, second: hl.Expr) -> list[hl.Expr]:
         number = rows.in_piece()
         return [centre[c, p] + first / number, second - first * first / number]
 
     pieces = rows.pieces_of("pieces", double, terms, gives)
 
-    def number_in(piece: Any) -> Any:
+    def number_in(piece: hl.Expr) -> hl.Expr:
         return hl.cast(double, hl.min(ROWS, rows.count - piece * ROWS))
 
     summed = rows.total("summed", lambda piece: pieces[c, piece][0] * number_in(piece))
 
-    def spread(piece: Any) -> Any:
+    def spread(piece: hl.Expr) -> hl.Expr:
         apart = pieces[c, piece][0] - summed[c] / count
         return pieces[c, piece][1] + apart * apart * number_in(piece)
 
@@ -162,37 +173,36 @@ def _build_forward(
     mean, mean_given = rows.given("mean", hl.cast(real, summed[c] / count))
     variance, variance_given = rows.given("variance", spreads[c] / count)
     return [
-        _build_infer(hl, cpu, x, mean, variance, weight, bias, eps, channels, activation),
+        _build_infer(cpu, x, mean, variance, weight, bias, eps, channels, activation),
         mean_given,
         variance_given,
     ]
 
 
 def _build_backward(
-    hl: Any,
     cpu: Cpu,
-    next_grad: Any,
-    x: Any,
-    mean: Any,
-    variance: Any,
-    weight: Any,
-    bias: Any,
-    eps: Any,
+    next_grad: hl.ImageParam,
+    x: hl.ImageParam,
+    mean: hl.ImageParam,
+    variance: hl.ImageParam,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam,
+    eps: hl.Param,
     channels: int,
     activation: Activation,
-) -> Any:
-    rows, real, double = _Rows(hl, cpu, x, channels), x.type(), hl.Float(64)
+) -> list[hl.Func]:
+    rows, real, double = _Rows(cpu, x, channels), x.type(), hl.Float(64)
     c, r = rows.c, rows.r
-    rate = _rate(hl, rows, variance, eps)
-    scale = _scale(hl, rows, rate, weight)
+    rate = _rate(rows, variance, eps)
+    scale = _scale(rows, rate, weight)
 
-    def dz(row: Any) -> Any:
+    def dz(row: hl.Expr) -> hl.Expr:
         if activation == IDENTITY:
             return next_grad[c, row]
         # These activations keep the sign, which is all that their slope depends on.
-        return activation.gradient_expression(hl, next_grad[c, row], (x[c, row] - mean[c]) * scale[c] + bias[c])
+        return activation.gradient_expression(next_grad[c, row], (x[c, row] - mean[c]) * scale[c] + bias[c])
 
-    def terms(row: Any) -> tuple[Any, Any]:
+    def terms(row: hl.Expr) -> tuple[hl.Expr, hl.Expr]:
         return dz(row), dz(row) * (x[c, row] - mean[c])
 
     pieces = rows.pieces_of("pieces", real, terms, lambda first, second: [first, second])
@@ -218,7 +228,7 @@ class Kernels(NamedTuple):
 
 
 @specialised("batch_norm")
-def kernels(channels: int, activation: Activation, dtype: Any = FLOAT32) -> Kernels | None:
+def kernels(channels: int, activation: Activation, dtype: np.dtype[Any] = FLOAT32) -> Kernels | None:
     """The kernels; None for an activation that takes an exponential, which backward would compute again."""
     if activation.uses_exp:
         return None
@@ -226,7 +236,12 @@ def kernels(channels: int, activation: Activation, dtype: Any = FLOAT32) -> Kern
     learnt, spread = Array(channels, parameter=True), Array(channels, dtype="float64")
     options = {"channels": channels, "activation": activation}
 
-    def made(name: str, build: Any, inputs: tuple[Any, ...], outputs: tuple[Array, ...]) -> Kernel:
+    def made(
+        name: str,
+        build: Callable[..., hl.Func | list[hl.Func]],
+        inputs: tuple[Array | Scalar, ...],
+        outputs: tuple[Array, ...],
+    ) -> Kernel:
         return kernel(f"batch_norm.{name}", build, inputs=inputs, outputs=outputs, options=options, dtype=dtype)
 
     return Kernels(
@@ -238,8 +253,8 @@ def kernels(channels: int, activation: Activation, dtype: Any = FLOAT32) -> Kern
 
 def _affine(x: AnyArray, weight: Array1 | None, bias: Array1 | None) -> tuple[Array1, Array1]:
     """Weight and bias; 1 and 0 without."""
-    ones: Any = np.ones(x.shape[-1], x.dtype) if weight is None else weight
-    zeros: Any = np.zeros(x.shape[-1], x.dtype) if bias is None else bias
+    ones: Array1 = np.ones(x.shape[-1], x.dtype) if weight is None else weight
+    zeros: Array1 = np.zeros(x.shape[-1], x.dtype) if bias is None else bias
     return ones, zeros
 
 

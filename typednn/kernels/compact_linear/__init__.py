@@ -1,8 +1,5 @@
 """Compact linear: an affine map whose weights are kept in 16 or 8 bits; without a derivative."""
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.kernels.compact_linear import cpu, reference
@@ -13,7 +10,7 @@ forward: Final = op(
     "compact_linear.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x scale bias", others={"weight": "uint16 int8"}, plan=cpu.plan),
-    flops=lambda x, weight, scale, bias: 2 * x.shape[0] * weight.size,
+    flops=lambda x, weight, scale=None, bias=None: 2 * x.shape[0] * weight.size,
 )
 
 __all__ = ["forward", "from_bfloat16", "packed", "to_bfloat16", "widened"]

@@ -4,10 +4,10 @@ Some weights are read, and used for every row, before the next ones. For many ro
 by BLAS, is less.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from typednn.arrays import Array2
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised
+from typednn.arrays import Array1, Array2, IntArray2
+from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY
 from typednn.kernels.linear.cpu import ROWS_A_READ
@@ -16,7 +16,7 @@ from typednn.kernels.linear.schedules import WEIGHTS, in_tasks, outputs_at_a_tim
 MANY = 128  # rows from which the reference is as fast
 
 
-def plan(x: Array2, weight: Any, scale: Any, bias: Any) -> Kernel | None:
+def plan(x: Array2, weight: IntArray2, scale: Array1 | None, bias: Array1 | None) -> Kernel | None:
     """The kernel of `forward`; None for many rows, or another dtype than float32."""
     if x.shape[0] >= MANY or x.dtype != FLOAT32:
         return None
@@ -24,9 +24,9 @@ def plan(x: Array2, weight: Any, scale: Any, bias: Any) -> Kernel | None:
     return _forward[weight.shape, scale is not None, bias is not None, streamed]
 
 
-def forward(planned: Kernel, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
+def forward(planned: Kernel, x: Array2, weight: IntArray2, scale: Array1 | None, bias: Array1 | None) -> Array2:
     """y (batch, out_features)."""
-    y = empty((x.shape[0], weight.shape[0]), x.dtype)
+    y: Array2 = empty((x.shape[0], weight.shape[0]), x.dtype)
     planned.call(x, weight, *(each for each in (scale, bias) if each is not None), y)
     return y
 
@@ -34,34 +34,33 @@ def forward(planned: Kernel, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
 class _Widened:
     """Weights as float32 expressions."""
 
-    def __init__(self, hl: Any, weight: Any, scaled: bool) -> None:
-        self.hl, self.weight, self.scaled = hl, weight, scaled
+    def __init__(self, weight: hl.ImageParam, scaled: bool) -> None:
+        self.weight, self.scaled = weight, scaled
 
-    def __getitem__(self, at: Any) -> Any:
-        hl, each = self.hl, self.weight[at]
+    def __getitem__(self, at: tuple[hl.Expr | int, ...]) -> hl.Expr:
+        each = self.weight[at]
         if self.scaled:
             return hl.cast(hl.Float(32), each)
         return hl.reinterpret(hl.Float(32), hl.cast(hl.UInt(32), each) << 16)
 
 
 def build(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
-    weight: Any,
-    *others: Any,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    *others: hl.ImageParam,
     in_features: int,
     out_features: int,
     scaled: bool,
     biased: bool,
     streamed: bool,
-) -> Any:
+) -> hl.Func:
     """y[o, b] = scale[o]·Σ_i x[i, b]·weight[i, o] + bias[o]: lanes over i."""
     scale, bias = others[:1] if scaled else (), others[scaled:] if biased else ()
-    wide = _Widened(hl, weight, scaled)
-    y, outer, b = row_products(hl, cpu, "y", x, wide, bias, in_features, out_features, IDENTITY, scale, streamed)
+    wide = _Widened(weight, scaled)
+    y, outer, b = row_products(cpu, "y", x, wide, bias, in_features, out_features, IDENTITY, scale, streamed)
     outputs = 1 if streamed else outputs_at_a_time(cpu, out_features)
-    return in_tasks(hl, y, outer, b, in_features, outputs, x.dim(1).extent() * in_features * out_features >= WEIGHTS)
+    return in_tasks(y, outer, b, in_features, outputs, x.dim(1).extent() * in_features * out_features >= WEIGHTS)
 
 
 @specialised("compact_linear")

@@ -21,14 +21,17 @@ numbers or one image.
 Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from typednn.engines import Array, Cpu, Kernel, empty, gemm, kernel, processor, specialised
+from typednn.arrays import AnyIntArray, Array1, Array4
+from typednn.engines import Array, Cpu, Kernel, empty, gemm, hl, kernel, processor, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import depthwise, direct, dweight
@@ -36,7 +39,9 @@ from typednn.kernels.conv2d.geometry import Geometry, Window, power
 from typednn.kernels.conv2d.reference import derivative
 from typednn.kernels.max_pool2d import cpu as max_pool2d
 
-Build = Callable[..., Any]
+Build: TypeAlias = "Callable[..., hl.Func | list[hl.Func]]"
+# The kernel of `forward`, the shape of y without the batch, and whether there are winners.
+Forward: TypeAlias = tuple[Kernel, tuple[int, int, int], bool]
 PRODUCTS = 2 * 1024 * 1024
 # Channels of a group, in and out, that have kernels: multiples of _VECTOR, or at most _VECTORS vectors of as many lanes
 # as divide both.
@@ -72,29 +77,31 @@ def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], 
     return Geometry(image[:2], image[2], weight[0], weight[1:3], window, image[2] // weight[3])
 
 
-def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> Any:
+def plan(
+    x: Array4, weight: Array4, bias: Array1 | None, window: Window, activation: Activation, keeps: bool
+) -> Forward | None:
     """The kernel of `forward` for these sizes; None where there is none."""
     return _forward[x.shape[1:], weight.shape, bias is not None, window, activation, keeps, x.dtype]
 
 
 def forward(
-    planned: tuple[Kernel, tuple[int, ...], bool],
-    x: Any,
-    weight: Any,
-    bias: Any,
+    planned: Forward,
+    x: Array4,
+    weight: Array4,
+    bias: Array1 | None,
     window: Window,
     activation: Activation,
     keeps: bool,
-) -> tuple[Any, Any]:
+) -> tuple[Array4, AnyIntArray | None]:
     """(y, winners)."""
     kernel, out, pools = planned
     shape = (x.shape[0], *out)
-    y = empty(shape, x.dtype)
+    y: Array4 = empty(shape, x.dtype)
     arguments = (x, weight, y) if bias is None else (x, weight, bias, y)
     if not pools:
         kernel.call(*arguments)
         return y, None
-    winners = empty(shape, _UINT8)
+    winners: AnyIntArray = empty(shape, _UINT8)
     kernel.call(*arguments, winners)
     return y, winners
 
@@ -107,8 +114,8 @@ def _forward(
     window: Window,
     activation: Activation,
     keeps: bool,
-    dtype: Any = FLOAT32,
-) -> tuple[Kernel, tuple[int, int, int], bool] | None:
+    dtype: np.dtype[Any] = FLOAT32,
+) -> Forward | None:
     """The kernel, the shape of y without the batch, and whether there are winners; None where there is no kernel."""
     if not covered(image, weight, window):
         return None
@@ -126,13 +133,13 @@ class Planned(NamedTuple):
 
 
 def plan_backward(
-    next_grad: Any,
-    x: Any,
-    weight: Any,
+    next_grad: Array4,
+    x: Array4,
+    weight: Array4,
     window: Window,
     activation: Activation,
-    y: Any,
-    winners: Any,
+    y: Array4 | None,
+    winners: AnyIntArray | None,
     wants_input: bool,
     wants_bias: bool,
 ) -> Planned | None:
@@ -149,28 +156,29 @@ def plan_backward(
 
 def backward(
     planned: Planned,
-    next_grad: Any,
-    x: Any,
-    weight: Any,
+    next_grad: Array4,
+    x: Array4,
+    weight: Array4,
     window: Window,
     activation: Activation,
-    y: Any,
-    winners: Any,
+    y: Array4 | None,
+    winners: AnyIntArray | None,
     wants_input: bool,
     wants_bias: bool,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array4 | None, Array4, Array1 | None]:
     """(dx, dweight, dbias); dx and dbias are None unless wanted."""
     kept = () if activation == IDENTITY else (y,)
     if winners is not None:
         kept = (*kept, winners)
-    of_weight, dbias = empty(weight.shape, x.dtype), empty(weight.shape[:1], x.dtype) if wants_bias else None
+    of_weight: Array4 = empty(weight.shape, x.dtype)
+    dbias: Array1 | None = empty(weight.shape[:1], x.dtype) if wants_bias else None
     planned.dweight.call(x, next_grad, *kept, of_weight, *(() if dbias is None else (dbias,)))
     if not wants_input or planned.dx is None:
         return None, of_weight, dbias
     return dx(planned, next_grad, weight, x.shape, kept), of_weight, dbias
 
 
-def plan_dx(dz: Any, weight: Any, window: Window, shape: tuple[int, ...]) -> Planned | None:
+def plan_dx(dz: Array4, weight: Array4, window: Window, shape: tuple[int, ...]) -> Planned | None:
     """The kernels for `dx` of ``shape`` alone; None where there are none."""
     planned = _backward[
         shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype
@@ -178,15 +186,21 @@ def plan_dx(dz: Any, weight: Any, window: Window, shape: tuple[int, ...]) -> Pla
     return None if planned is None or planned.dx is None or (planned.finite and not _is_finite(weight)) else planned
 
 
-def dx(planned: Planned, next_grad: Any, weight: Any, shape: tuple[int, ...], kept: tuple[Any, ...] = ()) -> Any:
+def dx(
+    planned: Planned,
+    next_grad: Array4,
+    weight: Array4,
+    shape: tuple[int, ...],
+    kept: tuple[Array4 | AnyIntArray | None, ...] = (),
+) -> Array4:
     """dx, of ``shape``."""
     assert planned.dx is not None
-    found = empty(shape, weight.dtype)
+    found: Array4 = empty(shape, weight.dtype)
     planned.dx.call(next_grad, weight, *kept, found)
     return found
 
 
-def _is_finite(weight: Any) -> bool:
+def _is_finite(weight: Array4) -> bool:
     """Whether all weights are finite: with an infinity or NaN among them, their sum is not."""
     return math.isfinite(np.add.reduce(weight, None))
 
@@ -199,7 +213,7 @@ def _backward(
     activation: Activation,
     images: dweight.Images,
     biased: bool,
-    dtype: Any = FLOAT32,
+    dtype: np.dtype[Any] = FLOAT32,
 ) -> Planned | None:
     if not covered(image, weight, window):
         return None
@@ -221,13 +235,13 @@ class PlannedProducts(NamedTuple):
 
 
 def plan_by_products(
-    next_grad: Any,
-    x: Any,
-    weight: Any,
+    next_grad: Array4,
+    x: Array4,
+    weight: Array4,
     window: Window,
     activation: Activation,
-    y: Any,
-    winners: Any,
+    y: Array4 | None,
+    winners: AnyIntArray | None,
     wants_input: bool,
     wants_bias: bool,
 ) -> PlannedProducts | None:
@@ -245,7 +259,7 @@ def _by_products(
     activation: Activation,
     images: dweight.Images,
     biased: bool,
-    dtype: Any = FLOAT32,
+    dtype: np.dtype[Any] = FLOAT32,
 ) -> PlannedProducts | None:
     parameters = _backward[image, weight, window, activation, images, biased, dtype]
     if parameters is None:
@@ -263,16 +277,16 @@ def _by_products(
 
 def backward_by_products(
     planned: PlannedProducts,
-    next_grad: Any,
-    x: Any,
-    weight: Any,
+    next_grad: Array4,
+    x: Array4,
+    weight: Array4,
     window: Window,
     activation: Activation,
-    y: Any,
-    winners: Any,
+    y: Array4 | None,
+    winners: AnyIntArray | None,
     wants_input: bool,
     wants_bias: bool,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array4 | None, Array4, Array1 | None]:
     """As `backward`; dx for some images at a time: each pixel's dz times the weights, then for each pixel the sum over
     its windows.
     """
@@ -284,16 +298,17 @@ def backward_by_products(
     return dx_by_products(planned, dz, weight, x.shape), of_weight, dbias
 
 
-def plan_dx_by_products(dz: Any, weight: Any, window: Window, shape: tuple[int, ...]) -> PlannedProducts | None:
+def plan_dx_by_products(dz: Array4, weight: Array4, window: Window, shape: tuple[int, ...]) -> PlannedProducts | None:
     """The kernels for `dx_by_products` of ``shape`` alone; None where there are none."""
     return _by_products[
         shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype
     ]
 
 
-def dx_by_products(planned: PlannedProducts, dz: Any, weight: Any, shape: tuple[int, ...]) -> Any:
+def dx_by_products(planned: PlannedProducts, dz: Array4, weight: Array4, shape: tuple[int, ...]) -> Array4:
     """dx, of ``shape``, for some images at a time."""
-    (batch, height, width, out_channels), dx = dz.shape, empty(shape, dz.dtype)
+    batch, height, width, out_channels = dz.shape
+    dx: Array4 = empty(shape, dz.dtype)
     groups, weights = planned.geometry.groups, weight.reshape(out_channels, -1)
     of_group, taps = out_channels // groups, weights.shape[1]
     images = min(batch, max(1, PRODUCTS // (height * width * groups * taps)))
@@ -329,7 +344,7 @@ def forward_kernel(
     biased: bool,
     activation: Activation,
     keeps: bool = True,
-    dtype: Any = FLOAT32,
+    dtype: np.dtype[Any] = FLOAT32,
     build: Build = direct.build_forward,
 ) -> Kernel:
     """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward. ``build`` unless
@@ -350,7 +365,7 @@ def dweight_kernel(
     geometry: Geometry,
     activation: Activation,
     images: dweight.Images = "few",
-    dtype: Any = FLOAT32,
+    dtype: np.dtype[Any] = FLOAT32,
     biased: bool = True,
     build: Build = dweight.build_dweight,
 ) -> Kernel:
@@ -367,7 +382,7 @@ def dweight_kernel(
 
 
 def dx_kernel(
-    geometry: Geometry, activation: Activation, dtype: Any = FLOAT32, build: Build = direct.build_dx
+    geometry: Geometry, activation: Activation, dtype: np.dtype[Any] = FLOAT32, build: Build = direct.build_dx
 ) -> Kernel:
     """dy, then weight, then y and winners as `dweight_kernel` takes them; dx."""
     x, weight, _, y, winners = _arrays(geometry)
@@ -377,7 +392,7 @@ def dx_kernel(
     return kernel("conv2d.dx", build, inputs=inputs, outputs=(x,), options=options, dtype=dtype)
 
 
-def gather_kernel(geometry: Geometry, dtype: Any = FLOAT32) -> Kernel:
+def gather_kernel(geometry: Geometry, dtype: np.dtype[Any] = FLOAT32) -> Kernel:
     """Products of every weight with every pixel of dz; dx."""
     products = Array("batch", *geometry.convolved(), math.prod(geometry.kernel_size) * geometry.in_channels)
     outputs = _arrays(geometry)[:1]
@@ -386,7 +401,7 @@ def gather_kernel(geometry: Geometry, dtype: Any = FLOAT32) -> Kernel:
     )
 
 
-def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any:
+def build_gather(cpu: Cpu, products: hl.ImageParam, *, geometry: Geometry) -> hl.Func:
     """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels whose window contains
     the pixel (x, y).
 
@@ -421,7 +436,7 @@ def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any
     dx[c, x, y, n] = sums[c, x, y, n]
     guard = hl.TailStrategy.GuardWithIf
     dx.bound(c, 0, channels).vectorize(c, lanes, guard)
-    direct.parallel(hl, dx, n, 2 * taps_down * taps_across * channels * geometry.size[0] * geometry.size[1])
+    direct.parallel(dx, n, 2 * taps_down * taps_across * channels * geometry.size[0] * geometry.size[1])
     sums.compute_at(dx, x).store_in(hl.MemoryType.Stack).vectorize(c, lanes, guard)
     sums.update().reorder(c, taps.x, taps.y).vectorize(c, lanes, guard).never_partition_all()
     return dx

@@ -7,11 +7,13 @@ Channel o of y reads channel o // multiplier of x.
 Halide's axes run backwards: channels c, columns x, rows y, images n. Of a window: k across, l down.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from typednn.engines import Cpu
+from typednn.engines import Cpu, hl
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d.direct import parallel
 from typednn.kernels.conv2d.dweight import Batch, Images, type_of_part
@@ -40,57 +42,72 @@ def _taps(geometry: Geometry) -> Iterator[_Tap]:
             yield _Tap(k, l, k * across - left, l * down - top)
 
 
-def _inside(column: Any, row: Any, size: tuple[int, int]) -> Any:
+def _inside(column: hl.Expr, row: hl.Expr, size: tuple[int, int]) -> hl.Expr:
     return (column >= 0) & (column < size[1]) & (row >= 0) & (row < size[0])
 
 
-def _within(hl: Any, place: Any, size: int) -> Any:
+def _within(place: hl.Expr, size: int) -> hl.Expr:
     """A place of the image; "likely" has Halide take the conditions out of the inner loops where they hold."""
     return hl.clamp(hl.likely(place), 0, size - 1)
 
 
-def _pixel(hl: Any, x: Any, geometry: Geometry, channel: Any, column: Any, row: Any, n: Any) -> Any:
+def _pixel(
+    x: hl.ImageParam, geometry: Geometry, channel: hl.Expr, column: hl.Expr, row: hl.Expr, n: hl.Expr
+) -> hl.Expr:
     """A number of x; 0 around the image."""
     height, width = geometry.size
     channel /= geometry.out_channels // geometry.in_channels
     if not any(geometry.window.padding):
         return x[channel, column, row, n]
-    pixel = x[channel, _within(hl, column, width), _within(hl, row, height), n]
+    pixel = x[channel, _within(column, width), _within(row, height), n]
     return hl.select(_inside(column, row, geometry.size), hl.likely(pixel), 0)
 
 
 def build_forward(
-    hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, geometry: Geometry, activation: Activation
-) -> Any:
+    cpu: Cpu,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam | None = None,
+    *,
+    geometry: Geometry,
+    activation: Activation,
+) -> hl.Func:
     """y[c, x, y, n] = act(bias[c] + Σ_kl x[c / multiplier, x·stride + k·dilation, y·stride + l·dilation, n] weight[0,
     k, l, c]).
     """
     c, column, row, n = (hl.Var(name) for name in "cxyn")
     down, across = geometry.window.stride
     products = [
-        _pixel(hl, x, geometry, c, column * across + tap.across, row * down + tap.down, n) * weight[0, tap.k, tap.l, c]
+        _pixel(x, geometry, c, column * across + tap.across, row * down + tap.down, n) * weight[0, tap.k, tap.l, c]
         for tap in _taps(geometry)
     ]
     first, *others = products if bias is None else [bias[c], *products]
     y = hl.Func("y")
-    y[c, column, row, n] = activation.expression(hl, sum(others, first))
-    _schedule(hl, cpu, y, geometry.out(), geometry.out_channels, geometry, (1, _COLUMNS))
+    y[c, column, row, n] = activation.expression(sum(others, first))
+    _schedule(cpu, y, geometry.out(), geometry.out_channels, geometry, (1, _COLUMNS))
     return y
 
 
-def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
+def build_dx(
+    cpu: Cpu,
+    dy: hl.ImageParam,
+    weight: hl.ImageParam,
+    *kept: hl.ImageParam,
+    geometry: Geometry,
+    activation: Activation,
+) -> hl.Func:
     """dx[c, x, y, n]: the sum of dz times the weight over all windows that contain the pixel, and over the channels
     made of c.
     """
-    derivative = Derivative(hl, dy, kept, geometry, activation)
+    derivative = Derivative(dy, kept, geometry, activation)
     c, column, row, n = (hl.Var(name) for name in "cxyn")
     (down, across), (height, width) = geometry.window.stride, geometry.out()
     multiplier = geometry.out_channels // geometry.in_channels
-    terms: list[Any] = []
+    terms: list[hl.Expr] = []
     for tap in _taps(geometry):
         left, above = column - tap.across, row - tap.down
         window = left / across, above / down
-        place = _within(hl, window[0], width), _within(hl, window[1], height), n
+        place = _within(window[0], width), _within(window[1], height), n
         met = (left % across == 0) & (above % down == 0)
         for each in range(multiplier):
             channel = c * multiplier + each
@@ -100,12 +117,12 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
     dx = hl.Func("dx")
     dx[c, column, row, n] = sum(terms[1:], terms[0])
     # Strides divide the tile, so that which taps meet a pixel is known when the kernel is made.
-    _schedule(hl, cpu, dx, geometry.size, geometry.in_channels, geometry, (down, across * -(-_COLUMNS // across)))
+    _schedule(cpu, dx, geometry.size, geometry.in_channels, geometry, (down, across * -(-_COLUMNS // across)))
     return dx
 
 
 def _schedule(
-    hl: Any, cpu: Cpu, out: Any, size: tuple[int, int], channels: int, geometry: Geometry, tile: tuple[int, int]
+    cpu: Cpu, out: hl.Func, size: tuple[int, int], channels: int, geometry: Geometry, tile: tuple[int, int]
 ) -> None:
     c, column, row, n = out.args()
     xo, yo, guard = hl.Var("xo"), hl.Var("yo"), hl.TailStrategy.GuardWithIf
@@ -115,40 +132,39 @@ def _schedule(
     out.reorder(column, row, c, xo, yo, n).vectorize(c, min(cpu.lanes, power(channels)), guard).unroll(column).unroll(
         row
     )
-    parallel(hl, out, n, 8 * geometry.flops())  # reading and writing takes longer than computing
+    parallel(out, n, 8 * geometry.flops())  # reading and writing takes longer than computing
 
 
-def _of_part(parts: Any, c: Any, number: int, part: int) -> Any:
+def _of_part(parts: hl.Func, c: hl.Var, number: int, part: int) -> hl.Expr:
     return parts[c, part][number]
 
 
 def build_dweight(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
-    dy: Any,
-    *kept: Any,
+    x: hl.ImageParam,
+    dy: hl.ImageParam,
+    *kept: hl.ImageParam,
     geometry: Geometry,
     activation: Activation,
     images: Images,
     biased: bool,
-) -> list[Any]:
+) -> list[hl.Func]:
     """dweight[0, k, l, c] = Σ_xyn dz[c, x, y, n] x[c / multiplier, x·stride + k·dilation, y·stride + l·dilation, n].
 
     If ``biased``, dbias = Σ dz as well.
     """
-    derivative = Derivative(hl, dy, kept, geometry, activation)
+    derivative = Derivative(dy, kept, geometry, activation)
     (height, width), (down, across), channels = geometry.out(), geometry.window.stride, geometry.out_channels
     taps = list(_taps(geometry))
     c, t, row, n, p, o = (hl.Var(name) for name in ("c", "t", "y", "n", "p", "o"))
     r, k, l = (hl.Var(name) for name in "rkl")  # noqa: E741
     lanes, guard, kernel_width = min(cpu.lanes, power(channels)), hl.TailStrategy.GuardWithIf, geometry.kernel_size[1]
-    batch = Batch(hl, x.dim(3).extent(), geometry, "few" if images == "single" else images, p)
+    batch = Batch(x.dim(3).extent(), geometry, "few" if images == "single" else images, p)
     columns, of_part = hl.RDom([(0, width)]), batch.images((0, height))
     rows, parts, total, dweight, dbias = (hl.Func(name) for name in ("rows", "parts", "total", "dweight", "dbias"))
 
-    def factor(tap: _Tap) -> Any:
-        return _pixel(hl, x, geometry, c, columns * across + tap.across, row * down + tap.down, n)
+    def factor(tap: _Tap) -> hl.Expr:
+        return _pixel(x, geometry, c, columns * across + tap.across, row * down + tap.down, n)
 
     factors = [factor(tap) for tap in taps] + [hl.cast(x.type(), 1)] * (
         biased or len(taps) == 1
@@ -158,10 +174,10 @@ def build_dweight(
     before = rows[c, row, n]
     rows[c, row, n] = hl.Tuple([before[number] + dz * each for number, each in enumerate(factors)])
     of_row = rows[c, of_part.x, batch.number(of_part.y)]
-    parts[c, p] = hl.Tuple([hl.cast(type_of_part(hl, x, images), 0)] * len(factors))
+    parts[c, p] = hl.Tuple([hl.cast(type_of_part(x, images), 0)] * len(factors))
     part = parts[c, p]
     parts[c, p] = hl.Tuple(
-        [part[number] + hl.cast(type_of_part(hl, x, images), of_row[number]) for number in range(len(factors))]
+        [part[number] + hl.cast(type_of_part(x, images), of_row[number]) for number in range(len(factors))]
     )
     sums = [batch.total(partial(_of_part, parts, c, number)) for number in range(len(factors))]
     total[c, t] = hl.cast(x.type(), hl.mux(t, sums))

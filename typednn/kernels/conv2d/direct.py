@@ -9,10 +9,12 @@ those of a group.
 Halide's axes run backwards: channels c, columns x, rows y, images n. Of a window: k across, l down, r its channels.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from __future__ import annotations
 
-from typednn.engines import Cpu, nan, type_of
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from typednn.engines import Cpu, hl, nan, type_of
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d.geometry import (
     FEW_IMAGES,
@@ -28,82 +30,93 @@ from typednn.kernels.conv2d.geometry import (
     tile_of_channels,
     within_group,
 )
-from typednn.kernels.conv2d.images import Derivative, Image, bordered, filled_up, planes, store
+from typednn.kernels.conv2d.images import Derivative, Pixels, Planes, bordered, filled_up, planes, store
 
-Weights = Callable[[Any, Any, Any, Any], Any]
-Finish = Callable[[Sequence[Any]], list[Any]]
+# A weight, by output channel, input channel, and place across and down in the window.
+Weights: TypeAlias = "Callable[[hl.Expr, hl.Expr, hl.Expr, hl.Expr], hl.Expr]"
+Finish: TypeAlias = "Callable[[Sequence[hl.Expr]], list[hl.Expr]]"  # what is written, from the z of a pooling window
 TASK = 1 << 20
 SHARED = 1 << 22  # operations for an image from which several threads pay
 
 
 def build_forward(
-    hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, geometry: Geometry, activation: Activation, keeps: bool
-) -> Any:
+    cpu: Cpu,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam | None = None,
+    *,
+    geometry: Geometry,
+    activation: Activation,
+    keeps: bool,
+) -> hl.Func:
     """z[c, x, y, n] = bias[c] + Σ_rkl x[r, x·stride + k·dilation, y·stride + l·dilation, n] weight[r, k, l, c]; y, or y
     and winners.
     """
-    return forward(
-        hl, cpu, x, weight, bias, geometry=geometry, activation=activation, keeps=keeps, batch=x.dim(3).extent()
-    )
+    return forward(cpu, x, weight, bias, geometry=geometry, activation=activation, keeps=keeps, batch=x.dim(3).extent())
 
 
 def forward(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
-    weight: Any,
-    bias: Any = None,
+    x: hl.ImageParam | hl.Func,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam | None = None,
     *,
     geometry: Geometry,
     activation: Activation,
     keeps: bool = False,
-    batch: Any = None,
-) -> Any:
+    batch: hl.Expr | None = None,
+) -> hl.Func:
     """As `build_forward`. Without ``batch``, the number of images, one thread computes image after image, within
     another kernel.
     """
 
-    def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
+    def weights(c: hl.Expr, r: hl.Expr, k: hl.Expr, l: hl.Expr) -> hl.Expr:  # noqa: E741
         return weight[r, k, l, c]
 
     if geometry.groups > 1 or cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(
         cpu, geometry.out()[1], geometry.in_channels
     ):
         return _by_channels(
-            hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finishing(hl, activation, keeps), batch, bias
+            cpu, geometry, bordered(cpu, x, geometry), weights, finishing(activation, keeps), batch, bias
         )
     return _by_pixels(
-        hl,
         cpu,
         geometry,
-        planes(hl, cpu, x, geometry, _computed(cpu, geometry)),
+        planes(cpu, x, geometry, _computed(cpu, geometry)),
         weights,
-        finishing(hl, activation, keeps),
+        finishing(activation, keeps),
         batch,
         bias,
     )
 
 
-def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
+def build_dx(
+    cpu: Cpu,
+    dy: hl.ImageParam,
+    weight: hl.ImageParam,
+    *kept: hl.ImageParam,
+    geometry: Geometry,
+    activation: Activation,
+) -> hl.Func:
     """dx[c, x, y, n] = Σ_rkl dz[r, x - k, y - l, n] weight[c, k, l, r], where dz has such a pixel (k, l times the
     dilation); stride 1.
     """
-    derivative = Derivative(hl, dy, kept, geometry, activation)
+    derivative = Derivative(dy, kept, geometry, activation)
     lanes_along = dx_lanes(cpu, geometry)
     if lanes_along == "taps":
-        return _by_taps(hl, cpu, geometry, derivative, weight)
+        return _by_taps(cpu, geometry, derivative, weight)
     transposed, (taps_down, taps_across) = geometry.transposed(), geometry.kernel_size
     inward, outward = geometry.of_group
 
-    def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
+    def weights(c: hl.Expr, r: hl.Expr, k: hl.Expr, l: hl.Expr) -> hl.Expr:  # noqa: E741
         if geometry.groups > 1:
             c, r = c % inward, c / inward * outward + r
         return weight[c, taps_across - 1 - k, taps_down - 1 - l, r]
 
     if lanes_along == "channels":
-        return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, list, dy.dim(3).extent())
+        return _by_channels(cpu, transposed, derivative.bordered(cpu), weights, list, dy.dim(3).extent())
     images = derivative.planes(cpu, _computed(cpu, transposed))
-    return _by_pixels(hl, cpu, transposed, images, weights, list, dy.dim(3).extent())
+    return _by_pixels(cpu, transposed, images, weights, list, dy.dim(3).extent())
 
 
 def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
@@ -121,8 +134,14 @@ def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
 
 
 def _by_channels(
-    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: Weights, finish: Finish, batch: Any, bias: Any = None
-) -> Any:
+    cpu: Cpu,
+    geometry: Geometry,
+    image: Pixels,
+    weights: Weights,
+    finish: Finish,
+    batch: hl.Expr | None,
+    bias: hl.ImageParam | None = None,
+) -> hl.Func:
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
     (taps_down, taps_across), (in_channels, of_group) = geometry.kernel_size, geometry.of_group
     cpu = within_group(cpu, of_group, geometry.groups)
@@ -133,12 +152,12 @@ def _by_channels(
     xo, yo, guard, inwards = hl.Var("xo"), hl.Var("yo"), hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
 
     packed, sums, out = hl.Func("packed"), hl.Func("sums"), hl.Func("out")
-    packed[c, r, k, l, o] = filled_up(hl, lambda channel: weights(channel, r, k, l), o * block + c, channels, block)
+    packed[c, r, k, l, o] = filled_up(lambda channel: weights(channel, r, k, l), o * block + c, channels, block)
     window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
     sums[c, x, y, n, o] = (
         hl.cast(type_of(weights(c, r, k, l)), 0)
         if bias is None
-        else filled_up(hl, lambda channel: bias[channel], o * block + c, channels, block)
+        else filled_up(lambda channel: bias[channel], o * block + c, channels, block)
     )
     sums[c, x, y, n, o] += packed[c, window.x, window.y, window.z, o] * image.at(
         window.x if geometry.groups == 1 else o / (of_group // block) * in_channels + window.x,
@@ -147,7 +166,6 @@ def _by_channels(
         n,
     )
     out[c, x, y, n] = together(
-        hl,
         finish([sums[c % block, pool * x + i, pool * y + j, n, c / block] for j in range(pool) for i in range(pool)]),
     )
 
@@ -168,7 +186,7 @@ def _by_channels(
         if geometry.flops() >= SHARED:  # too few images for all threads, which share each image instead
             task = hl.Var("task")
             out.specialize(batch < FEW_IMAGES).fuse(yo, o, task).parallel(task)
-        parallel(hl, out, n, geometry.flops())
+        parallel(out, n, geometry.flops())
     sums.compute_at(out, xo).store_in(hl.MemoryType.Stack).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
     update = (
         sums.update().reorder(c, x, y, window.x, window.y, window.z).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
@@ -183,8 +201,14 @@ def _by_channels(
 
 
 def _by_pixels(
-    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: Weights, finish: Finish, batch: Any, bias: Any = None
-) -> Any:
+    cpu: Cpu,
+    geometry: Geometry,
+    image: Planes,
+    weights: Weights,
+    finish: Finish,
+    batch: hl.Expr | None,
+    bias: hl.ImageParam | None = None,
+) -> hl.Func:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
     (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
@@ -203,7 +227,7 @@ def _by_pixels(
     # Rows of whole vectors on the stack first: their channels are shuffled together there, as scattered stores would
     # take longer.
     planar[c, x, y, n] = together(
-        hl, finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)])
+        finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)])
     )
     one = planar[c, x, y, n]
     out[c, x, y, n] = hl.Tuple([one[0], one[1]]) if planar.outputs() > 1 else one
@@ -212,8 +236,8 @@ def _by_pixels(
     out.bound(c, 0, channels).bound(x, 0, width).bound(y, 0, height).split(y, yo, y, rows, inwards).fuse(c, x, f)
     out.reorder(f, y, yo, n).vectorize(f, min(lanes, power(channels * width)), guard)
     if batch is not None:
-        parallel(hl, out, n, geometry.flops())
-    store(hl, planar.compute_at(out, yo).bound(c, 0, channels).bound(x, 0, computed), channels * computed * rows)
+        parallel(out, n, geometry.flops())
+    store(planar.compute_at(out, yo).bound(c, 0, channels).bound(x, 0, computed), channels * computed * rows)
     planar.split(c, o, c, block, inwards).split(x, xo, x, lanes * vectors).reorder(x, c, y, xo, o, n)
     planar.vectorize(x, lanes).unroll(x).unroll(c).unroll(y)
     sums.compute_at(planar, xo).store_in(hl.MemoryType.Stack).reorder(x, i, j, c, y, n)
@@ -240,7 +264,7 @@ def _computed(cpu: Cpu, geometry: Geometry) -> int:
     return round_up(geometry.out()[1], cpu.lanes * _tile_of_pixels(cpu, geometry)[1])
 
 
-def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weight: Any) -> Any:
+def _by_taps(cpu: Cpu, geometry: Geometry, derivative: Derivative, weight: hl.ImageParam) -> hl.Func:
     lanes, stack, guard = cpu.lanes, hl.MemoryType.Stack, hl.TailStrategy.GuardWithIf
     (taps_down, taps_across), channels, filters = geometry.kernel_size, geometry.in_channels, geometry.out_channels
     (rows, columns), width, (left, _, top, _) = geometry.pooled_extent(), geometry.size[1], geometry.window.padding
@@ -275,55 +299,53 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
     length = round_up(
         max((turns * taps_across - 1) * channels + wide, channels * left + round_up(width * channels, lanes)), lanes
     )
-    parallel(
-        hl, dx.bound(c, 0, channels).bound(x, 0, width).fuse(c, x, f).vectorize(f, lanes, guard), n, geometry.flops()
-    )
+    parallel(dx.bound(c, 0, channels).bound(x, 0, width).fuse(c, x, f).vectorize(f, lanes, guard), n, geometry.flops())
     bank.compute_root().bound_extent(t, wide).vectorize(t, lanes)
     rows_of.compute_at(dx, y).store_in(stack).bound(f, 0, length).bound(k, 0, taps_across).vectorize(f, lanes)
     update = rows_of.update().reorder(rx.x, k, rx.y, y, n).allow_race_conditions().vectorize(rx.x, lanes)
     if wide // lanes * columns <= 64:
         update.unroll(rx.x).unroll(k).unroll(rx.y)
-    store(hl, each.compute_at(dx, y), wide * columns)
+    store(each.compute_at(dx, y), wide * columns)
     each.split(t, to, t, block * lanes).split(x, xo, x, pixels).reorder(t, x, xo, to, y, n).vectorize(t, lanes).unroll(
         t
     ).unroll(x)
     products.compute_at(each, xo).vectorize(t, lanes).unroll(t).unroll(x)
     products.update().reorder(t, x, r.x, r.y, y, n).vectorize(t, lanes).unroll(t).unroll(x)
     if not derivative.is_dy:
-        store(hl, dz.compute_at(dx, n), filters * rows * columns)
+        store(dz.compute_at(dx, n), filters * rows * columns)
         dz.vectorize(c, min(lanes, power(filters)), hl.TailStrategy.ShiftInwards)
     return dx
 
 
-def finishing(hl: Any, activation: Activation, keeps: bool) -> Finish:
+def finishing(activation: Activation, keeps: bool) -> Finish:
     """y, or y and the winner, from the z of one pooling window."""
 
-    def finish(z: Sequence[Any]) -> list[Any]:
-        return [activation.expression(hl, z[0])] if len(z) == 1 else _largest(hl, z, activation, keeps)
+    def finish(z: Sequence[hl.Expr]) -> list[hl.Expr]:
+        return [activation.expression(z[0])] if len(z) == 1 else _largest(z, activation, keeps)
 
     return finish
 
 
-def together(hl: Any, values: list[Any]) -> Any:
+def together(values: list[hl.Expr]) -> hl.Expr | hl.Tuple:
     """What a Func is defined by: one value, or a Tuple of several."""
     return values[0] if len(values) == 1 else hl.Tuple(values)
 
 
-def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> list[Any]:
+def _largest(z: Sequence[hl.Expr], activation: Activation, keeps: bool) -> list[hl.Expr]:
     """(y, which one it came from), or y alone: NaN never wins, the first of equals does; -∞ and 0 if all are NaN."""
     lowest = type_of(z[0]).min()
-    only_nan = nan.is_nan(hl, z[0])
+    only_nan = nan.is_nan(z[0])
     best, which = hl.select(only_nan, lowest, z[0]), hl.i32(0)
     for number, each in enumerate(z[1:], 1):
-        is_nan = nan.is_nan(hl, each)
+        is_nan = nan.is_nan(each)
         only_nan, candidate = only_nan & is_nan, hl.select(is_nan, lowest, each)
         which = hl.select(candidate > best, hl.i32(number), which)
         best = hl.max(best, candidate)
-    y = hl.select(only_nan, lowest, activation.expression(hl, best))
+    y = hl.select(only_nan, lowest, activation.expression(best))
     return [y, hl.cast(hl.UInt(8), which)] if keeps else [y]
 
 
-def parallel(hl: Any, function: Any, n: Any, flops: int) -> None:
+def parallel(function: hl.Func, n: hl.Var, flops: int) -> None:
     """Images in tasks of about a million operations; a smaller batch is one task, which starts no thread."""
     chunk, images = hl.Var("chunk"), max(1, min(64, TASK // flops))
     function.split(n, chunk, n, images, hl.TailStrategy.GuardWithIf).parallel(chunk)

@@ -6,11 +6,13 @@ Accumulators of a tile of weights stay in registers over some rows of some image
 channels first: pixels whose channels are a power of two apart would share a few lines of the cache.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from typednn.engines import Cpu
+from typednn.engines import Cpu, hl
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import (
@@ -25,7 +27,7 @@ from typednn.kernels.conv2d.geometry import (
     tile_of_weights,
     within_group,
 )
-from typednn.kernels.conv2d.images import Derivative, Image, blocked, bordered, pixels, planes, store
+from typednn.kernels.conv2d.images import Derivative, Image, Pixels, blocked, bordered, pixels, planes, store
 
 _PARTS, _SUMS = 8, 1 << 21
 FEW_ADDED = _PARTS // 2 * sums.FEW
@@ -50,28 +52,27 @@ _FIRST = 24 * 1024  # bytes of the innermost loop's vectors, for the first cache
 
 
 def build_dweight(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
-    dy: Any,
-    *kept: Any,
+    x: hl.ImageParam,
+    dy: hl.ImageParam,
+    *kept: hl.ImageParam,
     geometry: Geometry,
     activation: Activation,
     images: Images,
     biased: bool,
-) -> list[Any]:
+) -> list[hl.Func]:
     """dweight[r, k, l, c] = Σ_xyn dz[c, x, y, n] x[r, x·stride + k·dilation, y·stride + l·dilation, n].
 
     If ``biased``, dbias[c] = Σ_xyn dz as well. Sums over many images are added up in double precision, which costs time
     where there are many weights.
     """
-    derivative = Derivative(hl, dy, kept, geometry, activation)
+    derivative = Derivative(dy, kept, geometry, activation)
     build = {"pixels": _by_pixels, "in_channels": _by_in_channels, "out_channels": _by_out_channels}[
         lanes_of(cpu, geometry)
     ]
     return [
-        build(hl, cpu, x, derivative, geometry, images),
-        *([build_dbias(hl, cpu, derivative, geometry)] if biased else ()),
+        build(cpu, x, derivative, geometry, images),
+        *([build_dbias(cpu, derivative, geometry)] if biased else ()),
     ]
 
 
@@ -99,7 +100,7 @@ def _tile_by_out_channels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
     return tile_of_weights(cpu, out_channels, taps, fits, geometry.groups)
 
 
-def type_of_part(hl: Any, x: Any, images: Images) -> Any:
+def type_of_part(x: hl.ImageParam, images: Images) -> hl.Type:
     """The type of a partial sum."""
     return hl.Float(64) if images == "many" else x.type()
 
@@ -116,40 +117,39 @@ class Batch:
     """
 
     def __init__(
-        self, hl: Any, size: Any, geometry: Geometry, images: Images, p: Any, group: int = 1, whole: bool = False
+        self, size: hl.Expr, geometry: Geometry, images: Images, p: hl.Var, group: int = 1, whole: bool = False
     ) -> None:
         weights = _weights(geometry)
         self.parts: int = 1 if images == "single" or whole else _PARTS if _PARTS * weights <= _SUMS else _PARTS // 2
-        self.hl: Any = hl
-        self.size: Any = size
-        self.p: Any = p
-        self.group: Any = group
-        self.groups: Any = (size + self.parts * group - 1) / (self.parts * group)
+        self.size: hl.Expr = size
+        self.p: hl.Var = p
+        self.group: int = group
+        self.groups: hl.Expr = (size + self.parts * group - 1) / (self.parts * group)
 
-    def images(self, *before: tuple[int, int]) -> Any:
+    def images(self, *before: tuple[int, int]) -> hl.RDom:
         """A reduction domain over a part's groups, after the axes ``before``."""
-        r = self.hl.RDom([*before, (0, self.groups)])
+        r = hl.RDom([*before, (0, self.groups)])
         r.where(self._first(r[len(before)]) < self.size)
         return r
 
-    def number(self, group: Any) -> Any:
+    def number(self, group: hl.Expr) -> hl.Expr:
         """The number of the first image of a group."""
-        return self.hl.min(self._first(group), self.size - 1)
+        return hl.min(self._first(group), self.size - 1)
 
-    def parallel(self, stage: Any, flops: int) -> None:
+    def parallel(self, stage: hl.Func | hl.Stage, flops: int) -> None:
         """Parts in several threads, where there are images enough to pay for them, with ``flops`` for each."""
         least = -(-_TASK // flops)
         (stage if least <= 1 else stage.specialize(self.size >= least)).parallel(self.p)
 
-    def total(self, part: Callable[[int], Any]) -> Any:
+    def total(self, part: Callable[[int], hl.Expr]) -> hl.Expr:
         """The sum of all parts, as a balanced tree."""
         return _tree([part(number) for number in range(self.parts)])
 
-    def _first(self, group: Any) -> Any:
+    def _first(self, group: hl.Expr) -> hl.Expr:
         return (self.p * self.groups + group) * self.group
 
 
-def build_dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any:
+def build_dbias(cpu: Cpu, derivative: Derivative, geometry: Geometry) -> hl.Func:
     """The sum of dy through the activation: each number of y has one winner."""
     (height, width), channels = geometry.out(), geometry.out_channels
     f, c, n, p = (hl.Var(name) for name in "fcnp")
@@ -157,7 +157,7 @@ def build_dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -
     image, part, row, total, dbias = (
         hl.Func(name) for name in ("image_bias", "part_bias", "row", "total_bias", "dbias")
     )
-    batch = Batch(hl, derivative.dy.dim(3).extent(), geometry, "few", p)
+    batch = Batch(derivative.dy.dim(3).extent(), geometry, "few", p)
     rows, images, across = hl.RDom([(0, height)]), batch.images(), hl.RDom([(0, width)])
     image[f, n] += derivative.vjp(f % channels, f / channels, rows, n)
     part[f, p] += hl.cast(hl.Float(64), image[f, batch.number(images.x)])
@@ -175,19 +175,19 @@ def build_dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -
     return dbias
 
 
-def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
+def _by_out_channels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geometry, images: Images) -> hl.Func:
     """Lanes are output channels; the accumulators of a tile are some taps of a row of the window."""
     channels, in_channels, of_group = geometry.out_channels, geometry.in_channels, geometry.of_group[0]
     cpu = within_group(cpu, geometry.of_group[1], geometry.groups)
     lanes = cpu.lanes
     vectors, tile_taps = _tile_by_out_channels(cpu, geometry)
     taps = geometry.kernel_size[1] * of_group
-    dz = blocked(hl, cpu, derivative.at, (*geometry.pooled_extent(), channels), vectors * lanes)
+    dz = blocked(cpu, derivative.at, (*geometry.pooled_extent(), channels), vectors * lanes)
     if in_channels % lanes == 0 and in_channels > 2 * lanes:
-        image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), lanes, geometry.window.padding)
+        image = blocked(cpu, pixels(x), (*geometry.size, in_channels), lanes, geometry.window.padding)
     else:
-        image = bordered(hl, cpu, x, geometry)
-    total = _totals(hl, cpu, x, geometry, images, dz, image, True, vectors * lanes, tile_taps)
+        image = bordered(cpu, x, geometry)
+    total = _totals(cpu, x, geometry, images, dz, image, True, vectors * lanes, tile_taps)
     r, k, l, c, t, co = (hl.Var(name) for name in ("r", "k", "l", "c", "t", "co"))  # noqa: E741
     bank, dweight, guard = hl.Func("bank"), hl.Func("dweight"), hl.TailStrategy.GuardWithIf
     bank[c, t, l] = total(c, t, l)
@@ -199,15 +199,15 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
     return dweight
 
 
-def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
+def _by_in_channels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geometry, images: Images) -> hl.Func:
     """Lanes are input channels; the accumulators of a tile are some output channels at one tap."""
     lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
     vectors, filters = tile_of_weights(cpu, in_channels, channels, lambda count: channels % count == 0)
-    dz = Image(derivative.at)
+    dz: Pixels = Image(derivative.at)
     if not derivative.is_dy:
-        dz = blocked(hl, cpu, derivative.at, (*geometry.pooled_extent(), channels), channels)
-    image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), vectors * lanes, geometry.window.padding)
-    total = _totals(hl, cpu, x, geometry, images, dz, image, False, vectors * lanes, filters)
+        dz = blocked(cpu, derivative.at, (*geometry.pooled_extent(), channels), channels)
+    image = blocked(cpu, pixels(x), (*geometry.size, in_channels), vectors * lanes, geometry.window.padding)
+    total = _totals(cpu, x, geometry, images, dz, image, False, vectors * lanes, filters)
     r, k, l, c = (hl.Var(name) for name in "rklc")  # noqa: E741
     dweight = hl.Func("dweight")
     dweight[r, k, l, c] = total(r, k * channels + c, l)
@@ -218,17 +218,16 @@ def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry:
 
 
 def _totals(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
+    x: hl.ImageParam,
     geometry: Geometry,
     images: Images,
-    dz: Image,
-    image: Image,
+    dz: Pixels,
+    image: Pixels,
     by_out: bool,
     block: int,
     tile_taps: int,
-) -> Callable[[Any, Any, Any], Any]:
+) -> Callable[[hl.Expr, hl.Expr, hl.Expr], hl.Expr]:
     """The sums of dz times x over the batch, by the channel c of a lane, the tap t across, with its channel, and the
     tap l down.
 
@@ -245,7 +244,7 @@ def _totals(
     whole = images != "single" and weights >= _WHOLE
     rows, group = _of_tile(height, width, weights, x.type().bytes() * block, whole)
 
-    def product(column: Any, row: Any, n: Any) -> Any:
+    def product(column: hl.Expr, row: hl.Expr, n: hl.Expr) -> hl.Expr:
         of_dz, of_x = (c, t % tap_channels) if by_out else (t % tap_channels, c)
         if geometry.groups > 1:  # by_out; the lanes of a vector are of one group
             of_x += c / cpu.lanes / (outward // cpu.lanes) * inward
@@ -254,7 +253,7 @@ def _totals(
             of_x, across, row * geometry.window.stride[0] + l * geometry.window.dilation[0], n
         )
 
-    batch, accumulated = Batch(hl, x.dim(3).extent(), geometry, images, p, group, whole), type_of_part(hl, x, images)
+    batch, accumulated = Batch(x.dim(3).extent(), geometry, images, p, group, whole), type_of_part(x, images)
     place, of_part = hl.RDom([(0, width), (0, rows), (0, group)]), batch.images((0, height // rows))
     if group > 1:
         place.where(n + place.z < batch.size)
@@ -286,7 +285,7 @@ def _totals(
         tile.update().never_partition_all()
     for stage in (*dz.stages, *image.stages):
         if whole:
-            in_parallel(hl, stage)
+            in_parallel(stage)
             continue
         stage.compute_at(parts, of_part.y)
         if group > 1:  # the last group may be smaller, and what lies on the stack has one size
@@ -304,7 +303,7 @@ def _of_tile(height: int, width: int, weights: int, bytes_of_pixel: int, whole: 
     return divisor(height, size // width), max(1, min(size // (height * width), 8))
 
 
-def in_parallel(hl: Any, stage: Any) -> None:
+def in_parallel(stage: hl.Func) -> None:
     """Compute the copy of the whole batch, an image in a thread."""
     image = stage.args()[-1]
     stage.compute_root().store_in(hl.MemoryType.Heap).parallel(image)
@@ -312,7 +311,7 @@ def in_parallel(hl: Any, stage: Any) -> None:
         stage.update(number).parallel(image)
 
 
-def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
+def _by_pixels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geometry, images: Images) -> hl.Func:
     """Lanes are a row of y; the accumulators of a tile are some output channels at each tap of a row of the window."""
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
     taps, lanes = geometry.kernel_size[1], cpu.lanes
@@ -321,7 +320,7 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     block = divisor(channels, max(cpu.registers * 3 // 4 // several, 1))
     c, r, k, l, n, p, i, y, o, q, f = (hl.Var(name) for name in "crklnpiyoqf")  # noqa: E741
     ko, down, wide = hl.Var("ko"), hl.Var("down"), round_up(width, lanes)
-    image = planes(hl, cpu, x, geometry, wide)
+    image = planes(cpu, x, geometry, wide)
     vjp, lane, spread, tile, parts, over_parts, dweight = (
         hl.Func(name) for name in ("vjp", "lane", "spread", "tile", "parts", "sums", "dweight")
     )
@@ -335,8 +334,13 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
 
     def product(
-        i: Any, column: Any, row: Any, q: Any, down: Any, inside: Callable[[Any], Any] = lambda pixel: pixel
-    ) -> Any:
+        i: hl.Expr,
+        column: hl.Expr | int,
+        row: hl.Expr,
+        q: hl.Expr,
+        down: hl.Expr,
+        inside: Callable[[hl.Expr], hl.Expr] = lambda pixel: pixel,
+    ) -> hl.Expr:
         at = image.at(
             r, (column + i, q * stride + k * dilation), (pool * row + down) * stride_down + l * dilation_down, n
         )
@@ -353,9 +357,9 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
             i, first, end.z, end.x, end.y, lambda pixel: hl.select(first + i < width, pixel, 0)
         )
 
-    batch = Batch(hl, x.dim(3).extent(), geometry, images, p)
+    batch = Batch(x.dim(3).extent(), geometry, images, p)
     of_part = batch.images()
-    parts[i, c, k, r, l, p] += hl.cast(type_of_part(hl, x, images), tile[i, c, k, r, l, batch.number(of_part.x)])
+    parts[i, c, k, r, l, p] += hl.cast(type_of_part(x, images), tile[i, c, k, r, l, batch.number(of_part.x)])
     over_parts[i, c, k, r, l] = hl.cast(x.type(), batch.total(lambda number: parts[i, c, k, r, l, number]))
     # lanes beyond a row are left out
     dweight[r, k, l, c] = _tree([over_parts[lane, c, k, r, l] for lane in range(min(lanes, width))])
@@ -382,16 +386,16 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     spread.compute_at(parts, of_part.x).bound_extent(i, wide).reorder(i, q, down, c, y, n).vectorize(i, lanes).unroll(
         q
     ).unroll(down)
-    store(hl, spread, wide * pool**2 * channels * height)
+    store(spread, wide * pool**2 * channels * height)
     lane.compute_at(spread, c).store_in(hl.MemoryType.Stack).vectorize(i, lanes)  # once for all parts of a window
     if derivative.activation != IDENTITY:
-        store(hl, vjp.compute_at(spread, y), width * channels)
+        store(vjp.compute_at(spread, y), width * channels)
         vjp.vectorize(f, min(lanes, power(width * channels)), hl.TailStrategy.ShiftInwards)
     image.compute_at(parts, of_part.x)
     return dweight
 
 
-def _tree(terms: list[Any]) -> Any:
+def _tree(terms: list[hl.Expr]) -> hl.Expr:
     """The sum as a balanced tree."""
     if len(terms) == 1:
         return terms[0]

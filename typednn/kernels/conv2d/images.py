@@ -5,48 +5,55 @@ Copies in another layout are made image by image, in a thread's own memory, just
 are few, lanes lie along flat rows: number f = channels·column + channel.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from typednn.engines import Cpu, type_of
+from typednn.engines import Cpu, hl, type_of
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import Geometry, power, round_up
 
 STACK = 64 * 1024  # bytes up to which a stage lies on the thread's stack; larger ones are allocated
 
 # A number of an image, read by channel, column, row and the image's index in the batch.
-Read = Callable[[Any, Any, Any, Any], Any]
+Read: TypeAlias = "Callable[[hl.Expr | int, hl.Expr, hl.Expr, hl.Expr], hl.Expr]"
+Column = TypeVar("Column")  # what a column is given by
 
 
 @dataclass(frozen=True)
-class Image:
+class Image(Generic[Column]):
     """``at`` reads a number, from planes as `_planes` says. ``stages`` have to be computed before, image by image."""
 
-    at: Read
-    stages: tuple[Any, ...] = ()
+    at: Callable[[hl.Expr, Column, hl.Expr, hl.Expr], hl.Expr]
+    stages: tuple[hl.Func, ...] = ()
 
-    def compute_at(self, function: Any, var: Any) -> None:
+    def compute_at(self, function: hl.Func, var: hl.Var | hl.RVar) -> None:
         for stage in self.stages:
             stage.compute_at(function, var)
 
 
-def pixels(x: Any) -> Read:
+Pixels: TypeAlias = "Image[hl.Expr]"
+Planes: TypeAlias = "Image[tuple[hl.Expr, hl.Expr]]"  # column p·step + q by (p, q), see `_planes`
+
+
+def pixels(x: hl.ImageParam | hl.Func) -> Read:
     """The numbers of an array."""
     return lambda channel, column, row, n: x[channel, column, row, n]
 
 
-def bordered(hl: Any, cpu: Cpu, x: Any, geometry: Geometry) -> Image:
+def bordered(cpu: Cpu, x: hl.ImageParam | hl.Func, geometry: Geometry) -> Pixels:
     """``x`` with the padding around it; ``x`` itself where there is none."""
     if not any(geometry.window.padding):
         return Image(pixels(x))
     left, _, top, _ = geometry.window.padding
-    return _bordered(hl, cpu, pixels(x), (*geometry.size, geometry.in_channels), (-top, -left), geometry.reach())
+    return _bordered(cpu, pixels(x), (*geometry.size, geometry.in_channels), (-top, -left), geometry.reach())
 
 
 def _bordered(
-    hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]
-) -> Image:
+    cpu: Cpu, read: Read, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]
+) -> Pixels:
     """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it; `_flat` says the
     rest.
     """
@@ -56,25 +63,25 @@ def _bordered(
     image[hl.Var("f"), hl.Var("y"), n] = hl.cast(type_of(pixel), 0)
     image[r.x, r.y, n] = pixel
     image.update().vectorize(r.x, min(cpu.lanes, power(width * channels)), hl.TailStrategy.GuardWithIf)
-    return _flat(hl, cpu, image, size, shift, reach)
+    return _flat(cpu, image, size, shift, reach)
 
 
 def _flat(
-    hl: Any, cpu: Cpu, image: Any, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]
-) -> Image:
+    cpu: Cpu, image: hl.Func, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]
+) -> Pixels:
     """``image`` in flat rows, zeros but for what an update writes: ``size`` of it, and ``reach`` rows and columns more.
 
     Pixel (column, row) lies ``shift`` = (rows, columns) further on.
     """
     height, width, channels = size
     image.vectorize(image.args()[0], cpu.lanes, hl.TailStrategy.RoundUp)
-    store(hl, image, (width + reach[1]) * channels * (height + reach[0]))
+    store(image, (width + reach[1]) * channels * (height + reach[0]))
     return Image(
         lambda channel, column, row, n: image[(column + shift[1]) * channels + channel, row + shift[0], n], (image,)
     )
 
 
-def filled_up(hl: Any, value: Callable[[Any], Any], channel: Any, channels: int, block: int) -> Any:
+def filled_up(value: Callable[[hl.Expr], hl.Expr], channel: hl.Expr, channels: int, block: int) -> hl.Expr:
     """``value`` of a channel; 0 for channels that only fill up the last block."""
     if channels % block == 0:
         return value(channel)
@@ -82,13 +89,12 @@ def filled_up(hl: Any, value: Callable[[Any], Any], channel: Any, channels: int,
 
 
 def blocked(
-    hl: Any,
     cpu: Cpu,
     read: Read,
     size: tuple[int, int, int],
     block: int,
     padding: tuple[int, int, int, int] = (0, 0, 0, 0),
-) -> Image:
+) -> Pixels:
     """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it, in blocks of
     channels.
 
@@ -100,8 +106,8 @@ def blocked(
     c, x, y, o, n = (hl.Var(name) for name in "cxyon")
     image, lanes = hl.Func("blocked"), min(cpu.lanes, power(block))
 
-    def value(c: Any, x: Any, y: Any, o: Any) -> Any:
-        return filled_up(hl, lambda channel: read(channel, x, y, n), o * block + c, channels, block)
+    def value(c: hl.Expr, x: hl.Expr, y: hl.Expr, o: hl.Expr) -> hl.Expr:
+        return filled_up(lambda channel: read(channel, x, y, n), o * block + c, channels, block)
 
     if any(padding):
         r = hl.RDom([(0, block), (0, width), (0, height), (0, count)])
@@ -114,7 +120,7 @@ def blocked(
     else:
         image[c, x, y, o, n] = value(c, x, y, o)
     image.bound(c, 0, block).vectorize(c, lanes, hl.TailStrategy.ShiftInwards)
-    store(hl, image, block * count * (width + left + right) * (height + top + bottom))
+    store(image, block * count * (width + left + right) * (height + top + bottom))
     return Image(lambda channel, column, row, n: image[channel % block, column, row, channel / block, n], (image,))
 
 
@@ -126,59 +132,56 @@ class Derivative(NamedTuple):
     pooled.
     """
 
-    hl: Any
-    dy: Any
-    kept: Sequence[Any]
+    dy: hl.ImageParam
+    kept: Sequence[hl.ImageParam]
     geometry: Geometry
     activation: Activation
 
-    def vjp(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
+    def vjp(self, channel: hl.Expr | int, column: hl.Expr, row: hl.Expr, n: hl.Expr) -> hl.Expr:
         """dy through the activation: its vector-Jacobian product."""
         dy = self.dy[channel, column, row, n]
         if self.activation == IDENTITY:
             return dy
-        return self.activation.gradient_expression(self.hl, dy, self.kept[0][channel, column, row, n])
+        return self.activation.gradient_expression(dy, self.kept[0][channel, column, row, n])
 
-    def at(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
+    def at(self, channel: hl.Expr | int, column: hl.Expr, row: hl.Expr, n: hl.Expr) -> hl.Expr:
         """dz at a pixel that some pooling window meets."""
         pool = self.geometry.pool
         place = channel, column / pool, row / pool, n
         return self.part(self.vjp(*place), self.winner(*place), column % pool, row % pool)
 
-    def winner(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
+    def winner(self, channel: hl.Expr | int, column: hl.Expr, row: hl.Expr, n: hl.Expr) -> hl.Expr:
         """The index of the largest pixel of a pooling window."""
         if self.geometry.pool == 1:
-            return self.hl.i32(0)
-        return self.hl.cast(self.hl.Int(32), self.kept[-1][channel, column, row, n])
+            return hl.i32(0)
+        return hl.cast(hl.Int(32), self.kept[-1][channel, column, row, n])
 
-    def part(self, vjp: Any, winner: Any, across: Any, down: Any) -> Any:
+    def part(self, vjp: hl.Expr, winner: hl.Expr, across: hl.Expr, down: hl.Expr) -> hl.Expr:
         """dz at pixel (across, down) of a pooling window, from what `vjp` and `winner` give."""
         pool = self.geometry.pool
-        return vjp if pool == 1 else self.hl.select(winner == across + pool * down, vjp, 0)
+        return vjp if pool == 1 else hl.select(winner == across + pool * down, vjp, 0)
 
     @property
     def is_dy(self) -> bool:
         """Whether dz is dy itself."""
         return self.activation == IDENTITY and self.geometry.pool == 1
 
-    def planes(self, cpu: Cpu, columns: int) -> Image:
+    def planes(self, cpu: Cpu, columns: int) -> Planes:
         """As `bordered`, in planes."""
         geometry, transposed = self.geometry, self.geometry.transposed()
         before = geometry.reach()[0] - geometry.window.padding[2], geometry.reach()[1] - geometry.window.padding[0]
-        return _planes(
-            self.hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed)
-        )
+        return _planes(cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
 
-    def bordered(self, cpu: Cpu) -> Image:
+    def bordered(self, cpu: Cpu) -> Pixels:
         """dz with zeros around it, for a convolution with the reversed weights, whose pixel (x, y) is dx at (x, y)."""
-        hl, geometry, pool = self.hl, self.geometry, self.geometry.pool
+        geometry, pool = self.geometry, self.geometry.pool
         (down, across), (left, _, top, _) = geometry.reach(), geometry.window.padding
         (rows, columns), channels = geometry.pooled_extent(), geometry.out_channels
         if self.is_dy and geometry.reach() == (0, 0) and not any(geometry.window.padding):
             return Image(self.at)
         layout = (rows, columns, channels), (top - down, left - across), (2 * down, 2 * across)
         if pool == 1:
-            return _bordered(hl, cpu, self.vjp, *layout)
+            return _bordered(cpu, self.vjp, *layout)
         image, n = hl.Func("dz"), hl.Var("n")
         r = hl.RDom([(0, channels), (0, pool), (0, columns // pool), (0, pool), (0, rows // pool)])
         c, i, column, j, row = (r[axis] for axis in range(5))
@@ -188,12 +191,12 @@ class Derivative(NamedTuple):
         # No race: each number is written once, which Halide can't see.
         lanes = min(cpu.lanes, power(channels))
         image.update().allow_race_conditions().vectorize(c, lanes, hl.TailStrategy.GuardWithIf).unroll(i)
-        return _flat(hl, cpu, image, *layout)
+        return _flat(cpu, image, *layout)
 
 
 def _planes(
-    hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int
-) -> Image:
+    cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int
+) -> Planes:
     """An image by planes of one channel each, for lanes along its columns.
 
     Neighbouring windows lie ``step`` columns apart, so the columns are split into ``step`` parts: ``at(channel, (p, q),
@@ -205,7 +208,7 @@ def _planes(
     length = round_up(length, cpu.lanes)
     plane, split = hl.Func("plane"), hl.Func("split")
     p, q, m, y, n, j = (hl.Var(name) for name in ("p", "q", "m", "y", "n", "j"))
-    image = Image(lambda channel, column, row, n: plane[column[0] + column[1], channel, row, n], (plane,))
+    image: Planes = Image(lambda channel, column, row, n: plane[column[0] + column[1], channel, row, n], (plane,))
     if step == channels == 1 and before == (0, 0) and length <= source[1]:
         plane[j, m, y, n] = read(0, j, y, n)
         return Image(image.at)
@@ -227,14 +230,14 @@ def _planes(
             (plane, split),
         )
     for stage in image.stages:
-        store(hl, stage, length * step * channels * rows)
+        store(stage, length * step * channels * rows)
     return image
 
 
-def planes(hl: Any, cpu: Cpu, x: Any, geometry: Geometry, columns: int) -> Image:
+def planes(cpu: Cpu, x: hl.ImageParam | hl.Func, geometry: Geometry, columns: int) -> Planes:
     """``x`` with the padding around it, as `_planes`; each tap can read ``columns`` columns of its part."""
     before = geometry.window.padding[2], geometry.window.padding[0]
-    return _planes(hl, cpu, pixels(x), geometry, geometry.size, before, columns + _beyond(geometry))
+    return _planes(cpu, pixels(x), geometry, geometry.size, before, columns + _beyond(geometry))
 
 
 def _beyond(geometry: Geometry) -> int:
@@ -243,7 +246,7 @@ def _beyond(geometry: Geometry) -> int:
     return ((geometry.pool - 1) * step + geometry.reach()[1]) // (geometry.pool * step)
 
 
-def store(hl: Any, function: Any, numbers: int) -> None:
+def store(function: hl.Func, numbers: int) -> None:
     """Keep ``function``, of so many ``numbers``, on the stack where they are few."""
     if function.types()[0].bytes() * numbers <= STACK:
         function.store_in(hl.MemoryType.Stack)

@@ -18,16 +18,20 @@ Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 201
 their y.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from typednn.engines import Cpu, nan, specialised, type_of
+from typednn.arrays import AnyIntArray, Array1, Array4
+from typednn.engines import Cpu, hl, nan, specialised, type_of
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d import cpu as directly
+from typednn.kernels.conv2d import reference
 from typednn.kernels.conv2d.direct import Finish, Weights, finishing, together
 from typednn.kernels.conv2d.dweight import Images, build_dbias, images_of, type_of_part
 from typednn.kernels.conv2d.geometry import Geometry, Window, divisor, rows_of_tile
@@ -43,28 +47,28 @@ _AT_A_TIME = 1 << 20  # numbers of the tiles that threads share in dw
 # --------------------------------------------------------- the matrices, by the axis of a tile that they are applied to
 
 
-def _pixels(hl: Any, place: Any, x: Sequence[Any]) -> Any:
+def _pixels(place: hl.Expr, x: Sequence[hl.Expr]) -> hl.Expr:
     """Bᵀx."""
     return hl.mux(place, [x[0] - x[2], x[1] + x[2], x[2] - x[1], x[1] - x[3]])
 
 
-def _bank(hl: Any, place: Any, w: Sequence[Any]) -> Any:
+def _bank(place: hl.Expr, w: Sequence[hl.Expr]) -> hl.Expr:
     """Gw."""
     half = hl.cast(type_of(w[0]), 0.5)
     return hl.mux(place, [w[0], (w[0] + w[1] + w[2]) * half, (w[0] - w[1] + w[2]) * half, w[2]])
 
 
-def _outputs(hl: Any, place: Any, y: Sequence[Any]) -> Any:
+def _outputs(place: hl.Expr, y: Sequence[hl.Expr]) -> hl.Expr:
     """Aᵀy."""
     return hl.mux(place, [y[0] + y[1] + y[2], y[1] - y[2] - y[3]])
 
 
-def _of_outputs(hl: Any, place: Any, dz: Sequence[Any]) -> Any:
+def _of_outputs(place: hl.Expr, dz: Sequence[hl.Expr]) -> hl.Expr:
     """A dz."""
     return hl.mux(place, [dz[0], dz[0] + dz[1], dz[0] - dz[1], -dz[1]])
 
 
-def _of_bank(hl: Any, place: Any, w: Sequence[Any]) -> Any:
+def _of_bank(place: hl.Expr, w: Sequence[hl.Expr]) -> hl.Expr:
     """Gᵀw."""
     half = hl.cast(type_of(w[0]), 0.5)
     return hl.mux(place, [w[0] + (w[1] + w[2]) * half, (w[1] - w[2]) * half, (w[1] + w[2]) * half + w[3]])
@@ -75,52 +79,56 @@ class _Transformed(NamedTuple):
     and others.
     """
 
-    one: Any
-    both: Any
+    one: hl.Func
+    both: hl.Func
 
 
 def _transformed(
-    hl: Any, name: str, matrix: Callable[..., Any], size: int, read: Callable[[Any, int, int], Any], *others: Any
+    name: str,
+    matrix: Callable[[hl.Expr, Sequence[hl.Expr]], hl.Expr],
+    size: int,
+    read: Callable[[hl.Expr, int, int], hl.Expr],
+    *others: hl.Var,
 ) -> _Transformed:
     """``matrix`` applied along both axes of what ``read`` gives by channel, column and row of a tile of ``size``."""
     c, i, j = (hl.Var(axis) for axis in "cij")
     one, both = hl.Func(f"{name}_across"), hl.Func(name)
-    one[(c, i, j, *others)] = hl.mux(j, [matrix(hl, i, [read(c, q, row) for q in range(size)]) for row in range(size)])
-    both[(c, i, j, *others)] = matrix(hl, j, [one[(c, i, q, *others)] for q in range(size)])
+    one[(c, i, j, *others)] = hl.mux(j, [matrix(i, [read(c, q, row) for q in range(size)]) for row in range(size)])
+    both[(c, i, j, *others)] = matrix(j, [one[(c, i, q, *others)] for q in range(size)])
     return _Transformed(one, both)
 
 
 # ------------------------------------------------------------------ kernels
 
 
-def _tile_of(geometry: Geometry, t: Any) -> tuple[Any, Any, Any]:
+def _tile_of(geometry: Geometry, t: hl.Expr) -> tuple[hl.Expr, hl.Expr, hl.Expr]:
     """Column and row of the first output of tile ``t`` of the batch, and its image."""
     down, across = tiles(geometry)
     place = t % (down * across)
     return 2 * (place % across), 2 * (place / across), t / (down * across)
 
 
-def _within(hl: Any, read: Read, size: tuple[int, int], batch: Any) -> Read:
+def _within(read: Read, size: tuple[int, int], batch: hl.Expr) -> Read:
     """``read``, and 0 around an image of ``size`` (height, width). Tiles beyond the batch read its last image."""
     height, width = size
 
-    def inside(c: Any, column: Any, row: Any, n: Any) -> Any:
+    def inside(c: hl.Expr | int, column: hl.Expr, row: hl.Expr, n: hl.Expr) -> hl.Expr:
         value = read(c, hl.clamp(column, 0, width - 1), hl.clamp(row, 0, height - 1), hl.min(n, batch - 1))
         return hl.select((column >= 0) & (column < width) & (row >= 0) & (row < height), value, 0)
 
     return inside
 
 
-def _covered(hl: Any, cpu: Cpu, name: str, geometry: Geometry, read: Read, shift: tuple[int, int]) -> _Transformed:
+def _covered(cpu: Cpu, name: str, geometry: Geometry, read: Read, shift: tuple[int, int]) -> _Transformed:
     """Bᵀx B of the pixels that each tile covers, by channel, i, j and tile; ``shift``: columns and rows of zeros before
     the image.
     """
     t = hl.Var("t")
     column, row, n = _tile_of(geometry, t)
-    return _transformed(hl, name, _pixels, 4, lambda c, i, j: read(c, column + i - shift[0], row + j - shift[1], n), t)
+    return _transformed(name, _pixels, 4, lambda c, i, j: read(c, column + i - shift[0], row + j - shift[1], n), t)
 
 
-def _schedule(hl: Any, cpu: Cpu, found: _Transformed) -> None:
+def _schedule(cpu: Cpu, found: _Transformed) -> None:
     """Lanes along the channels; all places of a tile, some channels at a time."""
     c, i, j, t = found.both.args()
     co = hl.Var("co")
@@ -129,35 +137,46 @@ def _schedule(hl: Any, cpu: Cpu, found: _Transformed) -> None:
 
 
 def build_forward(
-    hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, geometry: Geometry, activation: Activation, keeps: bool
-) -> Any:
+    cpu: Cpu,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam | None = None,
+    *,
+    geometry: Geometry,
+    activation: Activation,
+    keeps: bool,
+) -> hl.Func:
     """y, or y and winners, as `direct.build_forward`; with pooling NaN where a z is not finite."""
 
-    def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
+    def weights(c: hl.Expr, r: hl.Expr, k: hl.Expr, l: hl.Expr) -> hl.Expr:  # noqa: E741
         return weight[r, k, l, c]
 
     batch = x.dim(3).extent()
-    (left, _, top, _), read = geometry.window.padding, _within(hl, pixels(x), geometry.size, batch)
-    return _convolved(
-        hl, cpu, geometry, read, (left, top), weights, True, finishing(hl, activation, keeps), batch, bias
-    )
+    (left, _, top, _), read = geometry.window.padding, _within(pixels(x), geometry.size, batch)
+    return _convolved(cpu, geometry, read, (left, top), weights, True, finishing(activation, keeps), batch, bias)
 
 
-def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
+def build_dx(
+    cpu: Cpu,
+    dy: hl.ImageParam,
+    weight: hl.ImageParam,
+    *kept: hl.ImageParam,
+    geometry: Geometry,
+    activation: Activation,
+) -> hl.Func:
     """dx, as `direct.build_dx`."""
-    derivative, batch = Derivative(hl, dy, kept, geometry, activation), dy.dim(3).extent()
+    derivative, batch = Derivative(dy, kept, geometry, activation), dy.dim(3).extent()
 
-    def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
+    def weights(c: hl.Expr, r: hl.Expr, k: hl.Expr, l: hl.Expr) -> hl.Expr:  # noqa: E741
         return weight[c, 2 - k, 2 - l, r]
 
     (left, _, top, _), (height, width) = geometry.window.padding, geometry.size
     reversed_ = Geometry((height + 2, width + 2), geometry.out_channels, geometry.in_channels, (3, 3))
-    read = _within(hl, derivative.at, geometry.pooled_extent(), batch)
-    return _convolved(hl, cpu, reversed_, read, (2 - left, 2 - top), weights, False, list, batch)
+    read = _within(derivative.at, geometry.pooled_extent(), batch)
+    return _convolved(cpu, reversed_, read, (2 - left, 2 - top), weights, False, list, batch)
 
 
 def _convolved(
-    hl: Any,
     cpu: Cpu,
     geometry: Geometry,
     read: Read,
@@ -165,9 +184,9 @@ def _convolved(
     weights: Weights,
     by_inputs: bool,
     finish: Finish,
-    batch: Any,
-    bias: Any = None,
-) -> Any:
+    batch: hl.Expr,
+    bias: hl.ImageParam | None = None,
+) -> hl.Func:
     (height, width), (down, across), pool, lanes = geometry.out(), tiles(geometry), geometry.pool, cpu.lanes
     channels, stack, guard = geometry.out_channels, hl.MemoryType.Stack, hl.TailStrategy.GuardWithIf
     vectors, rows = _product_tile(cpu, channels)
@@ -177,14 +196,18 @@ def _convolved(
 
     near, z, total, out = (hl.Func(name) for name in ("near", "z", "total", "out"))
     near[r, k, l, c, o] = weights(o * block + c, r, k, l)
-    bank = _transformed(hl, "bank", _bank, 3, lambda channel, i, j: near[r, i, j, channel, o], r, o)
-    covered = _covered(hl, cpu, "pixels", geometry, read, shift)
+
+    def weight_of(channel: hl.Expr, i: int, j: int) -> hl.Expr:
+        return near[r, i, j, channel, o]
+
+    bank = _transformed("bank", _bank, 3, weight_of, r, o)
+    covered = _covered(cpu, "pixels", geometry, read, shift)
     over = hl.RDom([(0, geometry.in_channels)])
     total[c, i, j, t, o] += bank.both[c, i, j, over, o] * covered.both[over, i, j, t]
     z[c, i, j, t, o] = total[c, i, j, t, o]
-    outputs = _transformed(hl, "outputs", _outputs, 4, lambda channel, i, j: z[channel, i, j, t, o], t, o)
+    outputs = _transformed("outputs", _outputs, 4, lambda channel, i, j: z[channel, i, j, t, o], t, o)
 
-    def value(column: Any, row: Any, i: Any, j: Any) -> Any:
+    def value(column: hl.Expr, row: hl.Expr, i: hl.Expr | int, j: hl.Expr | int) -> hl.Expr:
         one = outputs.both[c % block, i, j, (n * down + row) * across + column, c / block]
         return one if bias is None else one + bias[c]
 
@@ -193,8 +216,8 @@ def _convolved(
     )
     first, *others = finish(values)
     if pool > 1:  # the largest of them would hide NaN
-        first = hl.select(_finite(hl, values), first, hl.cast(type_of(first), hl.f32(float("nan"))))
-    out[c, x, y, n] = together(hl, [first, *others])
+        first = hl.select(_finite(values), first, hl.cast(type_of(first), hl.f32(float("nan"))))
+    out[c, x, y, n] = together([first, *others])
 
     step, images = 2 // pool, max(1, _TASK // (down * across))
     out.bound(c, 0, channels).bound(x, 0, width).bound(y, 0, height)
@@ -210,7 +233,7 @@ def _convolved(
     total.compute_at(z, to).store_in(stack).vectorize(c, lanes).unroll(c).unroll(t)
     total.update().reorder(c, t, over, i, j, o).vectorize(c, lanes).unroll(c).unroll(t).unroll(over, 4)
     covered.both.compute_at(out, task)
-    _schedule(hl, cpu, covered)
+    _schedule(cpu, covered)
     of_bank, i, j, r, o = bank.both.args()
     bank.both.compute_root().bound_extent(of_bank, block).bound(r, 0, geometry.in_channels)
     bank.both.split(of_bank, co, of_bank, lanes).split(r, ro, r, lanes).reorder(of_bank, i, j, r, ro, co, o)
@@ -223,18 +246,17 @@ def _convolved(
 
 
 def build_dweight(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
-    dy: Any,
-    *kept: Any,
+    x: hl.ImageParam,
+    dy: hl.ImageParam,
+    *kept: hl.ImageParam,
     geometry: Geometry,
     activation: Activation,
     images: Images,
     biased: bool,
-) -> list[Any]:
+) -> list[hl.Func]:
     """dweight, and dbias if ``biased``, as `dweight.build_dweight`; lanes are input channels."""
-    derivative, batch, lanes = Derivative(hl, dy, kept, geometry, activation), x.dim(3).extent(), cpu.lanes
+    derivative, batch, lanes = Derivative(dy, kept, geometry, activation), x.dim(3).extent(), cpu.lanes
     (down, across), stack = tiles(geometry), hl.MemoryType.Stack
     in_channels, out_channels = geometry.in_channels, geometry.out_channels
     vectors, filters = _product_tile(cpu, in_channels, lambda count: divisor(out_channels, count))
@@ -243,21 +265,19 @@ def build_dweight(
     co, fo, task = (hl.Var(name) for name in ("co", "fo", "task"))
 
     (left, _, top, _) = geometry.window.padding
-    covered = _covered(hl, cpu, "pixels", geometry, _within(hl, pixels(x), geometry.size, batch), (left, top))
+    covered = _covered(cpu, "pixels", geometry, _within(pixels(x), geometry.size, batch), (left, top))
     column, row, n = _tile_of(geometry, t)
-    read = _within(hl, derivative.at, geometry.pooled_extent(), batch)
-    dz = _transformed(
-        hl, "dz", _of_outputs, 2, lambda c, i, j: hl.select(n < batch, read(c, column + i, row + j, n), 0), t
-    )
+    read = _within(derivative.at, geometry.pooled_extent(), batch)
+    dz = _transformed("dz", _of_outputs, 2, lambda c, i, j: hl.select(n < batch, read(c, column + i, row + j, n), 0), t)
 
     tile, part, total, dweight = (hl.Func(name) for name in ("tile", "part", "total", "dweight"))
     count = (batch * (down * across) + _DEPTH - 1) / _DEPTH
     over, of_part = hl.RDom([(0, _DEPTH)]), hl.RDom([(0, blocks), (0, (count + blocks - 1) / blocks)])
     of_part.where(of_part.y * blocks + of_part.x < count)
     tile[c, f, i, j, g] += covered.both[c, i, j, g * _DEPTH + over] * dz.both[f, i, j, g * _DEPTH + over]
-    part[c, f, i, j] += hl.cast(type_of_part(hl, x, images), tile[c, f, i, j, of_part.y * blocks + of_part.x])
+    part[c, f, i, j] += hl.cast(type_of_part(x, images), tile[c, f, i, j, of_part.y * blocks + of_part.x])
     total[c, f, i, j] = hl.cast(x.type(), part[c, f, i, j])
-    bank = _transformed(hl, "bank", _of_bank, 4, lambda channel, i, j: total[channel, f, i, j], f)
+    bank = _transformed("bank", _of_bank, 4, lambda channel, i, j: total[channel, f, i, j], f)
     dweight[c, k, l, f] = bank.both[c, k, l, f]
 
     dweight.bound(c, 0, in_channels).bound(k, 0, 3).bound(l, 0, 3).bound(f, 0, out_channels)
@@ -271,20 +291,20 @@ def build_dweight(
     update.reorder(c, f, fo, co, of_part.x, i, j, of_part.y).fuse(i, j, task).parallel(task)
     tile.compute_at(part, fo).store_in(stack).vectorize(c, lanes).unroll(c).unroll(f)
     tile.update().reorder(c, f, over).vectorize(c, lanes).unroll(c).unroll(f)
-    for stage in (covered, dz):
-        channel, i, j, t = stage.both.args()
-        stage.both.reorder_storage(channel, t, i, j).align_storage(
-            channel, (in_channels if stage is covered else out_channels) + 16
+    for each in (covered, dz):
+        channel, i, j, t = each.both.args()
+        each.both.reorder_storage(channel, t, i, j).align_storage(
+            channel, (in_channels if each is covered else out_channels) + 16
         )
-        stage.both.compute_at(part, of_part.y).parallel(t, 32)
-        _schedule(hl, cpu, stage)
-    return [dweight, *([build_dbias(hl, cpu, derivative, geometry)] if biased else ())]
+        each.both.compute_at(part, of_part.y).parallel(t, 32)
+        _schedule(cpu, each)
+    return [dweight, *([build_dbias(cpu, derivative, geometry)] if biased else ())]
 
 
-def _finite(hl: Any, values: Sequence[Any]) -> Any:
+def _finite(values: Sequence[hl.Expr]) -> hl.Expr:
     """Whether all of them are numbers."""
-    each = [nan.bits(hl, value) < nan.infinity(hl, value) for value in values]
-    return each[0] if len(each) == 1 else each[0] & _finite(hl, values[1:])
+    each = [nan.bits(value) < nan.infinity(value) for value in values]
+    return each[0] if len(each) == 1 else each[0] & _finite(values[1:])
 
 
 def _product_tile(cpu: Cpu, channels: int, fits: Callable[[int], int] = lambda count: count) -> tuple[int, int]:
@@ -328,29 +348,43 @@ def _images(geometry: Geometry) -> int:
     return -(-_LEAST_TILES // (down * across))
 
 
-class Planned(NamedTuple):
+Run = TypeVar("Run")
+
+
+class Planned(NamedTuple, Generic[Run]):
     """What `cpu` runs, and for how many images at least."""
 
-    run: Any
+    run: Run
     images: int
 
 
-def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> Planned | None:
+def plan(
+    x: Array4, weight: Array4, bias: Array1 | None, window: Window, activation: Activation, keeps: bool
+) -> Planned[directly.Forward] | None:
     """The kernel of `forward` for these sizes; None where there is none, or direct convolution is faster."""
     planned = _forward[x.shape[1:], weight.shape, bias is not None, window, activation, keeps, x.dtype]
     return planned if planned is not None and len(x) >= planned.images else None
 
 
 def forward(
-    planned: Planned, x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool
-) -> tuple[Any, Any]:
+    planned: Planned[directly.Forward],
+    x: Array4,
+    weight: Array4,
+    bias: Array1 | None,
+    window: Window,
+    activation: Activation,
+    keeps: bool,
+) -> tuple[Array4, AnyIntArray | None]:
     """(y, winners)."""
     arguments = x, weight, bias, window, activation, keeps
     y, winners = directly.forward(planned.run, *arguments)
-    return (y, winners) if _numbers(y) else directly.forward(directly.plan(*arguments), *arguments)
+    if _numbers(y):
+        return y, winners
+    direct = directly.plan(*arguments)  # None where too many sizes have kernels
+    return reference.forward(*arguments) if direct is None else directly.forward(direct, *arguments)
 
 
-def _numbers(images: Any) -> bool:
+def _numbers(images: Array4) -> bool:
     """Whether all are finite, by one channel of all pixels, and by all channels of one pixel."""
     return isfinite(np.add.reduce(images[..., 0], None)) and isfinite(np.add.reduce(images[0, 0, 0], None))
 
@@ -363,8 +397,8 @@ def _forward(
     window: Window,
     activation: Activation,
     keeps: bool,
-    dtype: Any = FLOAT32,
-) -> Planned | None:
+    dtype: np.dtype[Any] = FLOAT32,
+) -> Planned[directly.Forward] | None:
     geometry = _geometry(image, weight, window)
     if geometry is None:
         return None
@@ -374,16 +408,16 @@ def _forward(
 
 
 def plan_backward(
-    next_grad: Any,
-    x: Any,
-    weight: Any,
+    next_grad: Array4,
+    x: Array4,
+    weight: Array4,
     window: Window,
     activation: Activation,
-    y: Any,
-    winners: Any,
+    y: Array4 | None,
+    winners: AnyIntArray | None,
     wants_input: bool,
     wants_bias: bool,
-) -> Planned | None:
+) -> Planned[directly.Planned] | None:
     """The kernels of `backward` for these sizes; None where there are none, or direct convolution is faster."""
     planned = _backward[
         x.shape[1:], weight.shape, window, activation, images_of(x.shape[0], weight.size), wants_bias, x.dtype
@@ -391,7 +425,7 @@ def plan_backward(
     return planned if planned is not None and len(x) >= planned.images else None
 
 
-def backward(planned: Planned, *arguments: Any) -> tuple[Any, Any, Any]:
+def backward(planned: Planned[directly.Planned], *arguments: Any) -> tuple[Array4 | None, Array4, Array1 | None]:
     """(dx, dweight, dbias), as `cpu.backward`."""
     dx, dweight, dbias = directly.backward(planned.run, *arguments)
     if isfinite(np.add.reduce(dweight, None)) and (dx is None or _numbers(dx)):
@@ -400,8 +434,9 @@ def backward(planned: Planned, *arguments: Any) -> tuple[Any, Any, Any]:
     if direct is not None:
         return directly.backward(direct, *arguments)
     products = directly.plan_by_products(*arguments)
-    assert products is not None
-    return directly.backward_by_products(products, *arguments)
+    if products is not None:
+        return directly.backward_by_products(products, *arguments)
+    return reference.backward(*arguments)
 
 
 @specialised("conv2d", "image sizes")
@@ -412,8 +447,8 @@ def _backward(
     activation: Activation,
     images: Images,
     biased: bool,
-    dtype: Any = FLOAT32,
-) -> Planned | None:
+    dtype: np.dtype[Any] = FLOAT32,
+) -> Planned[directly.Planned] | None:
     geometry = _geometry(image, weight, window)
     if geometry is None:
         return None

@@ -1,8 +1,5 @@
 """ConvTranspose2d: conv2d's derivative by its input, as a forward."""
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.kernels.conv_transpose2d import cpu, reference

@@ -2,10 +2,12 @@
 of threads.
 """
 
-from typing import Any, TypeVar
+from __future__ import annotations
+
+from typing import TypeVar
 
 from typednn.arrays import AnyArray
-from typednn.engines import Cpu, Scalar, empty, kernel
+from typednn.engines import Cpu, Scalar, empty, hl, kernel
 from typednn.engines.dispatch import FLOATS
 from typednn.kernels.dropout.reference import LANES, MULTIPLIERS, ROUNDS, WEYL, WORD, least_kept, words
 from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM_EXP, PIECE
@@ -15,10 +17,10 @@ X = TypeVar("X", bound=AnyArray)
 _BLOCK = 4 * LANES  # numbers of as many counters as there are lanes
 
 
-def philox(hl: Any, counter: tuple[Any, ...], key: tuple[Any, Any]) -> tuple[Any, ...]:
+def philox(counter: tuple[hl.Expr, ...], key: tuple[hl.Expr, hl.Expr]) -> tuple[hl.Expr, ...]:
     """Philox 4x32-10 of unsigned integers of 32 bits."""
 
-    def product(x: Any, multiplier: int) -> tuple[Any, Any]:
+    def product(x: hl.Expr, multiplier: int) -> tuple[hl.Expr, hl.Expr]:
         whole = hl.cast(hl.UInt(64), x) * hl.cast(hl.UInt(64), hl.u32(multiplier))
         return hl.cast(hl.UInt(32), whole >> 32), hl.cast(hl.UInt(32), whole)
 
@@ -31,16 +33,23 @@ def philox(hl: Any, counter: tuple[Any, ...], key: tuple[Any, Any]) -> tuple[Any
 
 
 def _build(
-    hl: Any, cpu: Cpu, x: Any, scale: Any, least: Any, key: Any, key_high: Any, drawn: Any, drawn_high: Any
-) -> Any:
+    cpu: Cpu,
+    x: hl.ImageParam,
+    scale: hl.Param,
+    least: hl.Param,
+    key: hl.Param,
+    key_high: hl.Param,
+    drawn: hl.Param,
+    drawn_high: hl.Param,
+) -> hl.Func:
     i, block, word, lane, task = (hl.Var(name) for name in ("i", "block", "word", "lane", "task"))
     y, words_of, size = hl.Func("y"), hl.Func("words"), x.dim(0).extent()
 
-    def unsigned(number: Any) -> Any:
+    def unsigned(number: hl.Param) -> hl.Expr:
         return hl.reinterpret(hl.UInt(32), number)
 
     counter = hl.cast(hl.UInt(32), block * LANES + lane), hl.u32(0), unsigned(drawn), unsigned(drawn_high)
-    words_of[lane, block] = hl.Tuple(list(philox(hl, counter, (unsigned(key), unsigned(key_high)))))
+    words_of[lane, block] = hl.Tuple(list(philox(counter, (unsigned(key), unsigned(key_high)))))
     at, place = i / _BLOCK, i % _BLOCK
     found = [words_of[place % LANES, at][number] for number in range(4)]
     which = place / LANES

@@ -2,9 +2,6 @@
 matrix.
 """
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.kernels.embedding import cpu, reference
@@ -15,7 +12,7 @@ backward: Final = op(
     reference.backward,
     Engine("rows", cpu.backward_of_rare, "next_grad", others={"tokens": "int64 int32 int16 uint8"}, sizes=cpu.is_rare),
     Engine("halide", cpu.backward, "next_grad", others={"tokens": "int64 int32 int16 uint8"}, plan=cpu.plan),
-    flops=lambda next_grad, tokens, vocab, padding: next_grad.size,
+    flops=1,
 )
 add_backward: Final = op(
     "embedding.add_backward",
@@ -30,13 +27,13 @@ add_backward: Final = op(
     Engine(
         "halide", cpu.add_backward, "dweight next_grad", others={"tokens": "int64 int32 int16 uint8"}, plan=cpu.plan_add
     ),
-    flops=lambda dweight, next_grad, tokens, padding: next_grad.size,
+    flops=lambda dweight, next_grad, tokens, padding=None: next_grad.size,
     writes="dweight",
 )
 forward: Final = op(
     "embedding.forward",
     reference.forward,
-    flops=lambda tokens, weight: 0,
+    flops=0,
     keeps="tokens",
     backward=backward,
 )

@@ -7,12 +7,14 @@ A large matrix of which few rows have tokens comes as zeros from the system, and
 reference's, for the tokens that there are. Pages without such a row take no memory.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
 from typednn.arrays import Array2, Array3, IntArray2
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised, type_of
+from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, specialised, type_of
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.embedding import reference
 
@@ -80,7 +82,9 @@ def add_backward(
         dweight[padding] = 0
 
 
-def _build(hl: Any, cpu: Cpu, dy: Any, tokens: Any, vocab: int, features: int, padding: int | None) -> Any:
+def _build(
+    cpu: Cpu, dy: hl.ImageParam, tokens: hl.ImageParam, vocab: int, features: int, padding: int | None
+) -> hl.Func:
     f, v, outer, sums, dweight = hl.Var("f"), hl.Var("v"), hl.Var("outer"), hl.Func("sums"), hl.Func("dweight")
     place = hl.RDom([(0, tokens.dim(0).extent())])
     token = hl.cast(hl.Int(32), hl.clamp(tokens[place.x], hl.i64(0), hl.i64(vocab - 1)))
@@ -98,7 +102,7 @@ def _build(hl: Any, cpu: Cpu, dy: Any, tokens: Any, vocab: int, features: int, p
 
 
 @specialised("embedding")
-def _backward(vocab: int, features: int, padding: int | None, dtype: Any = FLOAT32) -> Kernel:
+def _backward(vocab: int, features: int, padding: int | None, dtype: np.dtype[Any] = FLOAT32) -> Kernel:
     return kernel(
         "embedding.backward",
         _build,

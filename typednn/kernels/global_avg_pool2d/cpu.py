@@ -2,10 +2,14 @@
 order and precision.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
+import numpy as np
+
 from typednn.arrays import Array2, Array4
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised
+from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.windows import Pair
 
@@ -13,7 +17,7 @@ from typednn.kernels.windows import Pair
 _PARALLEL_FROM = 1 << 15
 
 
-def _build(hl: Any, cpu: Cpu, x: Any, image: Pair, channels: int) -> Any:
+def _build(cpu: Cpu, x: hl.ImageParam, image: Pair, channels: int) -> hl.Func:
     c, h, n = hl.Var("c"), hl.Var("h"), hl.Var("n")
     y, row, total = hl.Func("y"), hl.Func("row"), hl.Func("total")
     across, down = hl.RDom([(0, image[1])]), hl.RDom([(0, image[0])])
@@ -33,7 +37,7 @@ def _build(hl: Any, cpu: Cpu, x: Any, image: Pair, channels: int) -> Any:
 
 
 @specialised("global_avg_pool2d", "image sizes")
-def kernels(image: Pair, channels: int, dtype: Any = FLOAT32) -> Kernel:
+def kernels(image: Pair, channels: int, dtype: np.dtype[Any] = FLOAT32) -> Kernel:
     """What `forward` runs."""
     images, means = Array("batch", *image, channels), Array("batch", channels)
     options = {"image": image, "channels": channels}

@@ -3,10 +3,10 @@
 The formulas are those of reference.py.
 """
 
-from typing import Any
+from __future__ import annotations
 
 from typednn.arrays import Array2
-from typednn.engines import Array, Cpu, empty, kernel
+from typednn.engines import Array, Cpu, empty, hl, kernel
 from typednn.engines.dispatch import FLOATS
 from typednn.kernels.elementwise import PIECE, times_slope
 from typednn.kernels.pointwise import sigmoid
@@ -15,7 +15,7 @@ _ROWS, _HALVES = Array("rows", "features"), Array("rows", 2, "features")
 _gate = sigmoid.formulas[0].on_numbers
 
 
-def _scheduled(hl: Any, cpu: Cpu, y: Any, f: Any, r: Any, features: Any, rows: Any) -> Any:
+def _scheduled(cpu: Cpu, y: hl.Func, f: hl.Var, r: hl.Var, features: hl.Expr, rows: hl.Expr) -> hl.Func:
     """``y`` along the features in whole vectors, and several threads for many rows."""
     piece, count, inwards = hl.Var("piece"), hl.max(PIECE / features, 1), hl.TailStrategy.ShiftInwards
     several = y.specialize((features >= cpu.lanes) & (rows >= 4 * count))
@@ -25,19 +25,19 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, f: Any, r: Any, features: Any, rows: A
     return y.vectorize(f, cpu.lanes, hl.TailStrategy.GuardWithIf)
 
 
-def _build_forward(hl: Any, cpu: Cpu, x: Any) -> Any:
+def _build_forward(cpu: Cpu, x: hl.ImageParam) -> hl.Func:
     f, r, y = hl.Var("f"), hl.Var("r"), hl.Func("y")
-    y[f, r] = times_slope(hl, x[f, 0, r], _gate(hl, x[f, 1, r]))
-    return _scheduled(hl, cpu, y, f, r, x.dim(0).extent(), x.dim(2).extent())
+    y[f, r] = times_slope(x[f, 0, r], _gate(x[f, 1, r]))
+    return _scheduled(cpu, y, f, r, x.dim(0).extent(), x.dim(2).extent())
 
 
-def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any) -> Any:
+def _build_backward(cpu: Cpu, next_grad: hl.ImageParam, x: hl.ImageParam) -> hl.Func:
     f, side, r, dx = hl.Var("f"), hl.Var("side"), hl.Var("r"), hl.Func("dx")
-    gate = _gate(hl, x[f, 1, r])
-    da, db = times_slope(hl, next_grad[f, r], gate), times_slope(hl, next_grad[f, r] * x[f, 0, r], gate * (1 - gate))
+    gate = _gate(x[f, 1, r])
+    da, db = times_slope(next_grad[f, r], gate), times_slope(next_grad[f, r] * x[f, 0, r], gate * (1 - gate))
     dx[f, side, r] = hl.select(side == 0, da, db)
     dx.bound(side, 0, 2).unroll(side)
-    return _scheduled(hl, cpu, dx, f, r, x.dim(0).extent(), x.dim(2).extent())
+    return _scheduled(cpu, dx, f, r, x.dim(0).extent(), x.dim(2).extent())
 
 
 _forward = {

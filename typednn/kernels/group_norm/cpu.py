@@ -4,13 +4,15 @@ Sums over an image are taken for each channel, as differences from its first pix
 which loses no digits to a large mean. A group's mean and spread are put together from its channels'.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from typednn.arrays import AnyArray, Array1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, hl, kernel, nan, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.elementwise import PARALLEL_FROM
 from typednn.kernels.softmax.cpu import across
@@ -21,8 +23,8 @@ X = TypeVar("X", bound=AnyArray)
 class _Images:
     """How a kernel goes over the images of ``x``: [channel, pixel, image]."""
 
-    def __init__(self, hl: Any, cpu: Cpu, x: Any, channels: int, groups: int, eps: Any) -> None:
-        self.hl, self.cpu, self.x, self.eps = hl, cpu, x, eps
+    def __init__(self, cpu: Cpu, x: hl.ImageParam, channels: int, groups: int, eps: hl.Param) -> None:
+        self.cpu, self.x, self.eps = cpu, x, eps
         self.channels, self.groups, self.size = channels, groups, channels // groups
         # Channels of a tile: both sums of each stay in registers while an image is added.
         lanes = min(cpu.lanes, channels)
@@ -32,9 +34,9 @@ class _Images:
         self.count = hl.cast(self.double, self.pixels) * self.size
         self.several = self.pixels * channels * x.dim(2).extent() >= PARALLEL_FROM
 
-    def sums(self, name: str, terms: Callable[[Any], tuple[Any, Any]], func: Any) -> Any:
+    def sums(self, name: str, terms: Callable[[hl.Expr], tuple[hl.Expr, hl.Expr]], func: hl.Func) -> hl.Func:
         """The sums of ``terms(pixel)`` over an image, [channel, image], for each image of ``func``."""
-        hl, c, n = self.hl, self.c, self.n
+        c, n = self.c, self.n
         running, result, pixel, tile = (
             hl.Func(f"{name}_running"),
             hl.Func(name),
@@ -51,31 +53,31 @@ class _Images:
         running.update().reorder(c, pixel.x).vectorize(c, lanes).unroll(c)
         return result
 
-    def by_group(self, name: str, term: Callable[[Any], Any], func: Any) -> Any:
+    def by_group(self, name: str, term: Callable[[hl.Expr], hl.Expr], func: hl.Func) -> hl.Func:
         """The sum of ``term(channel)`` over the channels of each group, [group, image]."""
-        result, channel = self.hl.Func(name), self.hl.RDom([(0, self.size)])
-        result[self.g, self.n] = self.hl.f64(0)
+        result, channel = hl.Func(name), hl.RDom([(0, self.size)])
+        result[self.g, self.n] = hl.f64(0)
         result[self.g, self.n] += term(self.g * self.size + channel.x)
         result.compute_at(func, self.n)
         return result
 
-    def by_channel(self, name: str, values: list[Any], func: Any) -> Any:
+    def by_channel(self, name: str, values: list[hl.Expr], func: hl.Func) -> hl.Func:
         """``values`` of each channel, in the arrays' type: [channel, image]."""
-        result = self.hl.Func(name)
-        result[self.c, self.n] = self.hl.Tuple([self.hl.cast(self.x.type(), value) for value in values])
+        result = hl.Func(name)
+        result[self.c, self.n] = hl.Tuple([hl.cast(self.x.type(), value) for value in values])
         result.compute_at(func, self.n)
-        across(self.hl, self.cpu, result, self.c, self.channels)
+        across(self.cpu, result, self.c, self.channels)
         return result
 
-    def statistics(self, func: Any) -> tuple[Any, Any]:
+    def statistics(self, func: hl.Func) -> tuple[hl.Func, hl.Func]:
         """Mean and rate of each group, [group, image], in double precision."""
-        hl, c, n, g, number = self.hl, self.c, self.n, self.g, self.count / self.size
+        c, n, g, number = self.c, self.n, self.g, self.count / self.size
         first = self.x[c, 0, n]
         # Infinity and NaN are no centre: then the sums themselves tell what there was.
         centre = hl.Func("centre")
-        centre[c, n] = hl.cast(self.double, hl.select(nan.bits(hl, first) < nan.infinity(hl, first), first, 0))
+        centre[c, n] = hl.cast(self.double, hl.select(nan.bits(first) < nan.infinity(first), first, 0))
 
-        def terms(pixel: Any) -> tuple[Any, Any]:
+        def terms(pixel: hl.Expr) -> tuple[hl.Expr, hl.Expr]:
             difference = hl.cast(self.double, self.x[c, pixel, n]) - centre[c, n]
             return difference, difference * difference
 
@@ -85,27 +87,35 @@ class _Images:
         )
         mean[g, n] = self.by_group("means", lambda channel: own[channel, n][0], func)[g, n] / self.size
 
-        def spread(channel: Any) -> Any:
+        def spread(channel: hl.Expr) -> hl.Expr:
             apart = own[channel, n][0] - mean[channel / self.size, n]
             return own[channel, n][1] + apart * apart * number
 
         # Rounding may leave less than 0.
-        variance = nan.maximum(hl, self.by_group("spreads", spread, func)[g, n] / self.count, hl.f64(0))
+        variance = nan.maximum(self.by_group("spreads", spread, func)[g, n] / self.count, hl.f64(0))
         rate[g, n] = 1 / hl.sqrt(variance + hl.cast(self.double, self.eps))
         for each in (mean, rate):
             each.compute_at(func, n)
         for each in (centre, own):
-            across(hl, self.cpu, each.compute_at(func, n), c, self.channels)
+            across(self.cpu, each.compute_at(func, n), c, self.channels)
         return mean, rate
 
-    def each(self, y: Any) -> Any:
+    def each(self, y: hl.Func) -> hl.Func:
         """The schedule of a Func over all numbers."""
-        across(self.hl, self.cpu, y, self.c, self.channels).specialize(self.several).parallel(self.n)
+        across(self.cpu, y, self.c, self.channels).specialize(self.several).parallel(self.n)
         return y
 
 
-def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, channels: int, groups: int) -> Any:
-    images, y = _Images(hl, cpu, x, channels, groups, eps), hl.Func("y")
+def _build_forward(
+    cpu: Cpu,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam,
+    eps: hl.Param,
+    channels: int,
+    groups: int,
+) -> hl.Func:
+    images, y = _Images(cpu, x, channels, groups, eps), hl.Func("y")
     c, p, n, group = images.c, images.p, images.n, images.c / images.size
     mean, rate = images.statistics(y)
     own = images.by_channel("by_channel", [mean[group, n], rate[group, n] * hl.cast(images.double, weight[c])], y)
@@ -114,21 +124,27 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, 
 
 
 def _build_backward(
-    hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps: Any, channels: int, groups: int
-) -> list[Any]:
-    images, found, dx = _Images(hl, cpu, x, channels, groups, eps), hl.Func("found"), hl.Func("dx")
+    cpu: Cpu,
+    next_grad: hl.ImageParam,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    eps: hl.Param,
+    channels: int,
+    groups: int,
+) -> list[hl.Func]:
+    images, found, dx = _Images(cpu, x, channels, groups, eps), hl.Func("found"), hl.Func("dx")
     c, p, n, double = images.c, images.p, images.n, images.double
     group, real = c / images.size, x.type()
     mean, rate = images.statistics(found)
     centre = images.by_channel("centre", [mean[group, n], mean[group, n]], found)
 
-    def terms(pixel: Any) -> tuple[Any, Any]:
+    def terms(pixel: hl.Expr) -> tuple[hl.Expr, hl.Expr]:
         dy = hl.cast(double, next_grad[c, pixel, n])
         return dy, dy * hl.cast(double, x[c, pixel, n] - centre[c, n][0])
 
     sums = images.sums("sums", terms, found)
 
-    def weighted(place: int) -> Callable[[Any], Any]:
+    def weighted(place: int) -> Callable[[hl.Expr], hl.Expr]:
         return lambda channel: sums[channel, n][place] * hl.cast(double, weight[channel])
 
     shared, slope = (
@@ -144,14 +160,14 @@ def _build_backward(
     normal = (x[c, p, n] - own[0]) * own[1]
     dx[c, p, n] = (next_grad[c, p, n] * weight[c] - own[2] - normal * own[3]) * own[1]
 
-    def over_images(name: str, place: int) -> Any:
+    def over_images(name: str, place: int) -> hl.Func:
         total, given, image = hl.Func(f"{name}_total"), hl.Func(name), hl.RDom([(0, x.dim(2).extent())])
         total[c] = hl.f64(0)
         total[c] += found[c, image.x][place]
         given[c] = hl.cast(real, total[c])
-        across(hl, cpu, total.compute_root(), c, channels)
+        across(cpu, total.compute_root(), c, channels)
         total.update().reorder(c, image.x).vectorize(c, min(cpu.lanes, channels), hl.TailStrategy.GuardWithIf)
-        return across(hl, cpu, given, c, channels)
+        return across(cpu, given, c, channels)
 
     return [images.each(dx), over_images("dweight", 5), over_images("dbias", 4)]
 
@@ -164,7 +180,7 @@ class Kernels(NamedTuple):
 
 
 @specialised("group_norm", "numbers of channels and groups")
-def kernels(channels: int, groups: int, dtype: Any = FLOAT32) -> Kernels:
+def kernels(channels: int, groups: int, dtype: np.dtype[Any] = FLOAT32) -> Kernels:
     """Forward and backward."""
     images, channel, learnt = Array("batch", "pixels", channels), Array(channels), Array(channels, parameter=True)
     options = {"channels": channels, "groups": groups}
@@ -196,7 +212,7 @@ def forward(planned: Kernels, x: X, weight: Array1 | None, bias: Array1 | None, 
     """y, shaped like x."""
     batch, *_, channels = x.shape
     y: X = empty(x.shape, x.dtype)
-    zeros: Any = np.zeros(channels, x.dtype) if bias is None else bias
+    zeros: Array1 = np.zeros(channels, x.dtype) if bias is None else bias
     images = batch, -1, channels
     planned.forward.call(x.reshape(images), _ones(x, weight), zeros, eps, y.reshape(images))
     return y
@@ -217,5 +233,5 @@ def backward(
     return dx, dweight, dbias
 
 
-def _ones(x: AnyArray, weight: Array1 | None) -> Any:
+def _ones(x: AnyArray, weight: Array1 | None) -> Array1:
     return np.ones(x.shape[-1], x.dtype) if weight is None else weight

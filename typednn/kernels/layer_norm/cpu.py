@@ -7,14 +7,16 @@ precision. dweight and dbias are sums over pieces of some rows, whatever the num
 double precision.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from typednn.arrays import AnyArray, Array1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, hl, kernel, nan, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.softmax.cpu import across, by_rows, total
 
@@ -26,25 +28,24 @@ _FEW = 256  # vectors of running sums up to which a row is added in one go
 _LEAST = 1e-30  # variances of at least so much, eps included, have all their digits in float32
 
 
-def _by_pairs(terms: list[Any]) -> Any:
+def _by_pairs(terms: list[hl.Expr]) -> hl.Expr:
     """The sum of two or four terms."""
     return terms[0] if len(terms) == 1 else _by_pairs(terms[::2]) + _by_pairs(terms[1::2])
 
 
-def _in_row(of: Any, b: Any, at: Any) -> Any:
+def _in_row(of: hl.Func, b: hl.Var, at: hl.Expr | int) -> hl.Expr:
     return of[at, b]
 
 
 def _sums(
-    hl: Any,
     cpu: Cpu,
     name: str,
-    values: Callable[[Any, Any], list[Any]],
+    values: Callable[[hl.Expr | int, hl.Expr], list[hl.Expr]],
     features: int,
-    func: Any,
-    b: Any,
-    ahead: tuple[Any, ...] = (),
-) -> list[Any]:
+    func: hl.Func,
+    b: hl.Var,
+    ahead: tuple[hl.ImageParam, ...] = (),
+) -> list[hl.Expr]:
     """The sums over f of values(f, b), in one pass for each row ``b`` of ``func``; meanwhile the next row of ``ahead``
     is fetched.
     """
@@ -53,21 +54,21 @@ def _sums(
     lanes = cpu.lanes * (max(min(4, cpu.registers // (2 * number)), 1) if features >= 16 * cpu.lanes else 1)
     full = features // lanes
 
-    def one_of(k: int, at: Any, row: Any) -> Any:
+    def one_of(k: int, at: hl.Expr | int, row: hl.Expr) -> hl.Expr:
         return values(at, row)[k]
 
     if not 1 < full <= _FEW:
-        return [total(hl, cpu, f"{name}_{k}", partial(one_of, k), features, func, b)[b] for k in range(number)]
+        return [total(cpu, f"{name}_{k}", partial(one_of, k), features, func, b)[b] for k in range(number)]
 
-    def together(each: list[Any]) -> Any:
+    def together(each: list[hl.Expr]) -> hl.Expr | hl.Tuple:
         return hl.Tuple(each) if number > 1 else each[0]
 
-    def on_stack(each: Any, width: int) -> Any:
+    def on_stack(each: hl.Func, width: int) -> hl.Func:
         return each.compute_at(func, b).store_in(hl.MemoryType.Stack).bound(lane, 0, width)
 
     running, vector = hl.Func(f"{name}_running"), hl.RDom([(1, full - 1)])
 
-    def lane_of(k: int, at: Any) -> Any:
+    def lane_of(k: int, at: hl.Expr | int) -> hl.Expr:
         return running[at, b][k] if number > 1 else running[at, b]
 
     running[lane, b] = together(values(lane, b))
@@ -80,9 +81,10 @@ def _sums(
         update.prefetch(
             each, hl.VarOrRVar(lane), hl.VarOrRVar(vector.x), hl.Expr(full), hl.PrefetchBoundStrategy.NonFaulting
         )
-    found: list[Any] = []
+    found: list[hl.Expr] = []
     for k in range(number):
         # Four lanes at a time, in vectors: strict arithmetic would add all of them one after another.
+        added: Callable[[hl.Expr | int], hl.Expr]
         width, added = lanes, partial(lane_of, k)
         while width > 4:
             width //= 4
@@ -101,32 +103,31 @@ def _sums(
 
 
 def _statistics(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
-    eps: Any,
+    x: hl.ImageParam,
+    eps: hl.Param,
     features: int,
     centred: bool,
-    func: Any,
-    b: Any,
-    next_grad: Any = None,
-    weight: Any = None,
-) -> list[Any]:
+    func: hl.Func,
+    b: hl.Var,
+    next_grad: hl.ImageParam | None = None,
+    weight: hl.ImageParam | None = None,
+) -> list[hl.Expr]:
     """Of each row ``b`` of ``func``: the rate, and the mean in two parts if there is one; with ``next_grad`` the means
     of g·h and g.
     """
     size, mean, rest, rate = hl.cast(x.type(), features), hl.Func("mean"), hl.Func("rest"), hl.Func("rate")
     if centred:
-        mean[b] = _sums(hl, cpu, "sum", lambda at, row: [x[at, row]], features, func, b)[0] / size
+        mean[b] = _sums(cpu, "sum", lambda at, row: [x[at, row]], features, func, b)[0] / size
         mean.compute_at(func, b)
 
-    def terms(at: Any, row: Any) -> list[Any]:
+    def terms(at: hl.Expr | int, row: hl.Expr) -> list[hl.Expr]:
         moved = hl.strict_float(x[at, row] - mean[row]) if centred else x[at, row]
-        factors = [moved] if next_grad is None else [moved, next_grad[at, row] * weight[at]]
+        factors = [moved] if next_grad is None or weight is None else [moved, next_grad[at, row] * weight[at]]
         return [each * moved for each in factors] + (factors if centred else [])
 
     ahead = (x,) if next_grad is None else (x, next_grad)
-    means = [each / size for each in _sums(hl, cpu, "sums", terms, features, func, b, ahead)]
+    means = [each / size for each in _sums(cpu, "sums", terms, features, func, b, ahead)]
     products, alone = (means[: len(means) // 2], means[len(means) // 2 :]) if centred else (means, [])
     variance = products[0]
     if centred:
@@ -135,16 +136,16 @@ def _statistics(
         # Rounding may leave less than 0. The bound is for an infinite variance, where rest² may be infinite too.
         variance = hl.max(variance - hl.min(rest[b] * rest[b], hl.cast(x.type(), hl.f64(1e36))), 0)
         products = [each - rest[b] * by_itself for each, by_itself in zip(products, alone, strict=True)]
-    fine, exact = _exact(hl, x, eps, features, mean if centred else None, variance, func, b, next_grad, weight)
+    fine, exact = _exact(x, eps, features, mean if centred else None, variance, func, b, next_grad, weight)
     plain = 1 / hl.sqrt(variance + eps)
     rate[b] = plain if exact is None else hl.select(fine, plain, hl.cast(x.type(), exact[b][0]))
     rate.compute_at(func, b)
-    found = [rate[b]]
+    found: list[hl.Expr] = [rate[b]]
     if centred:
         found += (
             [mean[b], rest[b]]
             if exact is None
-            else _in_two_parts(hl, x.type(), fine, mean[b], rest[b], exact[b][1], func, b)
+            else _in_two_parts(x.type(), fine, mean[b], rest[b], exact[b][1], func, b)
         )
     for each in products[1:]:
         by_rate = each * rate[b]
@@ -156,8 +157,16 @@ def _statistics(
 
 
 def _exact(
-    hl: Any, x: Any, eps: Any, features: int, mean: Any, variance: Any, func: Any, b: Any, next_grad: Any, weight: Any
-) -> tuple[Any, Any]:
+    x: hl.ImageParam,
+    eps: hl.Param,
+    features: int,
+    mean: hl.Func | None,
+    variance: hl.Expr,
+    func: hl.Func,
+    b: hl.Var,
+    next_grad: hl.ImageParam | None,
+    weight: hl.ImageParam | None,
+) -> tuple[Any, hl.Func | None]:  # Any: an Expr, or None where the second is None, which no checker follows
     """Whether float32 holds the variance of row ``b``; and the row's numbers in double precision, computed only where
     it does not.
 
@@ -168,8 +177,8 @@ def _exact(
         return None, None
     double, fine, sums, exact = hl.Float(64), hl.Func("fine"), hl.Func("exact_sums"), hl.Func("exact")
 
-    def is_finite(number: Any) -> Any:
-        return nan.bits(hl, number) < nan.infinity(hl, number)
+    def is_finite(number: hl.Expr) -> hl.Expr:
+        return nan.bits(number) < nan.infinity(number)
 
     fine[b] = is_finite(variance) & (variance + eps > hl.cast(x.type(), hl.f64(_LEAST)))
     fine.compute_at(func, b)
@@ -177,7 +186,11 @@ def _exact(
     at = hl.RDom([(0, features)])
     at.where(~fine[b])
     moved = hl.cast(double, x[at.x, b]) - centre
-    by_grad = hl.f64(0) if next_grad is None else hl.cast(double, next_grad[at.x, b]) * hl.cast(double, weight[at.x])
+    by_grad = (
+        hl.f64(0)
+        if next_grad is None or weight is None
+        else hl.cast(double, next_grad[at.x, b]) * hl.cast(double, weight[at.x])
+    )
     sums[b] = hl.Tuple([hl.f64(0)] * 3)
     sums[b] = hl.Tuple([sums[b][0] + moved, sums[b][1] + moved * moved, sums[b][2] + by_grad * moved])
     sums.compute_at(func, b)
@@ -193,7 +206,9 @@ def _exact(
     return fine[b], exact
 
 
-def _in_two_parts(hl: Any, real: Any, fine: Any, mean: Any, rest: Any, exact: Any, func: Any, b: Any) -> list[Any]:
+def _in_two_parts(
+    real: hl.Type, fine: hl.Expr, mean: hl.Expr, rest: hl.Expr, exact: hl.Expr, func: hl.Func, b: hl.Var
+) -> list[hl.Expr]:
     """The mean and what its rounding leaves; where they are not ``fine``, of the ``exact`` mean."""
     parts, rounded = hl.Func("mean_in_two_parts"), hl.cast(real, exact)
     left = hl.cast(real, exact - hl.cast(hl.Float(64), rounded))
@@ -202,7 +217,7 @@ def _in_two_parts(hl: Any, real: Any, fine: Any, mean: Any, rest: Any, exact: An
     return [parts[b][0], parts[b][1]]
 
 
-def _normal(hl: Any, x: Any, statistics: Any) -> Any:
+def _normal(x: hl.Expr, statistics: Sequence[hl.Expr]) -> hl.Expr:
     """h of a number; strictly in this order."""
     if len(statistics) == 1:
         return x * statistics[0]
@@ -210,26 +225,40 @@ def _normal(hl: Any, x: Any, statistics: Any) -> Any:
     return hl.strict_float(hl.strict_float(x - mean) - rest) * rate
 
 
-def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, features: int, centred: bool) -> Any:
+def _build_forward(
+    cpu: Cpu,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    bias: hl.ImageParam,
+    eps: hl.Param,
+    features: int,
+    centred: bool,
+) -> hl.Func:
     f, b, y = hl.Var("f"), hl.Var("b"), hl.Func("y")
-    statistics = _statistics(hl, cpu, x, eps, features, centred, y, b)
-    y[f, b] = _normal(hl, x[f, b], statistics) * weight[f] + bias[f]
-    return by_rows(hl, cpu, y, f, b, x.dim(1).extent(), features)
+    statistics = _statistics(cpu, x, eps, features, centred, y, b)
+    y[f, b] = _normal(x[f, b], statistics) * weight[f] + bias[f]
+    return by_rows(cpu, y, f, b, x.dim(1).extent(), features)
 
 
 def _build_backward(
-    hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps: Any, features: int, centred: bool
-) -> Any:
+    cpu: Cpu,
+    next_grad: hl.ImageParam,
+    x: hl.ImageParam,
+    weight: hl.ImageParam,
+    eps: hl.Param,
+    features: int,
+    centred: bool,
+) -> list[hl.Func]:
     f, b, p, in_piece = hl.Var("f"), hl.Var("b"), hl.Var("p"), hl.Var("in_piece")
     count, double = x.dim(1).extent(), hl.Float(64)
     rows = min(max(_PIECE // features, 4), 128)
     lanes, guard, parts = min(cpu.lanes, features), hl.TailStrategy.GuardWithIf, 3 if centred else 1
 
     stats, dx = hl.Func("stats"), hl.Func("dx")
-    stats[b] = hl.Tuple(_statistics(hl, cpu, x, eps, features, centred, stats, b, next_grad, weight))
+    stats[b] = hl.Tuple(_statistics(cpu, x, eps, features, centred, stats, b, next_grad, weight))
 
-    def normal(row: Any) -> Any:
-        return _normal(hl, x[f, row], [stats[row][part] for part in range(parts)])
+    def normal(row: hl.Expr) -> hl.Expr:
+        return _normal(x[f, row], [stats[row][part] for part in range(parts)])
 
     inner = next_grad[f, b] * weight[f] - normal(b) * stats[b][parts]
     dx[f, b] = (inner - stats[b][parts + 1] if centred else inner) * stats[b][0]
@@ -248,18 +277,18 @@ def _build_backward(
     pieces.compute_root().split(f, tile, f, wide, hl.TailStrategy.ShiftInwards).vectorize(f, lanes).parallel(p)
     running.compute_at(pieces, tile).store_in(hl.MemoryType.Stack).vectorize(f, lanes).unroll(f)
     running.update().reorder(f, row.x).vectorize(f, lanes).unroll(f)
-    across(hl, cpu, dx.split(b, p, in_piece, rows, guard), f, features).parallel(p)
+    across(cpu, dx.split(b, p, in_piece, rows, guard), f, features).parallel(p)
     dx.compute_with(pieces, p)
     stats.compute_at(pieces, p)
 
-    def over_pieces(name: str, place: int) -> Any:
+    def over_pieces(name: str, place: int) -> hl.Func:
         summed, given, piece = hl.Func(f"{name}_summed"), hl.Func(name), hl.RDom([(0, (count + rows - 1) / rows)])
         summed[f] = hl.f64(0)
         summed[f] += hl.cast(double, pieces[f, piece.x][place])
-        across(hl, cpu, summed.compute_root(), f, features)
+        across(cpu, summed.compute_root(), f, features)
         summed.update().reorder(f, piece.x).vectorize(f, lanes, guard)
         given[f] = hl.cast(x.type(), summed[f])
-        return across(hl, cpu, given.compute_root(), f, features)
+        return across(cpu, given.compute_root(), f, features)
 
     return [dx, over_pieces("dweight", 0), over_pieces("dbias", 1)]
 
@@ -272,7 +301,7 @@ class Kernels(NamedTuple):
 
 
 @specialised("layer_norm")
-def kernels(features: int, centred: bool, dtype: Any = FLOAT32) -> Kernels:
+def kernels(features: int, centred: bool, dtype: np.dtype[Any] = FLOAT32) -> Kernels:
     """Forward and backward."""
     rows, learnt, of_features = Array("rows", features), Array(features, parameter=True), Array(features)
     options = {"features": features, "centred": centred}
@@ -305,8 +334,8 @@ def forward(planned: Kernels, x: X, weight: Array1 | None, bias: Array1 | None, 
     """y, shaped like x."""
     rows, features = (-1, x.shape[-1]), x.shape[-1]
     y: X = empty(x.shape, x.dtype)
-    ones: Any = np.ones(features, x.dtype) if weight is None else weight
-    zeros: Any = np.zeros(features, x.dtype) if bias is None else bias
+    ones: Array1 = np.ones(features, x.dtype) if weight is None else weight
+    zeros: Array1 = np.zeros(features, x.dtype) if bias is None else bias
     planned.forward.call(x.reshape(rows), ones, zeros, eps, y.reshape(rows))
     return y
 
@@ -319,6 +348,6 @@ def backward(
     dx: X = empty(x.shape, x.dtype)
     dweight: Array1 = empty((features,), x.dtype)
     dbias: Array1 = empty((features,), x.dtype)
-    ones: Any = np.ones(features, x.dtype) if weight is None else weight
+    ones: Array1 = np.ones(features, x.dtype) if weight is None else weight
     planned.backward.call(next_grad.reshape(rows), x.reshape(rows), ones, eps, dx.reshape(rows), dweight, dbias)
     return dx, dweight, dbias

@@ -1,11 +1,9 @@
 """Linear: an affine map and an activation, for every row of a batch."""
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.engines.cuda import on_gpu
+from typednn.kernels.activations import IDENTITY
 from typednn.kernels.linear import cpu, cuda, reference
 from typednn.kernels.op import Engine, op
 
@@ -15,7 +13,9 @@ backward: Final = op(
     Engine("halide", cpu.backward, "next_grad x weight y", plan=cpu.plan_backward),
     Engine("blas", cpu.backward_by_blas, "next_grad x weight y", plan=cpu.plan_backward_by_blas),
     Engine("cuda", cuda.backward, "next_grad x weight y", sizes=cuda.covers_backward, on=on_gpu),
-    flops=lambda next_grad, x, weight, y, activation, wants_input: (4 if wants_input else 2) * x.shape[0] * weight.size,
+    flops=lambda next_grad, x, weight, y=None, activation=IDENTITY, wants_input=True: (
+        (4 if wants_input else 2) * x.shape[0] * weight.size
+    ),
 )
 forward: Final = op(
     "linear.forward",
@@ -23,7 +23,7 @@ forward: Final = op(
     Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
     Engine("blas", cpu.forward_by_blas, "x weight bias", plan=cpu.plan_by_blas),
     Engine("cuda", cuda.forward, "x weight bias", sizes=cuda.covers, on=on_gpu),
-    flops=lambda x, weight, bias, activation: 2 * x.shape[0] * weight.size,
+    flops=lambda x, weight, bias, activation=IDENTITY: 2 * x.shape[0] * weight.size,
     keeps="x weight y",
     backward=backward,
 )

@@ -7,7 +7,9 @@ copies in cache-sized blocks pay. Bias and activation forward, dz and dbias back
 from functools import cache
 from typing import Any
 
-from typednn.arrays import Array2
+import numpy as np
+
+from typednn.arrays import Array1, Array2
 from typednn.engines import Array, Kernel, empty, gemm, kernel, processor, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels import sums
@@ -19,7 +21,7 @@ FEW_ROWS = 4  # up to here, copying the weights costs more than it saves
 ROWS_A_READ = 8  # up to here, one read of weights that lie in memory is quicker than BLAS
 
 
-def plan(x: Array2, weight: Array2, bias: Any, activation: Activation) -> Kernel | None:
+def plan(x: Array2, weight: Array2, bias: Array1 | None, activation: Activation) -> Kernel | None:
     """The kernel of `forward`; None where BLAS is quicker."""
     (out_features, in_features), batch = weight.shape, x.shape[0]
     in_memory = out_features * in_features >= schedules.WEIGHTS
@@ -34,7 +36,7 @@ def plan(x: Array2, weight: Array2, bias: Any, activation: Activation) -> Kernel
     return None
 
 
-def plan_by_blas(x: Array2, weight: Array2, bias: Any, activation: Activation) -> Kernel | tuple[()] | None:
+def plan_by_blas(x: Array2, weight: Array2, bias: Array1 | None, activation: Activation) -> Kernel | tuple[()] | None:
     """The kernel of `forward_by_blas` after the product; empty where nothing is left to do."""
     return (
         ()
@@ -44,7 +46,7 @@ def plan_by_blas(x: Array2, weight: Array2, bias: Any, activation: Activation) -
 
 
 def plan_backward(
-    next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool
+    next_grad: Array2, x: Array2, weight: Array2, y: Array2 | None, activation: Activation, wants_input: bool
 ) -> Kernel | None:
     """The kernel of `backward`; None where BLAS is quicker."""
     if x.shape[0] <= FEW_ROWS or max(weight.shape) <= SMALL or min(weight.shape) <= 16:
@@ -53,23 +55,25 @@ def plan_backward(
 
 
 def plan_backward_by_blas(
-    next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool
+    next_grad: Array2, x: Array2, weight: Array2, y: Array2 | None, activation: Activation, wants_input: bool
 ) -> Kernel | None:
     """The kernel of `backward_by_blas` before the products."""
     return _bias_activation_backward[weight.shape[0], activation, x.dtype]
 
 
-def forward(planned: Kernel, x: Any, weight: Any, bias: Any, activation: Activation) -> Any:
+def forward(planned: Kernel, x: Array2, weight: Array2, bias: Array1 | None, activation: Activation) -> Array2:
     """y (batch, out_features), by one kernel."""
-    y = empty((x.shape[0], weight.shape[0]), x.dtype)
+    y: Array2 = empty((x.shape[0], weight.shape[0]), x.dtype)
     arguments = (x, weight, y) if bias is None else (x, weight, bias, y)
     planned.call(*arguments)
     return y
 
 
-def forward_by_blas(planned: Kernel | tuple[()], x: Any, weight: Any, bias: Any, activation: Activation) -> Any:
+def forward_by_blas(
+    planned: Kernel | tuple[()], x: Array2, weight: Array2, bias: Array1 | None, activation: Activation
+) -> Array2:
     """y (batch, out_features), by a product and one more pass."""
-    y = empty((x.shape[0], weight.shape[0]), x.dtype)
+    y: Array2 = empty((x.shape[0], weight.shape[0]), x.dtype)
     gemm(x, weight, y, transpose_b=True)
     if planned:
         planned.call(y, *([] if bias is None else [bias]))
@@ -77,8 +81,14 @@ def forward_by_blas(planned: Kernel | tuple[()], x: Any, weight: Any, bias: Any,
 
 
 def backward(
-    planned: Kernel, next_grad: Any, x: Any, weight: Any, y: Any, activation: Activation, wants_input: bool
-) -> tuple[Any, Any, Any]:
+    planned: Kernel,
+    next_grad: Array2,
+    x: Array2,
+    weight: Array2,
+    y: Array2 | None,
+    activation: Activation,
+    wants_input: bool,
+) -> tuple[Array2 | None, Array2, Array1]:
     """(dx, dweight, dbias), by one kernel; dx is None unless wanted."""
     weight_shape, dtype, run = weight.shape, x.dtype, planned.call
     dweight, dbias = empty(weight_shape, dtype), empty(weight_shape[:1], dtype)
@@ -92,8 +102,14 @@ def backward(
 
 
 def backward_by_blas(
-    planned: Kernel, next_grad: Any, x: Any, weight: Any, y: Any, activation: Activation, wants_input: bool
-) -> tuple[Any, Any, Any]:
+    planned: Kernel,
+    next_grad: Array2,
+    x: Array2,
+    weight: Array2,
+    y: Array2 | None,
+    activation: Activation,
+    wants_input: bool,
+) -> tuple[Array2 | None, Array2, Array1]:
     """(dx, dweight, dbias), by a pass and two products; dx is None unless wanted."""
     dtype = x.dtype
     dz, dx = next_grad, empty(x.shape, dtype) if wants_input else None
@@ -110,12 +126,14 @@ def backward_by_blas(
 
 
 @cache
-def _lanes(dtype: Any) -> int:
+def _lanes(dtype: np.dtype[Any]) -> int:
     return processor.for_schedules(processor.host()).of(dtype.name).lanes
 
 
 @specialised("linear")
-def _forward(few: bool, weight: tuple[int, int], biased: bool, activation: Activation, dtype: Any = FLOAT32) -> Kernel:
+def _forward(
+    few: bool, weight: tuple[int, int], biased: bool, activation: Activation, dtype: np.dtype[Any] = FLOAT32
+) -> Kernel:
     out_features, in_features = weight
     build = schedules.rows if few or out_features < _lanes(dtype) else schedules.tiles
     bias = (Array(out_features, parameter=True),) if biased else ()
@@ -132,7 +150,7 @@ def _forward(few: bool, weight: tuple[int, int], biased: bool, activation: Activ
 
 @specialised("linear")
 def _backward(
-    weight: tuple[int, int], activation: Activation, wants_input: bool, few: bool, dtype: Any = FLOAT32
+    weight: tuple[int, int], activation: Activation, wants_input: bool, few: bool, dtype: np.dtype[Any] = FLOAT32
 ) -> Kernel:
     x, dy, dweight, dbias = Array("batch", weight[1]), Array("batch", weight[0]), Array(*weight), Array(weight[0])
     inputs = (dy, x) if activation.name == "identity" else (dy, dy, x)
@@ -153,7 +171,7 @@ def _backward(
 
 
 @specialised("linear")
-def _finished(out_features: int, biased: bool, activation: Activation, dtype: Any = FLOAT32) -> Kernel:
+def _finished(out_features: int, biased: bool, activation: Activation, dtype: np.dtype[Any] = FLOAT32) -> Kernel:
     rows, bias = Array("batch", out_features), Array(out_features)
     return kernel(
         "linear.finished",
@@ -167,7 +185,7 @@ def _finished(out_features: int, biased: bool, activation: Activation, dtype: An
 
 
 @specialised("linear")
-def _bias_activation_backward(out_features: int, activation: Activation, dtype: Any = FLOAT32) -> Kernel:
+def _bias_activation_backward(out_features: int, activation: Activation, dtype: np.dtype[Any] = FLOAT32) -> Kernel:
     rows, dbias = Array("batch", out_features), Array(out_features)
     plain = activation.name == "identity"
     return kernel(

@@ -5,10 +5,14 @@ won: at most one where windows don't overlap, otherwise as many as taps, added i
 equal the reference's bit for bit.
 """
 
+from __future__ import annotations
+
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from typednn.arrays import AnyIntArray, Array4
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan, specialised
+from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, nan, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.max_pool2d.reference import index_dtype
 from typednn.kernels.windows import Pair, output_sizes
@@ -21,11 +25,12 @@ _PARALLEL_FROM = 1 << 15
 
 # Forward, backward, and the shape of y without the batch.
 Planned: TypeAlias = tuple[Kernel, Kernel, tuple[int, int, int]]
+# (channel, column, row, image): the loops of a kernel, and a place in an array.
+Axes: TypeAlias = "tuple[hl.Var, hl.Var, hl.Var, hl.Var]"
+Place: TypeAlias = "tuple[hl.Expr, hl.Expr, hl.Expr, hl.Expr]"
 
 
-def scheduled(
-    hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: tuple[int, int, int], batch: Any, side: int = 1
-) -> Any:
+def scheduled(cpu: Cpu, y: hl.Func, axes: Axes, size: tuple[int, int, int], batch: hl.Expr, side: int = 1) -> hl.Var:
     """``y``, whose lanes are channels or columns, and by images in parallel; returns the axis of the lanes.
 
     ``side`` columns share what they are computed from.
@@ -58,18 +63,17 @@ def scheduled(
 
 
 def over_taps(
-    hl: Any,
     cpu: Cpu,
-    y: Any,
-    each: Any,
-    tap: Any,
-    axes: tuple[Any, Any, Any, Any],
+    y: hl.Func,
+    each: hl.Func,
+    tap: hl.RDom,
+    axes: Axes,
     size: tuple[int, int, int],
-    batch: Any,
+    batch: hl.Expr,
     kernel_size: Pair,
-) -> Any:
+) -> hl.Func:
     """``y``, whose vectors are computed in ``each``, which goes over the taps of a window."""
-    lanes = scheduled(hl, cpu, y, axes, size, batch)
+    lanes = scheduled(cpu, y, axes, size, batch)
     extent = min(cpu.lanes, size[2] if lanes is axes[0] else size[1])
     each.compute_at(y, lanes).vectorize(lanes, extent)
     update = each.update().reorder(lanes, tap.x, tap.y).vectorize(lanes, extent)
@@ -78,57 +82,54 @@ def over_taps(
     return y
 
 
-def nearest(hl: Any, at: tuple[Any, Any, Any, Any], image: Pair) -> tuple[tuple[Any, Any, Any, Any], Any]:
+def nearest(at: Place, image: Pair) -> tuple[Place, hl.Expr]:
     """The pixel of the image nearest to (channel, column, row, image), and whether that is the one."""
     c, column, row, n = at
     inside = (row >= 0) & (row < image[0]) & (column >= 0) & (column < image[1])
     return (c, hl.clamp(column, 0, image[1] - 1), hl.clamp(row, 0, image[0] - 1), n), inside
 
 
-def pixel(hl: Any, x: Any, at: tuple[Any, Any, Any, Any], outside: Any, image: Pair, padding: Pair) -> Any:
+def pixel(x: hl.ImageParam, at: Place, outside: hl.Expr, image: Pair, padding: Pair) -> hl.Expr:
     """``x`` at (channel, column, row, image), or ``outside``; no test where no window reaches there."""
     if padding == (0, 0):
         return x[at]
-    place, inside = nearest(hl, at, image)
+    place, inside = nearest(at, image)
     return hl.select(inside, x[place], outside)
 
 
-def _compared(
-    hl: Any, x: Any, at: tuple[Any, Any, Any, Any], image: Pair, padding: Pair
-) -> tuple[list[Any], list[Any], Any]:
+def _compared(x: hl.ImageParam, at: Place, image: Pair, padding: Pair) -> tuple[list[hl.Expr], list[hl.Expr], hl.Expr]:
     """What a window starts with, what its pixel at ``at`` has, and whether that one may win. First what is compared,
     last what y is.
     """
     if padding == (0, 0):
         lowest = x.type().min()
         # NaN is never larger than the lowest number, so it never wins.
-        return [lowest], [hl.select(nan.is_nan(hl, x[at]), lowest, x[at])], hl.cast(hl.Bool(), 1)
+        return [lowest], [hl.select(nan.is_nan(x[at]), lowest, x[at])], hl.cast(hl.Bool(), 1)
     # Compiled comparisons of floats may assume that none is infinite. In windows of -inf, NaN and border alone another
     # pixel would win. So the floats' bits are compared, as integers in the order of the floats: those of both zeros are
     # 0, NaN's beyond infinity's.
-    at, inside = nearest(hl, at, image)
-    infinity, kind = nan.infinity(hl, x[at]), hl.Int(x.type().bits())
+    at, inside = nearest(at, image)
+    infinity, kind = nan.infinity(x[at]), hl.Int(x.type().bits())
     number = hl.reinterpret(kind, x[at])
     ordered = hl.select(number < 0, kind.min() - number, number)
     return [-infinity, kind.min() + infinity], [ordered, number], (ordered <= infinity) & inside
 
 
 def _build_forward(
-    hl: Any,
     cpu: Cpu,
-    x: Any,
+    x: hl.ImageParam,
     kernel_size: Pair,
     stride: Pair,
     dilation: Pair,
     padding: Pair,
     image: Pair,
     size: tuple[int, int, int],
-) -> Any:
+) -> hl.Func:
     c, s, r, n = (hl.Var(name) for name in "csrn")
     y, best = hl.Func("y"), hl.Func("best")
     index, tap = hl.UInt(8 * index_dtype(kernel_size).itemsize), hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
     column, row = s * stride[1] + tap.x * dilation[1] - padding[1], r * stride[0] + tap.y * dilation[0] - padding[0]
-    lowest, candidate, may_win = _compared(hl, x, (c, column, row, n), image, padding)
+    lowest, candidate, may_win = _compared(x, (c, column, row, n), image, padding)
     best[c, s, r, n] = hl.Tuple([*lowest, hl.cast(index, 0)])
     before = [best[c, s, r, n][number] for number in range(len(lowest) + 1)]
     wins = (candidate[0] > before[0]) & may_win
@@ -136,26 +137,25 @@ def _build_forward(
     best[c, s, r, n] = hl.Tuple([hl.select(wins, new, old) for new, old in zip(after, before, strict=True)])
     *_, largest, winner = before
     y[c, s, r, n] = hl.Tuple([hl.reinterpret(x.type(), largest), winner])
-    return over_taps(hl, cpu, y, best, tap, (c, s, r, n), size, x.dim(3).extent(), kernel_size)
+    return over_taps(cpu, y, best, tap, (c, s, r, n), size, x.dim(3).extent(), kernel_size)
 
 
 def _build_backward(
-    hl: Any,
     cpu: Cpu,
-    next_grad: Any,
-    index: Any,
+    next_grad: hl.ImageParam,
+    index: hl.ImageParam,
     kernel_size: Pair,
     stride: Pair,
     dilation: Pair,
     padding: Pair,
     size: tuple[int, int, int],
     windows: Pair,
-) -> Any:
+) -> hl.Func:
     c, w, h, n = (hl.Var(name) for name in "cwhn")
     dx, summed = hl.Func("dx"), hl.Func("summed")
     kind = hl.UInt(8 * index_dtype(kernel_size).itemsize)
 
-    def gradient_if_won(r: Any, s: Any, tap: Any, inside: Any) -> Any:
+    def gradient_if_won(r: hl.Expr, s: hl.Expr, tap: hl.Expr, inside: hl.Expr) -> hl.Expr:
         inside = inside & (r >= 0) & (r < windows[0]) & (s >= 0) & (s < windows[1])
         r, s = hl.clamp(r, 0, windows[0] - 1), hl.clamp(s, 0, windows[1] - 1)
         return hl.select(inside & (index[c, s, r, n] == hl.cast(kind, tap)), next_grad[c, s, r, n], 0)
@@ -166,14 +166,14 @@ def _build_backward(
         dx[c, w, h, n] = gradient_if_won(
             down / stride[0], across / stride[1], i * kernel_size[1] + j, (i < kernel_size[0]) & (j < kernel_size[1])
         )
-        scheduled(hl, cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent(), stride[1])
+        scheduled(cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent(), stride[1])
         return dx
     tap = hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
     row, column = h + padding[0] - tap.y * dilation[0], w + padding[1] - tap.x * dilation[1]
     on_grid = (row % stride[0] == 0) & (column % stride[1] == 0)
     summed[c, w, h, n] += gradient_if_won(row / stride[0], column / stride[1], tap.y * kernel_size[1] + tap.x, on_grid)
     dx[c, w, h, n] = summed[c, w, h, n]
-    return over_taps(hl, cpu, dx, summed, tap, (c, w, h, n), size, next_grad.dim(3).extent(), kernel_size)
+    return over_taps(cpu, dx, summed, tap, (c, w, h, n), size, next_grad.dim(3).extent(), kernel_size)
 
 
 @specialised("max_pool2d", "image sizes")
@@ -183,7 +183,7 @@ def kernels(
     kernel_size: Pair,
     stride: Pair,
     dilation: Pair,
-    dtype: Any = FLOAT32,
+    dtype: np.dtype[Any] = FLOAT32,
     padding: Pair = (0, 0),
 ) -> Planned:
     """What `forward` and `backward` run."""

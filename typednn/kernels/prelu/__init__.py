@@ -1,30 +1,27 @@
 """PReLU: negative numbers are scaled by a learnt slope."""
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
+from typednn.arrays import AnyArray, Array1
 from typednn.kernels.op import Engine, op
 from typednn.kernels.prelu import cpu, reference
+
+
+def _covers(next_grad: AnyArray, x: AnyArray, slope: Array1) -> bool:
+    return next_grad.shape == x.shape
+
 
 backward: Final = op(
     "prelu.backward",
     reference.backward,
-    Engine(
-        "halide",
-        cpu.backward,
-        "x next_grad slope",
-        least=cpu.SUMS,
-        sizes=lambda next_grad, x, slope: next_grad.shape == x.shape,
-    ),
-    flops=lambda next_grad, x, slope: 4 * x.size,
+    Engine("halide", cpu.backward, "x next_grad slope", least=cpu.SUMS, sizes=_covers),
+    flops=4,
 )
 forward: Final = op(
     "prelu.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x slope"),
-    flops=lambda x, slope: 2 * x.size,
+    flops=2,
     keeps="x slope",
     backward=backward,
 )

@@ -4,10 +4,12 @@ dslope is a sum of sums over pieces of a fixed length, each of several running s
 the number of threads. Its other results equal LeakyReLU's bit for bit.
 """
 
-from typing import Any, TypeVar
+from __future__ import annotations
+
+from typing import TypeVar
 
 from typednn.arrays import AnyArray, Array1
-from typednn.engines import Array, Cpu, empty, kernel
+from typednn.engines import Array, Cpu, empty, hl, kernel
 from typednn.engines.dispatch import FLOATS
 from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM, PIECE, is_positive, scheduled
 from typednn.kernels.pointwise import leaky_relu
@@ -21,16 +23,16 @@ SUMS = 64
 _value, _vjp = (formula.on_numbers for formula in leaky_relu.formulas)
 
 
-def _build_forward(hl: Any, cpu: Cpu, x: Any, slope: Any) -> Any:
+def _build_forward(cpu: Cpu, x: hl.ImageParam, slope: hl.ImageParam) -> hl.Func:
     i, y = hl.Var("i"), hl.Func("y")
-    y[i] = _value(hl, x[i], slope[0])
-    return scheduled(hl, cpu, y, i, x.dim(0).extent())
+    y[i] = _value(x[i], slope[0])
+    return scheduled(cpu, y, i, x.dim(0).extent())
 
 
-def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> Any:
+def _build_backward(cpu: Cpu, next_grad: hl.ImageParam, x: hl.ImageParam, slope: hl.ImageParam) -> list[hl.Func]:
     i, piece, lane, size = hl.Var("i"), hl.Var("piece"), hl.Var("lane"), x.dim(0).extent()
     dx, running, pieces, total, dslope = (hl.Func(name) for name in ("dx", "running", "pieces", "total", "dslope"))
-    dx[i] = _vjp(hl, next_grad[i], x[i], slope[0])
+    dx[i] = _vjp(next_grad[i], x[i], slope[0])
 
     # Whole rows of sums first; a rest is added at the end.
     rows = size / hl.i32(SUMS)
@@ -38,8 +40,8 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     row, sums = hl.RDom([(0, in_piece)]), hl.RDom([(0, SUMS)])
     every, rest = hl.RDom([(0, (rows + in_piece - 1) / in_piece)]), hl.RDom([(0, size % SUMS)])
 
-    def term(at: Any) -> Any:
-        return hl.select(is_positive(hl, x[at]), 0, next_grad[at] * x[at])
+    def term(at: hl.Expr) -> hl.Expr:
+        return hl.select(is_positive(x[at]), 0, next_grad[at] * x[at])
 
     row.where(piece * in_piece + row.x < rows)
     running[lane, piece] += term(hl.clamp(piece * in_piece + row.x, 0, rows - 1) * SUMS + lane)
@@ -54,7 +56,7 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     for stage in (pieces.compute_root(), pieces.update()):
         stage.specialize(size >= PARALLEL_FROM).parallel(piece)
     total.compute_root()
-    return [scheduled(hl, cpu, dx, i, size), dslope]
+    return [scheduled(cpu, dx, i, size), dslope]
 
 
 _SLOPE = Array(1)

@@ -1,8 +1,5 @@
 """Recurrent layers: RNN, GRU and LSTM, a whole sequence at a time and one step at a time."""
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.kernels.op import Engine, op
@@ -15,7 +12,7 @@ backward: Final = op(
     "recurrent.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad x weight_ih weight_hh kept", others=_LENGTHS, plan=cpu.plan_backward),
-    flops=lambda next_grad, x, weight_ih, weight_hh, *_: (
+    flops=lambda next_grad, x, weight_ih, weight_hh, kept, lengths, cell: (
         4 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size)
     ),
 )
@@ -23,14 +20,18 @@ forward: Final = op(
     "recurrent.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x weight_ih weight_hh bias_ih bias_hh", others=_LENGTHS, plan=cpu.plan),
-    flops=lambda x, weight_ih, weight_hh, *_: 2 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size),
+    flops=lambda x, weight_ih, weight_hh, bias_ih, bias_hh, lengths, cell: (
+        2 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size)
+    ),
     keeps="x weight_ih weight_hh kept lengths",
     backward=backward,
 )
 step: Final = op(
     "recurrent.step",
     reference.step,
-    flops=lambda x, weight_ih, weight_hh, *_: 2 * x.shape[0] * (weight_ih.size + weight_hh.size),
+    flops=lambda x, weight_ih, weight_hh, bias_ih, bias_hh, hidden, memory, cell: (
+        2 * x.shape[0] * (weight_ih.size + weight_hh.size)
+    ),
 )
 
 __all__ = ["Cell", "backward", "forward", "step"]

@@ -2,9 +2,6 @@
 for each class.
 """
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.engines.cuda import on_gpu
@@ -19,14 +16,14 @@ backward: Final = op(
     reference.backward,
     Engine("halide", cpu.backward, "logits weight", others=_TARGET, plan=cpu.plan_with_scale),
     Engine("cuda", cuda.backward, "logits weight", sizes=cuda.covers, on=on_gpu),
-    flops=lambda logits, target, scale, *_: 8 * logits.size,
+    flops=8,
 )
 forward: Final = op(
     "softmax_cross_entropy.forward",
     reference.forward,
     Engine("halide", cpu.forward, "logits weight", others=_TARGET, plan=cpu.plan),
     Engine("cuda", cuda.forward, "logits weight", sizes=cuda.covers, on=on_gpu),
-    flops=lambda logits, target, *_: 8 * logits.size,
+    flops=8,
     keeps="logits target weight",
     backward=backward,
 )
@@ -35,7 +32,7 @@ forward_and_backward: Final = op(
     reference.forward_and_backward,
     Engine("halide", cpu.forward_and_backward, "logits weight", others=_TARGET, plan=cpu.plan_with_scale),
     Engine("cuda", cuda.forward_and_backward, "logits weight", sizes=cuda.covers, on=on_gpu),
-    flops=lambda logits, target, scale, *_: 10 * logits.size,
+    flops=10,
 )
 
 __all__ = ["backward", "forward", "forward_and_backward", "one_hot"]

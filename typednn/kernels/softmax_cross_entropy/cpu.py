@@ -5,24 +5,33 @@ exponential is below float32's smallest normal one, 1.2e-38, count as 0 there. W
 ignored have a kernel of their own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from typednn.arrays import Array2, IntArray1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
+from typednn.arrays import Array1, Array2, IntArray1
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, hl, kernel, nan, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.class_targets import NONE
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
 PIECE = 1 << 19  # numbers of the rows that are computed at a time, where not all are kept
 
-Planned = tuple[Kernel, tuple[Any, ...]]
+Planned: TypeAlias = tuple[Kernel, tuple[object, ...]]
+# The target of a class and a sample.
+Probability: TypeAlias = "Callable[[hl.Expr | int, hl.Expr], hl.Expr]"
 
 
 def plan(
-    logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: float, ignore_index: int, *_: Any
+    logits: Array2,
+    target: Array2 | IntArray1,
+    weight: Array1 | None,
+    smoothing: float,
+    ignore_index: int,
+    *_: object,
 ) -> Planned | None:
     """The kernel and its arguments but the arrays written, where the target is a label for each row, or a row of
     probabilities.
@@ -41,80 +50,88 @@ def plan(
 
 
 def plan_with_scale(
-    logits: Array2, target: Array2 | IntArray1, scale: float, weight: Any, smoothing: float, ignore_index: int, *_: Any
+    logits: Array2,
+    target: Array2 | IntArray1,
+    scale: float,
+    weight: Array1 | None,
+    smoothing: float,
+    ignore_index: int,
+    *_: object,
 ) -> Planned | None:
     """`plan` of the ops that scale the derivative."""
     return plan(logits, target, weight, smoothing, ignore_index)
 
 
-Probability = Callable[[Any, Any], Any]
-
-
-def _probability(hl: Any, target: Any, classes: int, labelled: bool, real: Any) -> Probability:
+def _probability(target: hl.ImageParam, classes: int, labelled: bool, real: hl.Type) -> Probability:
     """The target of class c and sample b; 0 for every class where the label is out of range."""
     if not labelled:
         return lambda c, b: target[c, b]
 
-    def at(c: Any, b: Any) -> Any:
-        return hl.select(c == _label(hl, target, b, classes), hl.cast(real, 1), 0)
+    # Any: the comparison of an int with an Expr is an Expr, and checkers take it for a bool.
+    def at(c: Any, b: hl.Expr) -> hl.Expr:
+        return hl.select(c == _label(target, b, classes), hl.cast(real, 1), 0)
 
     return at
 
 
-def _label(hl: Any, target: Any, b: Any, classes: int) -> Any:
+def _label(target: hl.ImageParam, b: hl.Expr, classes: int) -> hl.Expr:
     """The label of sample b, as 32 bits: -1 or ``classes`` where it is out of range."""
     return hl.cast(hl.Int(32), hl.clamp(target[b], hl.i64(-1), hl.i64(classes)))
 
 
 def _weighted(
-    hl: Any, plain: Probability, target: Any, settings: tuple[Any, Any], classes: int, labelled: bool, ignored: int
+    plain: Probability,
+    target: hl.ImageParam,
+    settings: tuple[hl.ImageParam, hl.Param],
+    classes: int,
+    labelled: bool,
+    ignored: int,
 ) -> Probability:
     """``plain`` smoothed and weighted, and 0 where the label is ``ignored``."""
     weight, smoothing = settings
 
-    def at(c: Any, b: Any) -> Any:
+    def at(c: hl.Expr | int, b: hl.Expr) -> hl.Expr:
         smoothed = (plain(c, b) * (1 - smoothing) + smoothing / classes) * weight[c]
         if not labelled:
             return smoothed
-        label = _label(hl, target, b, classes)
+        label = _label(target, b, classes)
         return hl.select((label >= 0) & (label < classes) & (label != ignored), smoothed, 0)
 
     return at
 
 
 def _build(
-    hl: Any,
     cpu: Cpu,
-    logits: Any,
-    target: Any,
-    *numbers: Any,
+    logits: hl.ImageParam,
+    target: hl.ImageParam,
+    *numbers: Any,  # weights, an array, come before numbers, where there are some
     classes: int,
     labelled: bool,
     weighted: bool = False,
     ignored: int = NONE,
-) -> Any:
+) -> hl.Func:
     scale = numbers[-1]
     c, b, both, log = hl.Var("c"), hl.Var("b"), hl.Func("both"), hl.Func("log")
-    exps, row_sum, top = exponentials(hl, cpu, logits, classes, both, c, b)
+    exps, row_sum, top = exponentials(cpu, logits, classes, both, c, b)
     # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't handle.
-    log[b] = hl.select(nan.is_nan(hl, row_sum[b]), row_sum[b], hl.log(row_sum[b]))
+    log[b] = hl.select(nan.is_nan(row_sum[b]), row_sum[b], hl.log(row_sum[b]))
     log.compute_at(both, b)
     # Strictly in this order: top + log loses the logarithm where logits are large.
     log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
-    probability = _probability(hl, target, classes, labelled, logits.type())
+    probability = _probability(target, classes, labelled, logits.type())
     if weighted:
-        probability = _weighted(hl, probability, target, (numbers[0], numbers[1]), classes, labelled, ignored)
-    target_sum = total(hl, cpu, "target_sum", probability, classes, both, b)
+        probability = _weighted(probability, target, (numbers[0], numbers[1]), classes, labelled, ignored)
+    target_sum = total(cpu, "target_sum", probability, classes, both, b)
     loss = hl.select(probability(c, b) == 0, 0, log_softmax) * -probability(c, b)
     # a row that does not count may hold any number
     share = hl.select(target_sum[b] == 0, 0, exps[c, b] / row_sum[b] * target_sum[b])
     both[c, b] = hl.Tuple([loss, (share - probability(c, b)) * scale])
-    return by_rows(hl, cpu, both, c, b, logits.dim(1).extent(), classes)
+    return by_rows(cpu, both, c, b, logits.dim(1).extent(), classes)
 
 
 @specialised("softmax_cross_entropy", "numbers of classes")
 def _kernel(
-    classes: int, labelled: bool, dtype: Any = FLOAT32, weighted: bool = False, ignored: int = NONE
+    classes: int, labelled: bool, dtype: np.dtype[Any] = FLOAT32, weighted: bool = False, ignored: int = NONE
 ) -> Kernel | None:
     if classes < LEAST_FEATURES:
         return None
@@ -131,7 +148,7 @@ def forward_and_backward(
     logits: Array2,
     target: Array2 | IntArray1,
     scale: float,
-    weight: Any,
+    weight: Array1 | None,
     smoothing: float,
     ignore_index: int,
     summed: bool,
@@ -148,7 +165,7 @@ def forward(
     planned: Planned,
     logits: Array2,
     target: Array2 | IntArray1,
-    weight: Any,
+    weight: Array1 | None,
     smoothing: float,
     ignore_index: int,
     summed: bool,
@@ -159,7 +176,7 @@ def forward(
     return np.array(sum(pieces), np.float64) if summed else loss
 
 
-def backward(planned: Planned, logits: Array2, target: Array2 | IntArray1, scale: float, *settings: Any) -> Array2:
+def backward(planned: Planned, logits: Array2, target: Array2 | IntArray1, scale: float, *settings: object) -> Array2:
     """The derivative alone."""
     loss, grad = _room(logits, True), _room(logits, False)
     list(_in_pieces(planned, logits, target, scale, loss, grad, False))
@@ -174,8 +191,14 @@ def _room(logits: Array2, some: bool) -> Array2:
 
 
 def _in_pieces(
-    planned: Planned, logits: Any, target: Any, scale: float, loss: Any, grad: Any, summed: bool
-) -> Iterator[Any]:
+    planned: Planned,
+    logits: Array2,
+    target: Array2 | IntArray1,
+    scale: float,
+    loss: Array2,
+    grad: Array2,
+    summed: bool,
+) -> Iterator[float]:
     """Fill ``loss`` and ``grad``, which is done again for the next rows where one has no room for all; the sum of each
     piece's losses.
     """

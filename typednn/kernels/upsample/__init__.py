@@ -1,8 +1,5 @@
 """Upsample: an image with more pixels."""
 
-# Lambdas take the arguments of the op.
-# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
-
 from typing import Final
 
 from typednn.kernels.op import Engine, op

@@ -8,14 +8,16 @@ dx, the pixels of y that read it. All pixels have as many: where one has fewer, 
 run along the channels; where these are few, along a row, whose numbers are looked up one by one.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from typednn.arrays import Array4
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised
+from typednn.arrays import Array2, Array4, IntArray2
+from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.upsample.reference import Mode, read
 from typednn.kernels.windows import Pair
@@ -41,23 +43,30 @@ class _Tables:
     size: tuple[int, int, int]
     taps: Pair
     lanes: int  # the channels, or 0 where lanes run along a row
-    arrays: tuple[Any, Any, Any, Any]  # row_reads, row_weights, reads, weights
+    arrays: tuple[IntArray2, Array2, IntArray2, Array2]  # row_reads, row_weights, reads, weights
 
 
 Planned: TypeAlias = tuple[Kernel, _Tables]
 
 
 def _build(
-    hl: Any, cpu: Cpu, x: Any, row_reads: Any, row_weights: Any, reads: Any, weights: Any, taps: Pair, channels: int
-) -> Any:
+    cpu: Cpu,
+    x: hl.ImageParam,
+    row_reads: hl.ImageParam,
+    row_weights: hl.ImageParam,
+    reads: hl.ImageParam,
+    weights: hl.ImageParam,
+    taps: Pair,
+    channels: int,
+) -> hl.Func:
     c, s, u, r, n, row, task = (hl.Var(name) for name in ("c", "s", "u", "r", "n", "row", "task"))
     y, mixed = hl.Func("y"), hl.Func("mixed")
     numbers, height = x.dim(0).extent(), x.dim(1).extent()
 
-    def of_rows(k: int) -> Any:
+    def of_rows(k: int) -> hl.Expr:
         return row_weights[r, k] * x[u, hl.unsafe_promise_clamped(row_reads[r, k], 0, height - 1), n]
 
-    def of_row(k: int) -> Any:
+    def of_row(k: int) -> hl.Expr:
         first = hl.unsafe_promise_clamped(reads[s, k], 0, numbers - max(channels, 1))
         return weights[s, k] * mixed[first + c if channels else first, r, n]
 
@@ -80,7 +89,7 @@ def _build(
 
 
 @specialised("upsample")
-def _kernels(taps: Pair, channels: int, dtype: Any = FLOAT32) -> Kernel:
+def _kernels(taps: Pair, channels: int, dtype: np.dtype[Any] = FLOAT32) -> Kernel:
     rows, columns = (
         Array(count, size, dtype="int32", parameter=True) for count, size in zip(taps, ("rows", "columns"), strict=True)
     )
@@ -122,7 +131,7 @@ def _backward_reads(size: int, scale: int, mode: Mode, align_corners: bool) -> _
 
 @lru_cache(maxsize=256)
 def _tables(
-    backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode, align_corners: bool, dtype: Any
+    backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode, align_corners: bool, dtype: np.dtype[Any]
 ) -> _Tables:
     """Of x's ``image``, forward or backward."""
     wide = channels >= _WIDE
@@ -141,7 +150,7 @@ def _tables(
 
 
 def _planned(
-    backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode, align_corners: bool, dtype: Any
+    backward: bool, image: Pair, channels: int, scale: Pair, mode: Mode, align_corners: bool, dtype: np.dtype[Any]
 ) -> Planned | None:
     if max(scale) > _LARGEST:
         return None
