@@ -19,12 +19,14 @@ from typednn.engines import using
 from typednn.errors import (
     ArgumentError,
     CallError,
+    DataError,
     DeviceError,
     DTypeError,
     MissingImport,
     MissingName,
     ShapeError,
     StackError,
+    StateDictError,
     TypednnError,
     habits,
 )
@@ -91,6 +93,8 @@ STACKS = [
     ("Linear(10, 5, dtype=np.float64)", CallError, "astype(numpy.float64)"),
     ("Linear(10, 5, use_bias=False)", CallError, "bias"),
     ("Linear(10, 5, outfeatures=3)", CallError, "it is called out_features"),
+    ("Conv2d(1, 6, kernel=5)", CallError, "it is called kernel_size"),
+    ("typednn.models.resnet18(num_classes=3)", CallError, "it is called classes"),
     ("Conv2d(6, 5)", CallError, "Conv2d(1, 6, 5)"),
     ("Conv2d(1, 6, 5, strides=2)", CallError, "stride"),
     ("Conv2d(1, 6, 5, padding_mode='reflect')", CallError, "Pad2d("),
@@ -168,7 +172,15 @@ DATA = [
     ("evaluate(model, loader)", ArgumentError, "evaluate(model, x)"),
     ("evaluate(model, x, y)", ArgumentError, "validation=(x, y)"),
 ]
-ALL = MODELS + STACKS + NAMES + STEPS + DATA
+FILES = [
+    ("typednn.load('MNIST')", DataError, "typednn.data.load('mnist')"),
+    ("typednn.load('lenet5')", DataError, "typednn.models.lenet5 builds"),
+    ("model.save('x.h5')", ArgumentError, "name it model.safetensors"),
+    ("model.save('x.pt')", ArgumentError, "name it model.safetensors"),
+    ("model.save('x.onnx')", ArgumentError, "typednn.exchange.export_onnx(model, path)"),
+    ("model.load_state_dict({'model': model.state_dict(), 'epoch': 3})", StateDictError, "state['model']"),
+]
+ALL = MODELS + STACKS + NAMES + STEPS + DATA + FILES
 
 
 @pytest.fixture(autouse=True)

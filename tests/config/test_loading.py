@@ -96,7 +96,7 @@ def test_command_imports_what_it_is_told_to(tmp_path: Path) -> None:
     alone = run("m.toml", folder=tmp_path)
     assert alone.returncode == 1
     assert re.match(
-        r'typednn check: m.toml:4:8: layer 0: unknown type "Twice"; the nearest of \d+ are \w+(, \w+){7}\n',
+        r'typednn check: m.toml:4:8: layer 0: unknown type "Twice"; the nearest of \d+ are \w+(, \w+){7}; --import MOD',
         alone.stderr,
     )
     told = run("m.toml", "--import", "my_layers", folder=tmp_path)

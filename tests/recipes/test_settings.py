@@ -130,3 +130,13 @@ def test_groups_as_a_list_of_tables() -> None:
     changed = PLAIN.changed(parsed_settings(['optimizer.group=[{ names = "*.bias", lr = 0.5 }]']))
     optimizer: Any = changed.checked().optimizer()
     assert [names for names, _ in optimizer.groups] == ["*.bias"]
+
+
+def test_by_their_names() -> None:
+    assert PLAIN.changed(epochs=3) == PLAIN.changed({"epochs": 3})
+    assert PLAIN.changed({"epochs": 3}, batch_size=7) == PLAIN.changed({"epochs": 3, "batch_size": 7})
+    assert PLAIN.changed() == PLAIN
+    with pytest.raises(ArgumentError, match=r"got 'epoch'; did you mean 'epochs'\?"):
+        PLAIN.changed(epoch=3)
+    with pytest.raises(ArgumentError, match=r"^Recipe.changed: settings are a mapping .*, got 3; such as "):
+        PLAIN.changed(3)  # type: ignore[arg-type]

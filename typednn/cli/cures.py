@@ -45,7 +45,6 @@ COMMANDS_ELSEWHERE: Final = {
     "version": "typednn --version prints it",
     "doctor": "typednn info says what is installed, and what the machine has",
     "env": "typednn info says what is installed, and what the machine has",
-    "help": "typednn --help, or typednn COMMAND --help",
 }
 
 # Options of other tools, without their dashes, and what is said here.
@@ -137,7 +136,7 @@ OPTIONS_ELSEWHERE: Final = {
     "verbose": "--debug shows the traceback of an error, -q is quiet",
     "v": "--debug shows the traceback of an error, -q is quiet; typednn --version",
     "silent": "-q is quiet",
-    "format": "--json, where a command has it",
+    "format": "--to FORMAT",
     "watch-mode": "--watch",
     "output-format": "--format FORMAT",
     "best": "--weights best",

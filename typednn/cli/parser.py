@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn, final
 
@@ -39,10 +40,17 @@ _CALLS: Final = (
 class Parser(argparse.ArgumentParser):
     """As argparse's, with a cure for misspelt commands and options and for those of other tools; exit code 2."""
 
+    given: Sequence[str] = ()  # the words of the command line
+
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
         if unknown:
             message = f"no command {unknown[1]!r}; {for_command(unknown[1], COMMANDS)}"
+        elif "are required" in message:  # perhaps given under another name
+            options = self._option_string_actions
+            words = [word for word in self.given if word.startswith("--") and word.partition("=")[0] not in options]
+            cure = for_option(words[0], options) if words else ""
+            message = f"no option {words[0].partition('=')[0]!r}; {cure}" if cure else message
         self.exit(2, printable(f"{self.prog}: {message}\n{self.prog} --help shows examples\n"))
 
 
@@ -52,8 +60,11 @@ def _is_bare(options: argparse.Namespace) -> bool:
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options in ``arguments``; what is left over ends the process with exit code 2 and a cure."""
-    top = parser()
-    options, left = top.parse_known_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["help"]:  # as git and cargo have it
+        given = [*given[1:2], "--help"]
+    top = parser(given)
+    options, left = top.parse_known_args(given)
     if options.command == "train" and not left and _is_bare(options):
         top.exit(2, f"typednn train: what is to be trained? {_CALLS}\ntypednn train --help shows examples\n")
     unknown = next((word for word in left if word.startswith("-") and word != "-"), None)
@@ -75,8 +86,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def parser() -> Parser:
-    """The parser of the whole command line."""
+def parser(given: Sequence[str] = ()) -> Parser:
+    """The parser of the whole command line; messages look at the words that are ``given``."""
     formatter = argparse.RawDescriptionHelpFormatter
     top = Parser(
         prog="typednn",
@@ -84,12 +95,13 @@ def parser() -> Parser:
         epilog=_EPILOG,
         formatter_class=formatter,
     )
-    top.add_argument("--version", action="version", version=f"typednn {__version__}")
+    top.add_argument("-V", "--version", action="version", version=f"typednn {__version__}")
     parsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, command in COMMANDS.items():
         added = parsers.add_parser(
             name, help=command.about, description=command.about, epilog=command.examples, formatter_class=formatter
         )
+        added.given = given
         added.add_argument("--debug", action="store_true", help="show the traceback of an error")
         for names, options in command.arguments:
             added.add_argument(*names, **options)

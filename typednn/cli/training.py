@@ -25,6 +25,7 @@ from typednn.recipes.tables import LAYOUT
 
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
+    settings: dict[str, Any] = parsed_settings(options.settings)
     model, data = _asked(options)
     short = {
         "epochs": options.epochs,
@@ -32,7 +33,6 @@ def train(options: Namespace) -> int:
         "seed": options.seed,
         "optimizer.lr": options.lr,
     }
-    settings: dict[str, Any] = parsed_settings(options.settings)
     settings |= {name: value for name, value in {"optimizer": options.optimizer, **short}.items() if value is not None}
     recipe = None if model is None else find(model, options.modules)
     if options.preset is not None:

@@ -85,9 +85,10 @@ class Arguments:
         if not isinstance(item.value, str):
             raise source.error(item.place, f'{where}: type must be a string such as "{example}", got {shortened(item)}')
         if item.value not in choices:
-            raise source.error(
-                item.place, f"{where}: unknown type {shortened(item)}; {suggestion(item.value, choices)}"
-            )
+            cure = suggestion(item.value, choices)
+            if what == "a layer":
+                cure += f"{'' if cure.endswith('?') else ';'} --import MODULE registers a layer of your own"
+            raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {cure}")
         return Arguments(source, where, item.value, choices[item.value], table, item.place, reserved)
 
     def error(self, place: Place, message: str) -> ConfigError:

@@ -99,6 +99,12 @@ def _refusal(name: str, cure: str) -> Callable[..., Any]:
     return folding(refuse)
 
 
+def _longer(word: str, names: Sequence[str]) -> str:
+    """The one name that has ``word`` among its words, as ``kernel_size`` has ``kernel``; "" if there is no such one."""
+    found = [name for name in names if word in name.split("_")]
+    return found[0] if len(found) == 1 else ""
+
+
 def refuse_misfit(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> None:
     """`CallError` where ``function`` does not take these arguments."""
     signature = inspect.signature(function)
@@ -123,21 +129,22 @@ def refuse_misfit(function: Callable[..., Any], args: Sequence[Any], named: Mapp
         for place, each in enumerate(parameters)
         if each.default is each.empty and each.name not in named and (each.name not in by_place or place >= given)
     ]
+    meant = cure = ""
     if unknown:
         blamed, got = unknown[0], f"{unknown[0]}="
-        cure = f"it is called {closest(blamed, names, SURE)}" if closest(blamed, names, SURE) else ""
+        meant = closest(blamed, names, SURE) or _longer(blamed, names)
     elif twice:
-        blamed, got, cure = twice[0], f"{twice[0]} by position and by name", ""
+        blamed, got = twice[0], f"{twice[0]} by position and by name"
     elif given > len(by_place):
         blamed, got = "*", f"{given} arguments by position"
         cure = f"write {names[len(by_place)]}=…" if len(names) > len(by_place) else ""
     else:
         blamed, got = missing[0] if missing else "", f"no {' and no '.join(missing)}" if missing else reason
         cure = f"pass {missing[0]}=…" if missing else ""
-    places = [where, *kinds, path[-1], ""]
-    cure = next(
-        (habits.ARGUMENTS[place][blamed] for place in places if blamed in habits.ARGUMENTS.get(place, {})), cure
-    )
+    known = [habits.ARGUMENTS.get(place, {}).get(blamed, "") for place in (where, *kinds, path[-1], "")]
+    if meant:
+        known.insert(-1, f"it is called {meant}")
+    cure = next(filter(None, known), cure)
     needed = [each.name for each in parameters if each.default is each.empty]
     optional = [name for name in names if name not in needed]
     takes = ", ".join([*needed, *([f"[{', '.join(optional)}]"] if optional else [])]) or "nothing"

@@ -24,13 +24,14 @@ with the model that was handed in, before an array is made.
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
 from typednn import config
 from typednn.arrays import is_floating
-from typednn.errors import DataError, StackError, StateDictError, TypednnError, explain, listed
+from typednn.errors import ArgumentError, DataError, StackError, StateDictError, TypednnError, explain, listed
 from typednn.exchange.checked import check_model
 from typednn.files import path_of
 from typednn.layer import Chain, FirstChain
@@ -51,12 +52,26 @@ Configured: TypeAlias = (
 )
 
 
+_NAME = "name it model.safetensors"
+_OTHER_FORMATS: Final = {
+    **dict.fromkeys((".h5", ".hdf5", ".keras", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib"), _NAME),
+    **{
+        f".{name}": f"typednn.exchange.export_{name}(model, path) writes {name}, or {_NAME}"
+        for name in ("onnx", "npz", "json", "bin")
+    },
+}
+
+
 def save(model: Module, path: str | os.PathLike[str]) -> None:
     """Write ``model`` into one file, whole or not at all; `Module.save` calls this.
 
     `NotInitialised` before ``init``; a `DataError` where the file cannot be written.
     """
     place = path_of("save", path)
+    other = _OTHER_FORMATS.get(place.suffix.lower())
+    if other is not None:
+        rule = "writes safetensors: path can't have the ending of another format"
+        raise ArgumentError(explain("save", rule, repr(place.name), other), "path")
     check_model("save", model)
     about = {"format": FORMAT, "version": str(VERSION), "typednn": __version__, "dtype": str(model.dtype)}
     write_tensors(place, model.state_dict(), about | _description(model))
@@ -77,7 +92,9 @@ def load(path: str | os.PathLike[str], model: Module | None = None) -> Any:
     A `DataError` where the file is no model of typednn, a `StateDictError` where its arrays are not those of the model.
     Nothing is allocated before all names, shapes and dtypes are right, and after an error ``model`` is as it was.
     """
-    file, given = read_header("load", path), model is not None
+    place = path_of("load", path)
+    _refuse_name(place)
+    file, given = read_header("load", place), model is not None
     if model is None:
         model = _built(file)
     check_model("load", model)
@@ -92,6 +109,25 @@ def load(path: str | os.PathLike[str], model: Module | None = None) -> Any:
         arrays = {name: array.astype(model.dtype) if name in wider else array for name, array in file.arrays().items()}
     model.load_state_dict(arrays)
     return model
+
+
+def _refuse_name(path: Path) -> None:
+    """A `DataError` with a cure where ``path`` is no file, and the name of a data set or a model."""
+    name = str(path).lower()
+    if not name.isidentifier() or path.exists():
+        return
+    from typednn import models  # for mistakes alone
+    from typednn.data.named import DATASETS
+
+    cure = (
+        f"typednn.data.load({name!r}) loads that data set"
+        if name in DATASETS
+        else f"typednn.models.{name} builds such a model"
+        if name in models.__all__
+        else ""
+    )
+    if cure:
+        raise DataError(explain(str(path), "must be a file that model.save wrote", "no file of that name", cure))
 
 
 def _wider(tensors: Mapping[str, TensorHeader], dtype: np.dtype[Any]) -> dict[str, TensorHeader]:

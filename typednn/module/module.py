@@ -243,7 +243,11 @@ class Module(Node, Enforced):
                 found[path] = f"is a {type(state[path]).__name__}, not an array"
         problems = self._misfits(found, stored, index)
         if problems:
-            raise StateDictError(explain("load_state_dict", "state must belong to this model", listed(problems, "; ")))
+            inside = [name for name in found if isinstance(state[name], Mapping) and name not in stored]
+            cure = f"a checkpoint? Its arrays may be in state[{inside[0]!r}]" if inside else ""
+            raise StateDictError(
+                explain("load_state_dict", "state must belong to this model", listed(problems, "; "), cure)
+            )
         delegation.load(foreign_states)
         for path, array in arrays.items():
             module, _, cell = stored[path]

@@ -269,10 +269,15 @@ class Recipe(TrainingSettings):
         scores = self.loss == "softmax_cross_entropy"
         return Classification(names, not scores or bool(self.smoothing), self.smoothing, scores)
 
-    def changed(self, settings: Mapping[str, Any]) -> Recipe:
-        """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``; `ArgumentError` for an unknown
-        one.
+    def changed(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Recipe:
+        """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``, or ``epochs=3``;
+        `ArgumentError` for an unknown one.
         """
+        unchecked: object = settings
+        if not isinstance(unchecked, Mapping | None):
+            rule, cure = "settings are a mapping of names to values", 'such as {"optimizer.lr": 0.05}, or epochs=3'
+            raise ArgumentError(explain("Recipe.changed", rule, repr(unchecked)[:80], cure), "settings")
+        settings = {**(settings or {}), **more}
         plain: dict[str, Any] = {}
         table: dict[str, Any] = dict(self.optimizer)
         sizes: dict[str, Any] = {}

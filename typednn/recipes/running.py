@@ -28,6 +28,7 @@ from typednn.metrics import ClassificationReport, LanguageReport, RegressionRepo
 from typednn.models.hub import local_folder
 from typednn.module.foreign import Foreign
 from typednn.module.stack import Stack
+from typednn.recipes.catalogue import find
 from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by
@@ -76,7 +77,7 @@ class Trained:
 
 
 def train(
-    recipe: Recipe,
+    recipe: Recipe | str,
     data: str | Samples | None = None,
     *,
     run: str | Path | None = None,
@@ -86,14 +87,16 @@ def train(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Trained:
-    """Train from the start. ``data`` is a name, a folder or `Samples`, by default the recipe's own; ``run`` a new
-    folder, or None.
+    """Train from the start. ``recipe`` may be the name of one, as `find` takes it. ``data`` is a name, a folder or
+    `Samples`, by default the recipe's own; ``run`` a new folder, or None.
 
     ``overwrite``: a run that is in that folder is removed first, as `Run.create` says.
 
     ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves
     (`Samples.source`): ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
     """
+    if isinstance(recipe, str):
+        recipe = find(recipe)
     if data is None or isinstance(data, str):
         name = recipe.data if data is None else data
         samples = samples_of(recipe, {"name": name})
