@@ -26,28 +26,17 @@ def test_a_project_passes_at_once(at_once: Command, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     project = tmp_path / "my-project"
     assert sorted(done.stdout.splitlines()) == sorted(str(path.relative_to(tmp_path)) for path in project.iterdir())
-    assert "next: cd my-project, then typednn train model.toml --import layers --data spiral" in done.stderr
+    assert "next: cd my-project, then typednn train model.toml --import layers --data spiral --epochs 60" in done.stderr
     assert (project / "README.md").read_text().startswith("# my-project\n")
     tests = _python("-m", "pytest", "-q", cwd=project)
     assert tests.returncode == 0, tests.stdout + tests.stderr
     assert "3 passed" in tests.stdout
     types = _python("-m", "mypy", "--strict", cwd=project)
     assert types.returncode == 0, types.stdout
-    trained = _python(
-        "-m",
-        "typednn",
-        "train",
-        "model.toml",
-        "--import",
-        "layers",
-        "--data",
-        "spiral",
-        "--epochs",
-        "2",
-        "-q",
-        cwd=project,
-    )
+    hint = done.stderr.partition("then typednn ")[2].partition(";")[0]
+    trained = _python("-m", "typednn", *hint.split(), cwd=project)
     assert trained.returncode == 0, trained.stderr
+    assert float(trained.stdout.rpartition("test accuracy ")[2].partition("%")[0]) > 95, trained.stdout
     style = _python("-m", "ruff", "check", "--isolated", "--ignore", "F722", "--line-length", "140", ".", cwd=project)
     assert style.returncode == 0, style.stdout
 

@@ -22,7 +22,7 @@ def new(options: Namespace) -> int:
     _write(options.name, folder)
     for name in _FILES:
         say(str(folder / name))
-    hint(f"next: cd {folder}, then typednn train model.toml --import layers --data spiral; README.md has more")
+    hint(f"next: cd {folder}, then typednn train model.toml --import layers --data spiral --epochs 60; README.md has more")
     return 0
 
 
