@@ -98,6 +98,7 @@ STARTED: dict[str, tuple[list[str], str]] = {
     "lsp": ([], ""),  # standard input is empty: no editor is there
     "gradcheck": (["Linear(4, 2)"], "every derivative agrees"),
     "info": ([], "typednn"),
+    "runs": (["."], "run "),
     "report": (["run"], "report.html"),
 }
 

@@ -450,6 +450,19 @@ It needs shtab: pip install 'typednn[completion]'. For this terminal only: sourc
 """,
     ),
     "info": Command("info", "versions, machine, BLAS, threads, devices, extras: what a bug report needs"),
+    "runs": Command(
+        "overview",
+        "a table of the runs in a folder, the newest last: model, data, epochs, best evaluation, result",
+        (
+            argument("folder", metavar="FOLDER", nargs="?", default="runs", help="runs, unless given"),
+            argument("--json", action="store_true", help="one JSON object for each run, a line each"),
+        ),
+        """\
+examples:
+  typednn runs                                  the runs in the folder runs
+  typednn runs experiments --json               for other programs
+""",
+    ),
     "report": Command(
         "report",
         "draw a run's pictures, and write its report as one self-contained HTML page",

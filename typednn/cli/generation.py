@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from typednn.arrays import IntArray1
+from typednn.charts import columns
 from typednn.cli.output import hint, say
 from typednn.config.model_config import import_layers
 from typednn.data import Vocabulary, read_vocabulary
@@ -183,9 +184,8 @@ class _Writer:
                     f"{scores[0, token]:.4f}",
                 )
             )
-        wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for number, text, chance, score in rows:
-            say(f"{number:>{wide[0]}}  {text:<{wide[1]}}  {chance:>{wide[2]}}  {score:>{wide[3]}}")
+        for line in columns(rows, right=(0, 2, 3)):
+            say(line)
 
 
 @final

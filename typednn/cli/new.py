@@ -22,7 +22,8 @@ def new(options: Namespace) -> int:
     _write(options.name, folder)
     for name in _FILES:
         say(str(folder / name))
-    hint(f"next: cd {folder}, then typednn train model.toml --import layers --data spiral --epochs 60; README.md has more")
+    train = "typednn train model.toml --import layers --data spiral --epochs 60"
+    hint(f"next: cd {folder}, then {train}; README.md has more")
     return 0
 
 

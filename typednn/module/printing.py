@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from typednn.charts import columns
 from typednn.errors import TypednnError, counted
 from typednn.module import delegation
 from typednn.module.state import Stateful
@@ -72,13 +73,7 @@ def rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
 
 def table(model: Any) -> str:
     """`rows` in columns, and how many parameters there are in all."""
-    lines = list(rows(model))
-    widths = [max(len(line[column]) for line in lines) for column in range(4)]
-    table = [
-        f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()
-        for name, layer, shapes, count in lines
-    ]
-    return "\n".join([*table, total(model)])
+    return "\n".join([*columns(list(rows(model)), right=(3,)), total(model)])
 
 
 def total(model: Any) -> str:

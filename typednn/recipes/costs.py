@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
+from typednn.charts import columns
 from typednn.engines import observing, using
 from typednn.engines.counters import Ran
 from typednn.errors import OutOfMemory, TypednnError
@@ -83,21 +84,13 @@ def table(model: Any) -> str:
     ]
     flops = sum(each.flops or 0 for each in found)
     unknown = " and those of layers with ?" if any(each.flops is None for each in found) else ""
-    widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    lines = [
-        "  ".join(
-            f"{cell:<{width}}" if column < 3 else f"{cell:>{width}}"
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
     number = model.num_parameters()
     sums = [
         f"{number:,} parameters, {_bytes(4 * number)} in float32",
         f"of one sample: {_counted(flops)} flops forward{unknown}, {_bytes(sum(each.memory for each in found))} "
         "of outputs in float32",
     ]
-    return "\n".join(line.rstrip() for line in [*lines, *sums])
+    return "\n".join([*columns(rows, right=range(3, 6)), *sums])
 
 
 def _counted(flops: int | None) -> str:

@@ -341,9 +341,8 @@ def _by_pixels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geo
         down: hl.Expr,
         inside: Callable[[hl.Expr], hl.Expr] = lambda pixel: pixel,
     ) -> hl.Expr:
-        at = image.at(
-            r, (column + i, q * stride + k * dilation), (pool * row + down) * stride_down + l * dilation_down, n
-        )
+        across = column + i, q * stride + k * dilation
+        at = image.at(r, across, (pool * row + down) * stride_down + l * dilation_down, n)
         return spread[column + i, q, down, c, row, n] * inside(at)
 
     full = hl.RDom([(0, pool), (0, pool), (0, max(width // lanes, 1)), (0, height)])
@@ -361,7 +360,7 @@ def _by_pixels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geo
     of_part = batch.images()
     parts[i, c, k, r, l, p] += hl.cast(type_of_part(x, images), tile[i, c, k, r, l, batch.number(of_part.x)])
     over_parts[i, c, k, r, l] = hl.cast(x.type(), batch.total(lambda number: parts[i, c, k, r, l, number]))
-    # lanes beyond a row are left out
+    # Lanes beyond a row are left out.
     dweight[r, k, l, c] = _tree([over_parts[lane, c, k, r, l] for lane in range(min(lanes, width))])
 
     over_parts.compute_root().bound_extent(i, lanes).vectorize(i, lanes)
