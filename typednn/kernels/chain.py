@@ -25,7 +25,7 @@ from typednn.kernels.conv2d.geometry import Geometry
 from typednn.kernels.conv2d.images import store
 from typednn.kernels.linear import schedules
 from typednn.kernels.linear.cpu import FEW_ROWS
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 MAPS = 8  # in a kernel: one takes some tenths of a second to compile
 _REMEMBERED = 64  # images of which a layout knows the number of rows
@@ -208,5 +208,5 @@ chain: Final = op(
     "chain",
     _reference,
     Engine("halide", _run, "x", plan=_plan),
-    flops=lambda x, layout, *parameters: _flops(x, layout),
+    flops=flops_of(_reference, lambda x, layout, *parameters: _flops(x, layout)),
 )

@@ -11,6 +11,7 @@ Source: the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact 
 # Formulas are lambdas of arrays, and of their module.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -169,6 +170,9 @@ def for_arrays(formula: Callable[..., Any]) -> Callable[[Callable[..., Any]], Ca
         def chosen(xp: Any, *numbers: Any) -> Any:
             return xp.apply(function, *numbers) if isinstance(xp, Expressions) else formula(xp, *numbers)
 
+        parameters = inspect.signature(function).parameters.values()
+        own = inspect.Parameter("xp", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        setattr(chosen, "__signature__", inspect.Signature([own, *parameters]))  # noqa: B010
         return chosen
 
     return declare

@@ -31,8 +31,8 @@ from typednn.engines.counters import Ran, observers
 from typednn.engines.halide.rehearsal import rehearsing
 from typednn.generated import execute
 
+F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
-R = TypeVar("R")
 
 OPS: dict[str, Op] = {}
 
@@ -152,14 +152,14 @@ class Op:
 
 def op(
     name: str,
-    reference: Callable[P, R],
+    reference: F,
     *engines: Engine,
-    flops: Callable[P, int] | int,
+    flops: Callable[..., int] | int,
     keeps: str = "",
     backward: Any = None,
     writes: str = "",
     names: Sequence[str] = (),
-) -> Callable[P, R]:
+) -> F:
     """Declare an op. ``flops`` counts the operations of a call from its arguments; a number: for each number of the
     first argument.
 
@@ -171,7 +171,12 @@ def op(
     run: Any = declared.run
     run.__doc__ = reference.__doc__
     run.op = declared
-    return cast("Callable[P, R]", run)
+    return cast(F, run)
+
+
+def flops_of(reference: Callable[P, Any], flops: Callable[P, int]) -> Any:  # mypy would take P from what `op` expects
+    """``flops`` itself: type checkers know its arguments by those of ``reference``."""
+    return flops
 
 
 def _for_each_number(flops: int, first: Any, *_: Any) -> int:

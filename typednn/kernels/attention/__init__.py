@@ -5,7 +5,7 @@ from typing import Final
 from typednn.arrays import Array4
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.attention import cpu, cuda, reference
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 
 def _flops(q: Array4, k: Array4, causal: bool) -> int:
@@ -19,14 +19,17 @@ backward: Final = op(
     reference.backward,
     Engine("halide", cpu.backward, "next_grad q k v y log_sums", others={"mask": "bool"}, plan=cpu.plan_backward),
     Engine("cuda", cuda.backward, "next_grad q k v y log_sums", sizes=cuda.covers_backward, on=on_gpu),
-    flops=lambda next_grad, q, k, v, mask, y, log_sums, causal=False, dropout=None: 5 * _flops(q, k, causal),
+    flops=flops_of(
+        reference.backward,
+        lambda next_grad, q, k, v, mask, y, log_sums, causal=False, dropout=None: 5 * _flops(q, k, causal),
+    ),
 )
 forward: Final = op(
     "attention.forward",
     reference.forward,
     Engine("halide", cpu.forward, "q k v", others={"mask": "bool"}, plan=cpu.plan),
     Engine("cuda", cuda.forward, "q k v", sizes=cuda.covers, on=on_gpu),
-    flops=lambda q, k, v, mask=None, causal=False, dropout=None: 2 * _flops(q, k, causal),
+    flops=flops_of(reference.forward, lambda q, k, v, mask=None, causal=False, dropout=None: 2 * _flops(q, k, causal)),
     keeps="q k v mask y log_sums",
     backward=backward,
 )

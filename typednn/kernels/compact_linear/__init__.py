@@ -4,13 +4,13 @@ from typing import Final
 
 from typednn.kernels.compact_linear import cpu, reference
 from typednn.kernels.compact_linear.reference import from_bfloat16, packed, to_bfloat16, widened
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 forward: Final = op(
     "compact_linear.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x scale bias", others={"weight": "uint16 int8"}, plan=cpu.plan),
-    flops=lambda x, weight, scale=None, bias=None: 2 * x.shape[0] * weight.size,
+    flops=flops_of(reference.forward, lambda x, weight, scale=None, bias=None: 2 * x.shape[0] * weight.size),
 )
 
 __all__ = ["forward", "from_bfloat16", "packed", "to_bfloat16", "widened"]

@@ -8,7 +8,7 @@ from typednn.engines.cuda import on_gpu
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import cpu, cuda, reference, winograd
 from typednn.kernels.conv2d.geometry import Window
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 _ARRAYS, _WINNERS = "next_grad x weight y", {"winners": "uint8"}
 
@@ -46,7 +46,9 @@ forward: Final = op(
     Engine("winograd", winograd.forward, "x weight bias", plan=winograd.plan),
     Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
     Engine("cuda", cuda.forward, "x weight bias", sizes=cuda.covers, on=on_gpu),
-    flops=lambda x, weight, bias, window, activation=IDENTITY, keeps=True: _flops(x, weight, window),
+    flops=flops_of(
+        reference.forward, lambda x, weight, bias, window, activation=IDENTITY, keeps=True: _flops(x, weight, window)
+    ),
     keeps="x weight y winners",
     backward=backward,
 )

@@ -380,8 +380,10 @@ def forward(
     y, winners = directly.forward(planned.run, *arguments)
     if _numbers(y):
         return y, winners
-    direct = directly.plan(*arguments)  # None where too many sizes have kernels
-    return reference.forward(*arguments) if direct is None else directly.forward(direct, *arguments)
+    direct = directly.plan(*arguments)
+    if direct is None:  # too many sizes have kernels
+        return reference.forward(*arguments)
+    return directly.forward(direct, *arguments)
 
 
 def _numbers(images: Array4) -> bool:

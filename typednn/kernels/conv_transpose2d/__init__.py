@@ -3,20 +3,20 @@
 from typing import Final
 
 from typednn.kernels.conv_transpose2d import cpu, reference
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 backward: Final = op(
     "conv_transpose2d.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad x weight", plan=cpu.plan_backward),
-    flops=lambda next_grad, x, weight, window: 4 * x.size // x.shape[3] * weight.size,
+    flops=flops_of(reference.backward, lambda next_grad, x, weight, window: 4 * x.size // x.shape[3] * weight.size),
 )
 forward: Final = op(
     "conv_transpose2d.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
     Engine("blas", cpu.forward_by_products, "x weight bias", plan=cpu.plan_by_products),
-    flops=lambda x, weight, bias, window, shape: 2 * x.size // x.shape[3] * weight.size,
+    flops=flops_of(reference.forward, lambda x, weight, bias, window, shape: 2 * x.size // x.shape[3] * weight.size),
     keeps="x weight",
     backward=backward,
 )

@@ -5,7 +5,7 @@ matrix.
 from typing import Final
 
 from typednn.kernels.embedding import cpu, reference
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 backward: Final = op(
     "embedding.backward",
@@ -27,7 +27,7 @@ add_backward: Final = op(
     Engine(
         "halide", cpu.add_backward, "dweight next_grad", others={"tokens": "int64 int32 int16 uint8"}, plan=cpu.plan_add
     ),
-    flops=lambda dweight, next_grad, tokens, padding=None: next_grad.size,
+    flops=flops_of(reference.add_backward, lambda dweight, next_grad, tokens, padding=None: next_grad.size),
     writes="dweight",
 )
 forward: Final = op(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from typednn.kernels.glu import cpu, reference
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 backward: Final = op(
     "glu.backward",
@@ -15,7 +15,7 @@ forward: Final = op(
     "glu.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x"),
-    flops=lambda x: 5 * (x.size // 2),
+    flops=flops_of(reference.forward, lambda x: 5 * (x.size // 2)),
     keeps="x",
     backward=backward,
 )

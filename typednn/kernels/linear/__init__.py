@@ -5,7 +5,7 @@ from typing import Final
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.activations import IDENTITY
 from typednn.kernels.linear import cpu, cuda, reference
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 backward: Final = op(
     "linear.backward",
@@ -13,8 +13,11 @@ backward: Final = op(
     Engine("halide", cpu.backward, "next_grad x weight y", plan=cpu.plan_backward),
     Engine("blas", cpu.backward_by_blas, "next_grad x weight y", plan=cpu.plan_backward_by_blas),
     Engine("cuda", cuda.backward, "next_grad x weight y", sizes=cuda.covers_backward, on=on_gpu),
-    flops=lambda next_grad, x, weight, y=None, activation=IDENTITY, wants_input=True: (
-        (4 if wants_input else 2) * x.shape[0] * weight.size
+    flops=flops_of(
+        reference.backward,
+        lambda next_grad, x, weight, y=None, activation=IDENTITY, wants_input=True: (
+            (4 if wants_input else 2) * x.shape[0] * weight.size
+        ),
     ),
 )
 forward: Final = op(
@@ -23,7 +26,7 @@ forward: Final = op(
     Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
     Engine("blas", cpu.forward_by_blas, "x weight bias", plan=cpu.plan_by_blas),
     Engine("cuda", cuda.forward, "x weight bias", sizes=cuda.covers, on=on_gpu),
-    flops=lambda x, weight, bias, activation=IDENTITY: 2 * x.shape[0] * weight.size,
+    flops=flops_of(reference.forward, lambda x, weight, bias, activation=IDENTITY: 2 * x.shape[0] * weight.size),
     keeps="x weight y",
     backward=backward,
 )

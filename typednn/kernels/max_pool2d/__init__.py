@@ -4,7 +4,7 @@ from typing import Final
 
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.max_pool2d import cpu, cuda, reference
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 
 _INDEX = {"index": "uint8 uint32"}
 
@@ -20,8 +20,11 @@ forward: Final = op(
     reference.forward,
     Engine("halide", cpu.forward, "x", plan=cpu.plan),
     Engine("cuda", cuda.forward, "x", sizes=cuda.covers, on=on_gpu),
-    flops=lambda x, kernel_size, stride, dilation, padding=(0, 0): (
-        x.size * kernel_size[0] * kernel_size[1] // (stride[0] * stride[1])
+    flops=flops_of(
+        reference.forward,
+        lambda x, kernel_size, stride, dilation, padding=(0, 0): (
+            x.size * kernel_size[0] * kernel_size[1] // (stride[0] * stride[1])
+        ),
     ),
     keeps="index",
     backward=backward,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from typednn.engines.cuda import on_gpu
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 from typednn.kernels.pad2d import cpu, cuda, reference
 
 backward: Final = op(
@@ -11,7 +11,7 @@ backward: Final = op(
     reference.backward,
     Engine("halide", cpu.backward, "next_grad", plan=cpu.plan_backward),
     Engine("cuda", cuda.backward, "next_grad", sizes=cuda.covers_backward, on=on_gpu),
-    flops=lambda next_grad, padding, mode: next_grad.size if mode == "replicate" else 0,
+    flops=flops_of(reference.backward, lambda next_grad, padding, mode: next_grad.size if mode == "replicate" else 0),
 )
 forward: Final = op(
     "pad2d.forward",

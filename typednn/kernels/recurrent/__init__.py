@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import Engine, flops_of, op
 from typednn.kernels.recurrent import cpu, reference
 from typednn.kernels.recurrent.cells import Cell
 
@@ -12,16 +12,22 @@ backward: Final = op(
     "recurrent.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad x weight_ih weight_hh kept", others=_LENGTHS, plan=cpu.plan_backward),
-    flops=lambda next_grad, x, weight_ih, weight_hh, kept, lengths, cell: (
-        4 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size)
+    flops=flops_of(
+        reference.backward,
+        lambda next_grad, x, weight_ih, weight_hh, kept, lengths, cell: (
+            4 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size)
+        ),
     ),
 )
 forward: Final = op(
     "recurrent.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x weight_ih weight_hh bias_ih bias_hh", others=_LENGTHS, plan=cpu.plan),
-    flops=lambda x, weight_ih, weight_hh, bias_ih, bias_hh, lengths, cell: (
-        2 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size)
+    flops=flops_of(
+        reference.forward,
+        lambda x, weight_ih, weight_hh, bias_ih, bias_hh, lengths, cell: (
+            2 * x.shape[0] * x.shape[1] * (weight_ih.size + weight_hh.size)
+        ),
     ),
     keeps="x weight_ih weight_hh kept lengths",
     backward=backward,
@@ -29,8 +35,11 @@ forward: Final = op(
 step: Final = op(
     "recurrent.step",
     reference.step,
-    flops=lambda x, weight_ih, weight_hh, bias_ih, bias_hh, hidden, memory, cell: (
-        2 * x.shape[0] * (weight_ih.size + weight_hh.size)
+    flops=flops_of(
+        reference.step,
+        lambda x, weight_ih, weight_hh, bias_ih, bias_hh, hidden, memory, cell: (
+            2 * x.shape[0] * (weight_ih.size + weight_hh.size)
+        ),
     ),
 )
 
