@@ -398,7 +398,8 @@ def test_configs_beside_python(check: Check, put: Put, files: Path) -> None:
     (one, _) = map(json.loads, check("bad.toml", "lenet.py", "--json").stdout.splitlines())
     message = one.pop("message")
     assert one == {"path": "bad.toml", "line": 11, "column": 8, "code": "config"}
-    assert message == "layer 1: unknown type \"ReLv\"; did you mean 'ReLU'?"
+    cure = "did you mean 'ReLU'? --import MODULE registers a layer of your own"
+    assert message == f'layer 1: unknown type "ReLv"; {cure}'
 
 
 @pytest.mark.parametrize(
