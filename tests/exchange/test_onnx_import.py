@@ -204,11 +204,10 @@ OPERATORS: dict[str, tuple[Any, tuple[int, ...], dict[str, Any]]] = {
     "HardSigmoid of its own": (node("HardSigmoid", alpha=0.3, beta=0.4), (4,), {}),
     "Celu": (node("Celu", alpha=0.5), (4,), {}),
     "Elu of sequences": (node("Elu"), (5, 4), {}),
-    **{f"{kind} of numbers": (node(kind), (4,), {}) for kind in ("Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor",
-        "Mish", "Neg",
-        "Sign", "Sin",
-                                                               "Sinh", "Softsign", "Tan", "Round", "Reciprocal",
-                                                                   "Identity")},
+    **{f"{kind} of numbers": (node(kind), (4,), {}) for kind in (
+        "Abs", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Mish", "Neg", "Sign", "Sin", "Sinh", "Softsign", "Tan",
+        "Round", "Reciprocal", "Identity",
+    )},
     **{f"{kind} of rows": (node(kind, "x", *more), (5, 4), weights) for kind, more, weights in (
         ("ReduceSum", ["a"], {"a": np.array([-1], I64)}), ("ReduceMax", ["a"], {"a": np.array([1], I64)}),
         ("ReduceMin", ["a"], {"a": np.array([1, 2], I64)}), ("ReduceProd", ["a"], {"a": np.array([2], I64)}),

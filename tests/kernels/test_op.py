@@ -96,6 +96,12 @@ def test_every_rule_of_an_engine(declare: Any) -> None:
     assert (sizes(ones(1)), sizes(ones(2)), sizes(ones(2), factor=3.0)) == ("first", "reference", ("first", 3.0))
 
 
+def test_a_number_of_flops_is_for_each_number_of_the_first_argument() -> None:
+    for flops in (0, 3):
+        run: Any = op("test.op", lambda x, factor: x * factor, flops=flops)
+        assert run.op.flops(np.ones((2, 5)), 7.0) == 10 * flops
+
+
 def test_what_the_reference_gives_is_written_where_an_engine_would(declare: Any) -> None:
     run: Any = op("test.op", lambda weights, state: (weights + 1, None), flops=lambda *_: 0, writes="weights state")
     weights, state = ones(2), ones(2)

@@ -344,8 +344,8 @@ SIZES: dict[str, dict[str, tuple[int, ...] | None]] = {
     "LinearGrad": {"input": (2, 3), "weight": (4, 3), "bias": (4,)},
     "MultiHeadAttentionGrad": {
         "input": (2, 5, 4), "memory": (2, 3, 6), "mask": None, "in_proj_weight": None, "q_proj_weight": (4, 4),
-            "k_proj_weight": (4, 6),
-        "v_proj_weight": (4, 6), "in_proj_bias": (12,), "out_proj_weight": (4, 4), "out_proj_bias": (4,),
+        "k_proj_weight": (4, 6), "v_proj_weight": (4, 6), "in_proj_bias": (12,), "out_proj_weight": (4, 4),
+        "out_proj_bias": (4,),
     },
     "RNNGrad": {"input": (2, 5, 4), "weight_ih": (3, 4), "weight_hh": (3, 3), "bias_ih": (3,), "bias_hh": (3,),
         "lengths": None},

@@ -61,8 +61,7 @@ def pair(torch: Any, dtype: Any, seed: int, embed_dim: int, heads: int, **argume
 )
 def test_multi_head_attention(
     torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None,
-        bias: bool,
-    causal: bool, axes_of_mask: int, seed: int,
+    bias: bool, causal: bool, axes_of_mask: int, seed: int,
 ) -> None:  # fmt: skip
     """G-P3: output, and every gradient, of self-attention where there is no kdim, else of attention to a memory."""
     compare(torch, close, dtype, batch, time, memory, heads, features, kdim, bias, causal, axes_of_mask, seed)
@@ -83,8 +82,7 @@ def test_heads_of_sizes_that_have_kernels(
 
 def compare(
     torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None,
-        bias: bool,
-    causal: bool, axes_of_mask: int, seed: int,
+    bias: bool, causal: bool, axes_of_mask: int, seed: int,
 ) -> None:  # fmt: skip
     rng = np.random.default_rng(seed)
     ours, theirs = pair(torch, dtype, seed, heads * features, heads, kdim=kdim, bias=bias, causal=causal)

@@ -265,6 +265,13 @@ def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> No
         recipe("mlp").changed(settings)
 
 
+def test_a_recipe_by_its_name(samples: Samples, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECIPES, "mlp", recipe("mlp").changed(max_steps=1))
+    assert train("mlp", samples, progress=False).steps == 1
+    with pytest.raises(ArgumentError, match="got 'lenett'; did you mean 'lenet5'"):
+        train("lenett", samples)
+
+
 def test_intervals_of_a_recipe_are_steps() -> None:
     """A run's folder keeps them as numbers."""
     interval: Any = Every(epochs=2)

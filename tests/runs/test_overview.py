@@ -92,7 +92,7 @@ def test_what_is_not_what_it_should_be_is_left_out(tmp_path: Path, plan: dict[st
 def test_folders_without_runs(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must hold runs, folders that training wrote, got none; typednn train"):
         runs_in(tmp_path)
-    with pytest.raises(DataError, match="which is no folder"):
+    with pytest.raises(DataError, match="must hold runs, folders that training wrote, got no folder; typednn train"):
         runs_in(tmp_path / "missing")
 
 

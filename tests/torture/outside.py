@@ -178,8 +178,7 @@ _LOADER: Any = data.Loader(np.zeros((6, 3), np.float32), np.zeros(6, np.int64), 
 def _state() -> checkpoint.TrainingState:
     return checkpoint.TrainingState(
         step=3, origin=0, loader=_LOADER.state_dict(), generators={}, metrics_bytes=0, loss_sum=0.5, rows=4,
-            seconds=0.1,
-        total_seconds=0.2, epochs=[], evaluations=[], best=None, waited=0, watched=None,
+        seconds=0.1, total_seconds=0.2, epochs=[], evaluations=[], best=None, waited=0, watched=None,
     )  # fmt: skip
 
 

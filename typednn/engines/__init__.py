@@ -85,7 +85,7 @@ from typednn.engines.halide import language as hl
 from typednn.engines.halide import nan
 from typednn.engines.halide.compiled import Kernel, kernel
 from typednn.engines.halide.nan import type_of
-from typednn.engines.halide.toolchain import Array, Scalar, available
+from typednn.engines.halide.toolchain import Array, Build, Scalar, available
 from typednn.engines.memory import pool
 from typednn.engines.memory.pool import empty
 from typednn.engines.processor import Cpu
@@ -95,6 +95,7 @@ from typednn.errors import EngineError
 
 __all__ = [
     "Array",
+    "Build",
     "Cpu",
     "EngineError",
     "Kernel",

@@ -65,7 +65,8 @@ _OTHER_FORMATS: Final = {
 def save(model: Module, path: str | os.PathLike[str]) -> None:
     """Write ``model`` into one file, whole or not at all; `Module.save` calls this.
 
-    `NotInitialised` before ``init``; a `DataError` where the file cannot be written.
+    `NotInitialised` before ``init``; an `ArgumentError` for the ending of another format, as ``.h5``; a `DataError`
+    where the file cannot be written.
     """
     place = path_of("save", path)
     other = _OTHER_FORMATS.get(place.suffix.lower())

@@ -88,8 +88,7 @@ class Concat(Layer[In, Out, ConcatGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs])
     def __init__(
         self: "Concat[In1, Out1, str, *tuple[Any, ...]]",
         b0: Part[In1, Out1, Any], b1: Part[In1, Out1, Any], b2: Part[In1, Out1, Any], b3: Part[In1, Out1, Any],
-            b4: Part[In1, Out1, Any], /,
-        *more: Part[In1, Out1, Any],
+        b4: Part[In1, Out1, Any], /, *more: Part[In1, Out1, Any],
     ) -> None: ...  # fmt: skip
     def __init__(self, *branches: Layer[Any, Any, Any] | Any) -> None:
         if not branches:

@@ -291,8 +291,8 @@ class Module(Node, Enforced):
         """Write parameters and buffers, and where the model is one that a config describes its config, into one
         safetensors file.
 
-        `typednn.load` reads it. Written whole or not at all; a `DataError` where it cannot be written, `NotInitialised`
-        before ``init``.
+        `typednn.load` reads it. Written whole or not at all; a `DataError` where it cannot be written, an
+        `ArgumentError` for the ending of another format, `NotInitialised` before ``init``.
         """
         hooks.save(self, path)
 

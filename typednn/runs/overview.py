@@ -14,9 +14,9 @@ from typing import Any, final
 
 from typednn.charts import columns
 from typednn.errors import DataError, explain
-from typednn.files import as_object
+from typednn.files import as_object, path_of
 from typednn.runs.recorded import Metrics, read_metrics, read_scores
-from typednn.runs.run_files import attempted, existing_run, read_json
+from typednn.runs.run_files import attempted, read_json
 
 _OF_A_RUN = ("recipe.json", "metrics.jsonl")
 _HEAD = ("run", "model", "data", "epochs", "steps", "best", "result")
@@ -69,11 +69,12 @@ def runs_in(folder: str | os.PathLike[str]) -> list[RunSummary]:
 
     A `DataError` where the folder is missing, or holds no run.
     """
-    place = existing_run("runs", folder)
-    found = [place] if _is_run(place) else sorted(filter(_is_run, place.iterdir()))
+    place = path_of("runs", folder)
+    found = [place] if _is_run(place) else sorted(filter(_is_run, place.iterdir())) if place.is_dir() else []
     if not found:
+        got = "none" if place.is_dir() else "no folder"
         cure = "typednn train MODEL --run FOLDER makes one"
-        raise DataError(explain(str(place), "must hold runs, folders that training wrote", "none", cure))
+        raise DataError(explain(str(place), "must hold runs, folders that training wrote", got, cure))
     return sorted(map(_summary, found), key=lambda run: run.changed)
 
 

@@ -22,9 +22,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "==": operator.eq, "!=": operator.ne, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift, "@": operator.matmul, "neg": operator.neg, "invert": operator.invert, "abs": operator.abs,
-    "[]": operator.getitem,
+    "<<": operator.lshift, ">>": operator.rshift, "@": operator.matmul, "neg": operator.neg, "invert": operator.invert,
+    "abs": operator.abs, "[]": operator.getitem,
 }  # fmt: skip
 IN_PLACE: dict[str, Callable[..., Any]] = {
     "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,

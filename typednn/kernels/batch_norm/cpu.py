@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from typednn.arrays import AnyArray, Array1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, hl, kernel, nan, specialised, type_of
+from typednn.engines import Array, Build, Cpu, Kernel, Scalar, empty, hl, kernel, nan, specialised, type_of
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.elementwise import PARALLEL_FROM
@@ -238,7 +238,7 @@ def kernels(channels: int, activation: Activation, dtype: np.dtype[Any] = FLOAT3
 
     def made(
         name: str,
-        build: Callable[..., hl.Func | list[hl.Func]],
+        build: Build,
         inputs: tuple[Array | Scalar, ...],
         outputs: tuple[Array, ...],
     ) -> Kernel:

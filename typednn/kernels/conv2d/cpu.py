@@ -24,14 +24,13 @@ Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from typednn.arrays import AnyIntArray, Array1, Array4
-from typednn.engines import Array, Cpu, Kernel, empty, gemm, hl, kernel, processor, specialised
+from typednn.engines import Array, Build, Cpu, Kernel, empty, gemm, hl, kernel, processor, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import depthwise, direct, dweight
@@ -39,7 +38,6 @@ from typednn.kernels.conv2d.geometry import Geometry, Window, power
 from typednn.kernels.conv2d.reference import derivative
 from typednn.kernels.max_pool2d import cpu as max_pool2d
 
-Build: TypeAlias = "Callable[..., hl.Func | list[hl.Func]]"
 # The kernel of `forward`, the shape of y without the batch, and whether there are winners.
 Forward: TypeAlias = tuple[Kernel, tuple[int, int, int], bool]
 PRODUCTS = 2 * 1024 * 1024

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from typednn.arrays import Array2
-from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, specialised, type_of
+from typednn.engines import Array, Build, Cpu, Kernel, empty, hl, kernel, specialised, type_of
 from typednn.engines.sizes import Specialised
 from typednn.kernels import sums
 from typednn.kernels.elementwise import decay
@@ -109,9 +109,7 @@ def exponentials(
     return exps, total(cpu, "sum", lambda at, row: exps[at, row], features, y, b), top
 
 
-def kernels_by_rows(
-    op: str, build_forward: Callable[..., hl.Func], build_backward: Callable[..., hl.Func]
-) -> Specialised[Pair]:
+def kernels_by_rows(op: str, build_forward: Build, build_backward: Build) -> Specialised[Pair]:
     """The kernels, by numbers of features, of an op whose derivative needs its result alone; None where
     there are none.
     """

@@ -7,7 +7,7 @@ ignored have a kernel of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,13 +16,11 @@ from typednn.arrays import Array1, Array2, IntArray1
 from typednn.engines import Array, Cpu, Kernel, Scalar, empty, hl, kernel, nan, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.class_targets import NONE
-from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
+from typednn.kernels.softmax.cpu import LEAST_FEATURES, InRow, by_rows, exponentials, total
 
 PIECE = 1 << 19  # numbers of the rows that are computed at a time, where not all are kept
 
 Planned: TypeAlias = tuple[Kernel, tuple[object, ...]]
-# The target of a class and a sample.
-Probability: TypeAlias = "Callable[[hl.Expr | int, hl.Expr], hl.Expr]"
 
 
 def plan(
@@ -62,7 +60,7 @@ def plan_with_scale(
     return plan(logits, target, weight, smoothing, ignore_index)
 
 
-def _probability(target: hl.ImageParam, classes: int, labelled: bool, real: hl.Type) -> Probability:
+def _probability(target: hl.ImageParam, classes: int, labelled: bool, real: hl.Type) -> InRow:
     """The target of class c and sample b; 0 for every class where the label is out of range."""
     if not labelled:
         return lambda c, b: target[c, b]
@@ -80,13 +78,13 @@ def _label(target: hl.ImageParam, b: hl.Expr, classes: int) -> hl.Expr:
 
 
 def _weighted(
-    plain: Probability,
+    plain: InRow,
     target: hl.ImageParam,
     settings: tuple[hl.ImageParam, hl.Param],
     classes: int,
     labelled: bool,
     ignored: int,
-) -> Probability:
+) -> InRow:
     """``plain`` smoothed and weighted, and 0 where the label is ``ignored``."""
     weight, smoothing = settings
 
