@@ -151,19 +151,19 @@ def test_what_a_table_leaves_open_is_decided_by_an_option(at_once: Command, tmp_
 
 
 def test_no_row_is_lost_to_names(at_once: Command, tmp_path: Path) -> None:
-    """Inputs whose first line has a missing value."""
+    """Inputs whose first line has a missing value, which is filled; or refused, as training was told."""
     (tmp_path / "t.csv").write_text("".join(f"{row},{row},1\n" for row in range(30)))
-    assert (
-        at_once(
-            "train", "--data", "t.csv", "--task", "regression", "--set", "max_steps=2", "-q", "--run", "run"
-        ).returncode
-        == 0
-    )
+    for run, missing in (("run", "fill"), ("strict", "error")):
+        options = ("--task", "regression", "--set", "max_steps=2", "-q", "--run", run, "--missing", missing)
+        assert at_once("train", "--data", "t.csv", *options).returncode == 0
     for first in (",1", "NA,1"):
         (tmp_path / "new.csv").write_text(f"{first}\n2,3\n")
         said = at_once("predict", "run", "new.csv")
+        assert (said.returncode, said.stdout.count("\n")) == (0, 2)
+        assert "gaps where training had none, filled: 'column 2'" in said.stderr
+        said = at_once("predict", "strict", "new.csv")
         assert (said.returncode, said.stdout) == (1, "")
-        assert "new.csv: line 1, column 1 must have a value" in said.stderr
+        assert "new.csv: line 1, column 1 ('column 2') must have a value" in said.stderr
 
 
 def test_an_export_tells_the_classes(at_once: Command, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_missing_values(tmp_path: Path, missing: str) -> None:
         (HOUSES, {"columns": "price"}, ArgumentError, "columns must be a list of different names, got 'price'"),
         (HOUSES, {"columns": []}, ArgumentError, "columns must be a list of different names"),
         (HOUSES, {"names": ["a", "a"]}, ArgumentError, "names must be a list of different names"),
-        (HOUSES, {"missing": "skip"}, ArgumentError, "missing must be one of 'error', 'drop', got 'skip'"),
+        (HOUSES, {"missing": "skip"}, ArgumentError, "missing must be one of 'error', 'drop', 'fill', got 'skip'"),
         (HOUSES, {"delimiter": "ab"}, ArgumentError, "delimiter must be one printable character or a tab, got 'ab'"),
     ],
 )

@@ -14,6 +14,7 @@ from typednn.cli.shared_options import (
     WHOLE,
     Command,
     argument,
+    names,
     weights,
 )
 
@@ -66,6 +67,13 @@ examples:
             ),
             argument("--data", metavar="NAME_OR_PATH", help="a data set's name, a folder that holds one, or a table"),
             argument("--target", metavar="COLUMN", help="of a table with named columns: the one to learn"),
+            argument("--columns", type=names, metavar="A,B,…", help="of a table: the inputs; by default all others"),
+            argument("--exclude", type=names, metavar="A,B,…", help="of a table: columns that are no inputs"),
+            argument(
+                "--missing",
+                choices=("fill", "drop", "error"),
+                help="of a table: fill gaps (the default), leave out rows that have one, or refuse them",
+            ),
             argument(
                 "--task",
                 choices=("classification", "regression"),

@@ -1,6 +1,7 @@
 """What an option of the command line is, and those that several commands take."""
 
 import argparse
+import csv
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -51,6 +52,14 @@ def yes(text: str) -> bool:
 def character(text: str) -> str:
     """A character, of which the tabulator has names."""
     return "\t" if text in ("tab", "\\t") else text
+
+
+def names(text: str) -> list[str]:
+    """Names between commas; one that holds a comma stands in quotes, as in CSV files."""
+    found = [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row]
+    if not all(found) or not found:
+        raise argparse.ArgumentTypeError(f"expected names between commas, got {text!r}")
+    return found
 
 
 _NEGATIVE = -5e-324  # the largest number below 0

@@ -21,6 +21,7 @@ from typednn.data.cifar import cifar10, cifar10_pixels
 from typednn.data.csv import NotANumber, RowLength, labelled, read_csv, read_optdigits
 from typednn.data.dataset import Dataset, Pixels, rescaled
 from typednn.data.digits import digits
+from typednn.data.encoding import Encoded, Encoding
 from typednn.data.idx import read_idx
 from typednn.data.image_files import ImageFiles, ImageSets, open_image_folder
 from typednn.data.images import ImageFolder, image_size, read_image, read_image_folder
@@ -61,6 +62,8 @@ __all__ = [
     "Characters",
     "ColorJitter",
     "Dataset",
+    "Encoded",
+    "Encoding",
     "GaussianNoise",
     "ImageFiles",
     "ImageFolder",

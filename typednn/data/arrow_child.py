@@ -26,7 +26,7 @@ ROWS = 1 << 16  # at a time
 def _kind(types: Any, kind: Any) -> str:
     """``number``, ``boolean``, ``word``, or nothing where it is something else."""
     kind = kind.value_type if types.is_dictionary(kind) else kind
-    if types.is_string(kind) or types.is_large_string(kind):
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_timestamp(kind) or types.is_date(kind):
         return "word"
     if types.is_boolean(kind):
         return "boolean"
@@ -56,9 +56,18 @@ def _pieces(batches: Any) -> Iterator[tuple[Any, int]]:
             yield batch.slice(start, ROWS), len(batch) - start
 
 
+def _words(pyarrow: Any, column: Any) -> list[str | None]:
+    """Words; dates as YYYY-MM-DD, in UTC, with their time of day."""
+    if pyarrow.types.is_timestamp(column.type) or pyarrow.types.is_date(column.type):
+        when = column.cast(pyarrow.timestamp("us"), safe=False).to_pylist()
+        return [None if each is None else each.isoformat(" ") for each in when]
+    words: list[str | None] = column.to_pylist()
+    return words
+
+
 def _content(pyarrow: Any, kind: str, column: Any) -> bytes:
     if kind == "word":
-        return json.dumps(column.to_pylist()).encode()
+        return json.dumps(_words(pyarrow, column)).encode()
     numbers = column.cast(pyarrow.uint8()) if kind == "boolean" else column
     content: bytes = numbers.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False).astype("<f8").tobytes()
     return content

@@ -27,6 +27,7 @@ from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import File, opened, path_of
 
+_FILL = "fill it in, or pass missing='drop' (--missing drop)"
 _CODES = {"float32": "f", "float64": "d"}
 
 
@@ -203,9 +204,7 @@ def not_a_number(
     """
     place = f"{unit} {row}, column {column}" + (f" ({name!r})" if name else "")
     if name is not None and is_missing(field):
-        return NotANumber(
-            explain(where, f"{place} must have a value", "nothing", "fill it in, or pass missing='drop'"), row, column
-        )
+        return NotANumber(explain(where, f"{place} must have a value", "nothing", _FILL), row, column)
     got = repr(field if len(field) <= 40 else f"{field[:40]}…")
     return NotANumber(explain(where, f"{place} must be a finite number", got, cure), row, column)
 

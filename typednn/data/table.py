@@ -4,36 +4,38 @@
     310000,3,95,Ulm
     205000,2,60,Jena                 x (n, 2) float32, y (n) float64, columns ("rooms", "area")
 
-Inputs are numbers. The target is a column of numbers, or of words, which become classes: their names, sorted, are the
-labels 0, 1, …. A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its place, or its row is
-left out. Places are lines of a CSV file and rows of another, from 1, and the column's number and name. Names are
+Inputs are numbers; or with ``encoding="auto"`` whatever columns hold, as `typednn.data.encoding` makes numbers of it.
+The target is a column of numbers, or of words, which become classes: their names, sorted, are the labels 0, 1, …. A
+missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``, …) is an error with its place, or its row is left out, or it
+is filled. Places are lines of a CSV file and rows of another, from 1, and the column's number and name. Names are
 compared in Unicode's form NFC: ``ö`` written as one character or as two is the same. What a CSV file's first lines say
 of it (`typednn.data.dialect`) is told in ``Table.told``. Parquet and Arrow need pyarrow, the extra ``typednn[arrow]``.
 """
 
-import math
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, cast, final
+from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import choice, flag
 from typednn.arrays import Array2, IntArray1
-from typednn.data.arrow import Column, columns_stored
-from typednn.data.csv import check_length, not_a_number, numbers_of, rows_of
-from typednn.data.dialect import beginning, decimal_of, is_missing, number_of, other_mark
+from typednn.data.arrow import Column
+from typednn.data.cells import CellReader, Cells
+from typednn.data.csv import not_a_number, numbers_of
+from typednn.data.encoding import Encoding
 from typednn.data.labels import normalised
-from typednn.errors import ArgumentError, DataError, explain, listed
-from typednn.files import opened, path_of
+from typednn.data.table_files import ARROW, Layout, Missing, Read, Wanted, read_file
+from typednn.data.targets import Targets
+from typednn.errors import ArgumentError, explain
+from typednn.files import path_of
 
-ARROW: Final = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 ENDINGS: Final = (".csv", ".tsv", *ARROW)
 _MOST = float(np.finfo(np.float32).max)
+Dtype: TypeAlias = np.dtype[np.floating[Any]]
 
 
 @final
@@ -44,7 +46,8 @@ class Table:
 
     ``columns`` are the inputs' names and ``target`` is the target's, empty where the file has none. ``dropped`` rows
     had a missing value. ``rows`` (n) are the lines of the rows in a CSV file, or their numbers from 1 in another.
-    ``told`` says in a line how a CSV file was read: names, delimiter and decimal mark.
+    ``told`` says in a line how a CSV file was read: names, delimiter and decimal mark. ``encoding`` is how the
+    file's columns became those of ``x``, where they were not all numbers already.
     """
 
     x: Array2
@@ -55,6 +58,7 @@ class Table:
     dropped: int = 0
     rows: IntArray1 = field(default_factory=lambda: np.empty(0, np.int64))
     told: str = ""
+    encoding: Encoding | None = None
 
     def place(self, row: int) -> str:
         """Where row ``row``, from 0, of ``x`` stands in the file: ``line 7``, or ``row 6`` of a Parquet file."""
@@ -62,34 +66,18 @@ class Table:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is read of a file: the names of target and inputs, None for the first column and for all others, and what is
-    told of it.
-    """
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadCells:
+    """A table whose columns are not yet numbers: its `Cells`, and the rest of it, which `encoded` completes."""
 
-    target: str | None
-    columns: tuple[str, ...] | None
-    drop: bool = False
-    delimiter: str | None = None
-    decimal: str | None = None
-    header: bool | None = None
-    limit: int | None = None
-    dtype: np.dtype[np.floating[Any]] = field(default_factory=lambda: np.dtype(np.float32))
+    cells: Cells
+    table: Table
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What was read: the inputs, the names of all columns, the place of each row, how many rows were
-    left out, and how.
-    """
-
-    x: Array2
-    header: list[str]
-    rows: npt.NDArray[np.int64]
-    dropped: int
-    told: str = ""
+    def encoded(self, encoding: Encoding, dtype: Dtype) -> Table:
+        """The table of numbers."""
+        x: Any = encoding(self.cells).astype(dtype, copy=False)
+        named = encoding.names if self.table.columns else ()
+        return replace(self.table, x=x, columns=named, encoding=encoding)
 
 
 def read_table(
@@ -97,12 +85,14 @@ def read_table(
     *,
     target: str | None = None,
     columns: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     labels: bool | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
-    missing: Literal["error", "drop"] = "error",
+    missing: Missing | None = None,
+    encoding: Encoding | Literal["auto"] | None = None,
     dtype: Literal["float32", "float64"] = "float32",
     limit: int | None = None,
 ) -> Table:
@@ -110,11 +100,15 @@ def read_table(
     ``.ipc``), else CSV.
 
     ``target`` is the name of the target's column, by default the first; ``columns`` are the names of the inputs in
-    their order, by default all others. ``names`` are the classes' where they are known, as from training data: another
-    word is an error. ``labels`` says whether targets are labels: then a column of words and numbers holds words; if
-    false, numbers alone; by default such a column is refused. ``dtype`` is that of the inputs: float64 keeps dates,
-    times and other large numbers apart until their mean is taken off. ``limit`` is how many bytes of memory the values
-    may take; see `typednn.files`.
+    their order, by default all others but those in ``exclude``. ``names`` are the classes' where they are known, as
+    from training data: another word is an error. ``labels`` says whether targets are labels: then a column of words and
+    numbers holds words; if false, numbers alone; by default such a column is refused. ``dtype`` is that of the inputs:
+    float64 keeps dates, times and other large numbers apart until their mean is taken off. ``limit`` is how many bytes
+    of memory the values may take; see `typednn.files`.
+
+    ``encoding``: None where inputs are numbers; "auto" to find one that suits all rows (`Encoding.fit`); or the one of
+    other data. ``missing``: a row that lacks a value is an ``error``, which is the default; ``drop`` leaves it out;
+    ``fill``, the default of an encoding, fills its gaps and leaves out rows without a target.
 
     Of a CSV file ``header`` says whether its first line holds names, ``delimiter`` what is between its columns, and
     ``decimal`` what is before fractions. By default its first lines decide (`typednn.data.dialect`), or are refused
@@ -123,36 +117,37 @@ def read_table(
     A `NotANumber` tells the place of what is missing or no number; a `DataError` an unknown column, with those that
     there are.
     """
-    place = path_of("read_table", path)
-    choice("read_table", "missing", missing, ("error", "drop"))
-    inputs, classes = _checked_names("columns", columns), _checked_names("names", names)
-    unchecked = cast("object", target)
-    if unchecked is not None and (not isinstance(unchecked, str) or normalised(unchecked) in (inputs or ())):
-        rule = "target must be the name of a column that is no input"
-        raise ArgumentError(explain("read_table", rule, repr(target)), "target")
-    wanted = _Wanted(
-        None if target is None else normalised(target),
-        inputs,
-        missing == "drop",
-        delimiter,
-        None if decimal is None else choice("read_table", "decimal", decimal, (".", ",")),
-        None if header is None else flag("read_table", "header", header),
-        limit,
-        _dtype("read_table", dtype),
-    )
-    targets = _Targets(str(place), classes, None if labels is None else flag("read_table", "labels", labels))
-    read = _reader(place)(place, targets, wanted)
-    y, named = targets.labelled()
-    return Table(
-        read.x,
-        y,
-        tuple(read.header[1:]),
-        read.header[0] if read.header else "",
-        named,
-        read.dropped,
-        read.rows,
-        read.told,
-    )
+    about: dict[str, Any] = {"target": target, "columns": columns, "exclude": exclude, "names": names}
+    about |= {"labels": labels, "header": header, "delimiter": delimiter, "decimal": decimal, "limit": limit}
+    kind = _dtype("read_table", dtype)
+    if encoding is not None:
+        found = read_cells(path, missing=missing or "fill", encoding=None if encoding == "auto" else encoding, **about)
+        everywhere = np.arange(len(found.cells.values))
+        return found.encoded(Encoding.fit(found.cells, everywhere) if encoding == "auto" else encoding, kind)
+    if missing == "fill":
+        raise ArgumentError(explain("read_table", "gaps are filled by an encoding", "none", 'add encoding="auto"'))
+    place, wanted, targets = _wanted(path, missing=missing or "error", **about)
+    made: list[_Numbers] = []
+
+    def start(layout: Layout) -> _Numbers:
+        made.append(_Numbers(layout, kind))
+        return made[0]
+
+    read = read_file(place, targets, replace(wanted, size=kind.itemsize), start)
+    return replace(_table(read, targets), x=made[0].x(len(read.rows)))
+
+
+def read_cells(
+    path: str | Path, *, missing: Missing = "fill", encoding: Encoding | None = None, **about: Any
+) -> ReadCells:
+    """A table with any columns, to be encoded. ``about`` are those arguments of `read_table` that say what is read and
+    how it is written; ``encoding`` is the one that will be applied, if it is known.
+    """
+    place, wanted, targets = _wanted(path, missing=missing, **about)
+    if encoding is not None and wanted.target is not None:
+        wanted = replace(wanted, columns=encoding.used_names)
+    cells, read, held = _cells(place, wanted, targets, encoding)
+    return ReadCells(cells, _table(read, held))
 
 
 def read_columns(
@@ -184,244 +179,147 @@ def columns_of(
 ) -> tuple[Array2, str]:
     """As `read_columns`, and how a CSV file was read, as `Table.told` says it."""
     place = path_of("read_columns", path)
-    inputs = _checked_names("columns", columns)
-    read = _reader(place)(
-        place, None, _Wanted(None, inputs, False, delimiter, decimal, header, limit, _dtype("read_columns", dtype))
+    kind = _dtype("read_columns", dtype)
+    wanted = Wanted(
+        None,
+        _checked_names("columns", columns),
+        delimiter=delimiter,
+        decimal=decimal,
+        header=header,
+        limit=limit,
+        size=kind.itemsize,
     )
-    return read.x, read.told
+    made: list[_Numbers] = []
+
+    def start(layout: Layout) -> _Numbers:
+        made.append(_Numbers(layout, kind))
+        return made[0]
+
+    read = read_file(place, None, wanted, start)
+    return made[0].x(len(read.rows)), read.told
 
 
-def _reader(place: Path) -> "Callable[[Path, _Targets | None, _Wanted], _Read]":
-    return _read_arrow if place.suffix.lower() in ARROW else _read_csv
+def inputs_encoded(path: str | Path, encoding: Encoding, *, named: bool, **layout: Any) -> tuple[Array2, str]:
+    """The inputs of a file without targets, for predictions, (n, columns) in float64; and what is told of them: how
+    the file was read, and words that are new. ``named``: whether columns are found by name, else by their place, all
+    or those that the encoding uses.
+    """
+    columns = encoding.used_names if named else None
+    wanted = Wanted(None, columns, missing="fill", numbers=False, size=24, **layout)
+    cells, read, _ = _cells(path_of("read_columns", path), wanted, None, encoding)
+    told = [part for part in (read.told, encoding.unknown(cells)) if part]
+    x: Any = encoding(cells)
+    return x, "; ".join(told)
 
 
-def _dtype(where: str, dtype: str) -> np.dtype[np.floating[Any]]:
+def _wanted(
+    path: str | Path,
+    *,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    labels: bool | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    missing: Missing = "error",
+    limit: int | None = None,
+) -> tuple[Path, Wanted, Targets]:
+    """The arguments of `read_table`, checked."""
+    place = path_of("read_table", path)
+    choice("read_table", "missing", missing, ("error", "drop", "fill"))
+    inputs, classes = _checked_names("columns", columns), _checked_names("names", names)
+    out = _checked_names("exclude", exclude) or ()
+    unchecked = cast("object", target)
+    if unchecked is not None and (not isinstance(unchecked, str) or normalised(unchecked) in (*(inputs or ()), *out)):
+        rule = "target must be the name of a column that is no input"
+        raise ArgumentError(explain("read_table", rule, repr(target)), "target")
+    if inputs is not None and out:
+        raise ArgumentError(
+            explain("read_table", "takes columns or exclude", "both", "exclude is what is left out of all"), "exclude"
+        )
+    wanted = Wanted(
+        None if target is None else normalised(target),
+        inputs,
+        out,
+        missing,
+        delimiter,
+        None if decimal is None else choice("read_table", "decimal", decimal, (".", ",")),
+        None if header is None else flag("read_table", "header", header),
+        limit,
+    )
+    return (
+        place,
+        wanted,
+        Targets(str(place), classes, None if labels is None else flag("read_table", "labels", labels)),
+    )
+
+
+def _cells(
+    place: Path, wanted: Wanted, targets: Targets | None, encoding: Encoding | None
+) -> tuple[Cells, Read, Targets | None]:
+    """All cells; read once more where a column turns out to hold words."""
+    wanted = replace(wanted, numbers=False, size=24)
+    words: set[int] = set()
+    while True:
+        made: list[CellReader] = []
+
+        def start(layout: Layout, words: set[int] = words, made: list[CellReader] = made) -> CellReader:
+            about = layout.about if layout.named else [(number, f"column {number}") for number, _ in layout.about]
+            known = None if encoding is None else encoding.known(layout.where, about, wanted.columns is not None)
+            about = about if known is None else [each for each, _ in known]
+            holds = None if known is None else [kind for _, kind in known]
+            made.append(CellReader(layout.where, layout.unit, about, layout.take, layout.decimal, words, holds))
+            return made[0]
+
+        read = read_file(place, targets, wanted, start)
+        cells = made[0].finished()
+        if cells is not None:
+            return cells, read, targets
+        words, targets = made[0].words, None if targets is None else targets.anew()
+
+
+def _table(read: Read, targets: Targets | None) -> Table:
+    """What is known of a table beside its inputs."""
+    assert targets is not None, "a table has a target"
+    y, named = targets.labelled()
+    target = read.names[0] if read.names else ""
+    return Table(
+        np.empty((0, 0), np.float32), y, tuple(read.names[1:]), target, named, read.dropped, read.rows, read.told
+    )
+
+
+def _dtype(where: str, dtype: str) -> Dtype:
     return np.dtype(choice(where, "dtype", dtype, ("float32", "float64")))
 
 
-# --- CSV ------------------------------------------------------------------------------------------------------------
-
-
-def _read_csv(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
-    """What is wanted of the file; the target goes to ``targets``, if any."""
-    numbers: array[float] = array(wanted.dtype.char)
-    rows: array[int] = array("q")
-    first = 0 if targets is None else 1  # of the inputs, among the fields that are read
-    dropped = 0
-    by_name = wanted.target is not None or wanted.columns is not None
-    if by_name and wanted.header is False:
-        rule = "columns are named where the file has names"
-        raise ArgumentError(
-            explain("read_table", rule, "header=False", "leave out target and columns: the first column is the target"),
-            "header",
-        )
-    start = beginning(path, wanted.delimiter, True if by_name else wanted.header, wanted.limit)
-    with rows_of("read_table", path, 0, start.delimiter, wanted.limit) as (file, lines):
-        top = next(lines, None)
-        if top is None:
-            raise DataError(explain(file.where, "must hold at least one row", "none"))
-        if not top[1]:
-            raise DataError(
-                explain(file.where, f"line {top[0]} must hold names or a row", "nothing", "delete empty lines")
-            )
-        header = [normalised(text) for text in top[1]]
-        order = _places(file.where, header, wanted, first) if start.named else list(range(len(header)))
-        about = [(place + 1, header[place] if start.named else "") for place in order]
-        _check_width(file.where, len(order) - first)
-        decimal = wanted.decimal or decimal_of(
-            file.where,
-            [row[place] for row in start.records[start.named :] if len(row) == len(header) for place in order],
-        )
-        if targets is not None:
-            targets.column, targets.unit, targets.decimal = about[0], "line", decimal
-        for row, line in lines if start.named else chain([top], lines):
-            check_length(file.where, row, len(header), len(line))
-            fields = [line[place] for place in order]
-            if wanted.drop and any(map(is_missing, fields)):
-                dropped += 1
-                continue
-            file.take(wanted.dtype.itemsize * len(fields) + 72 + len(fields[0]))
-            numbers.extend(numbers_of(file.where, row, fields[first:], _MOST, about[first:], decimal))
-            if targets is not None:
-                targets.add(fields[0], row)
-            rows.append(row)
-    _check_count(file.where, len(rows), dropped)
-    told = (
-        f"{'line 1 holds names' if start.named else 'line 1 is a row, without names'}, delimiter "
-        f"{start.delimiter!r}, decimal {decimal!r}"
-    )
-    named = [name for _, name in about] if start.named else []
-    return _Read(
-        np.frombuffer(numbers, wanted.dtype).reshape(len(rows), -1), named, np.frombuffer(rows, np.int64), dropped, told
-    )
-
-
-# --- Parquet and Arrow ----------------------------------------------------------------------------------------------
-
-
-def _read_arrow(path: Path, targets: "_Targets | None", wanted: _Wanted) -> _Read:
-    """As `_read_csv`."""
-    pieces: list[npt.NDArray[Any]] = []
-    kept: list[npt.NDArray[np.int64]] = []
-    first = 0 if targets is None else 1
-    row, drop = 1, wanted.drop
-    for name in ("delimiter", "decimal", "header"):
-        if getattr(wanted, name) is not None:
-            raise ArgumentError(explain("read_table", f"{name} is for CSV files", path.name, "leave it out"), name)
-    with opened("read_table", path, wanted.limit) as file, columns_stored("read_table", file) as own:
-        header = list(map(normalised, own.names))
-        chosen = _places(file.where, header, wanted, first)
-        about = [(place + 1, header[place]) for place in chosen]
-        _check_width(file.where, len(about) - first)
-        for place in chosen[first:]:
-            if own.kinds[place] not in ("number", "boolean"):
-                rule = f"column {place + 1} ({header[place]!r}) must hold numbers"
-                raise DataError(explain(file.where, rule, own.types[place], "name those that do in columns=[...]"))
-        if targets is not None:
-            targets.column = about[0]
-            if not own.kinds[chosen[0]]:
-                rule = f"column {about[0][0]} ({about[0][1]!r}) must hold numbers or words"
-                raise DataError(explain(file.where, rule, own.types[chosen[0]]))
-        size = wanted.dtype.itemsize * len(about) + 72
-        for columns in own.batches(chosen, size):
-            values = [] if targets is None else _values(columns[0], own.kinds[chosen[0]])
-            letters = sum(len(value) for value in values if isinstance(value, str))
-            file.take(len(columns[-1]) * size + letters)
-            if None in values and not drop:
-                raise not_a_number(file.where, row + values.index(None), *about[0], "", unit="row")
-            numbers = zip(columns[first:], about[first:], strict=True)
-            x = np.stack([_floats(file.where, column, row, *each, drop) for column, each in numbers], axis=1).astype(
-                wanted.dtype
-            )
-            missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
-            keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
-            pieces.append(x[keep])
-            kept.append(keep + row)
-            if targets is not None:
-                for place in keep.tolist():
-                    targets.add(values[place], row + place)
-            row += len(x)
-    x = np.concatenate(pieces) if pieces else np.empty((0, 1), wanted.dtype)
-    rows = np.concatenate(kept) if kept else np.empty(0, np.int64)
-    dropped = row - 1 - len(x)
-    _check_count(file.where, len(x), dropped)
-    return _Read(x, [name for _, name in about], rows, dropped)
-
-
-def _values(column: Column, kind: str) -> list[Any]:
-    """A target's values: numbers, words, or None where there is none."""
-    if isinstance(column, list):
-        return column
-    numbers: list[float] = column.tolist()
-    return [None if value != value else str(bool(value)) if kind == "boolean" else value for value in numbers]
-
-
-def _floats(where: str, column: Column, row: int, number: int, name: str, drop: bool) -> npt.NDArray[np.float64]:
-    """An input's numbers; NaN where there is none, if such rows are dropped."""
-    exact = np.asarray(column, np.float64)
-    wrong = ~(np.abs(exact) <= _MOST) & ~(np.isnan(exact) & drop)
-    if wrong.any():
-        place = int(wrong.argmax())
-        raise not_a_number(
-            where, row + place, number, name, "" if np.isnan(exact[place]) else str(exact[place]), unit="row"
-        )
-    return exact
-
-
-# --- both -----------------------------------------------------------------------------------------------------------
-
-
 @final
-class _Targets:
-    """The target's values: numbers; or words, where the first is one or the classes are known."""
+class _Numbers:
+    """Inputs that are numbers; a `NotANumber` tells the place of what is none."""
 
-    def __init__(self, where: str, classes: tuple[str, ...] | None, labels: bool | None) -> None:
-        self._where = where
-        self._classes = classes
-        self._labels = labels
-        self._numbers: array[float] = array("d")
-        self._words: list[str] = []
-        self._rows: list[int] = []
-        self._only_numbers = True
-        self.column, self.unit, self.decimal = (1, ""), "row", "."
+    def __init__(self, layout: Layout, dtype: Dtype) -> None:
+        self._layout = layout
+        self._dtype = dtype
+        self._numbers: array[float] = array(dtype.char)
 
-    def add(self, value: Any, row: int) -> None:
-        """A text or a number; None where there is none."""
-        if value is None or (isinstance(value, str) and is_missing(value)):
-            raise not_a_number(self._where, row, *self.column, "", unit=self.unit)
-        number = (
-            number_of(value, self.decimal) if isinstance(value, str) else float(value) if math.isfinite(value) else None
-        )
-        if number is None and (self._labels is False or (self._numbers and not self._labels)):
-            cure = "the first row has a number there; if all are classes, pass labels=True (--task classification)"
-            cure = other_mark(str(value), self.decimal) or (
-                cure if self._numbers and self._labels is None else "targets are numbers"
-            )
-            raise not_a_number(self._where, row, *self.column, str(value), cure, self.unit)
-        if number is not None and self._words and self._classes is None and self._labels is None:
-            rule = f"{self._place(row)}, must be a word, as {self.unit} {self._rows[0]} has one"
-            cure = "if all are classes, pass labels=True (--task classification)"
-            raise DataError(explain(self._where, rule, str(value)[:40], cure))
-        self._only_numbers &= number is not None
-        if number is None or self._classes is not None or self._labels:
-            self._words.append(normalised(value) if isinstance(value, str) else _shortest(value))
-            self._rows.append(row)
-        if number is not None:
-            self._numbers.append(number)
+    def add(self, row: int, fields: Sequence[str]) -> None:
+        about = self._layout
+        self._numbers.extend(numbers_of(about.where, row, fields, _MOST, about.about, about.decimal))
 
-    def labelled(self) -> tuple[Any, tuple[str, ...]]:
-        """The numbers; or labels and the classes' names."""
-        if self._classes is None and self._only_numbers:
-            return np.frombuffer(self._numbers, np.float64), ()
-        named = tuple(sorted(set(self._words))) if self._classes is None else self._classes
-        labels = {name: label for label, name in enumerate(named)}
-        unknown = next((place for place, word in enumerate(self._words) if word not in labels), None)
-        if unknown is not None:
-            rule = f"{self._place(self._rows[unknown])}, must be one of the classes {listed(named)}"
-            raise DataError(explain(self._where, rule, repr(self._words[unknown][:40])))
-        return np.array([labels[word] for word in self._words], np.int64), named
+    def add_columns(self, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> None:
+        exact = np.stack([np.asarray(column, np.float64) for column in columns], axis=1)
+        wrong = ~(np.abs(exact) <= _MOST)
+        if wrong.any():
+            column = int(wrong.any(axis=0).argmax())
+            row = int(wrong[:, column].argmax())
+            got = "" if np.isnan(exact[row, column]) else str(exact[row, column])
+            raise not_a_number(self._layout.where, int(rows[row]), *self._layout.about[column], got, unit="row")
+        self._numbers.frombytes(exact.astype(self._dtype).tobytes())
 
-    def _place(self, row: int) -> str:
-        return f"{self.unit} {row}, " + (
-            f"the target {self.column[1]!r}" if self.column[1] else f"the target, column {self.column[0]}"
-        )
-
-
-def _shortest(value: float) -> str:
-    """A number as a class's name: whole ones without a point."""
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
-
-
-def _check_width(where: str, inputs: int) -> None:
-    if inputs < 1:
-        raise DataError(explain(where, "a row holds a target and at least one input", "one number"))
-
-
-def _check_count(where: str, rows: int, dropped: int) -> None:
-    if not rows:
-        raise DataError(
-            explain(where, "must hold at least one row", f"none, as {dropped} were left out" if dropped else "none")
-        )
-
-
-def _places(where: str, fields: Sequence[str], wanted: _Wanted, targets: int) -> list[int]:
-    """Where the target, if there are ``targets``, and the inputs are; a `DataError` for one that is not there, or
-    twice.
-    """
-    if not fields:
-        raise DataError(explain(where, "must have columns", "none"))
-    chosen = [fields[0] if wanted.target is None else wanted.target][:targets]
-    inputs = [name for name in fields if name not in chosen] if wanted.columns is None else list(wanted.columns)
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(fields):
-        places.setdefault(name, []).append(place)
-    for name in (*chosen, *inputs):
-        found = places.get(name, [])
-        if len(found) != 1:
-            several = listed([str(place + 1) for place in found])
-            got = f"more than one: columns {several}" if found else listed(list(map(repr, fields)))
-            raise DataError(explain(where, f"must have one column {name!r}", got[:400]))
-    return [places[name][0] for name in (*chosen, *inputs)]
+    def x(self, rows: int) -> Array2:
+        """The numbers of all rows."""
+        return np.frombuffer(self._numbers, self._dtype).reshape(rows, -1)
 
 
 def _checked_names(name: str, value: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from typednn.arrays import is_floating
 from typednn.data.table import ENDINGS
+from typednn.data.table_files import Missing
 from typednn.data.tiny_stories import shards_in
 from typednn.errors import ArgumentError, explain
 from typednn.recipes.catalogue import RECIPES
@@ -37,6 +38,9 @@ def choose(
     model: Recipe | None = None,
     *,
     target: str | None = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    missing: Missing | None = None,
     task: TaskName | None = None,
     seed: int | None = None,
     header: bool | None = None,
@@ -49,7 +53,8 @@ def choose(
     them.
 
     ``data`` is a name, a folder, a table, or two tables to train and to test. Of a table ``target`` is the column to
-    learn, by default the first, and ``task`` is by default what it holds (`load_tables`). A ``model`` whose sizes are
+    learn, by default the first, and ``task`` is by default what it holds; ``columns``, ``exclude`` and ``missing`` say
+    which inputs are read, and what becomes of gaps (`load_tables`). A ``model`` whose sizes are
     written down keeps all that it says. ``seed`` draws the part to test, where the data have none. ``header``,
     ``delimiter`` and ``decimal`` say how a CSV file is written, as `typednn.data.read_table` has them; how it was read
     is told in ``Samples.told``. ``settings`` are those of `Recipe.changed`, and stand above what the data decide; a
@@ -75,7 +80,9 @@ def choose(
                     "--target", "names a column of a table", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}"
                 )
             )
-        for name, value in (("header", header), ("delimiter", delimiter), ("decimal", decimal)):
+        of_tables: dict[str, object] = {"columns": columns, "exclude": exclude, "missing": missing}
+        of_tables |= {"header": header, "delimiter": delimiter, "decimal": decimal}
+        for name, value in of_tables.items():
             if value is not None:
                 raise ArgumentError(
                     explain(
@@ -102,6 +109,9 @@ def choose(
         test,
         known,
         target=target,
+        columns=columns,
+        exclude=exclude,
+        missing=missing or "fill",
         seed=recipe.seed if seed is None else seed,
         header=header,
         delimiter=delimiter,

@@ -5,7 +5,7 @@ one of rows NPY, CSV, TSV, Parquet and Arrow hold an input per row, in named col
 for one of tokens a ``.txt`` file holds a text. Numbers have the range of the training data: 0 to 255 for images.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arrays import is_number
-from typednn.data import read_inputs, read_npy, read_text
+from typednn.data import Encoding, read_inputs, read_npy, read_text
 from typednn.data.dialect import names_in
 from typednn.data.images import Resize
-from typednn.data.table import ENDINGS, columns_of
+from typednn.data.table import ENDINGS, columns_of, inputs_encoded
 from typednn.errors import DataError, explain
 from typednn.files import path_of
 from typednn.recipes.samples import Exact, Floats
@@ -30,14 +30,15 @@ def inputs_of(
     tokens: bool = False,
     invert: bool = False,
     resize: Resize = True,
-    columns: Sequence[str] = (),
+    encoding: Encoding | None = None,
+    named: bool = False,
     layout: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[npt.NDArray[Any], str]:
     """Inputs (n, *shape) of a file, and a remark: how a table was read, or that an image looks unlike the training
     data.
 
-    ``resize`` is how images were brought to their size, ``columns`` are the names of the inputs, where the training
-    data had them, and ``layout`` is how a CSV file is written, where that was said
+    ``resize`` is how images were brought to their size, ``encoding`` how columns of the training table became numbers,
+    ``named`` whether that had names, and ``layout`` is how a CSV file is written, where that was said
     (`typednn.recipes.samples.layout_of`). `DataError` where they do not fit.
     """
     path = path_of("inputs_of", path)
@@ -49,7 +50,7 @@ def inputs_of(
     read, told = (
         (_images(path, shape, invert, resize, layout.get("header")), "")
         if len(shape) == 3
-        else _rows(path, shape, columns, layout)
+        else _rows(path, shape, encoding, named, layout)
     )
     inputs: Floats | Exact = read if len(shape) == 3 else np.asarray(read, np.float64)
     if not (np.abs(inputs) <= np.finfo(np.float32).max).all():
@@ -63,11 +64,17 @@ def _images(path: Path, shape: tuple[int, ...], invert: bool, resize: Resize, na
     return read_inputs(path, *shape, resize=resize, invert=invert, header=header)
 
 
-def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str], layout: Mapping[str, Any]) -> tuple[Any, str]:
+def _rows(
+    path: Path, shape: tuple[int, ...], encoding: Encoding | None, named: bool, layout: Mapping[str, Any]
+) -> tuple[Any, str]:
     told, kind = "", path.suffix.lower()
     if kind in ENDINGS:
         rows: npt.NDArray[Any]
-        rows, told = columns_of(path, columns or None, dtype="float64", **(layout if kind in (".csv", ".tsv") else {}))
+        written: Mapping[str, Any] = layout if kind in (".csv", ".tsv") else {}
+        if encoding is None:
+            rows, told = columns_of(path, dtype="float64", **written)
+        else:
+            rows, told = inputs_encoded(path, encoding, named=named, **written)
     elif kind == ".npy":
         rows = read_npy(path)
     else:

@@ -1,9 +1,10 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use
 the run.
 
-``{"format": 6, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`,
+``{"format": 8, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`,
 "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes',
-"columns": the inputs' of a table, "targets": {"mean", "deviation"} of a regression's}``
+"columns": the inputs' of a table, "encoding": how a
+table's columns became these (`typednn.data.Encoding.as_json`), "targets": {"mean", "deviation"} of a regression's}``
 """
 
 import json
@@ -20,21 +21,21 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.config.model_config import ModelConfig
-from typednn.data import ImageFiles, image_size
+from typednn.data import Encoding, ImageFiles, image_size
 from typednn.data.labels import normalised
 from typednn.data.text import TOKENS
 from typednn.errors import ArgumentError, ConfigError, DataError, explain, listed
 from typednn.files import opened, parsed
 from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, load_data
-from typednn.recipes.tables import layout_of, load_tables
+from typednn.recipes.tables import chosen_of, layout_of, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
 from typednn.tasks import Regression
 
 # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
-# ``drop_last``, 7 a checksum of the test data.
-FORMAT = 7
+# ``drop_last``, 7 a checksum of the test data, 8 encodings of tables.
+FORMAT = 8
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
@@ -56,6 +57,7 @@ class Plan:
     columns: tuple[str, ...] = ()
     targets: Scaling = field(default_factory=Scaling)
     test_checksum: int | None = None  # where a run of an earlier format has none
+    encoding: Encoding | None = None
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
@@ -94,6 +96,7 @@ class Plan:
             "data": dict(self.data),
             "scaling": asdict(self.scaling),
             "targets": asdict(self.targets),
+            "encoding": None if self.encoding is None else self.encoding.as_json(),
         }
         return json.dumps(table, indent=1) + "\n"
 
@@ -128,6 +131,7 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         samples.columns,
         targets,
         test_checksum.result(),
+        samples.encoding,
     )
 
 
@@ -151,6 +155,7 @@ def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str]
             seed=int(data.get("seed", "0")),
             outputs=outputs,
             **layout_of(data),
+            **chosen_of(data),
         )
     if recipe.task == "language":
         return load_text(data["name"], recipe.vocabulary, recipe.validation, announce, kind=recipe.tokens)
@@ -252,6 +257,7 @@ def read_plan(folder: Path) -> Plan:
             tuple(normalised(str(name)) for name in (saved["columns"] if version >= 5 else ())),
             _scaling(saved["targets"]) if version >= 5 else Scaling(),
             int(saved["test_checksum"]) if version >= 7 else None,
+            _encoding(saved, version),
         )
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ConfigError):
@@ -271,6 +277,16 @@ def _refuse_unknown(where: str, imports: Sequence[str]) -> None:
             f"if you trust that code, add {options}; in Python, import it before",
         )
         raise ConfigError(explain(where, rule, f"layers of {listed(unknown)}, not imported", cure), where)
+
+
+def _encoding(saved: Any, version: int) -> Encoding | None:
+    """That of a table; before format 8 all columns were numbers."""
+    if version >= 8:
+        return None if saved["encoding"] is None else Encoding.from_json(saved["encoding"])
+    if "train" not in saved["data"]:
+        return None
+    names = map(str, saved["columns"] if version >= 5 else ())
+    return Encoding.of_numbers([*names] or [f"column {place}" for place in range(2, 2 + int(saved["shape"][0]))])
 
 
 def _scaling(saved: Any) -> Scaling:

@@ -18,6 +18,7 @@ from typednn.data import (
     DATASETS,
     PIXELS,
     Dataset,
+    Encoding,
     ImageFiles,
     Pixels,
     Tokenizer,
@@ -85,7 +86,9 @@ class Samples:
     validation: int = 0
     """How many samples at the end of ``x`` are a validation part of their own; 0 where a share is drawn."""
     columns: tuple[str, ...] = ()
-    """The names of a table's inputs, if it has them."""
+    """The names of a table's inputs, if it has them: the columns of ``x``."""
+    encoding: Encoding | None = None
+    """How the columns of a table became those of ``x``."""
     told: str = ""
     """How a table was read, in a line: names, delimiter, decimal mark, target, task and classes."""
     source: Mapping[str, str] = field(default_factory=dict[str, str])

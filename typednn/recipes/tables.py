@@ -1,13 +1,16 @@
 """Tables of columns as `Samples`: which column is learned, as labels or as numbers, and which rows are kept apart."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from typednn.data import Table, read_table, split
+from typednn.data import Encoding, Table, split
+from typednn.data.table import ReadCells, read_cells
+from typednn.data.table_files import Missing
 from typednn.errors import DataError, explain, listed
 from typednn.recipes.samples import TEST_SHARE, AnyTask, Exact, Labels, Samples
 from typednn.tasks import Classification, Regression
@@ -15,6 +18,7 @@ from typednn.tasks import Classification, Regression
 # how a CSV file is written: arguments of `typednn.data.read_table`
 LAYOUT: tuple[str, ...] = ("header", "delimiter", "decimal")
 _LABELS = Classification()
+_EXACT = np.dtype(np.float64)
 
 
 def load_tables(
@@ -23,6 +27,9 @@ def load_tables(
     task: AnyTask | None = _LABELS,
     *,
     target: str | None = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    missing: Missing = "fill",
     seed: int = 0,
     header: bool | None = None,
     delimiter: str | None = None,
@@ -32,11 +39,15 @@ def load_tables(
     """Tables in CSV, Parquet or Arrow files (`typednn.data.read_table`), to train and to test, or one of which a part
     is kept apart.
 
-    ``target`` is the name of the target's column, by default the first; the other columns are the inputs. For a
-    classification, the default, targets are words, or whole numbers from 0; for a regression any numbers. A task that
-    is None is what the targets look like: a classification of words, or of whole numbers up to 100 of which each from 0
-    (or 1) occurs, else a regression. Words of which most occur once are refused then. Without ``test`` a fifth of the
-    rows, of each class, is the test part, drawn by ``seed``.
+    ``target`` is the name of the target's column, by default the first; the inputs are those in ``columns``, by default
+    all others but those in ``exclude``. What they hold is made numbers as the training part suits it
+    (`typednn.data.Encoding`): words become one-hot, gaps are filled, dates are days, ids and columns of one value are
+    left out. With ``missing`` "error" a gap is refused, with "drop" its row is left out.
+
+    For a classification, the default, targets are words, or whole numbers from 0; for a regression any numbers. A task
+    that is None is what the targets look like: a classification of words, or of whole numbers up to 100 of which each
+    from 0 (or 1) occurs, else a regression. Words of which most occur once are refused then. Without ``test`` a fifth
+    of the rows, of each class, is the test part, drawn by ``seed``.
 
     Whole numbers that are not 0, 1, … are numbered, and are the names of their classes. ``outputs`` are those of a
     model whose sizes are written down: labels below it are the model's own, and are kept; others are numbered if they
@@ -45,9 +56,11 @@ def load_tables(
     """
     layout: dict[str, Any] = {"header": header, "delimiter": delimiter, "decimal": decimal}
     layout = {name: value for name, value in layout.items() if value is not None}
-    table = read_table(
-        train, target=target, dtype="float64", labels=True if isinstance(task, Classification) else None, **layout
-    )
+    chosen: dict[str, Any] = {"columns": columns, "exclude": exclude}
+    chosen = {name: list(value) for name, value in chosen.items() if value is not None}
+    labels = True if isinstance(task, Classification) else None
+    read = read_cells(train, target=target, labels=labels, missing=missing, **chosen, **layout)
+    table = read.table
     guessed, task = task is None, task or (_LABELS if table.names or _are_labels(table.y) else Regression())
     y = targets_of(train, table, task)
     kinds = len(np.unique(y))
@@ -62,35 +75,43 @@ def load_tables(
         y, names = _numbered(train, table, y, outputs)
     source = {"train": str(Path(train).resolve())} | ({} if target is None else {"target": target})
     source |= {name: str(value).lower() if value is header else str(value) for name, value in layout.items()}
+    source |= {name: json.dumps(value) for name, value in chosen.items()}
     source |= {"numbered": "true"} if names and not table.names else {}
-    told = _told(table, task, names, guessed, kinds)
-    name = Path(train).name
+    source |= {} if missing == "fill" else {"missing": missing}
+    name, told = Path(train).name, _told(table, task, names, guessed, kinds)
     if test is None:
         source["seed"] = str(seed)
         classes: Any = y if y.dtype.kind == "i" else len(y)
         rows, apart = split(classes, TEST_SHARE, seed=seed)
         where = f"{train}, of which {len(apart):,} rows are kept apart to test"
-        x, tested = table.x[rows], table.x[apart]
-        return Samples(
-            name, where, x, y[rows], tested, y[apart], names, columns=table.columns, source=source, told=told
+        encoding = _encoding(read, rows, missing)
+        x = read.encoded(encoding, _EXACT).x
+        parts: tuple[Any, Any, Any, Any] = x[rows], y[rows], x[apart], y[apart]
+    else:
+        source["test"] = str(Path(test).resolve())
+        where, encoding = f"{train} and {test}", _encoding(read, np.arange(len(y)), missing)
+        known: dict[str, Any] = {
+            "names": table.names or None,
+            "labels": None if table.names else False,
+        }
+        other = read_cells(test, target=target, encoding=encoding, missing=missing, **known, **layout)
+        parts = (
+            read.encoded(encoding, _EXACT).x,
+            y,
+            other.encoded(encoding, _EXACT).x,
+            targets_of(test, other.table, task, names),
         )
-    source["test"] = str(Path(test).resolve())
-    columns, labels = None if target is None else table.columns, None if table.names else False
-    other = read_table(
-        test, target=target, columns=columns, names=table.names or None, labels=labels, dtype="float64", **layout
-    )
-    if table.x.shape[1] != other.x.shape[1]:
-        raise DataError(
-            explain(
-                f"{train} and {test}", "must have as many inputs per row", f"{table.x.shape[1]} and {other.x.shape[1]}"
-            )
-        )
-    test_y = targets_of(test, other, task, names)
-    if other.told != table.told:
-        told += f"; {Path(test).name}: {other.told}"
-    return Samples(
-        name, f"{train} and {test}", table.x, y, other.x, test_y, names, columns=table.columns, source=source, told=told
-    )
+        if other.table.told != table.told:
+            told += f"; {Path(test).name}: {other.table.told}"
+    told += "" if encoding.is_plain else f"; columns: {encoding}"
+    named = encoding.names if table.columns else ()
+    return Samples(name, where, *parts, names, columns=named, source=source, told=told, encoding=encoding)
+
+
+def _encoding(read: ReadCells, rows: npt.NDArray[np.int64], missing: Missing) -> Encoding:
+    """The encoding that suits the training part; where gaps are not filled, those of other data are refused."""
+    found = Encoding.fit(read.cells, rows)
+    return found if missing == "fill" else found.without_gaps()
 
 
 def layout_of(data: Mapping[str, str]) -> dict[str, Any]:
@@ -98,6 +119,14 @@ def layout_of(data: Mapping[str, str]) -> dict[str, Any]:
     of `read_table`.
     """
     return {name: data[name] == "true" if name == "header" else data[name] for name in LAYOUT if name in data}
+
+
+def chosen_of(data: Mapping[str, str]) -> dict[str, Any]:
+    """Which columns of the tables of a run are read: the arguments ``columns``, ``exclude`` and ``missing`` of
+    `load_tables`.
+    """
+    chosen: dict[str, Any] = {name: json.loads(data[name]) for name in ("columns", "exclude") if name in data}
+    return {**chosen, **({"missing": data["missing"]} if "missing" in data else {})}
 
 
 def _numbered(path: str | Path, table: Table, y: Labels | Exact, outputs: int | None) -> tuple[Labels, tuple[str, ...]]:
@@ -134,7 +163,8 @@ def _told(table: Table, task: AnyTask, names: tuple[str, ...], guessed: bool, ki
     )
     classes = f"{kind}, {kinds} classes{f': {listed(names)}' if names else ''}{other}"
     held = classes if isinstance(task, Classification) else "numbers, a regression"
-    return f"{f'{table.told}; ' if table.told else ''}{_named(table)}: {held}"
+    dropped = f"; {table.dropped:,} rows left out, as they lack a value" if table.dropped else ""
+    return f"{f'{table.told}; ' if table.told else ''}{_named(table)}: {held}{dropped}"
 
 
 def _are_labels(y: npt.NDArray[Any]) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from typednn.data import read_image_folder, read_table, read_vocabulary
 from typednn.data.class_folders import part_folders
 from typednn.data.images import Resize
-from typednn.data.table import ARROW
+from typednn.data.table_files import ARROW
 from typednn.data.vocabulary import Stored
 from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.layer import FirstChain
@@ -23,7 +23,7 @@ from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import VOCABULARY, Plan, read_plan, samples_of
 from typednn.recipes.running import Report, computed, learned_part, outputs_of, reported, which, write_results
 from typednn.recipes.samples import Samples
-from typednn.recipes.tables import layout_of, targets_of
+from typednn.recipes.tables import chosen_of, layout_of, targets_of
 from typednn.recipes.texts import load_text
 from typednn.runs import Run
 from typednn.tasks import Answer, Estimate, Language
@@ -111,11 +111,17 @@ def predict(
     tokens = isinstance(model, FirstChain)
     shape = sample.sizes if tokens else plan.shape
     resize: Resize = "crop" if "image" in plan.data else True  # as the training images were
-    columns = plan.columns if "target" in plan.data else ()
     layout = _layout(plan, header, delimiter, decimal)
     for file in files:
         inputs, remark = inputs_of(
-            file, shape, tokens=tokens, invert=invert, resize=resize, columns=columns, layout=layout
+            file,
+            shape,
+            tokens=tokens,
+            invert=invert,
+            resize=resize,
+            encoding=plan.encoding,
+            named="target" in plan.data,
+            layout=layout,
         )
         answers.extend(
             plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark)
@@ -154,12 +160,12 @@ def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any]) -> Samples
         samples = load_text(data, str(run / VOCABULARY), 0.0, kind=plan.recipe.tokens)
         return replace(samples, test_x=samples.x, test_y=samples.y)
     if Path(data).is_file():
-        columns = plan.columns if "target" in plan.data else None
         numbered = plan.data.get("numbered") == "true"
         table = read_table(
             data,
             target=plan.data.get("target"),
-            columns=columns,
+            encoding=plan.encoding,
+            missing=chosen_of(plan.data).get("missing"),
             dtype="float64",
             names=None if numbered else plan.names or None,
             labels=None if plan.names and not numbered else False,
