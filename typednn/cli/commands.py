@@ -80,12 +80,14 @@ examples:
                 help="labels or numbers; by default what the target holds",
             ),
             *LAYOUT,
+            argument("--dry-run", action="store_true", help="tell what would be trained, and train nothing"),
             argument("--preset", metavar="NAME", help="of gpt2: shakespeare-char (the default), nina or gpt2-124m"),
             argument(
                 "--from",
                 metavar="PATH",
                 dest="start",
-                help="of gpt2: start from weights: a folder as Hugging Face has it, or gpt.c's file",
+                help="start from weights: a run, a file of model.save, PyTorch's names in .safetensors; of gpt2 also a "
+                "folder as Hugging Face has it, or gpt.c's file",
             ),
             argument(
                 "--run",
@@ -140,10 +142,16 @@ settings for --set: optimizer.* as in a config's [optimizer], and
     "resume": Command(
         "training",
         "continue a run that was stopped; the result is the same, bit for bit, as without the stop",
-        (RUN, *TRAINING, IMPORT),
+        (
+            RUN,
+            argument("--epochs", type=COUNT, metavar="N", help="N more epochs, also where the run had ended"),
+            *TRAINING,
+            IMPORT,
+        ),
         """\
 examples:
   typednn resume runs/lenet5-1                  from its last checkpoint; from the start where there is none
+  typednn resume runs/lenet5-1 --epochs 20      20 more epochs
 """,
     ),
     "eval": Command(

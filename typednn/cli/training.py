@@ -17,10 +17,12 @@ from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
 from typednn.recipes.catalogue import preset, starting_from
 from typednn.recipes.choosing import choose, chosen, is_table
-from typednn.recipes.plan import FILE, fitted
+from typednn.recipes.plan import FILE, fitted, read_plan, samples_of
 from typednn.recipes.running import Trained
 from typednn.recipes.samples import found_by
 from typednn.recipes.tables import LAYOUT
+
+_OF_A_TABLE = ("target", "columns", "exclude", "missing", "task")  # options, and arguments of `choose`
 
 
 def train(options: Namespace) -> int:
@@ -38,23 +40,18 @@ def train(options: Namespace) -> int:
     if options.preset is not None:
         recipe = preset(options.preset, recipe or find("gpt2"))
     if options.start is not None:
-        recipe = starting_from(options.start, recipe or find("gpt2"), settings.get("vocabulary"))
-    if data is None:
-        assert recipe is not None, "there are data where there is no model"
-        data = recipe.data
-    layout: dict[str, Any] = {name: getattr(options, name) for name in LAYOUT}
-    recipe, samples = choose(
-        data,
-        recipe,
-        target=options.target,
-        columns=options.columns,
-        exclude=options.exclude,
-        missing=options.missing,
-        task=options.task,
-        announce=hint,
-        settings=settings,
-        **layout,
-    )
+        recipe = starting_from(options.start, recipe, settings.get("vocabulary"))
+    if data is None and options.start is not None and (Path(options.start) / FILE).is_file():
+        assert recipe is not None, "a run has a recipe"
+        source = read_plan(Path(options.start)).data
+        recipe = recipe.changed(settings)
+        samples = samples_of(recipe, source, hint)
+    else:
+        assert data is not None or recipe is not None, "there are data where there is no model"
+        data = data or (recipe.data if recipe is not None else "auto")
+        about: dict[str, Any] = {name: getattr(options, name) for name in (*LAYOUT, *_OF_A_TABLE)}
+        recipe, samples = choose(data, recipe, announce=hint, settings=settings, **about)
+        source = samples.source or found_by(data if isinstance(data, str) else data[0], samples)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
         unit = "" if samples.vocabulary is None else f" tokens of {len(samples.vocabulary):,} kinds"
@@ -65,8 +62,11 @@ def train(options: Namespace) -> int:
             hint(f"read: {samples.told}")
         if samples.vocabulary is None and (model is None or recipe.adapts):
             hint(f"chosen: {chosen(recipe, samples)}")
+        if recipe.weights:
+            hint(f"starts from: {recipe.weights}")
         hint(f"run folder: {folder}")
-    source = samples.source or found_by(data if isinstance(data, str) else data[0], samples)
+    if options.dry_run:
+        return 0
     return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source))
 
 
@@ -89,7 +89,7 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
 def resume(options: Namespace) -> int:
     """Continue from the last checkpoint."""
     import_layers(options.modules)
-    return _finished(Path(options.run), options, partial(resume_run, options.run))
+    return _finished(Path(options.run), options, partial(resume_run, options.run, epochs=options.epochs))
 
 
 def new_folder(name: str) -> Path:
@@ -126,12 +126,13 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
     say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s{place}")
     if result.folder is not None and not options.quiet and not result.steps:
         hint(
-            f"the run had ended after {result.history.steps:,} steps: nothing was trained; for more, start a "
-            "new one with more --epochs"
+            f"the run had ended after {result.history.steps:,} steps: nothing was trained; for more: typednn resume "
+            f"{result.folder} --epochs N"
         )
     if result.folder is not None and not options.quiet:
         if result.history.stopped and result.steps:
-            hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}{imports}")
+            more = " --epochs N" if result.history.stopped == "early stopping" else ""
+            hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}{more}{imports}")
         file = (
             "text.txt"
             if isinstance(result.model, FirstChain)

@@ -5,6 +5,7 @@ lenet5        61,706 parameters; Nesterov momentum under a cosine, from scores; 
 lenet5-paper  as "Deep Learning Implementation With Rust" trains it (section XI), number for number
 mlp           one hidden layer of 128, for rows of a table or images of any size; a few seconds per epoch
 lstm          for texts: a folder per class, a .txt file per text
+cnn           four convolutions, for some dozens or hundreds of photographs: changed at random, stopped early
 resnet18      for images of any size and colour, and any number of classes; resnet34, resnet50 and vgg16 likewise
 gpt2          a language model, for any text or file of tokens, in the sizes of `PRESETS`
 ============  =====================================================================================
@@ -21,9 +22,10 @@ from typing import Any
 from typednn.config import dumps, load
 from typednn.errors import ArgumentError, closest, explain, suggestion
 from typednn.layer import Input
-from typednn.layers import Flatten, Linear, ReLU, Softmax
+from typednn.layers import BatchNorm2d, Conv2d, Flatten, GlobalAvgPool2d, Linear, MaxPool2d, ReLU, Softmax
 from typednn.models import GPT2, lenet5, lstm_classifier, resnet18, resnet34, resnet50, vgg16
 from typednn.models.hub import local_folder
+from typednn.recipes.plan import FILE, read_plan
 from typednn.recipes.recipe import AnyModel, Recipe
 from typednn.recipes.weights import sizes_at, vocabulary_for
 
@@ -32,6 +34,18 @@ def _mlp(classes: int = 10, shape: tuple[int, ...] = (28, 28, 1)) -> AnyModel:
     hidden = Linear(math.prod(shape), 128, weight_init="he_normal", bias_init="zeros").named("fc1")
     read: Any = Input(*shape) >> Flatten() if len(shape) > 1 else Input(*shape)
     return read >> hidden >> ReLU() >> Linear(128, classes, weight_init="he_normal", bias_init="zeros").named("fc2")
+
+
+def _cnn(classes: int = 10, image: tuple[int, int, int] = (64, 64, 3)) -> AnyModel:
+    """Blocks of Conv2d 3x3, BatchNorm2d, ReLU and MaxPool2d, each with twice the channels of the one before."""
+    model: Any = Input(*image)
+    channels = image[2]
+    for number, wide in enumerate((16, 32, 64, 128), 1):
+        convolution = Conv2d(channels, wide, 3, padding=1, bias=False, weight_init="he_normal")
+        model = model >> convolution.named(f"conv{number}") >> BatchNorm2d(wide).named(f"bn{number}") >> ReLU()
+        model = model >> MaxPool2d(2) if min(image[:2]) >= 2**number else model
+        channels = wide
+    return model >> GlobalAvgPool2d() >> Linear(channels, classes, bias_init="zeros").named("fc")
 
 
 _MODERN = {
@@ -174,6 +188,32 @@ RECIPES: dict[str, Recipe] = {
             clip_grad_norm=1.0,
             adapts=("classes",),
         ),
+        Recipe(
+            "cnn",
+            _cnn,
+            {
+                "type": "AdamW",
+                "lr": {"type": "CosineLR", "lr": 2e-3, "warmup_steps": 20},
+                "weight_decay": 1e-2,
+            },
+            about="a small convolutional network for few photographs, which are changed at random in training",
+            data="cifar-10",
+            epochs=10,
+            least_steps=400,
+            batch_size=16,
+            validation=0.15,
+            stratify=True,
+            patience=10,
+            evaluate_every=25,
+            checkpoint_every=100,
+            adapts=("classes", "image"),
+            augment=(
+                "RandomHorizontalFlip",
+                {"type": "RandomCrop", "padding": 8},
+                {"type": "RandomRotation", "degrees": 15},
+                {"type": "ColorJitter", "brightness": 0.3, "contrast": 0.3, "saturation": 0.3},
+            ),
+        ),
         _deep("resnet18", resnet18, "ResNet-18 on images of any size"),
         _deep("resnet34", resnet34, "ResNet-34 on images of any size"),
         _deep("resnet50", resnet50, "ResNet-50 on images of any size"),
@@ -200,12 +240,21 @@ def preset(name: str, of: Recipe) -> Recipe:
     return PRESETS[name]
 
 
-def starting_from(path: str, of: Recipe, vocabulary: str | None = None) -> Recipe:
-    """``of``, a gpt2, with the sizes and weights at ``path``, as `typednn.recipes.weights` reads them, and their
+def starting_from(path: str, of: Recipe | None = None, vocabulary: str | None = None) -> Recipe:
+    """A recipe that starts from the weights at ``path``. Of a run it is the run's recipe, unless ``of`` is another, and
+    of a file of weights ``of``; a gpt2 has the sizes there, as `typednn.recipes.weights` reads them, and their
     vocabulary or another.
     """
-    _check_name("--from", of)
     place = local_folder("--from", path).resolve()
+    if (place / FILE).is_file():
+        begun = read_plan(place).recipe
+        same = RECIPES.get(begun.name)
+        if same is not None and begun.task != "language":
+            begun = replace(begun, model=same.model, adapts=same.adapts, described=None)
+        return replace(of or begun, weights=str(place), start_from_epoch=0)
+    if of is not None and of.task != "language":
+        return replace(of, weights=str(place))
+    of = of or RECIPES["gpt2"]
     sizes = sizes_at(place)
     count = sizes.pop("vocab_size")
     return replace(

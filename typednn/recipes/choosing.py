@@ -1,6 +1,6 @@
 """Choosing: what to train on data of one's own, where a config does not say it.
 
-    recipe, samples = choose("photos/")                                   # a ResNet-18 for a folder of images
+    recipe, samples = choose("photos/")                                   # a network for a folder of images
     recipe, samples = choose("houses.csv", target="price")                # a network for its columns, a regression
     result = train(recipe, samples, run="runs/houses")
 
@@ -28,7 +28,7 @@ from typednn.recipes.texts import TINY_SHAKESPEARE
 
 # any other set of a name is of digits, or like them
 _NAMED: Final = {"cifar-10": "resnet18", "spiral": "mlp", TINY_SHAKESPEARE: "gpt2"}
-_FEW = 2000  # samples, below which batches are small
+_FEW = 2000  # samples, below which batches are small, and a small network learns more of photographs than a deep one
 _SMALL = 32  # samples of a small batch
 _READING = ("image", "vocabulary", "validation", "tokens")  # settings that decide how data are read
 
@@ -97,7 +97,9 @@ def choose(
         if task is not None:
             recipe = recipe.changed({"task": task})
         samples = samples_of(recipe if seed is None else replace(recipe, seed=seed), {"name": files[0]}, announce)
-        recipe = _for_few(recipe, samples) if Path(files[0]).is_dir() and recipe.adapts else recipe
+        if Path(files[0]).is_dir() and recipe.adapts:
+            few = recipe.name == "resnet18" and model is None and len(samples.x) < _FEW
+            recipe = RECIPES["cnn"] if few else _for_few(recipe, samples)
         return recipe.changed(settings), samples
     recipe = model or RECIPES["mlp"]
     if target is None and not recipe.adapts:
@@ -148,8 +150,13 @@ def chosen(recipe: Recipe, samples: Samples) -> str:
         if recipe.standardise
         else ""
     )
-    steps = f"{recipe.epochs_for(len(samples.x) - samples.held_back(recipe.validation))} epochs"
-    return f"{reads} {gives}; {recipe.optimizer['type']}, {rate}, batches of {recipe.batch_size}, {steps}{scaled}"
+    rows = len(samples.split(recipe.validation, recipe.seed, recipe.stratify)[0])
+    steps = f"{recipe.epochs_for(rows)} epochs, {recipe.steps_for(rows):,} steps"
+    steps += "" if recipe.patience is None else f" or until {recipe.patience} evaluations are no better"
+    others = "; or --model resnet18, lenet5, mlp" if recipe.name == "cnn" else ""
+    return (
+        f"{reads} {gives}; {recipe.optimizer['type']}, {rate}, batches of {recipe.batch_size}, {steps}{scaled}{others}"
+    )
 
 
 def _model_of(name: str) -> str:

@@ -34,7 +34,7 @@ from typednn.runs.run_files import read_bytes
 from typednn.tasks import Regression
 
 # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
-# ``drop_last``, 7 a checksum of the test data, 8 encodings of tables.
+# ``drop_last``, 7 a checksum of the test data, 8 encodings of tables, ``stratify`` and ``start_from_epoch``.
 FORMAT = 8
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
@@ -104,10 +104,7 @@ class Plan:
 def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     """The plan of training ``recipe`` on ``samples``, which ``data`` describes how to find again."""
     recipe = fitted(recipe, samples)
-    if samples.vocabulary is None:
-        rows = len(samples.x) - samples.held_back(recipe.validation)
-    else:
-        rows = len(samples.shaped(*recipe.sample, stride=recipe.stride).x)
+    rows = rows_of(recipe, samples)
     settled = recipe.changed({"epochs": recipe.epochs_for(rows), "max_steps": recipe.max_steps})
     if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:
         settled = replace(settled, vocabulary=str(Path(recipe.vocabulary).resolve()))
@@ -133,6 +130,13 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         test_checksum.result(),
         samples.encoding,
     )
+
+
+def rows_of(recipe: Recipe, samples: Samples) -> int:
+    """How many samples are trained on: less those that are held out; of a text, its windows."""
+    if samples.vocabulary is None:
+        return len(samples.split(recipe.validation, recipe.seed, recipe.stratify)[0])
+    return len(samples.shaped(*recipe.sample, stride=recipe.stride).x)
 
 
 def fitted(recipe: Recipe, samples: Samples) -> Recipe:
@@ -242,6 +246,7 @@ def read_plan(folder: Path) -> Plan:
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
         before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
+        before |= {"start_from_epoch": 0, "stratify": False} if version < 8 else {}
         _refuse_unknown(where, [str(name) for name in saved["recipe"]["imports"]])
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy

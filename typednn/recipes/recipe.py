@@ -62,7 +62,9 @@ class Recipe(TrainingSettings):
     stream            of PCG32; one generator of this seed fills the parameters, another draws the order of the batches
     patience          stop after this many evaluations without improvement, and go back to the best weights; needs
                       ``validation``
+    start_from_epoch  the epochs before ``patience`` begins to count
     validation        the share of the training data that is held out for evaluation during training
+    stratify          whether of each class that share is held out
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
     fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
     augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type":
@@ -77,8 +79,8 @@ class Recipe(TrainingSettings):
     tokens            of a language model: what a file of tokens holds, ``int32``, ``uint16`` or ``uint64``; ``auto``
                       looks at the file
     stride            of a language model: how many tokens a window begins behind the one before; None for its length
-    weights           of a language model: the path of weights to start from, as `typednn.recipes.weights` reads them;
-                      "" for none
+    weights           the path of weights to start from, as `typednn.recipes.weights` reads them: a run's, a file's; ""
+                      for none
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one
                       that is trained
@@ -101,6 +103,8 @@ class Recipe(TrainingSettings):
     stream: int = 0
     patience: int | None = None
     validation: float = 0.0
+    start_from_epoch: int = field(default=0, kw_only=True)
+    stratify: bool = field(default=False, kw_only=True)
     evaluate_every: int | None = field(default=None, kw_only=True)
     checkpoint_every: int | None = field(default=None, kw_only=True)
     fuse: bool = True
@@ -120,8 +124,10 @@ class Recipe(TrainingSettings):
     def __post_init__(self) -> None:
         TrainingSettings.__post_init__(self)
         where = self.where
-        for name, least in (("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("workers", 1)):
-            integer(where, name, getattr(self, name), least)
+        for name in ("batch_size", "workers"):
+            integer(where, name, getattr(self, name))
+        for name in ("least_steps", "seed", "stream", "start_from_epoch"):
+            integer(where, name, getattr(self, name), 0)
         for name in ("patience", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
@@ -149,7 +155,7 @@ class Recipe(TrainingSettings):
         if self.balance and self.task != "classification":
             raise ArgumentError(explain(where, "balance is of classes", f"a {self.task}", "leave it out"), "balance")
         augmentations(self.augment)
-        foreign = {name: getattr(self, name) for name in ("vocabulary", "stride", "weights") if self.task != "language"}
+        foreign = {name: getattr(self, name) for name in ("vocabulary", "stride") if self.task != "language"}
         foreign |= {"tokens": "" if self.tokens == "auto" or self.task == "language" else self.tokens}
         for name, value in foreign.items():
             if value:

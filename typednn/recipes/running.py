@@ -18,18 +18,21 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from typednn.arguments import integer
 from typednn.config.build import AnyModel
 from typednn.config.model_config import ModelConfig
 from typednn.data import ImageFiles, Loader, MixUp, augmentations, in_order
 from typednn.errors import ArgumentError, explain
+from typednn.exchange import load, load_torch
 from typednn.files import write_whole
 from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
 from typednn.models.hub import local_folder
 from typednn.module.foreign import Foreign
 from typednn.module.stack import Stack
+from typednn.random import PCG32
 from typednn.recipes.catalogue import find
-from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
+from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, rows_of, samples_of
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by
 from typednn.recipes.weights import weights_at
@@ -40,6 +43,7 @@ from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
 from typednn.tasks.language import Language, prompt_of
 from typednn.tasks.regression import Regression
+from typednn.tensor_files import read_header
 from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
 from typednn.training.evaluation import evaluating
 
@@ -122,20 +126,37 @@ def train(
 def resume(
     run: str | Path,
     *,
+    epochs: int | None = None,
     progress: bool | Literal["auto"] = "auto",
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Trained:
     """Continue the run in a folder from its last checkpoint or from the start, to the same bits as without the
     interruption.
+
+    ``epochs``: train so many more, from the last checkpoint on, also where the run had ended or stopped early; a
+    schedule of the learning rate then spans the whole run.
     """
     plan = read_plan(Path(run))
     with Run.open(run) as opened:
+        samples = plan.samples()
+        if epochs is not None:
+            plan = _extended(opened, plan, samples, integer("resume", "epochs", epochs))
         _restore_config(opened, plan)
         config = plan.model_config()
         model = config.built()
         start = {} if checkpoints(opened.checkpoint_folder) else _start(plan, model)
-        return _trained(plan, config, model, start, plan.samples(), opened, progress, time_limit, callbacks)
+        return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks)
+
+
+def _extended(run: Run, plan: Plan, samples: Samples, epochs: int) -> Plan:
+    """The plan of a run with ``epochs`` more, which is written into its folder."""
+    latest = run.latest()
+    done = 0 if latest is None else len(latest.state.epochs)
+    recipe = replace(plan.recipe, epochs=done + epochs, least_steps=0, max_steps=None, start_from_epoch=done)
+    plan = replace(plan, recipe=recipe, config=recipe.config(recipe.steps_for(rows_of(recipe, samples))))
+    run.replace_configs({FILE: plan.to_text(), "config.toml": plan.config})
+    return plan
 
 
 def _trained(
@@ -150,6 +171,8 @@ def _trained(
     callbacks: Sequence[Callback],
 ) -> Trained:
     recipe, scaling, task = plan.recipe, plan.scaling, plan.task
+    patience, first = recipe.patience, recipe.start_from_epoch
+    early = None if patience is None else EarlyStopping(patience, start_from_epoch=first)
     model.init(config.rng())
     if start:
         model.load_state_dict({**model.state_dict(), **start})
@@ -157,7 +180,7 @@ def _trained(
     optimizer: Any = config.optimizer()
     data = samples.shaped(*sizes, stride=recipe.stride)
     text: Any = samples.test_x
-    rows, held_back = data.split(recipe.validation, recipe.seed)
+    rows, held_back = data.split(recipe.validation, recipe.seed, recipe.stratify)
     spoken = isinstance(task, Language)
     if isinstance(task, Language):
         task = replace(task, per_sample=sizes[0], vocabulary=samples.vocabulary, prompt=prompt_of(text))
@@ -197,7 +220,7 @@ def _trained(
         callbacks=callbacks,
         validation=Evaluation(x, y, batch_size=recipe.batch_size if spoken else 500, split=split, transform=scaling),
         time_limit=time_limit,
-        early_stopping=None if recipe.patience is None else EarlyStopping(recipe.patience),
+        early_stopping=early,
         progress=progress,
     )
     scores, tested = reported(plan, running, data.test_x, data.test_y)
@@ -261,6 +284,8 @@ def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
     path, names = plan.recipe.weights, model.parameter_shapes()
     if not path:
         return {}
+    if not isinstance(plan.task, Language) or (Path(path) / FILE).is_file():
+        return _fitting(Path(path), model)
     weights = weights_at(local_folder("weights", path))
     own = {f"0.{name}": array for name, array in weights.named_parameters().items()}
     if {name: array.shape for name, array in own.items()} != names:
@@ -273,6 +298,27 @@ def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
         )
         raise ArgumentError(explain("weights", f"{path} must have the sizes of the model", got, cure))
     return own
+
+
+def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
+    """Of the weights of a run, or of a file, those that fit ``model`` by name and shape: a last layer of other classes
+    stays as it is filled. An `ArgumentError` where less than half fit.
+    """
+    model.init(PCG32(0))  # to know the shapes of its arrays; it is filled anew when training begins
+    if (place / FILE).is_file():
+        plan = read_plan(place)
+        other: Any = plan.model_config().built()
+        Run.open(place, lock=False).load_weights(other, which(plan.recipe))
+    elif "config" in read_header("weights", place).metadata:  # one of ``model.save``
+        other = load(place)
+    else:
+        return dict(load_torch(place, model).state_dict())
+    found, wanted = other.state_dict(), model.state_dict()
+    fitting = {name: array for name, array in found.items() if name in wanted and array.shape == wanted[name].shape}
+    if 2 * len(fitting) < len(wanted):
+        rule, got = "weights to start from must fit the model by name and shape", f"{len(fitting)} of {len(wanted)}"
+        raise ArgumentError(explain(str(place), rule, got, "start from a run of the same recipe"))
+    return fitting
 
 
 def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:

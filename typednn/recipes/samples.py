@@ -31,6 +31,7 @@ from typednn.data import (
     open_image_folder,
     read_image_folder,
     read_text_folder,
+    split,
     windows,
 )
 from typednn.data.class_folders import inside, part_folders
@@ -156,14 +157,18 @@ class Samples:
             return self.validation if share else 0
         return min(max(1, round(share * len(self.x))), len(self.x) - 1) if share else 0
 
-    def split(self, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The rows of the training samples without a ``share`` of them, and the rows of the share. ``seed`` decides
-        which.
+    def split(
+        self, share: float, seed: int, stratify: bool = False
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The rows of the training samples without a ``share`` of them, and the rows of the share; of each class, if
+        that is to ``stratify``. ``seed`` decides which.
         """
         count = self.held_back(share)
         if self.validation:
             rows = np.arange(len(self.x))
             return rows[: len(rows) - count], rows[len(rows) - count :]
+        if stratify and count and self.y.dtype.kind == "i" and np.bincount(np.asarray(self.y, np.int64)).max() > 1:
+            return split(np.asarray(self.y, np.int64), share, seed=seed)
         order = PCG32(seed, 1).permutation(len(self.x))
         return np.sort(order[count:]), np.sort(order[:count])
 

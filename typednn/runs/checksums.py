@@ -19,6 +19,7 @@ from typednn.runs.run_files import read_json
 
 FILE: Final = "checksums.json"
 CONFIGS: Final = ("config.toml", "recipe.json")
+EARLIER: Final = "earlier-configs.json"  # SHA-256 of the configs that the run had before it was extended
 # Of files that grow, how many bytes were read, and their SHA-256 so far: a checkpoint reads what came since the one
 # before.
 Begun: TypeAlias = dict[str, tuple[int, Any]]
@@ -35,7 +36,7 @@ OWN: Final = frozenset(
             "pictures.safetensors",
             "plots",
         ),
-        *("report.html", "report.json", "starts.jsonl", "vocabulary", FILE, *CONFIGS),
+        *("report.html", "report.json", "starts.jsonl", "vocabulary", FILE, EARLIER, *CONFIGS),
     }
 )
 _GROWING: Final = ("metrics.jsonl", "starts.jsonl", "events/")

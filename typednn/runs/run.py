@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, final
+from typing import Any, Literal, Self, TypeAlias, cast, final
 
 from typednn.arguments import flag
 from typednn.errors import ArgumentError, CheckpointError, StateError, explain
@@ -34,12 +34,12 @@ from typednn.errors.tracebacks import caller_level
 from typednn.files import reason, replace_file, sync_folder
 from typednn.module.module import Module
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
-from typednn.runs.checksums import AT_A_CHECKPOINT, CONFIGS, OWN, Begun, write_checksums
+from typednn.runs.checksums import AT_A_CHECKPOINT, CONFIGS, EARLIER, OWN, Begun, renew_checksums, write_checksums
 from typednn.runs.environment import environment, start
 from typednn.runs.history import Best
 from typednn.runs.recorded import read_metrics
 from typednn.runs.restoring import load_weights, structure
-from typednn.runs.run_files import read_bytes
+from typednn.runs.run_files import read_bytes, read_json
 from typednn.runs.state import Json, TrainingState, generator_states
 
 Which: TypeAlias = Literal["latest", "best"]
@@ -395,9 +395,26 @@ class Run(AbstractContextManager["Run"]):
         contents = ((name, read_bytes(self.folder, name)) for name in CONFIGS)
         return {name: hashlib.sha256(content).hexdigest() for name, content in contents if content is not None}
 
+    def replace_configs(self, texts: Mapping[str, str]) -> None:
+        """Give a run that goes on other configs, by name; those that it had are noted, as its checkpoints have them."""
+        self.require_lock()
+        earlier = [*self._earlier(), self._configs()]
+        with storing(self.folder):
+            replace_file(self.folder / EARLIER, _pretty({"configs": earlier}))
+            for name, text in texts.items():
+                replace_file(self.folder / name, text.encode())
+        renew_checksums(self.folder, (EARLIER, *CONFIGS))
+
+    def _earlier(self) -> list[object]:
+        """The SHA-256 of the configs that the run had before."""
+        found = (read_json(self.folder, EARLIER) or {}).get("configs", [])
+        return [*cast("list[object]", found)] if isinstance(found, list) else []
+
     def _read(self, folder: Path) -> Checkpoint:
         """The checkpoint in ``folder``; one of other configs counts as damaged."""
         checkpoint, configs = read_checkpoint(folder), self._configs()
+        if checkpoint.configs in self._earlier():
+            return checkpoint
         for name, expected in checkpoint.configs.items():
             if configs.get(name) != expected:
                 raise CheckpointError(

@@ -93,7 +93,8 @@ def is_due(interval: int | Every | None, step: int, epochs: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EarlyStopping:
-    """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``.
+    """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``; those of the
+    first ``start_from_epoch`` epochs don't count.
 
     ``metric`` is ``"loss"`` or one that the task measures, such as ``"accuracy"``. Higher is better but for loss, mse
     and mae. When `fit` ends, early or not, the model has the weights of the best evaluation, or with
@@ -105,7 +106,13 @@ class EarlyStopping:
     metric: str = "loss"
     min_delta: float = 0.0
     restore_best_weights: bool = True
+    start_from_epoch: int = 0
 
     def __post_init__(self) -> None:
         integer("EarlyStopping", "patience", self.patience)
+        integer("EarlyStopping", "start_from_epoch", self.start_from_epoch, 0)
         number("EarlyStopping", "min_delta", self.min_delta, least=0.0)
+
+    def counts(self, epochs: int) -> bool:
+        """Whether an evaluation counts after so many whole epochs."""
+        return not self.start_from_epoch or epochs > self.start_from_epoch

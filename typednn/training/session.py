@@ -393,6 +393,8 @@ class Session:
                 self._diverged(state.step, f"the {validation.split} {name}", str(number), "in the task's metrics")
         measured = Measured(state.step, epoch, validation.split, value, metrics)
         metric = early.metric if early is not None else "loss" if measured.accuracy is None else "accuracy"
+        if early is not None and not early.counts(len(state.epochs)):
+            state.waited = 0
         best = state.record(measured, metric, None if early is None else early.min_delta)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
@@ -417,7 +419,9 @@ class Session:
         early, signal = self.early_stopping, self.stop.signal
         reasons = {
             "": self.settings.complete(len(self.state.epochs), self.state.step),
-            "early stopping": early is not None and self.state.waited >= early.patience,
+            "early stopping": early is not None
+            and self.state.waited >= early.patience
+            and early.counts(len(self.state.epochs)),
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,
             self.callback_reason or "a callback": bool(self.callback_reason),
@@ -437,7 +441,8 @@ class Session:
         if self.run is not None and not self.run.folder_of(step).is_dir():
             self._save(self.run)
         if self.reason:
-            saved = "" if self.run is None else f"; saved, resume it from {self.run.folder}"
+            goes_on = self.run is not None and self.reason != "early stopping"
+            saved = f"; saved, resume it from {self.run.folder}" if self.run is not None and goes_on else ""
             self.display.note(f"stopped by {self.reason} after step {step}{saved}")
         if self.stop.signal is not None:
             return
