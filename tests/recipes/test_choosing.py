@@ -129,19 +129,23 @@ def test_two_tables_and_a_config(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(12, 16), (100, 70)])
 def test_photos(tmp_path: Path, size: tuple[int, int]) -> None:
-    """Classes, colours and size from the folder; large photos become 64 x 64, few of them small batches with a smaller
-    rate.
+    """Classes, colours and size from the folder; large photos become 64 x 64. Few get a small network, or of a deep
+    one that is asked for small batches with a smaller rate.
     """
     write_photos(tmp_path / "photos", size, each=5)
     one, samples = choose(str(tmp_path / "photos"))
-    assert (one.name, samples.names) == ("resnet18", tuple(COLORS))
+    assert (one.name, samples.names) == ("cnn", tuple(COLORS))
+    assert one.patience, "it ends early"
+    assert one.augment, "images are changed at random"
     assert samples.x.shape == (12, *(size if max(size) <= 64 else (64, 64)), 3)
-    assert (one.batch_size, one.optimizer["lr"]["lr"]) == (32, 0.1 * 32 / 128)
+    deep, _ = choose(str(tmp_path / "photos"), recipe("resnet18"))
+    assert (deep.batch_size, deep.optimizer["lr"]["lr"]) == (32, 0.1 * 32 / 128)
     plan = plan_for(one, samples, samples.source)
     model: Any = plan.model_config().built()
     assert model.children
     assert plan.recipe.sample == samples.x.shape[1:]
     assert list(model.children())[-1][1].out_features == 3
+    assert max(samples.split(one.validation, 0, one.stratify)[1]) < 12
 
 
 def test_photos_for_a_model_of_its_own_size(tmp_path: Path) -> None:
@@ -195,7 +199,7 @@ def test_what_was_chosen_in_words(tmp_path: Path) -> None:
     write_houses(tmp_path / "houses.csv")
     one, samples = choose(str(tmp_path / "houses.csv"), target="price")
     told = (
-        "2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32, 223 epochs; inputs and targets "
+        "2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32, 223 epochs, 2,007 steps; inputs and targets "
         "standardised"
     )
     assert chosen(one, samples) == told

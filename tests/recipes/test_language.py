@@ -644,8 +644,6 @@ def test_mistakes_of_settings() -> None:
         tiny(loss="mse")
     with pytest.raises(ArgumentError, match="--preset: is for the recipe gpt2, got recipe 'mlp'; typednn train gpt2"):
         preset("nina", recipe("mlp"))
-    with pytest.raises(ArgumentError, match="--from: is for the recipe gpt2, got recipe 'mlp'; typednn train gpt2"):
-        starting_from("somewhere", recipe("mlp"))
     with pytest.raises(
         ArgumentError, match="--preset: expects the name of one, got 'shakespere'; did you mean 'shakespeare-char'"
     ):

@@ -1,5 +1,6 @@
 """The commands that train: train, resume."""
 
+import os
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def train(options: Namespace) -> int:
         recipe = preset(options.preset, recipe or find("gpt2"))
     if options.start is not None:
         recipe = starting_from(options.start, recipe, settings.get("vocabulary"))
-    if data is None and options.start is not None and (Path(options.start) / FILE).is_file():
+    if data is None and options.start is not None and os.path.isfile(Path(options.start) / FILE):
         assert recipe is not None, "a run has a recipe"
         source = read_plan(Path(options.start)).data
         recipe = recipe.changed(settings)

@@ -12,6 +12,7 @@ gpt2          a language model, for any text or file of tokens, in the sizes of 
 """
 
 import math
+import os
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -246,7 +247,7 @@ def starting_from(path: str, of: Recipe | None = None, vocabulary: str | None = 
     vocabulary or another.
     """
     place = local_folder("--from", path).resolve()
-    if (place / FILE).is_file():
+    if os.path.isfile(place / FILE):
         begun = read_plan(place).recipe
         same = RECIPES.get(begun.name)
         if same is not None and begun.task != "language":

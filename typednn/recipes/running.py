@@ -10,6 +10,7 @@ curves only.
 """
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -284,7 +285,7 @@ def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
     path, names = plan.recipe.weights, model.parameter_shapes()
     if not path:
         return {}
-    if not isinstance(plan.task, Language) or (Path(path) / FILE).is_file():
+    if not isinstance(plan.task, Language) or os.path.isfile(Path(path) / FILE):
         return _fitting(Path(path), model)
     weights = weights_at(local_folder("weights", path))
     own = {f"0.{name}": array for name, array in weights.named_parameters().items()}
@@ -305,7 +306,7 @@ def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
     stays as it is filled. An `ArgumentError` where less than half fit.
     """
     model.init(PCG32(0))  # to know the shapes of its arrays; it is filled anew when training begins
-    if (place / FILE).is_file():
+    if os.path.isfile(place / FILE):
         plan = read_plan(place)
         other: Any = plan.model_config().built()
         Run.open(place, lock=False).load_weights(other, which(plan.recipe))

@@ -398,17 +398,19 @@ class Run(AbstractContextManager["Run"]):
     def replace_configs(self, texts: Mapping[str, str]) -> None:
         """Give a run that goes on other configs, by name; those that it had are noted, as its checkpoints have them."""
         self.require_lock()
-        earlier = [*self._earlier(), self._configs()]
+        digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+        earlier = {"earlier": [*self._earlier(), self._configs()], "now": {**self._configs(), **digests}}
         with storing(self.folder):
-            replace_file(self.folder / EARLIER, _pretty({"configs": earlier}))
+            replace_file(self.folder / EARLIER, _pretty(earlier))
             for name, text in texts.items():
                 replace_file(self.folder / name, text.encode())
         renew_checksums(self.folder, (EARLIER, *CONFIGS))
 
     def _earlier(self) -> list[object]:
-        """The SHA-256 of the configs that the run had before."""
-        found = (read_json(self.folder, EARLIER) or {}).get("configs", [])
-        return [*cast("list[object]", found)] if isinstance(found, list) else []
+        """The SHA-256 of the configs that the run had before those of now."""
+        saved = read_json(self.folder, EARLIER) or {}
+        found = saved.get("earlier", [])
+        return [*cast("list[object]", found)] if isinstance(found, list) and saved.get("now") == self._configs() else []
 
     def _read(self, folder: Path) -> Checkpoint:
         """The checkpoint in ``folder``; one of other configs counts as damaged."""
