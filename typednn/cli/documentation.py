@@ -75,5 +75,7 @@ def _listed(found: list[Page]) -> list[str]:
     return [
         line
         for page in found
-        for line in textwrap.wrap(page.about, most, initial_indent=f"{page.name:<{start}}", subsequent_indent=" " * start)
+        for line in textwrap.wrap(
+            page.about, most, initial_indent=f"{page.name:<{start}}", subsequent_indent=" " * start
+        )
     ]
