@@ -22,7 +22,7 @@ headline = @printf '\n== %s\n' '$(subst ','\'',$(1))'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test quick lint types floors coverage-fresh suite parity torture gpu bench bench-avx2 format coverage-doc clean
+.PHONY: help setup demo test quick lint types floors coverage-fresh suite docs parity torture gpu bench bench-avx2 format coverage-doc clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ coverage-fresh: $(VENV)/.dev-installed ## docs/coverage.md says what the tests s
 suite: $(VENV)/.dev-installed $(OLDEST_MYPY)/.installed ## the tests themselves
 	$(call headline,pytest)
 	@$(ONE_THREAD) TYPEDNN_OLDEST_MYPY="$$(cd $(OLDEST_MYPY) && pwd)" $(PY) -m pytest $(SHARED) -m "not parity and not gpu"
+
+docs: $(VENV)/.dev-installed ## build the documentation as a site, build/site/index.html, in a minute and without a network
+	$(call headline,a site of the documentation)
+	@$(ONE_THREAD) $(PY) -m website
 
 parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)

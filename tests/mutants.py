@@ -478,4 +478,12 @@ MUTANTS = [
         "if not start < stop or",
         "tests/test_tensors.py::test_ranges_that_are_empty_or_outside",
     ),
+    # ------------------------------------------------------------------ the documentation
+    mutant(
+        "typednn docs shows a page of the documentation, which comes with typednn",
+        "typednn/cli/documentation.py",
+        'return folder() / f"{plain}.md"',
+        'return folder() / "index.md"',
+        "tests/cli/test_documentation.py::test_a_page_is_printed_as_it_is",
+    ),
 ]  # fmt: skip

@@ -97,6 +97,7 @@ STARTED: dict[str, tuple[list[str], str]] = {
     "check": (["model.toml"], "Linear(8, 3)"),
     "lsp": ([], ""),  # standard input is empty: no editor is there
     "gradcheck": (["Linear(4, 2)"], "every derivative agrees"),
+    "docs": (["training"], "# Training"),
     "info": ([], "typednn"),
     "runs": (["."], "run "),
     "report": (["run"], "report.html"),

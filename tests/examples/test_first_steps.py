@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("sklearn")
 pytest.importorskip("nbclient")
 
-from tests.support.notebooks import execute, html, read, text
+from website.notebooks import execute, html, read, text
 
 
 def test_every_cell_runs_and_may_be_run_again(tmp_path: Path) -> None:

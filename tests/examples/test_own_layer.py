@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("nbclient")
 
-from tests.support.notebooks import execute, html, read, text
+from website.notebooks import execute, html, read, text
 
 
 def test_every_cell_runs(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("PIL")
 
 from examples.ten_tasks.make_data import make
-from tests.support.notebooks import REPOSITORY, execute, read, text
+from website.notebooks import REPOSITORY, execute, read, text
 
 FOLDER = REPOSITORY / "examples" / "ten_tasks"
 # What each prints at its end, and what the number in it must reach: less than a half of the error of the mean, or a

@@ -621,7 +621,7 @@ REFUSED: dict[str, tuple[list[Any], tuple[int, ...], dict[str, Any], str]] = {
         [node("Hardmax")],
         (4,),
         {},
-        r"node 'hardmax': each operator is one that is known, .*, got Hardmax; docs/exchange\.md",
+        r"node 'hardmax': each operator is one that is known, .*, got Hardmax; `typednn docs exchange`",
     ),
     "of another domain": ([node("Relu", "x", domain="com.example")], (4,), {}, r"got com\.example\.Relu"),
     "an attribute": (

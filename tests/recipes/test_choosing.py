@@ -199,8 +199,8 @@ def test_what_was_chosen_in_words(tmp_path: Path) -> None:
     write_houses(tmp_path / "houses.csv")
     one, samples = choose(str(tmp_path / "houses.csv"), target="price")
     told = (
-        "2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32, 223 epochs, 2,007 steps; inputs and targets "
-        "standardised"
+        "2 columns to one number; AdamW, lr 0.003 under CosineLR, batches of 32, 223 epochs, 2,007 steps; "
+        "inputs and targets standardised"
     )
     assert chosen(one, samples) == told
 

@@ -253,6 +253,24 @@ def test_links_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_anchors_are_headings() -> None:
+    """As GitHub and its like name them; the build of the site checks its own."""
+    broken = []
+    for page in PAGES:
+        prose = _FENCE.sub("", page.read_text(encoding="utf-8"))
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", prose):
+            if "://" not in target and anchor not in _anchors(page.parent / target if target else page):
+                broken.append(f"{page.name}: {target}#{anchor}")
+    assert broken == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings: small letters, digits, - and _, and - for a space."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
+
+
 GOOD = """\
 ```python
 x = 1

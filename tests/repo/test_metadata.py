@@ -49,3 +49,14 @@ def test_every_requirement_but_the_gpu_is_pinned_within_its_bounds() -> None:
         if pinned.get(canonicalize_name(Requirement(text).name), "") not in Requirement(text).specifier
     ]
     assert wrong == []
+
+
+def test_the_oldest_are_the_lower_bounds() -> None:
+    """`constraints-oldest.txt` is what the metadata promises to work with; mypy is that of the extra."""
+    needed = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["project"]["optional-dependencies"]["mypy"]]
+    bounds = {Requirement(text).name: next(iter(Requirement(text).specifier)).version for text in needed}
+    lines = (REPOSITORY / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
+    oldest = [Requirement(line.partition("#")[0]) for line in lines if not line.startswith("#")]
+    first = {each.name: next(iter(each.specifier)) for each in reversed(oldest)}
+    assert {specifier.operator for specifier in first.values()} == {"=="}
+    assert {name: specifier.version for name, specifier in first.items()} == bounds

@@ -11,7 +11,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = [
     path
-    for folder in ("typednn", "tests", "examples", "benchmarks", "stubs")
+    for folder in ("typednn", "tests", "examples", "benchmarks", "website", "stubs")
     for path in sorted((REPOSITORY / folder).rglob("*.py*"))
     if path.suffix in (".py", ".pyi")
 ]

@@ -86,6 +86,16 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert "typednn/py.typed" in names
     packaged = {name for name in names if name.startswith("typednn/") and name.endswith(".py")}
     assert packaged == {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "typednn").rglob("*.py")}
+    pages = {name for name in names if name.endswith(".md")}
+    assert pages == {f"typednn/docs/{path.name}" for path in (REPOSITORY / "docs").glob("*.md")}
+
+
+def test_the_pages_arrive_with_the_wheel(user_python: Path, tmp_path: Path) -> None:
+    """What messages name, an installed package has."""
+    shown = _run(user_python, "-m", "typednn", "docs", "training", cwd=tmp_path)
+    assert shown == (REPOSITORY / "docs" / "training.md").read_text(encoding="utf-8")
+    path = Path(_run(user_python, "-m", "typednn", "docs", "training", "--path", cwd=tmp_path).strip())
+    assert path.is_relative_to(user_python.parents[1])
 
 
 def test_declared_requirements_are_enough(user_python: Path) -> None:

@@ -432,7 +432,7 @@ found are used. Silence a finding with `# type: ignore[shape]`.
 examples:
   typednn lsp                                   an editor starts it, and speaks with it on standard input and output
 
-docs/editor.md has the settings for VS Code, Neovim, PyCharm and Helix.
+`typednn docs editor` has the settings for VS Code, Neovim, PyCharm and Helix.
 It needs pygls and mypy: pip install 'typednn[lsp]'.
 """,
     ),
@@ -463,6 +463,20 @@ examples:
   typednn completion fish > ~/.config/fish/completions/typednn.fish
 
 It needs shtab: pip install 'typednn[completion]'. For this terminal only: source <(typednn completion bash)
+""",
+    ),
+    "docs": Command(
+        "documentation",
+        "a page of the documentation, which comes with typednn, or the list of its pages",
+        (
+            argument("page", metavar="NAME", nargs="?", help="of a page; without it, all pages are listed"),
+            argument("--path", action="store_true", help="only where the page's file is"),
+        ),
+        """\
+examples:
+  typednn docs                                  the pages, and what each is for
+  typednn docs getting-started                  one page; | less to read it in parts
+  typednn docs config --path                    its file, in Markdown
 """,
     ),
     "info": Command("info", "versions, machine, BLAS, threads, devices, extras: what a bug report needs"),

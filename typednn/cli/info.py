@@ -67,7 +67,13 @@ def _requirements() -> tuple[list[str], dict[str, list[str]]]:
     with suppress(metadata.PackageNotFoundError):
         for line in metadata.requires("typednn") or []:
             match = _REQUIREMENT.match(line)
-            if match and match[2] not in ("bench", "dev", "parity", "torture"):  # those are for developers of typednn
+            if match and match[2] not in (
+                "bench",
+                "dev",
+                "docs",
+                "parity",
+                "torture",
+            ):  # those are for developers of typednn
                 packages.setdefault(match[2] or "", []).append(match[1])
     return packages.pop(""), packages
 

@@ -249,7 +249,7 @@ def _note(where: str, node: Node, orders: dict[str, Array], name: str, order: An
 def _refuse(where: str, node: Node, rule: str) -> NoReturn:
     what = node.what.label() if isinstance(node.what, Module) else f"numpy.{node.what}"
     raise ArgumentError(
-        explain(f'{where}, layer "{node.path}"', rule, what, "convert it by hand: docs/exchange.md"), "model"
+        explain(f'{where}, layer "{node.path}"', rule, what, "convert it by hand: `typednn docs exchange`"), "model"
     )
 
 

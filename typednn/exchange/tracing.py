@@ -95,7 +95,7 @@ class Trace:
 
     def refuse(self, what: str) -> NoReturn:
         """The error for what cannot be traced."""
-        cure = "call layers, or operations that docs/exchange.md lists"
+        cure = "call layers, or operations that `typednn docs exchange` lists"
         raise ArgumentError(
             explain(self.where, "must be made of layers and operations that can be traced", what, cure), "model"
         )

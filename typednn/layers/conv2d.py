@@ -1,7 +1,7 @@
 """Conv2d: a small window of weights slides over an image (cross-correlation), one pass per output channel.
 
 y[b,i,j,o] = bias[o] + Σ_{k,l,c} x[b, i·stride + k·dilation, j·stride + l·dilation, c] weight[o,k,l,c], of x with zeros
-around it With groups, output channel o reads the in_channels/groups channels of its own group only.
+around it. With groups, output channel o reads the in_channels/groups channels of its own group only.
 
 x (batch, height, width, in_channels)   y (batch, out_height, out_width, out_channels)
 weight (out_channels, kernel_height, kernel_width, in_channels/groups)   bias (out_channels)

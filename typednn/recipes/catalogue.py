@@ -320,7 +320,7 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     )
 
 
-_TOML = "configs are TOML or JSON, such as `typednn new NAME` writes; docs/config.md has every key"
+_TOML = "configs are TOML or JSON, such as `typednn new NAME` writes; `typednn docs config` has every key"
 _NO_CONFIGS = {
     **dict.fromkeys((".yaml", ".yml", ".ini", ".cfg", ".xml"), _TOML),
     ".py": "a script is started with python; typednn check looks for size mistakes in it",

@@ -70,7 +70,7 @@ class Context:
 
     def refuse(self, node: Operation, got: str) -> NoReturn:
         """The error for a node that cannot be read."""
-        rule, cure = "each operator is one that is known, of what it can read", "docs/exchange.md lists them"
+        rule, cure = "each operator is one that is known, of what it can read", "`typednn docs exchange` lists them"
         self.wrong(rule, got, f"{cure}; build the model by hand", f", node {node.label()!r}")
 
 

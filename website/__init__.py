@@ -1,0 +1,1 @@
+"""The documentation as a site: `python -m website` builds it into build/site, without a network."""
