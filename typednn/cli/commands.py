@@ -33,7 +33,8 @@ _MODELS = f"{', '.join(MODELS)}, or a config file"
 # NumPy.
 SETTINGS: Final = """
   least_steps max_steps loss smoothing standardise generator stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse image augment balance drop_last workers vocabulary tokens stride weights"""
+  evaluate_every checkpoint_every fuse image augment balance class_weight top_k drop_last workers
+  vocabulary tokens stride weights"""
 
 
 COMMANDS: Final = {

@@ -1,7 +1,7 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use
 the run.
 
-``{"format": 6, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`,
+``{"format": 8, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`,
 "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes',
 "columns": the inputs' of a table, "targets": {"mean", "deviation"} of a regression's}``
 """
@@ -33,8 +33,8 @@ from typednn.runs.run_files import read_bytes
 from typednn.tasks import Regression
 
 # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
-# ``drop_last``, 7 a checksum of the test data.
-FORMAT = 7
+# ``drop_last``, 7 a checksum of the test data, 8 weights of classes.
+FORMAT = 8
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
@@ -237,6 +237,7 @@ def read_plan(folder: Path) -> Plan:
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
         before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
+        before |= {"class_weight": None, "top_k": None} if version < 8 else {}
         _refuse_unknown(where, [str(name) for name in saved["recipe"]["imports"]])
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy

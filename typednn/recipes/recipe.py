@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hints
+from typing import Any, Literal, TypeAlias, cast, final, get_args, get_origin, get_type_hints
 
 from typednn.arguments import choice, flag, integer, number
 from typednn.config import dumps, loads
@@ -68,6 +68,8 @@ class Recipe(TrainingSettings):
     augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type":
                       "RandomCrop", "padding": 2}]``
     balance           whether each class is drawn as often as any other (`typednn.data.Loader`)
+    class_weight      ``balanced``: each class counts as much in the loss as any other (`typednn.losses.weights`)
+    top_k             of a classification: whether the label is among so many largest scores is measured too
     drop_last         whether the rows of an epoch that fill no batch are left out (`typednn.data.Loader`)
     workers           threads that read and change the next batches
     image             the height and width of images from a folder, for a model that reads any size; None for their own,
@@ -107,6 +109,8 @@ class Recipe(TrainingSettings):
     adapts: tuple[Literal["classes", "image", "shape"], ...] = ()
     augment: Sequence[str | Mapping[str, Any]] = ()
     balance: bool = False
+    class_weight: Literal["balanced"] | None = None
+    top_k: int | None = None
     drop_last: bool = False
     workers: int = 1
     image: int | None = None
@@ -122,7 +126,7 @@ class Recipe(TrainingSettings):
         where = self.where
         for name, least in (("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("workers", 1)):
             integer(where, name, getattr(self, name), least)
-        for name in ("patience", "stride", "image", "evaluate_every", "checkpoint_every"):
+        for name in ("patience", "stride", "image", "top_k", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
         for name, choices in (
@@ -148,6 +152,15 @@ class Recipe(TrainingSettings):
             raise ArgumentError(explain(where, "augment changes images", "a language model", "leave it out"), "augment")
         if self.balance and self.task != "classification":
             raise ArgumentError(explain(where, "balance is of classes", f"a {self.task}", "leave it out"), "balance")
+        if self.class_weight is not None:
+            choice(where, "class_weight", self.class_weight, ("balanced",))
+            if self.loss != "softmax_cross_entropy" or self.task != "classification":
+                rule = "class_weight is of a classification with the loss softmax_cross_entropy"
+                raise ArgumentError(
+                    explain(where, rule, f"a {self.task}, loss {self.loss}", "leave it out"), "class_weight"
+                )
+        if self.top_k is not None and self.task != "classification":
+            raise ArgumentError(explain(where, "top_k is of classes", f"a {self.task}", "leave it out"), "top_k")
         augmentations(self.augment)
         foreign = {name: getattr(self, name) for name in ("vocabulary", "stride", "weights") if self.task != "language"}
         foreign |= {"tokens": "" if self.tokens == "auto" or self.task == "language" else self.tokens}
@@ -247,12 +260,12 @@ class Recipe(TrainingSettings):
         """What `config` has written."""
         return loads(config, name, self.imports, self._described.built() if self._described else None)
 
-    def made_loss(self) -> AnyLoss:
-        """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores,
-        over samples.
+    def made_loss(self, weight: tuple[float, ...] | None = None) -> AnyLoss:
+        """The loss, with the weights of the classes. Cross entropy of probabilities is averaged over samples and
+        classes, as the paper does; of scores, over samples.
         """
         losses: dict[LossName, AnyLoss] = {
-            "softmax_cross_entropy": SoftmaxCrossEntropy(),
+            "softmax_cross_entropy": SoftmaxCrossEntropy(weight=weight),
             "cross_entropy": CrossEntropy(),
             "mse": MSE(),
             "l1": L1(),
@@ -267,7 +280,7 @@ class Recipe(TrainingSettings):
         if self.task == "regression":
             return Regression()
         scores = self.loss == "softmax_cross_entropy"
-        return Classification(names, not scores or bool(self.smoothing), self.smoothing, scores)
+        return Classification(names, not scores or bool(self.smoothing), self.smoothing, scores, top_k=self.top_k)
 
     def changed(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Recipe:
         """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``, or ``epochs=3``;
@@ -444,9 +457,8 @@ def _table(value: object) -> dict[str, Any] | None:
 
 
 def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
-    kinds: tuple[Any, ...] = get_args(hint) or (hint,)
-    if all(isinstance(kind, str) for kind in kinds):  # a Literal's choices, checked by the recipe itself
-        kinds = (str,)
+    # a Literal's choices are words, which the recipe checks itself
+    kinds = tuple(str if get_origin(kind) is Literal else kind for kind in _members(hint))
     if value is None and type(None) in kinds:
         return None
     if float in kinds and type(value) is int:
@@ -457,6 +469,10 @@ def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
         rule = f"{name} must be {' or '.join(words.get(kind, str(kind)) for kind in kinds)}"
         raise ArgumentError(explain(f"recipe {recipe!r}", rule, _shortened(value)), name)
     return value
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return (hint,) if get_origin(hint) is Literal else get_args(hint) or (hint,)
 
 
 def _shortened(value: object) -> str:

@@ -24,6 +24,7 @@ from typednn.data import ImageFiles, Loader, MixUp, augmentations, in_order
 from typednn.errors import ArgumentError, explain
 from typednn.files import write_whole
 from typednn.layer import FirstChain
+from typednn.losses.weights import balanced
 from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
 from typednn.models.hub import local_folder
 from typednn.module.foreign import Foreign
@@ -183,7 +184,7 @@ def _trained(
             for change in augmentations(recipe.augment)
         ],
     )
-    loss: Any = recipe.made_loss()
+    loss: Any = recipe.made_loss(None if recipe.class_weight is None else balanced(targets[rows], outputs_of(model)))
     saved = [] if run is None else checkpoints(run.checkpoint_folder)
     before = int(saved[-1].name.removeprefix("step-")) if saved else 0
     history = fit(
