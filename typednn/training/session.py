@@ -359,7 +359,7 @@ class Session:
         if self.validation is not None and (through or is_due(self.settings.evaluate_every, step, complete)):
             measured = self._evaluate(self.validation, complete or self.number)
             if epoch is None:
-                self.display.note(f"step {step}  {summary(measured)}")
+                self.display.note(f"step {step}  {summary(measured)}", step=step)
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
@@ -398,7 +398,7 @@ class Session:
             if text is not None:
                 self.run.write_metrics({"kind": "sample", "step": state.step, "text": text})
         if text is not None:
-            self.display.note(f"--- after step {state.step} ---\n{text}\n---")
+            self.display.note(f"--- after step {state.step} ---\n{text}\n---", step=state.step)
         if isinstance(self.optimizer, GradientOptimizer):
             self.optimizer.observe({"loss": value, **metrics})
         self._call("on_evaluation", measured)
