@@ -20,6 +20,7 @@ mse = mean e²      mae = mean |e|      r2 = 1 − Σ e² / Σ (target − mean 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import InitVar, asdict, dataclass, field
 from importlib.util import find_spec
@@ -34,6 +35,7 @@ from typednn.arrays import Array1, Array2, IntArray1, described, is_array, is_fl
 from typednn.backends import to_numpy
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, MissingExtra, explain, installing, optional, printable
+from typednn.screen import columns, screen_width, shortened, wrapped
 
 Measure: TypeAlias = Literal["precision", "recall", "f1"]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -41,6 +43,7 @@ Shares: TypeAlias = npt.NDArray[np.float64]
 Curve: TypeAlias = tuple[Shares, Shares]
 _CELLS = 25  # classes of a confusion matrix in a notebook
 _POINTS = 200  # of a curve
+_PAIRS = 10  # confusions that are listed
 
 
 @final
@@ -176,8 +179,9 @@ class ClassificationReport:
     def __str__(self) -> str:
         """The shares of every class, the accuracy, and the confusion matrix."""
         shares = (self.precision, self.recall, self.f1)
+        width = screen_width() or sys.maxsize
         named = [
-            name if name == str(label) else f"{label} {name}"
+            name if name == str(label) else shortened(f"{label} {name}", width - 38)
             for label, name in enumerate(map(printable, self._every_name))
         ]
         rows = [
@@ -191,16 +195,17 @@ class ClassificationReport:
             for name, precision, recall, f1, count in rows
         ]
         if self.undefined:
-            lines.append(
-                "0 for want of samples: " + ", ".join(f"{measure} of {label}" for measure, label in self.undefined)
-            )
+            left_out = ", ".join(f"{measure} of {label}" for measure, label in self.undefined)
+            lines.append(wrapped(f"0 for want of samples: {left_out}", width))
         lines += ["", f"accuracy {self.accuracy:.2%} ({np.trace(self.confusion):,} of {self.confusion.sum():,})"]
         if self.ranked:
-            lines.append(", ".join(f"{name} {share:.4f}" for name, share in self.ranked.items()))
+            lines.append(wrapped(", ".join(f"{name} {share:.4f}" for name, share in self.ranked.items()), width))
         lines.append("")
 
         cell = max(len(f"{self.confusion.max():,}"), len(str(self.classes - 1))) + 2
         edge = max(len("true"), *map(len, named))
+        if edge + self.classes * cell > width:
+            return "\n".join([*lines, *self._confused(named, width)])
         lines.append(f"{'':>{edge}}  predicted")
         lines.append(f"{'true':>{edge}}" + "".join(f"{label:>{cell}}" for label in range(self.classes)))
         for label in range(self.classes):
@@ -209,6 +214,15 @@ class ClassificationReport:
             )
             lines.append(f"{named[label]:>{edge}}{counts}")
         return "\n".join(lines)
+
+    def _confused(self, named: list[str], width: int) -> list[str]:
+        """The most frequent confusions, where the matrix is wider than the screen."""
+        wrong = np.where(np.eye(self.classes, dtype=bool), 0, self.confusion)
+        order = np.argsort(-wrong, axis=None, kind="stable")[:_PAIRS]
+        pairs = [(true, called) for true, called in (divmod(place, self.classes) for place in order.tolist())]
+        rows = [(named[true], named[called], f"{wrong[true, called]:,}") for true, called in pairs]
+        rows = [row for row in rows if row[2] != "0"]
+        return columns([("true", "predicted", "most often"), *rows], right=(2,), width=width)
 
     @property
     def _every_name(self) -> list[str]:

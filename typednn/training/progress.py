@@ -6,6 +6,7 @@ hundred, spread over its steps, and the last one.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from typednn.errors import printable
 from typednn.runs.history import Epoch, Measured
+from typednn.screen import screen_width, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -206,6 +208,7 @@ class Display:
 
     def _print(self, text: str) -> None:
         if self._console is not None:
+            text = text if "\n" in text else wrapped(text, screen_width(sys.stderr))
             self._console.print(printable(text), soft_wrap=True, markup=False, emoji=False)
 
 

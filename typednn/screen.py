@@ -1,0 +1,84 @@
+"""Text on a screen: how many columns there are, lines broken at blanks, tables. Imports nothing that is slow."""
+
+import itertools
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Collection, Sequence
+from typing import TextIO
+
+_LEAST = 40  # columns of a screen; a narrower one is not filled
+_NARROW = 12  # columns that a text keeps in a table
+
+
+def screen_width(stream: TextIO | None = None) -> int | None:
+    """How many columns there are: those that ``COLUMNS`` says, else those of the terminal that ``stream`` is, standard
+    output by default. None where output goes to a file or a pipe, which has no width.
+    """
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return max(int(said), _LEAST)
+    try:
+        own = sys.stdout if stream is None else stream
+        return max(os.get_terminal_size(own.fileno()).columns, _LEAST) if own.isatty() else None
+    except (AttributeError, OSError, ValueError):  # a closed stream, or one without a descriptor, as in a notebook
+        return None
+
+
+def shortened(text: str, most: int) -> str:
+    """``text`` in at most ``most`` columns, its end cut off."""
+    return text if len(text) <= most else f"{text[: max(most, 2) - 1]}…"
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """``text`` with lines of at most ``width`` columns, broken at blanks alone: no word, and so no path, is broken.
+
+    What goes on stands below its line: below what follows a gap of two blanks or more, where there is room.
+    """
+    return "\n".join(part for line in text.split("\n") for part in _broken(line, width))
+
+
+def _broken(line: str, width: int | None) -> list[str]:
+    if width is None or len(line) <= width:
+        return [line]
+    start = re.match(r"\s*(?:\S+(?: \S+)*\s{2,})?", line)
+    indent = 0 if start is None else start.end()
+    if indent > width * 0.6:  # the explanation of something long: below it
+        first, rest = line[:indent].rstrip(), line[indent:]
+        return [first, *_filled(rest, "      ", "      ", width)]
+    return _filled(line[indent:], line[:indent], " " * (indent or 2), width)
+
+
+def _filled(text: str, first: str, rest: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def columns(rows: Sequence[Sequence[str]], right: Collection[int] = (), width: int | None = None) -> list[str]:
+    """Rows of texts as lines, in columns two blanks apart; those in ``right``, from 0, end below each other.
+
+    Where ``width`` is less than they take, texts of the widest column are broken at blanks, then of the next.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for place in sorted(range(len(widths)), key=lambda place: -widths[place]):
+        excess = sum(widths) + 2 * (len(widths) - 1) - (width or sys.maxsize)
+        if excess > 0 and place not in right:
+            least = max(len(word) for row in rows for word in (row[place].split() or [""]))
+            widths[place] = min(widths[place], max(widths[place] - excess, least, _NARROW))
+    lines: list[str] = []
+    for row in rows:
+        cells = [_cell(text, room) for text, room in zip(row, widths, strict=True)]
+        for texts in itertools.zip_longest(*cells, fillvalue=""):
+            placed = enumerate(zip(texts, widths, strict=True))
+            padded = [text.rjust(room) if place in right else text.ljust(room) for place, (text, room) in placed]
+            lines.append("  ".join(padded).rstrip())
+    return lines
+
+
+def _cell(text: str, room: int) -> list[str]:
+    if len(text) <= room:
+        return [text]
+    indent = text[: len(text) - len(text.lstrip())]
+    return _filled(text.lstrip(), indent, indent + " ", room)
