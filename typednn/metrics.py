@@ -35,7 +35,7 @@ from typednn.arrays import Array1, Array2, IntArray1, described, is_array, is_fl
 from typednn.backends import to_numpy
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, MissingExtra, explain, installing, optional, printable
-from typednn.screen import columns, screen_width, shortened, wrapped
+from typednn.screen import brief, columns, screen_width, shortened, wrapped
 
 Measure: TypeAlias = Literal["precision", "recall", "f1"]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -151,6 +151,9 @@ class ClassificationReport:
             **({} if self.top_k is None else {"top_k": self.top_k, "top_k_accuracy": self.top_k_accuracy}),
             **({} if self.areas is None else self.areas.as_json()),
         }
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the shares of every class, and the confusion matrix, darker where more
@@ -328,6 +331,9 @@ class Areas:
         false, true, _ = peer.roc_curve(truth, ranks)
         precision, recall, _ = peer.precision_recall_curve(truth, ranks)
         return cls(*areas, _thinned(false, true), _thinned(recall, precision))
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def as_json(self) -> dict[str, Any]:
         """As ``report.json`` has it."""

@@ -5,10 +5,12 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Collection, Sequence
-from typing import TextIO
+from collections.abc import Collection, Mapping, Sequence, Sized
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any, TextIO
 
 _LEAST = 40  # columns of a screen; a narrower one is not filled
+_WORDS = 60  # characters of a value in a short repr
 _NARROW = 12  # columns that a text keeps in a table
 
 
@@ -82,3 +84,43 @@ def _cell(text: str, room: int) -> list[str]:
         return [text]
     indent = text[: len(text) - len(text.lstrip())]
     return _filled(text.lstrip(), indent, indent + " ", room)
+
+
+def brief(thing: Any) -> str:
+    """A dataclass as the call that makes it, in a line or two: arrays by dtype and shape, fields that have their
+    default left out.
+    """
+    known = [field for field in fields(thing) if field.repr and getattr(thing, field.name) is not field.default]
+    shown = {field.name: getattr(thing, field.name) for field in known if not _is_default(thing, field)}
+    return as_call(type(thing).__name__, shown)
+
+
+def _is_default(thing: Any, field: Field[Any]) -> bool:
+    value = getattr(thing, field.name)
+    plain = isinstance(value, str | int | float | tuple | list | dict)
+    if field.default_factory is not MISSING:
+        return plain and not value
+    return plain and field.default is not MISSING and type(value) is type(field.default) and value == field.default
+
+
+def as_call(name: str, arguments: Mapping[str, Any]) -> str:
+    """``Loader(x=float32 (60000, 784), batch_size=32)``."""
+    return f"{name}({', '.join(f'{key}={_short(value)}' for key, value in arguments.items())})"
+
+
+def _short(value: Any) -> str:
+    """A value in a few words: of many, how many there are."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{value.dtype} {tuple(value.shape)}"
+    text = " ".join(repr(value).split())
+    if len(text) <= _WORDS:
+        return text
+    if isinstance(value, tuple | list | dict):
+        several: Sized = value
+        return f"<{len(several)} of them>"
+    if is_dataclass(value):
+        return text if len(text) <= 2 * _WORDS else f"{type(value).__name__}(…)"
+    inner = getattr(value, "func", value)  # of a partial
+    if callable(inner):
+        return str(getattr(inner, "__qualname__", type(inner).__name__))
+    return shortened(text, _WORDS)

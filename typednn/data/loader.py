@@ -28,6 +28,7 @@ from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
 from typednn.random import Rng
 from typednn.random.state import generator_state, restore_generator
+from typednn.screen import as_call, brief
 
 X = TypeVar("X", bound=np.ndarray[Any, Any])
 Y = TypeVar("Y", bound=np.ndarray[Any, Any])
@@ -60,6 +61,9 @@ class Batch(Generic[X, Y]):
     y: Y
     indices: IntArray1
     sample_weight: Array1 | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 @final
@@ -228,6 +232,10 @@ class Loader(Generic[X, Y]):
             if alone
             else batches_in(self.rows, self.batch_size, drop_last=self.drop_last)
         )
+
+    def __repr__(self) -> str:
+        place = {"epoch": self.epoch, "step": self.step}
+        return as_call("Loader", {"x": self._x, "y": self._y, "batch_size": self.batch_size, **place})
 
     def _repr_html_(self) -> str:
         """What a notebook shows: rows, batches, and the position."""

@@ -30,7 +30,9 @@ from typednn.data.dialect import beginning, decimal_of, is_missing, number_of, o
 from typednn.data.labels import normalised
 from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.files import opened, path_of
+from typednn.screen import brief
 
+_SHOWN = 5  # rows in a notebook
 ARROW: Final = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 ENDINGS: Final = (".csv", ".tsv", *ARROW)
 _MOST = float(np.finfo(np.float32).max)
@@ -55,6 +57,21 @@ class Table:
     dropped: int = 0
     rows: IntArray1 = field(default_factory=lambda: np.empty(0, np.int64))
     told: str = ""
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: sizes, and the first rows."""
+        from typednn.html import facts, number, shown, table
+
+        told = {"rows": f"{len(self.y):,}", "dropped": self.dropped, "read": self.told or "as the file says"}
+        head = [*(self.columns or [f"column {place}" for place in range(1, self.x.shape[1] + 1)]), self.target or "y"]
+        rows = [
+            [*map(number, row), self.names[int(y)] if self.names else number(y)]
+            for row, y in zip(self.x[:_SHOWN].tolist(), self.y[:_SHOWN].tolist(), strict=True)
+        ]
+        return shown("Table", facts(told), table(head, rows, numbers=head))
 
     def place(self, row: int) -> str:
         """Where row ``row``, from 0, of ``x`` stands in the file: ``line 7``, or ``row 6`` of a Parquet file."""

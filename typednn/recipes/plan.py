@@ -30,6 +30,7 @@ from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_f
 from typednn.recipes.tables import layout_of, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
+from typednn.screen import brief
 from typednn.tasks import Regression
 
 # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
@@ -56,6 +57,9 @@ class Plan:
     columns: tuple[str, ...] = ()
     targets: Scaling = field(default_factory=Scaling)
     test_checksum: int | None = None  # where a run of an earlier format has none
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""

@@ -26,6 +26,7 @@ from typednn.data.batches import batches_in
 from typednn.errors import ArgumentError, ConfigError, explain, suggestion
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
+from typednn.screen import brief
 from typednn.tasks import Classification, Language, Regression
 from typednn.training.settings import TrainingSettings
 
@@ -186,6 +187,9 @@ class Recipe(TrainingSettings):
         if self.clip_grad_norm == 0:
             cure = "leave it out to clip nothing"
             raise ArgumentError(explain(where, "clip_grad_norm is more than 0", "0", cure), "clip_grad_norm")
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def where(self) -> str:

@@ -39,6 +39,7 @@ from typednn.runs.checkpoint import checkpoints
 from typednn.runs.checksums import OF_A_REPORT, renew_checksums
 from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
+from typednn.screen import brief
 from typednn.tasks.language import Language, prompt_of
 from typednn.tasks.regression import Regression
 from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
@@ -63,6 +64,9 @@ class Trained:
     test: Report
     folder: Path | None
     steps: int
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: where the run is, how it went, and the report on the test set."""
@@ -215,6 +219,9 @@ class Part:
 
     x: Any
     rows: npt.NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def shape(self) -> tuple[int, ...]:

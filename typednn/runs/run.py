@@ -163,6 +163,9 @@ class Run(AbstractContextManager["Run"]):
             )
         return path
 
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the folder, and the losses that it holds."""
         from typednn.html import curves, facts, number, shown

@@ -18,6 +18,7 @@ from typednn.layer import Layer
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.module import Module
 from typednn.runs.history import RECORD
+from typednn.screen import brief
 from typednn.tasks import Task
 from typednn.training.batches import ValuedLoss, divisor_of, mean
 
@@ -97,6 +98,9 @@ class Evaluation(Generic[In, Target]):
                 )
             )
         object.__setattr__(self, "sample_weight", checked_sample_weight("Evaluation", self.sample_weight, len(self.x)))
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def first(self) -> Self:
         """Of its first batch alone."""
