@@ -221,10 +221,9 @@ class ClassificationReport:
     def _confused(self, named: list[str], width: int) -> list[str]:
         """The most frequent confusions, where the matrix is wider than the screen."""
         wrong = np.where(np.eye(self.classes, dtype=bool), 0, self.confusion)
-        order = np.argsort(-wrong, axis=None, kind="stable")[:_PAIRS]
-        pairs = [(true, called) for true, called in (divmod(place, self.classes) for place in order.tolist())]
-        rows = [(named[true], named[called], f"{wrong[true, called]:,}") for true, called in pairs]
-        rows = [row for row in rows if row[2] != "0"]
+        order: list[int] = np.argsort(-wrong, axis=None, kind="stable")[:_PAIRS].tolist()
+        places: list[tuple[int, int]] = [divmod(place, self.classes) for place in order]
+        rows = [(named[t], named[p], f"{wrong[t, p]:,}") for t, p in places if wrong[t, p]]
         return columns([("true", "predicted", "most often"), *rows], right=(2,), width=width)
 
     @property

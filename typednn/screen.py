@@ -5,12 +5,14 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Collection, Mapping, Sequence, Sized
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, TextIO
 
 _LEAST = 40  # columns of a screen; a narrower one is not filled
 _WORDS = 60  # characters of a value in a short repr
+_SEVERAL: Any = tuple, list, dict
+_PLAIN: Any = str, int, float, *_SEVERAL
 _NARROW = 12  # columns that a text keeps in a table
 
 
@@ -90,17 +92,13 @@ def brief(thing: Any) -> str:
     """A dataclass as the call that makes it, in a line or two: arrays by dtype and shape, fields that have their
     default left out.
     """
-    known = [field for field in fields(thing) if field.repr and getattr(thing, field.name) is not field.default]
-    shown = {field.name: getattr(thing, field.name) for field in known if not _is_default(thing, field)}
-    return as_call(type(thing).__name__, shown)
+    shown = [each.name for each in fields(thing) if each.repr and not _is_default(getattr(thing, each.name), each)]
+    return as_call(type(thing).__name__, {name: getattr(thing, name) for name in shown})
 
 
-def _is_default(thing: Any, field: Field[Any]) -> bool:
-    value = getattr(thing, field.name)
-    plain = isinstance(value, str | int | float | tuple | list | dict)
-    if field.default_factory is not MISSING:
-        return plain and not value
-    return plain and field.default is not MISSING and type(value) is type(field.default) and value == field.default
+def _is_default(value: Any, field: Field[Any]) -> bool:
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    return value is default or (isinstance(value, _PLAIN) and type(value) is type(default) and bool(value == default))
 
 
 def as_call(name: str, arguments: Mapping[str, Any]) -> str:
@@ -115,9 +113,8 @@ def _short(value: Any) -> str:
     text = " ".join(repr(value).split())
     if len(text) <= _WORDS:
         return text
-    if isinstance(value, tuple | list | dict):
-        several: Sized = value
-        return f"<{len(several)} of them>"
+    if isinstance(value, _SEVERAL):
+        return f"<{len(value)} of them>"
     if is_dataclass(value):
         return text if len(text) <= 2 * _WORDS else f"{type(value).__name__}(…)"
     inner = getattr(value, "func", value)  # of a partial
