@@ -172,6 +172,21 @@ def test_evaluations_and_samples_are_told_with_them(clock: list[float], capsys: 
     assert set(samples) <= {line.split()[1] for line in lines if line.startswith("step")}
 
 
+def test_an_epoch_hides_no_evaluation(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each of a few is told, however many epochs there are."""
+    display = Display(shown=True, total=1000, done=0, epochs=500)
+    for step in range(1, 1001):
+        if step % 101 == 0:
+            display.note(f"step {step}  validation loss 0.5", step=step)
+        if step % 2 == 0:
+            display.epoch(Epoch(step // 2, 0.5, 1.0), step, None, 1.0)
+    display.close()
+    lines = told(capsys)
+    assert [line.split()[1] for line in lines if line.startswith("step")] == [str(101 * n) for n in range(1, 10)]
+    assert len(lines) <= 101
+    assert lines[-1].startswith("epoch 500/500")
+
+
 def test_a_training_that_ends_within_an_epoch_tells_its_last_step(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,21 +68,27 @@ def left(begun: float, steps: int, more: int) -> str:
 class Lines:
     """Where neither a terminal nor a notebook shows a bar: which lines are told, of ``total`` steps, ``done`` of them
     before.
+
+    Lines that are left are spread over the steps that are left. Evaluations have up to half of them: an epoch that was
+    told just before hides none.
     """
 
     def __init__(self, tell: Callable[[str], None], total: int, done: int) -> None:
         self._tell = tell
-        self._total, self._first, self._told = total, done, done  # the step of the last line
-        self._budget = _MOST
+        self._total, self._first = total, done
+        self._told = self._evaluated = done  # the step of the last line, and of the last evaluation's
+        self._left = _MOST
         self._begun = self._at = time.perf_counter()  # of the last line
         self._kept: tuple[str, int] | None = None  # a line that was not told, and its step
 
-    def line(self, text: str, step: int) -> None:
-        """Tell it, unless it comes too early: lines that are left are spread over the steps that are left."""
-        again = step == self._told > self._first
-        if self._budget and (again or (step - self._told) * self._budget >= self._total - self._told):
-            self._budget -= 1
-            self._told, self._at, self._kept = step, time.perf_counter(), None
+    def line(self, text: str, step: int, *, evaluation: bool = False) -> None:
+        """Tell it, unless it comes too early."""
+        before, lines = (self._evaluated, min(self._left, _MOST // 2)) if evaluation else (self._told, self._left)
+        again = evaluation and step == before > self._first  # a text that was written, and how good it is
+        if lines and (again or (step - before) * lines >= self._total - before):
+            self._left -= 1
+            self._told, self._evaluated = (self._told, step) if evaluation else (step, self._evaluated)
+            self._at, self._kept = time.perf_counter(), None
             self._tell(text)
         else:
             self._kept = text, step
@@ -200,7 +206,7 @@ class Display:
         if self._cell is not None:
             self._cell.line(text, epoch=epoch)
         elif self._lines is not None and step is not None:
-            self._lines.line(text, step)
+            self._lines.line(text, step, evaluation=not epoch)
         else:
             if self._lines is not None:
                 self._lines.rest()
