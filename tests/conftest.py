@@ -12,6 +12,8 @@ from effort import OWN, PROFILE, SAME_EACH_TIME, SHARE, runs, with_examples
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
+os.environ.pop("COLUMNS", None)  # what is printed has no width, but where a test says one
+
 
 @pytest.fixture(scope="session", autouse=True)
 def kernels_for_all_sizes() -> Iterator[None]:

@@ -1,13 +1,22 @@
 """P-M1: what a classification report counts, and which way round."""
 
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 from typednn.arrays import IntArray1
-from typednn.errors import ArgumentError
-from typednn.metrics import ClassificationReport, RegressionReport, accuracy, roc_auc, top_k_accuracy
+from typednn.errors import ArgumentError, MissingExtra
+from typednn.metrics import (
+    Areas,
+    ClassificationReport,
+    RegressionReport,
+    accuracy,
+    average_precision,
+    roc_auc,
+    top_k_accuracy,
+)
 from typednn.tasks import Classification
 
 # 0 is called 1 once; 1 is called 2 twice; 2 is always right: the matrix differs from its transpose in every share.
@@ -275,10 +284,15 @@ def test_scores_equal_scikit_learn(classes: int, ties: bool, seed: int) -> None:
         if classes == 2:
             assert area == pytest.approx(metrics.roc_auc_score(labels, given[:, 1]), abs=1e-12)
             assert roc_auc(scores[:, 1].astype(dtype), labels) == pytest.approx(area, abs=1e-12)
+            precision = metrics.average_precision_score(labels, given[:, 1])
+            assert average_precision(given, labels) == pytest.approx(precision, abs=1e-12)
         elif dtype is np.float64:  # it checks that rows add up to 1
             assert area == pytest.approx(
                 metrics.roc_auc_score(labels, given, multi_class="ovr", average="macro"), abs=1e-12
             )
+            own = labels[:, None] == np.arange(classes)
+            precision = metrics.average_precision_score(own, given, average="macro")
+            assert average_precision(given, labels) == pytest.approx(precision, abs=1e-12)
     for k in range(1, classes):
         if classes == 2:
             break  # of two classes it takes one column
@@ -297,6 +311,72 @@ def test_areas_by_hand() -> None:
     assert roc_auc(np.array([0.1, 0.3, 0.35, 0.8]), labels) == 0.75
     assert roc_auc(np.array([0.5, 0.5, 0.5, 0.5]), labels) == 0.5
     assert roc_auc(np.array([-np.inf, 0.0, 0.0, np.inf]), labels) == 0.875
+    assert average_precision(np.array([0.1, 0.4, 0.35, 0.8]), labels) == 1.0
+    assert average_precision(np.array([0.1, 0.3, 0.35, 0.8]), labels) == pytest.approx((1 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_areas_while_training_and_in_reports(classes: int) -> None:
+    """Of scores, which a softmax makes comparable between rows; in a report beside the accuracy of the largest k."""
+    rng = np.random.default_rng(1)
+    scores, labels = rng.standard_normal((90, classes)), rng.permutation(np.arange(90) % classes)
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    expected = {"roc_auc": roc_auc(shares, labels), "average_precision": average_precision(shares, labels)}
+    batches = [(scores[:50], labels[:50]), (scores[50:], labels[50:]), (scores[:20], np.full(20, -100))]
+    task = Classification(areas=True, top_k=1, ignore_index=-100)
+    found = task.metrics(batches)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    report = task.report(scores, labels)
+    assert report.ranked == pytest.approx(
+        {
+            "top-1 accuracy": report.accuracy,
+            "ROC AUC": expected["roc_auc"],
+            "average precision": expected["average_precision"],
+        }
+    )
+    assert f"ROC AUC {expected['roc_auc']:.4f}" in str(report)
+    assert "average precision" in report._repr_html_()
+    saved = report.as_json(report)
+    assert saved["roc_auc"] == report.areas.roc_auc  # type: ignore[union-attr]
+    assert ("roc" in saved) == (classes == 2)
+    # a class without a row has no area: neither is there
+    assert "roc_auc" not in task.metrics([(scores, np.zeros(90, np.int64))])
+    assert Classification().report(scores, np.zeros(90, np.int64)).areas is None
+
+
+def test_curves_are_the_peers() -> None:
+    """In at most 200 points of those that scikit-learn gives."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    for rows in (4, 3000):
+        labels = rng.permutation(np.arange(rows) % 2)
+        shares = rng.uniform(0, 0.6, rows) + 0.4 * labels
+        areas = Areas.of(np.stack([1 - shares, shares], axis=1), labels)
+        assert areas is not None
+        false, true, _ = metrics.roc_curve(labels, shares)
+        precision, recall, _ = metrics.precision_recall_curve(labels, shares)
+        for ours, theirs in ((areas.roc, (false, true)), (areas.precision_recall, (recall, precision))):
+            assert ours is not None
+            known = {tuple(point) for point in np.round(np.stack(theirs, axis=1), 6).tolist()}
+            points = [tuple(point) for point in np.stack(ours, axis=1).tolist()]
+            assert set(points) <= known
+            assert len(points) <= 200
+            assert {points[0], points[-1]} <= known
+
+
+def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it computes is absent, the report says what would bring it, and a call names the extra."""
+    scores, labels = _scored(3, False, 0)
+    monkeypatch.setitem(sys.modules, "sklearn.metrics", None)
+    with pytest.raises(MissingExtra, match=r"typednn\[sklearn\]"):
+        roc_auc(scores, labels)
+    with pytest.raises(MissingExtra, match=r"typednn\[sklearn\]"):
+        Classification(areas=True)
+    monkeypatch.setattr("typednn.metrics.find_spec", lambda name: None)
+    report = Classification(scores=False).report(scores, labels)
+    assert report.areas is None
+    assert "typednn[sklearn]" in report.left_out
+    assert report.ranked == {}
 
 
 def test_top_k_while_training() -> None:

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -314,9 +314,66 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
     assert "epoch 2/2" in capsys.readouterr().err
 
 
-def test_weights_of_samples_are_not_promised() -> None:
-    assert not has_fit_parameter(Classifier(), "sample_weight")
-    assert not has_fit_parameter(Regressor(), "sample_weight")
+# All rows in each step.
+WHOLE: dict[str, Any] = {"optimizer": "SGD", "learning_rate": 0.5, "batch_size": 500, "random_state": 0}
+
+
+def test_a_classifier_weighs_samples_and_classes_as_the_peer_does() -> None:
+    """Without hidden layers, it comes to the weighted solution of the logistic regression."""
+    rng = np.random.default_rng(0)
+    x, names = rng.standard_normal((150, 3)), np.array(["no", "perhaps", "yes"])
+    y = names[np.digitize(x @ [1.0, -1.0, 0.5] + rng.standard_normal(150), [-0.3, 1.5])]
+    weight = rng.uniform(0.0, 3.0, 150)
+    chosen: Any
+    for chosen in (None, {"no": 1.0, "perhaps": 0.25, "yes": 4.0}, "balanced"):
+        times = weight
+        if chosen == "balanced":  # of the rows as they are weighed
+            times = weight * np.array([weight.sum() / (3 * weight[y == label].sum()) for label in y])
+        peer = LogisticRegression(C=1e12, class_weight=None if chosen == "balanced" else chosen, tol=1e-10)
+        peer.fit(x, y, times)
+        ours = Classifier((), epochs=1500, class_weight=chosen, **WHOLE).fit(x, y, sample_weight=weight)
+        np.testing.assert_allclose(ours.predict_proba(x), peer.predict_proba(x), atol=2e-3)
+
+
+def test_a_regressor_weighs_samples_as_the_peer_does() -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.standard_normal((200, 3)), rng.uniform(0.0, 3.0, 200)
+    y = x @ np.array([1.0, 0.5, -2.0]) + x[:, 0] ** 2
+    peer = LinearRegression().fit(x, y, weight)
+    ours = Regressor((), epochs=200, **{**WHOLE, "learning_rate": 0.1}).fit(x, y, sample_weight=weight)
+    np.testing.assert_allclose(ours.predict(x), peer.predict(x), atol=1e-3)
+
+
+@pytest.mark.parametrize("estimator", [Classifier, Regressor])
+def test_a_sample_of_weight_2_is_there_twice(estimator: Any) -> None:
+    """And one of weight 0 is not there: also in partial_fit, and among the rows that are held back."""
+    assert has_fit_parameter(estimator(), "sample_weight")
+    rng = np.random.default_rng(0)
+    x, y, times = rng.standard_normal((40, 3)), rng.integers(0, 3, 40), rng.integers(0, 3, 40)
+    repeated = np.repeat(np.arange(40), times)
+    for train in (estimator.fit, estimator.partial_fit):
+        ours, theirs = estimator((5,), epochs=20, **WHOLE), estimator((5,), epochs=20, **WHOLE)
+        train(ours, x, y, sample_weight=times)
+        train(theirs, x[repeated], y[repeated])
+        np.testing.assert_allclose(ours.predict(x), theirs.predict(x), rtol=1e-4, atol=1e-5)
+    held_back = estimator((5,), epochs=4, early_stopping=True, random_state=0).fit(x, y, sample_weight=times)
+    alone = estimator((5,), epochs=4, early_stopping=True, random_state=0)
+    alone.fit(x[times > 0], y[times > 0], sample_weight=times[times > 0])
+    assert held_back.history_.evaluations == alone.history_.evaluations
+
+
+def test_what_weights_are_refused() -> None:
+    x, y = three_corners()
+    for weight, message in (
+        (np.ones(3), "Classifier: sample_weight must be 90 finite numbers, one per row, none below 0, got float64"),
+        (np.zeros(90), "Classifier: one of sample_weight must be above 0, got zeros"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            Classifier((), epochs=1).fit(x, y, weight)
+    with pytest.raises(ValueError, match="must be an instance of 'dict', a str among"):
+        Classifier((), class_weight="even").fit(x, y)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="class_weight 'balanced' counts all rows, got some of them; give the"):
+        Classifier((), class_weight="balanced").partial_fit(x, y)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
-"""What a chart shows, whoever draws it: its colours, its points, where its ticks are and how they are written; and
-tables of text.
+"""What a chart shows, whoever draws it: its colours, its points, where its ticks are and how they are written.
 
 `typednn.html` draws for notebooks and needs no package for it; `typednn.reports` draws files and pages with matplotlib.
 The colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), without their yellow, which is invisible
@@ -7,7 +6,7 @@ on white.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -80,15 +79,3 @@ def labels(places: Sequence[float]) -> list[str]:
         if len(set(texts)) == len(texts):
             return texts
     return [str(place) for place in places]
-
-
-def columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """Rows of texts as lines, in columns two blanks apart; those in ``right``, from 0, end below each other."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            text.rjust(width) if place in right else text.ljust(width)
-            for place, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

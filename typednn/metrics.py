@@ -8,7 +8,8 @@ recall_i    = c[i,i] / Σ_p c[i,p]      of those that are i, how many were found
 f1_i        = 2·c[i,i] / (Σ_t c[t,i] + Σ_p c[i,p])      the harmonic mean of the two
 accuracy    = Σ_i c[i,i] / Σ c
 
-From the scores themselves: `top_k_accuracy`, and the area under the ROC curve, `roc_auc`.
+From the scores themselves: `top_k_accuracy`, and by scikit-learn, where it is installed, the areas under the ROC and
+the precision-recall curve, `roc_auc` and `average_precision`.
 
 Source: "Deep Learning Implementation With Rust", eq 54.
 
@@ -19,10 +20,12 @@ mse = mean e²      mae = mean |e|      r2 = 1 − Σ e² / Σ (target − mean 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import InitVar, asdict, dataclass, field
+from importlib.util import find_spec
 from math import exp, inf
-from typing import Any, Literal, TypeAlias, cast, final
+from typing import Any, Literal, Self, TypeAlias, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +34,16 @@ from typednn.arguments import integer
 from typednn.arrays import Array1, Array2, IntArray1, described, is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.data.labels import checked_labels
-from typednn.errors import ArgumentError, explain, printable
+from typednn.errors import ArgumentError, MissingExtra, explain, installing, optional, printable
+from typednn.screen import brief, columns, screen_width, shortened, wrapped
 
 Measure: TypeAlias = Literal["precision", "recall", "f1"]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Shares: TypeAlias = npt.NDArray[np.float64]
+Curve: TypeAlias = tuple[Shares, Shares]
 _CELLS = 25  # classes of a confusion matrix in a notebook
+_POINTS = 200  # of a curve
+_PAIRS = 10  # confusions that are listed
 
 
 @final
@@ -63,6 +70,11 @@ class ClassificationReport:
     """(measure, class) of every share that is 0 divided by 0."""
     names: tuple[str, ...] = ()
     """Of the classes, in ``report.json`` and in the tables; the numbers of those that have none."""
+    areas: Areas | None = None
+    """Under the curves of the scores; None where they are not known."""
+    top_k: int | None = None
+    top_k_accuracy: float | None = None
+    """The share of labels among the ``top_k`` largest scores."""
 
     def __post_init__(self, prediction: IntArray1, target: IntArray1) -> None:
         classes = integer("ClassificationReport", "classes", self.classes)
@@ -94,10 +106,33 @@ class ClassificationReport:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def from_scores(cls, scores: Array2, labels: IntArray1, names: tuple[str, ...] = ()) -> ClassificationReport:
+    def from_scores(
+        cls,
+        scores: Array2,
+        labels: IntArray1,
+        names: tuple[str, ...] = (),
+        *,
+        top_k: int | None = None,
+        areas: Areas | None = None,
+    ) -> ClassificationReport:
         """From scores or probabilities (batch, classes): the highest wins, the first of equals."""
         host = _checked_scores("ClassificationReport.from_scores", scores)
-        return cls(host.shape[1], host.argmax(axis=1), labels, names)
+        among = None if top_k is None else top_k_accuracy(host, labels, min(top_k, host.shape[1]))
+        return cls(host.shape[1], host.argmax(axis=1), labels, names, areas, top_k, among)
+
+    @property
+    def ranked(self) -> dict[str, float]:
+        """What the scores' order tells, by name: the accuracy among the ``top_k`` largest, and the areas."""
+        areas = self.areas
+        found = {} if self.top_k_accuracy is None else {f"top-{self.top_k} accuracy": self.top_k_accuracy}
+        more = {} if areas is None else {"ROC AUC": areas.roc_auc, "average precision": areas.average_precision}
+        return found | more
+
+    @property
+    def left_out(self) -> str:
+        """What this report would have too with another package, "" for nothing."""
+        known = self.areas is not None or find_spec("sklearn") is not None
+        return "" if known else installing("ROC AUC and average precision: pip install 'typednn[sklearn]'")
 
     @property
     def headline(self) -> str:
@@ -113,13 +148,18 @@ class ClassificationReport:
             "accuracy": self.accuracy,
             "split": "test",
             "train_accuracy": train.accuracy,
+            **({} if self.top_k is None else {"top_k": self.top_k, "top_k_accuracy": self.top_k_accuracy}),
+            **({} if self.areas is None else self.areas.as_json()),
         }
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the shares of every class, and the confusion matrix, darker where more
         of a class is.
         """
-        from typednn.html import shown, table, tinted
+        from typednn.html import facts, number, shown, table, tinted
 
         names = self.names if len(self.names) == self.classes else tuple(map(str, range(self.classes)))
         shares = list(zip(*(share.tolist() for share in (self.precision, self.recall, self.f1)), strict=True))
@@ -136,13 +176,15 @@ class ClassificationReport:
             ]
             parts.append(table(["true, predicted", *names], cells, numbers=names))
         right = f"{np.trace(self.confusion):,} of {self.confusion.sum():,}"
-        return shown(f"{self.headline} ({right})", *parts)
+        ranked = facts({name: number(share) for name, share in self.ranked.items()}) if self.ranked else ""
+        return shown(f"{self.headline} ({right})", ranked, *parts)
 
     def __str__(self) -> str:
         """The shares of every class, the accuracy, and the confusion matrix."""
         shares = (self.precision, self.recall, self.f1)
+        width = screen_width() or sys.maxsize
         named = [
-            name if name == str(label) else f"{label} {name}"
+            name if name == str(label) else shortened(f"{label} {name}", width - 38)
             for label, name in enumerate(map(printable, self._every_name))
         ]
         rows = [
@@ -156,13 +198,17 @@ class ClassificationReport:
             for name, precision, recall, f1, count in rows
         ]
         if self.undefined:
-            lines.append(
-                "0 for want of samples: " + ", ".join(f"{measure} of {label}" for measure, label in self.undefined)
-            )
-        lines += ["", f"accuracy {self.accuracy:.2%} ({np.trace(self.confusion):,} of {self.confusion.sum():,})", ""]
+            left_out = ", ".join(f"{measure} of {label}" for measure, label in self.undefined)
+            lines.append(wrapped(f"0 for want of samples: {left_out}", width))
+        lines += ["", f"accuracy {self.accuracy:.2%} ({np.trace(self.confusion):,} of {self.confusion.sum():,})"]
+        if self.ranked:
+            lines.append(wrapped(", ".join(f"{name} {share:.4f}" for name, share in self.ranked.items()), width))
+        lines.append("")
 
         cell = max(len(f"{self.confusion.max():,}"), len(str(self.classes - 1))) + 2
         edge = max(len("true"), *map(len, named))
+        if edge + self.classes * cell > width:
+            return "\n".join([*lines, *self._confused(named, width)])
         lines.append(f"{'':>{edge}}  predicted")
         lines.append(f"{'true':>{edge}}" + "".join(f"{label:>{cell}}" for label in range(self.classes)))
         for label in range(self.classes):
@@ -171,6 +217,14 @@ class ClassificationReport:
             )
             lines.append(f"{named[label]:>{edge}}{counts}")
         return "\n".join(lines)
+
+    def _confused(self, named: list[str], width: int) -> list[str]:
+        """The most frequent confusions, where the matrix is wider than the screen."""
+        wrong = np.where(np.eye(self.classes, dtype=bool), 0, self.confusion)
+        order: list[int] = np.argsort(-wrong, axis=None, kind="stable")[:_PAIRS].tolist()
+        places: list[tuple[int, int]] = [divmod(place, self.classes) for place in order]
+        rows = [(named[t], named[p], f"{wrong[t, p]:,}") for t, p in places if wrong[t, p]]
+        return columns([("true", "predicted", "most often"), *rows], right=(2,), width=width)
 
     @property
     def _every_name(self) -> list[str]:
@@ -213,33 +267,85 @@ def roc_auc(scores: Array1 | Array2, labels: IntArray1) -> float:
     ``scores`` (batch) are those of class 1, whatever their scale, and labels 0 or 1. Of scores (batch, classes), the
     mean over the classes, each against the rest (one-vs-rest, macro): rows are compared with each other, so give
     probabilities, such as a softmax's; of two classes it is the area for class 1. Every class needs a row, and another
-    class one too.
-
-    area = (Σ rank of the class's rows - n(n + 1)/2) / (n·others), with the mean rank of equal scores; a sort of each
-    column. Source: Hanley and McNeil, "The Meaning and Use of the Area under a Receiver Operating Characteristic (ROC)
-    Curve", 1982.
+    class one too. scikit-learn computes it: `MissingExtra` without it.
     """
-    where = "roc_auc"
+    truth, ranks = _against_the_rest("roc_auc", scores, labels)
+    return float(_peer("roc_auc").roc_auc_score(truth, ranks))
+
+
+def average_precision(scores: Array1 | Array2, labels: IntArray1) -> float:
+    """The area under the precision-recall curve, as a sum of steps; scores, labels and classes as in `roc_auc`."""
+    truth, ranks = _against_the_rest("average_precision", scores, labels)
+    return float(_peer("average_precision").average_precision_score(truth, ranks))
+
+
+def _peer(where: str) -> Any:
+    return optional("sklearn.metrics", where, "areas under curves need scikit-learn", "pip install 'typednn[sklearn]'")
+
+
+def _against_the_rest(where: str, scores: Any, labels: Any) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64]]:
+    """For class 1 of two, or for each of several in a column: whether each row is of the class, and its scores'
+    ranks, which order infinities too.
+    """
     one = is_array(scores) and scores.ndim == 1
     host = _checked_scores(where, scores[:, None] if one else scores)
-    if one:
-        host = np.concatenate([-host, host], axis=1)
-    labels = _checked_rows(where, host, labels)
-    columns = (1,) if host.shape[1] == 2 else range(host.shape[1])
-    return float(np.mean([_area(where, host[:, label], labels == label, label) for label in columns]))
+    classes = 2 if one else host.shape[1]
+    own = checked_labels(where, "labels", labels, classes)
+    _check_as_many(where, own, host)
+    columns = [1] if classes == 2 else range(classes)
+    truth = np.stack([own == label for label in columns], axis=1).astype(np.int8)
+    for label, count in zip(columns, truth.sum(axis=0).tolist(), strict=True):
+        if not 0 < count < len(own):
+            rule = "every class needs a row, and another class one too"
+            got = f"{count} rows of class {label} and {len(own) - count} of others"
+            raise ArgumentError(explain(where, rule, got), "labels")
+    used = host if one else host[:, columns]
+    ranks = np.stack([np.unique(column, return_inverse=True)[1] for column in used.T], axis=1)
+    return (truth[:, 0], ranks[:, 0]) if classes == 2 else (truth, ranks)
 
 
-def _area(where: str, scores: npt.NDArray[Any], own: npt.NDArray[np.bool_], label: int) -> float:
-    count, others = int(own.sum()), int((~own).sum())
-    if not count or not others:
-        rule, got = (
-            "every class needs a row, and another class one too",
-            f"{count} rows of class {label} and {others} of others",
-        )
-        raise ArgumentError(explain(where, rule, got), "labels")
-    _, places, sizes = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(sizes) - (sizes - 1) / 2.0  # from 1; the mean of those of equal scores
-    return float(ranks[places][own].sum() - count * (count + 1) / 2) / (count * others)
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Areas:
+    """`roc_auc` and `average_precision` of a set, and of two classes both curves, in at most `_POINTS` points."""
+
+    roc_auc: float
+    average_precision: float
+    roc: Curve | None
+    """(false positive rate, true positive rate) of class 1."""
+    precision_recall: Curve | None
+    """(recall, precision) of class 1."""
+
+    @classmethod
+    def of(cls, probabilities: Any, labels: Any) -> Self | None:
+        """None where a class has no row, or scikit-learn is not installed."""
+        try:
+            peer = _peer("Areas")
+            truth, ranks = _against_the_rest("Areas", probabilities, labels)
+        except (ArgumentError, MissingExtra):
+            return None
+        areas = float(peer.roc_auc_score(truth, ranks)), float(peer.average_precision_score(truth, ranks))
+        if truth.ndim == 2:
+            return cls(*areas, None, None)
+        false, true, _ = peer.roc_curve(truth, ranks)
+        precision, recall, _ = peer.precision_recall_curve(truth, ranks)
+        return cls(*areas, _thinned(false, true), _thinned(recall, precision))
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    def as_json(self) -> dict[str, Any]:
+        """As ``report.json`` has it."""
+        curves = {"roc": self.roc, "precision_recall": self.precision_recall}
+        return {"roc_auc": self.roc_auc, "average_precision": self.average_precision} | {
+            name: [axis.tolist() for axis in curve] for name, curve in curves.items() if curve is not None
+        }
+
+
+def _thinned(*axes: Shares) -> Curve:
+    places = np.unique(np.linspace(0, len(axes[0]) - 1, _POINTS).astype(np.int64))
+    x, y = (np.round(np.asarray(axis, np.float64)[places], 6) for axis in axes)
+    return x, y
 
 
 def _checked_scores(where: str, scores: Any) -> npt.NDArray[Any]:
@@ -259,10 +365,14 @@ def _checked_scores(where: str, scores: Any) -> npt.NDArray[Any]:
 def _checked_rows(where: str, scores: npt.NDArray[Any], labels: Any) -> npt.NDArray[np.int64]:
     """A label for each row of ``scores``, and at least one."""
     checked = checked_labels(where, "labels", labels, scores.shape[1])
-    if len(checked) != len(scores) or not len(checked):
-        got = f"{len(checked)} labels and {len(scores)} rows of scores"
-        raise ArgumentError(explain(where, "needs a label for each row of scores, and at least one", got), "labels")
+    _check_as_many(where, checked, scores)
     return checked
+
+
+def _check_as_many(where: str, labels: npt.NDArray[Any], scores: npt.NDArray[Any]) -> None:
+    if len(labels) != len(scores) or not len(labels):
+        got = f"{len(labels)} labels and {len(scores)} rows of scores"
+        raise ArgumentError(explain(where, "needs a label for each row of scores, and at least one", got), "labels")
 
 
 @final

@@ -18,26 +18,23 @@ from ``model``. A function that builds a model is pickled by its name, as Python
 
 import copy
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
-from typednn.arguments import choice, flag, integer, number
-from typednn.config import loads
+from typednn.arguments import choice, flag, number
 from typednn.config.registry import OPTIMIZERS
 from typednn.data import Loader
+from typednn.data.loader import checked_sample_weight
 from typednn.errors import ArgumentError, MissingExtra, explain
 from typednn.kernels import softmax
-from typednn.layer import Input, Layer
-from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
-from typednn.module.foreign import adopted
-from typednn.module.stack import Stack
+from typednn.losses.weights import balanced
 from typednn.optim import GradientOptimizer
-from typednn.recipes.running import computed
+from typednn.recipes.described import AnyModel, Described, built, sample_of
 from typednn.runs.history import History
 from typednn.runs.state import generator_states, restore_generators
 from typednn.shapes import Flow
@@ -46,6 +43,7 @@ from typednn.training import EarlyStopping, Evaluation, evaluate, fit
 if TYPE_CHECKING:  # scikit-learn ships no types; these are what a type checker sees, here and where typednn is used
     from sklearn.model_selection import train_test_split
     from sklearn.utils import assert_all_finite, check_array, check_random_state
+    from sklearn.utils.class_weight import compute_class_weight
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -75,6 +73,7 @@ else:
         from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
         from sklearn.model_selection import train_test_split
         from sklearn.utils import Tags, assert_all_finite, check_array, check_random_state
+        from sklearn.utils.class_weight import compute_class_weight
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_is_fitted, validate_data
     except ImportError as failed:
@@ -86,9 +85,7 @@ else:
 Numbers: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Moves: TypeAlias = tuple[Floats, Floats]
-AnyModel: TypeAlias = Layer[Any, Any, Any, Any]
-Described: TypeAlias = "str | Sequence[int] | AnyModel | Callable[[int, int], AnyModel]"
-
+Rows: TypeAlias = tuple[Numbers, Numbers, Floats | None]  # x, y, and what each row counts
 
 FAR: Final = 1e4
 """A column is far from 0 where its mean is more than this many deviations: float32 keeps at most three digits of what
@@ -166,9 +163,7 @@ class _Estimator(BaseEstimator):
 
     @contextmanager
     def _whole(self) -> Generator[None]:
-        """What is fitted is set as a whole: after an error or Ctrl-C the estimator has what it had
-        before, or nothing.
-        """
+        """What is fitted is set as a whole: after an error or Ctrl-C the estimator has what it had before, or none."""
         before = dict(vars(self))
         try:
             yield
@@ -182,8 +177,8 @@ class _Estimator(BaseEstimator):
     def _build(self, features: int, outputs: int) -> None:
         """Set ``model_``, its weights not filled yet, and ``_optimizer``, as the parameters say."""
         where, described, chosen = type(self).__name__, self.model, self.optimizer
-        self.model_, optimizer = _built(where, described, features, outputs)
-        self._shape: tuple[int, ...] = _sample(self.model_) or (features,)
+        self.model_, optimizer = built(where, described, features, outputs)
+        self._shape: tuple[int, ...] = sample_of(self.model_) or (features,)
         given = self.model_.trace(Flow.start(self._shape)).sizes()
         if math.prod(self._shape) != features or given not in (None, (outputs,)):
             rule = f"model reads rows of {features} numbers and gives {outputs} for each"
@@ -214,25 +209,30 @@ class _Estimator(BaseEstimator):
         return draws
 
     def _go_on(self) -> None:
-        """Before a further pass: train copies, so that the model of the pass before stays as it was if
-        this one fails.
-        """
+        """Before a further pass: train copies, so that the model stays as it was if this pass fails."""
         self.model_, self._optimizer, self._rng = copy.deepcopy((self.model_, self._optimizer, self._rng))
 
-    def _train(
-        self, loss: Any, x: Numbers, y: Numbers, epochs: int, validation: tuple[Numbers, Numbers] | None = None
-    ) -> Self:
-        """``epochs`` more passes over ``x`` and ``y``."""
+    def _train(self, loss: Any, part: Rows, epochs: int, held_back: Rows | None = None) -> Self:
+        """``epochs`` more passes over the rows of ``part``."""
+        x, y, weight = part
         self.history_ = fit(
             self.model_,
             loss,
             self._optimizer,
             Loader(
-                self._samples(x), y, batch_size=self.batch_size, drop_last=self.drop_last, rng=self._rng, prefetch=0
+                self._samples(x),
+                y,
+                batch_size=self.batch_size,
+                drop_last=self.drop_last,
+                rng=self._rng,
+                prefetch=0,
+                sample_weight=weight,
             ),
             epochs=epochs,
-            validation=None if validation is None else Evaluation(self._samples(validation[0]), validation[1]),
-            early_stopping=None if validation is None else EarlyStopping(self.n_iter_no_change),
+            validation=None
+            if held_back is None
+            else Evaluation(self._samples(held_back[0]), held_back[1], sample_weight=held_back[2]),
+            early_stopping=None if held_back is None else EarlyStopping(self.n_iter_no_change),
             progress=flag(type(self).__name__, "verbose", self.verbose),
         )
         return self._ready()
@@ -242,14 +242,26 @@ class _Estimator(BaseEstimator):
         self._exact: AnyModel = copy.deepcopy(self.model_).astype(np.float64).eval()
         return self
 
-    def _split(self, x: Numbers, y: Numbers, draws: np.random.RandomState, classes: Numbers | None = None) -> Any:
+    def _split(
+        self, rows: Rows, draws: np.random.RandomState, classes: Numbers | None = None
+    ) -> tuple[Rows, Rows | None]:
         """Rows to train on, and rows to measure on, or None."""
         where = type(self).__name__
         if not flag(where, "early_stopping", self.early_stopping):
-            return x, y, None
+            return rows, None
         share = number(where, "validation_fraction", self.validation_fraction, least=0.0, below=1.0)
-        x, held_x, y, held_y = train_test_split(x, y, test_size=share, random_state=draws, stratify=classes)
-        return x, y, (held_x, held_y)
+        parts = train_test_split(np.arange(len(rows[0])), test_size=share, random_state=draws, stratify=classes)
+        return _taken(rows, parts[0]), _taken(rows, parts[1])
+
+    def _counted(self, x: Numbers, y: Numbers, sample_weight: npt.ArrayLike | None) -> Rows:
+        """The rows, with what each counts; those that count nothing are left out."""
+        weight = checked_sample_weight(type(self).__name__, sample_weight, len(x))
+        if weight is None:
+            return x, y, None
+        if not weight.any():
+            rule = "one of sample_weight must be above 0"
+            raise ArgumentError(explain(type(self).__name__, rule, "zeros"), "sample_weight")
+        return _taken((x, y, weight), weight > 0)
 
     def _samples(self, x: Numbers) -> Numbers:
         return x.reshape(len(x), *self._shape)
@@ -302,18 +314,74 @@ class Classifier(ClassifierMixin, _Estimator):
     classes_: Numbers
     """The labels, sorted."""
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Train from the start: ``X`` (samples, features), ``y`` (samples) of numbers or words."""
+    def __init__(
+        self,
+        model: Described = (100,),
+        *,
+        optimizer: str | GradientOptimizer | None = None,
+        learning_rate: float | None = None,
+        epochs: int = 100,
+        batch_size: int = 32,
+        drop_last: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        """The parameters of a `Regressor`, and ``class_weight``: what each class counts in the loss.
+
+        ``"balanced"`` lets each class count as much as any other; a dict has weights by label, 1 for those that it
+        does not name.
+        """
+        super().__init__(
+            model,
+            optimizer=optimizer,
+            learning_rate=learning_rate,
+            epochs=epochs,
+            batch_size=batch_size,
+            drop_last=drop_last,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight: Literal["balanced"] | Mapping[Any, float] | None = class_weight
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Train from the start: ``X`` (samples, features), ``y`` (samples) of numbers or words; ``sample_weight``
+        (samples) is what each row counts.
+        """
         with self._whole():
             x, y = self._table(X, y)
             check_classification_targets(y)
             self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
-            draws = self._start(x.shape[1], len(self.classes_))
-            x, labels, held_back = self._split(x, labels, draws, labels)
-            return self._train(SoftmaxCrossEntropy(), x, labels, self.epochs, held_back)
+            rows = self._counted(x, labels, sample_weight)
+            draws, loss = self._start(x.shape[1], len(self.classes_)), self._loss(rows)
+            rows, held_back = self._split(rows, draws, rows[1])
+            return self._train(loss, rows, self.epochs, held_back)
 
-    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
+    def _loss(self, rows: Rows) -> SoftmaxCrossEntropy[float]:
+        """With the weights that ``class_weight`` gives for these rows."""
+        chosen, classes = self.class_weight, self.classes_
+        if chosen == "balanced":
+            return SoftmaxCrossEntropy(weight=balanced(rows[1], len(classes), rows[2]))
+        given = None if chosen is None else compute_class_weight(chosen, classes=classes, y=classes[rows[1]]).tolist()
+        return SoftmaxCrossEntropy(weight=given)
+
+    def partial_fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
         """One more pass, over these rows; the first call needs all ``classes``, or takes those of ``y``."""
+        if self.class_weight == "balanced":
+            rule, cure = "class_weight 'balanced' counts all rows", "give the constructor class_weight={label: weight}"
+            raise ArgumentError(explain("Classifier.partial_fit", rule, "some of them", cure), "class_weight")
         with self._whole():
             first = not hasattr(self, "model_")
             x, y = self._table(X, y, reset=first)
@@ -331,7 +399,8 @@ class Classifier(ClassifierMixin, _Estimator):
                     explain("Classifier.partial_fit", rule, f"{unknown.tolist()!r:.200}", "pass classes= at the first"),
                     "y",
                 )
-            return self._train(SoftmaxCrossEntropy(), x, labels, 1)
+            rows = self._counted(x, labels, sample_weight)
+            return self._train(self._loss(rows), rows, 1)
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """The probability of each class, (samples, classes), in the order of ``classes_``."""
@@ -354,14 +423,17 @@ class Classifier(ClassifierMixin, _Estimator):
 class Regressor(RegressorMixin, _Estimator):
     """A regressor of one number or several: the loss is `MSE`. Standardise targets whose scale is far from 1."""
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Train from the start: ``X`` (samples, features), ``y`` (samples) or (samples, targets)."""
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Train from the start: ``X`` (samples, features), ``y`` (samples) or (samples, targets); ``sample_weight``
+        (samples) is what each row counts.
+        """
         with self._whole():
             x, targets = self._rows(X, y, reset=True)
-            x, targets, held_back = self._split(x, targets, self._start(x.shape[1], targets.shape[1]))
-            return self._train(MSE(), x, targets, self.epochs, held_back)
+            rows = self._counted(x, targets, sample_weight)
+            rows, held_back = self._split(rows, self._start(x.shape[1], targets.shape[1]))
+            return self._train(MSE(), rows, self.epochs, held_back)
 
-    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """One more pass, over these rows."""
         first = not hasattr(self, "model_")
         with self._whole():
@@ -370,7 +442,7 @@ class Regressor(RegressorMixin, _Estimator):
                 self._start(x.shape[1], targets.shape[1])
             else:
                 self._go_on()
-            return self._train(MSE(), x, targets, 1)
+            return self._train(MSE(), self._counted(x, targets, sample_weight), 1)
 
     def _rows(self, X: npt.ArrayLike, y: npt.ArrayLike, *, reset: bool) -> tuple[Numbers, Numbers]:
         x, y = self._table(X, y, multi_output=True, y_numeric=True, reset=reset)
@@ -398,36 +470,9 @@ class Regressor(RegressorMixin, _Estimator):
         return tags
 
 
-def _built(where: str, described: Described, features: int, outputs: int) -> tuple[AnyModel, GradientOptimizer | None]:
-    """A model that reads samples, and the optimizer of its config, if it has one."""
-    given: Any = described
-    model: Any
-    optimizer = None
-    if isinstance(described, str):
-        config = loads(described, "model")
-        model, optimizer = config.built(), config.optimizer()
-    elif isinstance(described, tuple | list):
-        model = _perceptron(where, features, given, outputs)
-    else:
-        model = adopted(
-            given(features, outputs) if callable(given) and not hasattr(given, "forward") else copy.deepcopy(given)
-        )
-    made: object = model
-    if isinstance(made, Stack):
-        model, _ = computed(model, fused=True)
-    elif not isinstance(made, Layer):
-        rule = "model is sizes of hidden layers, a config's text, a function that gives a model, or a model"
-        raise ArgumentError(explain(where, rule, repr(given)[:200], "such as (100,)"), "model")
-    return model, optimizer
-
-
-def _perceptron(where: str, features: int, hidden: Sequence[int], outputs: int) -> Any:
-    """``hidden`` layers, each with a ReLU, and one that gives the outputs."""
-    model: Any = Input(features)
-    for size in hidden:
-        model = model >> Linear(features, integer(where, "a size in model", size)) >> ReLU()
-        features = size
-    return model >> Linear(features, outputs)
+def _taken(rows: Rows, chosen: Numbers) -> Rows:
+    x, y, weight = rows
+    return x[chosen], y[chosen], None if weight is None else weight[chosen]
 
 
 def _moves(numbers: Numbers) -> Moves:
@@ -451,9 +496,3 @@ def _near(numbers: Numbers, moves: Moves, name: str) -> Numbers:
 def _plain(value: Any) -> Any:
     """An array of its own memory, where joblib gives one that is mapped from a file."""
     return value if isinstance(value, int) else np.array(value)
-
-
-def _sample(model: Any) -> tuple[int, ...] | None:
-    """The shape of one sample, where the model declares it."""
-    sample: object = getattr(model, "sample", None)
-    return sample.sizes if isinstance(sample, Input) else None

@@ -139,7 +139,7 @@ def test_every_command_shows_examples(command: str, capsys: pytest.CaptureFixtur
         parser().parse_args([command, "--help"])
     assert exit_code.value.code == 0
     shown = capsys.readouterr().out
-    assert f"  typednn {command} " in shown.partition("examples:")[2]
+    assert f"  typednn {command}" in shown.partition("examples:")[2]
 
 
 def test_version(typednn: Command) -> None:

@@ -123,6 +123,7 @@ def test_every_command_explains_itself(tmp_path: Path, command: str) -> None:
 def test_the_examples_of_the_help_are_understood() -> None:
     """Each line that the help shows is one that the command takes."""
     shown = [parser.parser().format_help(), *(command.examples for command in COMMANDS.values())]
+    shown = [text.replace("\\\n   ", "") for text in shown]
     lines = [line for text in shown for line in re.findall(r"^  typednn (\S.*?)(?:  +.*)?$", text, re.MULTILINE)]
     lines = [line for line in lines if "COMMAND" not in line]
     assert {line.split()[0] for line in lines} == set(COMMANDS) - {"info"}

@@ -19,6 +19,7 @@ from typednn.losses import (
     KLDiv,
     SoftmaxCrossEntropy,
 )
+from typednn.losses.sample_weights import SampleWeighted
 
 pytestmark = pytest.mark.parity
 
@@ -337,3 +338,26 @@ def test_defaults_are_pytorchs_means(peer: Any, close: Any, dtype: Any) -> None:
         nn.MSELoss()(peer.tensor(scores), peer.tensor(other)).numpy(),
         "MSE",
     )
+
+
+@hard
+@given(batch=batches, seed=seeds, label_smoothing=st.sampled_from([0.0, 0.2]), weighted=st.booleans())
+def test_weights_of_samples(
+    peer: Any, close: Any, dtype: Any, batch: int, seed: int, label_smoothing: float, weighted: bool
+) -> None:
+    """PyTorch has them by hand: the losses of each sample times its weight, divided by the sum of what each counts."""
+    generator = np.random.default_rng(seed)
+    scores, labels = generator.standard_normal((batch, 5)).astype(dtype), generator.integers(0, 5, batch)
+    own, classes = generator.uniform(0.1, 3, batch), generator.uniform(0.2, 2, 5).astype(dtype)
+    settings: dict[str, Any] = {"label_smoothing": label_smoothing}
+    weight = peer.tensor(classes) if weighted else None
+    leaf = peer.tensor(scores, learnt=True)
+    each = peer.torch.nn.functional.cross_entropy(
+        leaf, peer.tensor(labels), weight=weight, reduction="none", **settings
+    )
+    counts = peer.tensor((own * (classes[labels] if weighted else 1.0)).astype(dtype))
+    value = (each * peer.tensor(own.astype(dtype))).sum() / counts.sum()
+    value.backward()
+    ours = SampleWeighted(SoftmaxCrossEntropy(weight=classes if weighted else None, **settings), own)
+    close(np.asarray(ours.loss(scores, labels), dtype), value.detach().numpy(), "value")
+    close(ours.loss_grad(scores, labels) * batch, leaf.grad.numpy() * batch, "gradient")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from typednn.charts import columns
 from typednn.errors import DataError
 from typednn.runs.overview import BestEvaluation, as_table, runs_in
+from typednn.screen import columns
 
 
 def a_run(folder: Path, lines: list[dict[str, Any]], recipe: dict[str, Any] | None = None, changed: int = 0) -> Path:

@@ -1,5 +1,6 @@
 """Progress in a notebook: one output, changed in place. In a real kernel: `tests/examples/test_first_steps.py`."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -83,3 +84,114 @@ def test_nothing_is_shown_when_quiet(output: Output) -> None:
 def test_a_terminal_has_no_cell() -> None:
     assert not Console().is_jupyter
     assert Display(shown=True, total=3, done=0, epochs=1)._cell is None
+
+
+# --- where there is no terminal --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, in seconds, which stands still until it is set."""
+    now = [50.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    return now
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.splitlines()
+
+
+def train(display: Display, clock: list[float], epochs: int, steps: int, seconds: float, done: int = 0) -> None:
+    """``steps`` steps an epoch, each of which takes some seconds; an evaluation after each epoch."""
+    for step in range(done + 1, epochs * steps + 1):
+        clock[0] += seconds
+        number = -(-step // steps)
+        display.step(step, number, 0.5, 100.0)
+        if step % steps == 0:
+            measured = Measured(step, number, "validation", 0.5, {})
+            display.epoch(Epoch(number, 0.25, steps * seconds), step, measured, 100.0)
+    display.close()
+
+
+@pytest.mark.parametrize("seconds", [0.001, 60.0])
+@pytest.mark.parametrize(
+    ("epochs", "steps", "count"), [(1, 1, 1), (5, 1, 5), (99, 1, 99), (100, 1, 100), (101, 1, 101), (5000, 2, 101)]
+)
+def test_a_line_for_each_epoch_but_a_hundred_at_most(
+    clock: list[float], capsys: pytest.CaptureFixture[str], epochs: int, steps: int, count: int, seconds: float
+) -> None:
+    """However long a step takes. The last one comes in any case, and they are spread over all epochs."""
+    train(Display(shown=True, total=epochs * steps, done=0, epochs=epochs), clock, epochs, steps, seconds)
+    lines = told(capsys)
+    assert len(lines) <= min(count, 101)
+    assert lines[-1].startswith(f"epoch {epochs}/{epochs}  train loss 0.2500  validation loss 0.5")
+    assert len(lines) >= min(epochs, 99)
+    places = [0, *(int(line.split("/")[0].removeprefix("epoch ")) for line in lines)]
+    assert max(b - a for a, b in pairwise(places)) <= epochs / 50 + 1
+
+
+def test_a_line_every_five_seconds_within_an_epoch(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    train(Display(shown=True, total=40, done=0, epochs=1), clock, 1, 40, 1.0)
+    lines = told(capsys)
+    assert lines[0] == "epoch 1/1  loss 0.5000  100 samples/s  step 4/40  36 s left"
+    steps = [int(line.split("step ")[1].split("/")[0]) for line in lines[:-1]]
+    assert steps == list(range(4, 40, 5))
+    assert lines[-1].startswith("epoch 1/1  train loss 0.2500")
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(1.0, 100_000), (0.01, 100_000), (30.0, 150)])
+def test_a_hundred_lines_within_an_epoch_too(
+    clock: list[float], capsys: pytest.CaptureFixture[str], seconds: float, steps: int
+) -> None:
+    train(Display(shown=True, total=steps, done=0, epochs=1), clock, 1, steps, seconds)
+    assert 99 <= len(told(capsys)) <= 101
+
+
+def test_evaluations_and_samples_are_told_with_them(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    """What belongs to one step comes together; what is about all is told at once, behind the last line."""
+    display = Display(shown=True, total=1000, done=0, epochs=1)
+    display.note("compiling 3 kernels")
+    for step in range(1, 1001):
+        clock[0] += 1.0
+        display.step(step, 1, 0.5, 100.0)
+        if step % 5 == 0:
+            display.note(f"--- after step {step} ---", step=step)
+            display.note(f"step {step}  validation loss 0.5", step=step)
+    display.note("stopped by a signal after step 1000")
+    display.close()
+    lines = told(capsys)
+    assert lines[0] == "compiling 3 kernels"
+    assert lines[-1] == "stopped by a signal after step 1000"
+    assert lines[-2] == "step 1000  validation loss 0.5"
+    assert len(lines) <= 103
+    samples = [line.split()[3] for line in lines if line.startswith("---")]
+    assert samples
+    assert set(samples) <= {line.split()[1] for line in lines if line.startswith("step")}
+
+
+def test_an_epoch_hides_no_evaluation(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each of a few is told, however many epochs there are."""
+    display = Display(shown=True, total=1000, done=0, epochs=500)
+    for step in range(1, 1001):
+        if step % 101 == 0:
+            display.note(f"step {step}  validation loss 0.5", step=step)
+        if step % 2 == 0:
+            display.epoch(Epoch(step // 2, 0.5, 1.0), step, None, 1.0)
+    display.close()
+    lines = told(capsys)
+    assert [line.split()[1] for line in lines if line.startswith("step")] == [str(101 * n) for n in range(1, 10)]
+    assert len(lines) <= 101
+    assert lines[-1].startswith("epoch 500/500")
+
+
+def test_a_training_that_ends_within_an_epoch_tells_its_last_step(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    display = Display(shown=True, total=7, done=3, epochs=1)
+    for step in range(4, 8):
+        display.step(step, 1, 0.5, 100.0)
+    display.close()
+    assert told(capsys) == ["epoch 1/1  loss 0.5000  100 samples/s  step 7/7"]

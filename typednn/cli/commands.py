@@ -33,8 +33,10 @@ _MODELS = f"{', '.join(MODELS)}, or a config file"
 # Settings of --set that have no option of their own; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports
 # NumPy.
 SETTINGS: Final = """
-  least_steps max_steps loss smoothing standardise generator stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse image augment balance drop_last workers vocabulary tokens stride weights"""
+  least_steps max_steps loss smoothing standardise generator stream
+  clip_grad_norm accumulate patience validation evaluate_every
+  checkpoint_every fuse image augment balance class_weight top_k drop_last
+  workers vocabulary tokens stride weights"""
 
 
 COMMANDS: Final = {
@@ -121,12 +123,13 @@ examples:
   typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label, then the inputs
   typednn train model.toml train.csv test.csv --set task=regression   the first column holds numbers to learn
   typednn train --data photos/                  images, a folder per class: a ResNet-18 of their size and classes
-  typednn train --model resnet18 --data photos/ --set image=96 --epochs 10 --lr 0.01
+  typednn train --model resnet18 --data photos/ --set image=96 --epochs 10
   typednn train --data houses.csv --target price    a table: columns by name, numbers or words to learn
   typednn train model.toml --data pictures/ --report
-  typednn train gpt2 --preset shakespeare-char  a language model that learns from Tiny Shakespeare
+  typednn train gpt2 --preset shakespeare-char   a language model that learns from Tiny Shakespeare
   typednn train gpt2 --from gpt2/ --data book.txt --set max_steps=200   go on from given weights
-  typednn train gpt2 --from model.bin --data tokens/ --set vocabulary=tokenizer.bin   from gpt.c's files
+  typednn train gpt2 --from model.bin --data tokens/ \\
+    --set vocabulary=tokenizer.bin            from gpt.c's files
 
 data: mnist, fashion-mnist, cifar-10 (downloaded unless found), digits (scikit-learn's), spiral; or a folder that holds
 the files of such a set, or a folder of images per class, by itself or in train, val and test; or a table in CSV,
@@ -285,10 +288,13 @@ MNIST's digits are light on dark: for ink on paper add --invert, which inverts P
         """\
 examples:
   typednn generate runs/gpt2-1 --prompt "ROMEO:"
-  typednn generate gpt2/ --prompt "The capital of France is" --temperature 0 --max-tokens 20
+  typednn generate gpt2/ --prompt "The capital of France is" --temperature 0 \\
+    --max-tokens 20
   typednn generate gpt2/ --prompt "The capital of France is" --top 10      which token comes next?
-  typednn generate gpt2/ --prompt "One day" --prompt "One night" --top-k 40 --seed 7
-  typednn generate model.bin --tokenizer tokenizer.bin --prompt-tokens "[50256, 8643]" --sampler 'xorshift64*'
+  typednn generate gpt2/ --prompt "One day" --prompt "One night" --top-k 40 \\
+    --seed 7
+  typednn generate model.bin --tokenizer tokenizer.bin \\
+    --prompt-tokens "[50256, 8643]" --sampler 'xorshift64*'
   typednn generate runs/gpt2-1 --interactive    continues what you type; Ctrl-D ends it
 
 The folder holds config.json, model.safetensors, vocab.json and merges.txt, as Hugging Face's transformers writes them.
@@ -338,8 +344,10 @@ examples:
   typednn tokens decode --tokenizer gpt2/ "[8643, 1340, 9399]"
   typednn tokens table --tokenizer gpt2/ tokenizer.bin         gpt.c's table of what each token writes
   typednn tokens file --tokenizer gpt2/ input.txt tokens.bin   a corpus as int32 numbers
-  typednn tokens file --tokenizer gpt2/ input.txt train.bin val.bin --val 32768 --eot-between
-  typednn tokens file --tokenizer gpt2/ book.tex train.bin val.bin --val 34068 --encoding latin-1
+  typednn tokens file --tokenizer gpt2/ input.txt train.bin val.bin \\
+    --val 32768 --eot-between
+  typednn tokens file --tokenizer gpt2/ book.tex train.bin val.bin \\
+    --val 34068 --encoding latin-1
   typednn tokens file --tokenizer gpt2/ TinyStories_all_data/ train.bin val.bin
 """,
     ),

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from typednn.arrays import IntArray1
-from typednn.charts import columns
 from typednn.cli.output import hint, say
 from typednn.config.model_config import import_layers
 from typednn.data import Vocabulary, read_vocabulary
@@ -24,6 +23,7 @@ from typednn.random import Draws, XorShift64
 from typednn.recipes.plan import FILE
 from typednn.recipes.using import language_model
 from typednn.recipes.weights import vocabulary_beside, weights_at
+from typednn.screen import columns, screen_width
 
 BETWEEN: Final = "---------------"  # two texts
 _SPACES = range(9, 14)
@@ -184,7 +184,7 @@ class _Writer:
                     f"{scores[0, token]:.4f}",
                 )
             )
-        for line in columns(rows, right=(0, 2, 3)):
+        for line in columns(rows, right=(0, 2, 3), width=screen_width()):
             say(line)
 
 

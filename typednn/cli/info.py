@@ -11,7 +11,7 @@ import numpy as np
 
 import typednn
 from typednn.backends import available
-from typednn.cli.output import say
+from typednn.cli.output import say_fitted
 from typednn.engines import available as kernels_run
 from typednn.engines import blas, get_threads, processor
 from typednn.errors import installing
@@ -46,7 +46,7 @@ def info(options: Namespace) -> int:
         **{f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()},
     }
     for name, fact in facts.items():
-        say(f"{name:<14}{fact}")
+        say_fitted(f"{name:<14}{fact}")
     return 0
 
 

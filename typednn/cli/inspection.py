@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.cli.output import say
+from typednn.cli.output import say, say_fitted
 from typednn.config import loads
 from typednn.config.model_config import import_layers
 from typednn.config.registry import LAYERS
@@ -22,6 +22,7 @@ from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.recipes.costs import table
 from typednn.recipes.plan import FILE, read_plan
+from typednn.screen import screen_width
 from typednn.testing.gradcheck import gradcheck as check_gradients
 
 
@@ -34,7 +35,9 @@ def summary(options: Namespace) -> int:
     else:
         recipe = find(options.recipe)
         config = recipe.checked()
-    say("\n".join([recipe.about, "", table(config.built()), "", settings_of(recipe)]))
+    say_fitted(recipe.about)
+    say("\n".join(["", table(config.built(), screen_width()), ""]))
+    say_fitted(settings_of(recipe))
     return 0
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, TextIO, final
 
 from typednn.errors import printable
+from typednn.screen import screen_width, wrapped
 
 
 def say(text: str = "") -> None:
@@ -15,11 +16,23 @@ def say(text: str = "") -> None:
     sys.stdout.write(f"{printable(text)}\n")
 
 
+def say_fitted(text: str) -> None:
+    """Print sentences of the result, broken at blanks where a screen is narrower."""
+    say(wrapped(text, screen_width()))
+
+
 def hint(text: str) -> None:
-    """Print a line that is not part of the result."""
+    """Print a line that is not part of the result; below it, indented lines show code and are not broken."""
     sys.stdout.flush()
-    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.write(f"{as_shown(text)}\n")
     sys.stderr.flush()
+
+
+def as_shown(text: str) -> str:
+    """``text`` as standard error shows it."""
+    width = screen_width(sys.stderr)
+    lines = printable(text).split("\n")
+    return "\n".join(line if line[:1].isspace() else wrapped(line, width) for line in lines)
 
 
 @contextmanager

@@ -3,12 +3,14 @@
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Final, NoReturn, final
 
 from typednn.cli.commands import COMMANDS, SETTINGS
 from typednn.cli.cures import for_command, for_option
-from typednn.errors import printable
+from typednn.cli.output import as_shown
+from typednn.screen import wrapped
 from typednn.version import __version__
 
 _EPILOG = """\
@@ -36,6 +38,22 @@ _CALLS: Final = (
 )
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help whose lines fit the screen; a call to copy is not broken."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """A paragraph without indented lines is one text; of the others each line is broken for itself."""
+        parts = [
+            part if "\n " in part else textwrap.fill(part, width, break_long_words=False, break_on_hyphens=False)
+            for part in text.rstrip("\n").split("\n\n")
+        ]
+        lines = [
+            line if line.startswith("  typednn") and "   " not in line.strip() else wrapped(line, width)
+            for line in "\n\n".join(parts).split("\n")
+        ]
+        return "\n".join([*lines, ""])
+
+
 @final
 class Parser(argparse.ArgumentParser):
     """As argparse's, with a cure for misspelt commands and options and for those of other tools; exit code 2."""
@@ -51,7 +69,7 @@ class Parser(argparse.ArgumentParser):
             words = [word for word in self.given if word.startswith("--") and word.partition("=")[0] not in options]
             cure = for_option(words[0], options) if words else ""
             message = f"no option {words[0].partition('=')[0]!r}; {cure}" if cure else message
-        self.exit(2, printable(f"{self.prog}: {message}\n{self.prog} --help shows examples\n"))
+        self.exit(2, as_shown(f"{self.prog}: {message}\n{self.prog} --help shows examples") + "\n")
 
 
 def _is_bare(options: argparse.Namespace) -> bool:
@@ -66,7 +84,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     top = parser(given)
     options, left = top.parse_known_args(given)
     if options.command == "train" and not left and _is_bare(options):
-        top.exit(2, f"typednn train: what is to be trained? {_CALLS}\ntypednn train --help shows examples\n")
+        asked = f"typednn train: what is to be trained? {_CALLS}\ntypednn train --help shows examples"
+        top.exit(2, f"{as_shown(asked)}\n")
     unknown = next((word for word in left if word.startswith("-") and word != "-"), None)
     if left and unknown is None and options.command == "train":  # argparse takes no files behind an option
         options.files = [*options.files, *left]
@@ -82,24 +101,24 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             cure = "a run keeps the settings that it began with; typednn train begins another"
         got = f"takes no {' '.join(left)!r}" if unknown is None else f"no option {unknown.partition('=')[0]!r}"
         where = f"typednn {options.command}"
-        top.exit(2, f"{where}: {got}{'; ' if cure else ''}{cure}\n{where} --help shows examples\n")
+        said = as_shown(f"{where}: {got}; {cure}" if cure else f"{where}: {got}")
+        top.exit(2, f"{said}\n{where} --help shows examples\n")
     return options
 
 
 def parser(given: Sequence[str] = ()) -> Parser:
     """The parser of the whole command line; messages look at the words that are ``given``."""
-    formatter = argparse.RawDescriptionHelpFormatter
     top = Parser(
         prog="typednn",
         description="Train, resume, test and use neural networks whose shapes are proven to fit.",
         epilog=_EPILOG,
-        formatter_class=formatter,
+        formatter_class=Help,
     )
     top.add_argument("-V", "--version", action="version", version=f"typednn {__version__}")
     parsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, command in COMMANDS.items():
         added = parsers.add_parser(
-            name, help=command.about, description=command.about, epilog=command.examples, formatter_class=formatter
+            name, help=command.about, description=command.about, epilog=command.examples, formatter_class=Help
         )
         added.given = given
         added.add_argument("--debug", action="store_true", help="show the traceback of an error")

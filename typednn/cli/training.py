@@ -13,6 +13,7 @@ from typednn.cli.output import hint, say
 from typednn.config.model_config import import_layers
 from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
+from typednn.metrics import ClassificationReport
 from typednn.recipes import beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
@@ -123,6 +124,8 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
         test = "validation text" if result.plan.recipe.task == "language" else "test set"
         say((published or f"On the training set:\n\n{result.train}") + "\n")
         say(f"On the {test}:\n\n{result.test}\n")
+        if isinstance(result.test, ClassificationReport) and result.test.left_out:
+            hint(f"left out: {result.test.left_out}")
     place = f", in {result.folder}" if options.quiet and result.folder is not None else ""
     say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s{place}")
     if result.folder is not None and not options.quiet and not result.steps:

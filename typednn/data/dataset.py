@@ -13,6 +13,7 @@ from typednn.arguments import integer
 from typednn.arrays import Array4, IntArray1, described, is_array
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
+from typednn.screen import brief
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 _SHOWN = 12  # images in a notebook
@@ -60,6 +61,9 @@ class _Images(Generic[Images]):
             got = f"{self.train_images.shape[1:]} to train and {self.test_images.shape[1:]} to test"
             raise ArgumentError(explain(where, "all images have one shape", got))
 
+    def __repr__(self) -> str:
+        return brief(self)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: sizes, and the first images."""
         from typednn.html import facts, shown
@@ -89,7 +93,7 @@ def first_images(images: Any, labels: npt.NDArray[Any], names: Sequence[str] = (
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Dataset(_Images[Array4]):
     """Images (n, height, width, channels) in float32 and labels (n) in ``0 … classes-1``. The arrays
     are never written.
@@ -119,7 +123,7 @@ class Dataset(_Images[Array4]):
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pixels(_Images[Bytes]):
     """Images (n, height, width, channels) in unsigned bytes, a quarter of what a `Dataset` takes, and
     their labels (n).

@@ -26,6 +26,7 @@ from typednn.data.images import check_image, image_size, read_image
 from typednn.data.splitting import split
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import limit_of, path_of
+from typednn.screen import brief
 
 
 @final
@@ -45,6 +46,9 @@ class ImageFiles:
     """How many bytes of memory the pixels of one image may take (`typednn.files`)."""
     sample: tuple[int, ...] = field(default=())
     """The shape of one image as it is given; by default height, width and channels."""
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def dtype(self) -> np.dtype[np.uint8]:
@@ -118,6 +122,9 @@ class ImageSets:
     validation_labels: IntArray1 | None
     names: tuple[str, ...]
     skipped: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def open_image_folder(

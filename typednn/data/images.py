@@ -33,6 +33,7 @@ from typednn.data.class_folders import class_folders
 from typednn.data.dataset import first_images
 from typednn.errors import ArgumentError, DataError, TypednnError, explain, optional
 from typednn.files import File, allow, limit_of, opened, path_of
+from typednn.screen import brief
 
 _MOST_PIXELS = 1 << 24
 _LONGEST_SIDE = 1 << 14  # very long images take Pillow seconds, and memory for each row
@@ -57,6 +58,9 @@ class ImageFolder:
     labels: IntArray1
     names: tuple[str, ...]
     paths: tuple[Path, ...]
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: sizes, and the first image of each class."""

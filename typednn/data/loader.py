@@ -21,13 +21,14 @@ import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from typednn.arguments import flag, integer
-from typednn.arrays import AnyArray, IntArray1, described, is_array, is_floating, is_integer, is_number
+from typednn.arrays import AnyArray, Array1, IntArray1, described, is_array, is_floating, is_integer, is_number
 from typednn.data.augmentation import Augmentation, MixUp
 from typednn.data.batches import batches_in, rows_in
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
 from typednn.random import Rng
 from typednn.random.state import generator_state, restore_generator
+from typednn.screen import as_call, brief
 
 X = TypeVar("X", bound=np.ndarray[Any, Any])
 Y = TypeVar("Y", bound=np.ndarray[Any, Any])
@@ -52,11 +53,17 @@ class Rows(Protocol[Read]):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch(Generic[X, Y]):
-    """One batch: copies of rows of ``x`` and ``y``; ``indices`` are the numbers of the rows."""
+    """One batch: copies of rows of ``x`` and ``y``; ``indices`` are the numbers of the rows, ``sample_weight`` what
+    each counts, where that was said.
+    """
 
     x: X
     y: Y
     indices: IntArray1
+    sample_weight: Array1 | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 @final
@@ -75,7 +82,8 @@ class Loader(Generic[X, Y]):
 
     ``weights`` (n) draws each row of an epoch with a probability in proportion to its weight, independently of the
     others, so that a row comes more than once or not at all; ``balance=True`` gives all rows of a class together the
-    same weight as those of any other. An epoch has as many rows as without. ``augment`` is one change of
+    same weight as those of any other. An epoch has as many rows as without. ``sample_weight`` (n) changes no batch: it
+    says how much each row counts in the loss (`typednn.losses.sample_weights`). ``augment`` is one change of
     `typednn.data.augmentation` or several; images are floats after it.
     """
 
@@ -94,6 +102,7 @@ class Loader(Generic[X, Y]):
         workers: int = 1,
         weights: AnyArray | Sequence[float] | None = None,
         balance: bool = False,
+        sample_weight: AnyArray | Sequence[float] | None = None,
         augment: None = None,
     ) -> None: ...
 
@@ -112,6 +121,7 @@ class Loader(Generic[X, Y]):
         workers: int = 1,
         weights: AnyArray | Sequence[float] | None = None,
         balance: bool = False,
+        sample_weight: AnyArray | Sequence[float] | None = None,
         augment: Changes = None,
     ) -> None: ...
 
@@ -130,6 +140,7 @@ class Loader(Generic[X, Y]):
         workers: int = 1,
         weights: AnyArray | Sequence[float] | None = None,
         balance: bool = False,
+        sample_weight: AnyArray | Sequence[float] | None = None,
         augment: Changes = None,
     ) -> None: ...
 
@@ -147,6 +158,7 @@ class Loader(Generic[X, Y]):
         workers: int = 1,
         weights: AnyArray | Sequence[float] | None = None,
         balance: bool = False,
+        sample_weight: AnyArray | Sequence[float] | None = None,
         augment: Changes = None,
     ) -> None:
         _check_rows("x", x, lazy=True)
@@ -174,6 +186,11 @@ class Loader(Generic[X, Y]):
         self._shares = (
             _shares(weights, y, shuffle) if not flag("Loader", "balance", balance) else _balanced(weights, y, shuffle)
         )
+        self.sample_weight: npt.NDArray[np.float64] | None = checked_sample_weight("Loader", sample_weight, len(x))
+        """What each row counts in the loss; None where all count 1."""
+        if self.sample_weight is not None and self._mixup is not None:
+            rule, got = "MixUp joins rows, each of which has one weight", "sample_weight and MixUp"
+            raise ArgumentError(explain("Loader", rule, got, "leave one out"), "sample_weight")
         self.batch_size: int = integer("Loader", "batch_size", batch_size)
         """Rows in every batch but the last of an epoch."""
         self.drop_last: bool = flag("Loader", "drop_last", drop_last)
@@ -215,6 +232,10 @@ class Loader(Generic[X, Y]):
             if alone
             else batches_in(self.rows, self.batch_size, drop_last=self.drop_last)
         )
+
+    def __repr__(self) -> str:
+        place = {"epoch": self.epoch, "step": self.step}
+        return as_call("Loader", {"x": self._x, "y": self._y, "batch_size": self.batch_size, **place})
 
     def _repr_html_(self) -> str:
         """What a notebook shows: rows, batches, and the position."""
@@ -261,7 +282,11 @@ class Loader(Generic[X, Y]):
         last: dict[str, Any] = {"drop_last": True} if self.drop_last else {}
         if not alone and not self.drop_last and self._count(True) > self._count(False):
             last = {"last": "joined"}
-        weights = {} if self._shares is None else {"weights": zlib.crc32(self._shares.tobytes())}
+        weights = {
+            name: zlib.crc32(numbers.tobytes())
+            for name, numbers in (("weights", self._shares), ("sample_weight", self.sample_weight))
+            if numbers is not None
+        }
         changes = [repr(change) for change in (*self._changes, *([] if self._mixup is None else [self._mixup]))]
         return last | weights | ({"augment": changes} if changes else {})
 
@@ -353,7 +378,8 @@ class Loader(Generic[X, Y]):
             x = np.stack([self._changed(image, _generator(seed, 0, start + place)) for place, image in enumerate(x)])
         if self._mixup is not None:
             x, y = self._mixup.mixed(x, y, _generator(seed, 1, start))
-        return Batch(x if self._transform is None else self._transform(x), y, rows)
+        weight: Any = None if self.sample_weight is None else self.sample_weight[rows]
+        return Batch(x if self._transform is None else self._transform(x), y, rows, weight)
 
     def _changed(self, image: Any, rng: np.random.Generator) -> Any:
         for change in self._changes:
@@ -399,21 +425,24 @@ def _shares(weights: Any, y: Any, shuffle: bool) -> npt.NDArray[np.float64] | No
         raise ArgumentError(
             explain("Loader", "weights draw rows at random", "shuffle=False", "leave one of them out"), "weights"
         )
-    given = np.asarray(weights)
-    if (
-        given.shape != (len(y),)
-        or not is_number(given.dtype)
-        or not np.isfinite(given).all()
-        or (given < 0).any()
-        or not given.any()
-    ):
-        rule = f"weights must be {len(y)} finite numbers, one per row, none below 0 and one above"
-        raise ArgumentError(
-            explain("Loader", rule, described(given) if given.shape != (len(y),) else "others"), "weights"
-        )
-    summed = np.cumsum(given, dtype=np.float64)
+    summed = np.cumsum(_one_per_row("Loader", "weights", weights, len(y)))
+    if not summed[-1]:
+        raise ArgumentError(explain("Loader", "one of weights must be above 0", "zeros"), "weights")
     shares: npt.NDArray[np.float64] = summed / summed[-1]
     return shares
+
+
+def checked_sample_weight(where: str, weight: Any, rows: int) -> npt.NDArray[np.float64] | None:
+    """What each of ``rows`` rows counts, in float64; None where all count 1."""
+    return None if weight is None else _one_per_row(where, "sample_weight", weight, rows)
+
+
+def _one_per_row(where: str, name: str, weights: Any, rows: int) -> npt.NDArray[np.float64]:
+    given = np.asarray(weights)
+    if given.shape != (rows,) or not is_number(given.dtype) or not np.isfinite(given).all() or (given < 0).any():
+        rule = f"{name} must be {rows} finite numbers, one per row, none below 0"
+        raise ArgumentError(explain(where, rule, described(given) if given.shape != (rows,) else "others"), name)
+    return given.astype(np.float64)
 
 
 def _balanced(weights: Any, y: Any, shuffle: bool) -> npt.NDArray[np.float64] | None:

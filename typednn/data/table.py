@@ -32,7 +32,9 @@ from typednn.data.table_files import ARROW, Layout, Missing, Read, Wanted, read_
 from typednn.data.targets import Targets
 from typednn.errors import ArgumentError, explain
 from typednn.files import path_of
+from typednn.screen import brief
 
+_SHOWN = 5  # rows in a notebook
 ENDINGS: Final = (".csv", ".tsv", *ARROW)
 _MOST = float(np.finfo(np.float32).max)
 Dtype: TypeAlias = np.dtype[np.floating[Any]]
@@ -59,6 +61,21 @@ class Table:
     rows: IntArray1 = field(default_factory=lambda: np.empty(0, np.int64))
     told: str = ""
     encoding: Encoding | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: sizes, and the first rows."""
+        from typednn.html import facts, number, shown, table
+
+        told = {"rows": f"{len(self.y):,}", "dropped": self.dropped, "read": self.told or "as the file says"}
+        head = [*(self.columns or [f"column {place}" for place in range(1, self.x.shape[1] + 1)]), self.target or "y"]
+        rows = [
+            [*map(number, row), self.names[int(y)] if self.names else number(y)]
+            for row, y in zip(self.x[:_SHOWN].tolist(), self.y[:_SHOWN].tolist(), strict=True)
+        ]
+        return shown("Table", facts(told), table(head, rows, numbers=head))
 
     def place(self, row: int) -> str:
         """Where row ``row``, from 0, of ``x`` stands in the file: ``line 7``, or ``row 6`` of a Parquet file."""

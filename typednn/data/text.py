@@ -20,6 +20,7 @@ from typednn.arrays import IntArray1, IntArray2
 from typednn.data.class_folders import class_folders
 from typednn.errors import DataError, explain
 from typednn.files import allow, limit_of, opened, path_of
+from typednn.screen import brief
 
 TOKENS: Final = np.dtype(np.int32)
 LONGEST: Final = 4096  # tokens of one text
@@ -34,6 +35,9 @@ class TextFolder:
     labels: IntArray1
     names: tuple[str, ...]
     paths: tuple[Path, ...]
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def read_text(path: str | Path, length: int | None = None, *, limit: int | None = None) -> IntArray2:

@@ -11,7 +11,7 @@ Vision", 2016.
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Integer
+from jaxtyping import Bool, Float, Integer, Shaped
 
 from typednn.arrays import AnyArray, AnyBoolArray, Array0, Array1, Array2, IntArray1, namespace
 from typednn.engines.cuda import JOINED, THREADS, CudaKernel, on_gpu
@@ -60,17 +60,23 @@ def _counts(labels: Integer[IntArray1, " rows"], classes: int, ignore_index: int
     return counts
 
 
+def counts(
+    labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"] | None, ignore_index: int
+) -> Shaped[Any, " rows"]:
+    """What each label counts: 0 if it is ``ignore_index``, else the weight of its class, without weights 1."""
+    if weight is None:
+        return labels.astype(np.int64) != ignore_index
+    known = _counts(labels, len(weight), ignore_index)
+    return weight[namespace(labels).where(known, labels, 0)] * known
+
+
 def count(
     labels: Integer[IntArray1, " rows"], weight: Float[Array1, " classes"] | None, ignore_index: int
 ) -> Float[Array0, ""]:
     """counted, in float64, as float16 ends at 65,504 labels. Without weights every label but
     ``ignore_index`` counts 1.
     """
-    if weight is None:
-        number: Array0 = (labels.astype(np.int64) != ignore_index).sum(dtype=np.float64)
-        return number
-    counts = _counts(labels, len(weight), ignore_index)
-    total: Array0 = (weight[namespace(labels).where(counts, labels, 0)] * counts).sum(dtype=np.float64)
+    total: Array0 = counts(labels, weight, ignore_index).sum(dtype=np.float64)
     return total
 
 

@@ -109,9 +109,12 @@ def labels_divisor(
 ) -> float | None:
     """Alpha of a mean, on the host; 0 where no label counts, and None where batches are added up or joined."""
     shape = prediction.shape
-    if reduction not in ("mean", "batchmean") or len(target.shape) == len(shape):
+    if reduction not in ("mean", "batchmean"):
         return mean_divisor(shape, reduction)
-    labels, each = to_numpy(target).reshape(-1), shape[-1] if reduction == "mean" else 1
+    each = shape[-1] if reduction == "mean" else 1
+    if len(target.shape) == len(shape):
+        return float(math.prod(shape[:-1]) * each)
+    labels = to_numpy(target).reshape(-1)
     if weight is None and ignore_index is None:
         return float(each * labels.size)
     weights = None if weight is None else np.asarray(weight, prediction.dtype)

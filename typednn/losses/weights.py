@@ -1,4 +1,7 @@
-"""Weights of classes, as arguments of losses."""
+"""Weights of classes, as arguments of losses.
+
+balanced: weight[c] = Σ rows / (classes that occur · rows of c), so that each class counts as much as any other
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +26,16 @@ def checked_weight(where: str, weight: Any, name: str = "weight") -> tuple[float
     if not flat or not len(weight):
         raise ArgumentError(explain(where, f"{name} must be a list of one number per class", repr(weight)), name)
     return tuple(number(where, f"each {name}", each, least=0.0, argument=name) for each in weight)
+
+
+def balanced(labels: npt.NDArray[Any], classes: int, sample_weight: Array1 | None = None) -> tuple[float, ...]:
+    """A weight for each of ``classes``, 1 where no label is of it; rows count as ``sample_weight`` says.
+
+    Source: scikit-learn's ``class_weight="balanced"``.
+    """
+    rows = np.bincount(labels, sample_weight, classes).astype(np.float64)
+    weights = rows.sum() / (np.count_nonzero(rows) * np.where(rows, rows, 1.0))
+    return tuple(np.where(rows, weights, 1.0).tolist())
 
 
 def is_list(weight: Any) -> bool:

@@ -32,6 +32,7 @@ from typednn.module.fields import StoredField
 from typednn.module.state import CallState, Cell, Placement, Storage
 from typednn.module.tree import Node, modules_in, summed
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
+from typednn.screen import screen_width
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
@@ -380,7 +381,7 @@ class Module(Node, Enforced):
 
     def __str__(self) -> str:
         """One line per module: name, layer, shapes, count; a shared parameter is counted where it stands first."""
-        return printing.table(self)
+        return printing.table(self, screen_width())
 
     def _repr_html_(self) -> str:
         """What a notebook shows: a table of layers, shapes and parameters."""

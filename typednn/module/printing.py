@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from typednn.charts import columns
 from typednn.errors import TypednnError, counted
 from typednn.module import delegation
 from typednn.module.state import Stateful
+from typednn.screen import columns
 
 # Printing a stack asks for the same few again and again; bounded, so that classes made at run time can go.
 _constructor = functools.lru_cache(maxsize=256)(inspect.signature)
@@ -71,9 +71,9 @@ def rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
         yield f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)
 
 
-def table(model: Any) -> str:
-    """`rows` in columns, and how many parameters there are in all."""
-    return "\n".join([*columns(list(rows(model)), right=(3,)), total(model)])
+def table(model: Any, width: int | None = None) -> str:
+    """`rows` in columns, in lines of at most ``width``, and how many parameters there are in all."""
+    return "\n".join([*columns(list(rows(model)), (3,), width), total(model)])
 
 
 def total(model: Any) -> str:

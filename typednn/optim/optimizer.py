@@ -21,7 +21,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -40,6 +40,7 @@ from typednn.optim import saved
 from typednn.optim.ema import EMA, average, averaging, put
 from typednn.optim.schedule import ConstantLR, Schedule, Watching, schedule
 from typednn.optim.settings import Group, Settings, completing
+from typednn.screen import as_call
 
 
 @dataclass(slots=True)
@@ -134,6 +135,13 @@ class GradientOptimizer(Optimizer):
     @lr.setter
     def lr(self, rate: float | Schedule) -> None:
         self._configure(replace(self.settings, lr=schedule(type(self).__name__, rate)))
+
+    def __repr__(self) -> str:
+        known = {**vars(self), **{each.name: getattr(self.settings, each.name) for each in fields(self.settings)}}
+        known |= {"lr": self.lr, "groups": self._groups}
+        given = inspect.signature(type(self).__init__).parameters.items()
+        shown = {n: known[n] for n, each in given if n == "lr" or (n in known and known[n] != each.default)}
+        return as_call(type(self).__name__, shown)
 
     @property
     def steps(self) -> int:

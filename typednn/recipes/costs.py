@@ -10,11 +10,11 @@ from typing import Any, final
 
 import numpy as np
 
-from typednn.charts import columns
 from typednn.engines import observing, using
 from typednn.engines.counters import Ran
 from typednn.errors import OutOfMemory, TypednnError
 from typednn.random import PCG32
+from typednn.screen import columns, wrapped
 from typednn.shapes import Flow
 from typednn.training.evaluation import evaluating
 
@@ -66,8 +66,8 @@ def _flops(layer: Any, x: Any) -> int | None:
     return sum(ran) if ran or y.base is x or y is x else None
 
 
-def table(model: Any) -> str:
-    """`costs` in columns, and their sums."""
+def table(model: Any, width: int | None = None) -> str:
+    """`costs` in columns, and their sums, in lines of at most ``width``."""
     found = costs(model)
     rows = [("layer", "", "output", "parameters", "flops", "memory")]
     rows.append(("input", "", " x ".join(map(str, model.sample.flow.sizes() or ())), "", "", ""))
@@ -90,7 +90,7 @@ def table(model: Any) -> str:
         f"of one sample: {_counted(flops)} flops forward{unknown}, {_bytes(sum(each.memory for each in found))} "
         "of outputs in float32",
     ]
-    return "\n".join([*columns(rows, right=range(3, 6)), *sums])
+    return "\n".join([*columns(rows, range(3, 6), width), *(wrapped(line, width) for line in sums)])
 
 
 def _counted(flops: int | None) -> str:

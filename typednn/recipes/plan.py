@@ -31,10 +31,12 @@ from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_f
 from typednn.recipes.tables import chosen_of, layout_of, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
+from typednn.screen import brief
 from typednn.tasks import Regression
 
 # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
-# ``drop_last``, 7 a checksum of the test data, 8 encodings of tables, ``stratify`` and ``start_from_epoch``.
+# ``drop_last``, 7 a checksum of the test data, 8 encodings of tables, ``stratify``, ``start_from_epoch``, weights of
+# classes.
 FORMAT = 8
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
@@ -58,6 +60,9 @@ class Plan:
     targets: Scaling = field(default_factory=Scaling)
     test_checksum: int | None = None  # where a run of an earlier format has none
     encoding: Encoding | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
@@ -247,6 +252,7 @@ def read_plan(folder: Path) -> Plan:
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
         before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
         before |= {"start_from_epoch": 0, "stratify": False} if version < 8 else {}
+        before |= {"class_weight": None, "top_k": None} if version < 8 else {}
         _refuse_unknown(where, [str(name) for name in saved["recipe"]["imports"]])
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy

@@ -46,8 +46,8 @@ def beside_the_paper(train: ClassificationReport, test: ClassificationReport) ->
     lines = [
         "Table I of the paper, and ours beside it (paper ours)",
         "",
-        f"{'':5}  {'precision':<25}  {'recall':<25}  f1",
-        f"{'digit':5}" + f"  {'train':<11}  {'test':<12}" * 2 + "  train        test",
+        f"{'':5}  {'precision':<23}  {'recall':<23}  f1",
+        f"{'digit':5}" + f"  {'train':<10}  {'test':<11}" * 2 + "  train       test",
     ]
     for digit, row in enumerate(TABLE_I):
         ours = [
@@ -57,7 +57,7 @@ def beside_the_paper(train: ClassificationReport, test: ClassificationReport) ->
         ]
         cells = (f"{theirs:.2f} {own:.3f}" for theirs, own in zip(row, ours, strict=True))
         lines.append(
-            f"{digit:5}" + "".join(f"  {cell:<{12 if place % 2 else 11}}" for place, cell in enumerate(cells)).rstrip()
+            f"{digit:5}" + "".join(f"  {cell:<{11 if place % 2 else 10}}" for place, cell in enumerate(cells)).rstrip()
         )
     lines.append("")
     for part, paper, report in zip(("train", "test"), ACCURACIES, (train, test), strict=True):

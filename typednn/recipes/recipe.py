@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hints
+from typing import Any, Literal, TypeAlias, cast, final, get_args, get_origin, get_type_hints
 
 from typednn.arguments import choice, flag, integer, number
 from typednn.config import dumps, loads
@@ -26,6 +26,7 @@ from typednn.data.batches import batches_in
 from typednn.errors import ArgumentError, ConfigError, explain, suggestion
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
+from typednn.screen import brief
 from typednn.tasks import Classification, Language, Regression
 from typednn.training.settings import TrainingSettings
 
@@ -70,6 +71,8 @@ class Recipe(TrainingSettings):
     augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type":
                       "RandomCrop", "padding": 2}]``
     balance           whether each class is drawn as often as any other (`typednn.data.Loader`)
+    class_weight      ``balanced``: each class counts as much in the loss as any other (`typednn.losses.weights`)
+    top_k             of a classification: whether the label is among so many largest scores is measured too
     drop_last         whether the rows of an epoch that fill no batch are left out (`typednn.data.Loader`)
     workers           threads that read and change the next batches
     image             the height and width of images from a folder, for a model that reads any size; None for their own,
@@ -111,6 +114,8 @@ class Recipe(TrainingSettings):
     adapts: tuple[Literal["classes", "image", "shape"], ...] = ()
     augment: Sequence[str | Mapping[str, Any]] = ()
     balance: bool = False
+    class_weight: Literal["balanced"] | None = None
+    top_k: int | None = None
     drop_last: bool = False
     workers: int = 1
     image: int | None = None
@@ -128,7 +133,7 @@ class Recipe(TrainingSettings):
             integer(where, name, getattr(self, name))
         for name in ("least_steps", "seed", "stream", "start_from_epoch"):
             integer(where, name, getattr(self, name), 0)
-        for name in ("patience", "stride", "image", "evaluate_every", "checkpoint_every"):
+        for name in ("patience", "stride", "image", "top_k", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
         for name, choices in (
@@ -154,6 +159,15 @@ class Recipe(TrainingSettings):
             raise ArgumentError(explain(where, "augment changes images", "a language model", "leave it out"), "augment")
         if self.balance and self.task != "classification":
             raise ArgumentError(explain(where, "balance is of classes", f"a {self.task}", "leave it out"), "balance")
+        if self.class_weight is not None:
+            choice(where, "class_weight", self.class_weight, ("balanced",))
+            if self.loss != "softmax_cross_entropy" or self.task != "classification":
+                rule = "class_weight is of a classification with the loss softmax_cross_entropy"
+                raise ArgumentError(
+                    explain(where, rule, f"a {self.task}, loss {self.loss}", "leave it out"), "class_weight"
+                )
+        if self.top_k is not None and self.task != "classification":
+            raise ArgumentError(explain(where, "top_k is of classes", f"a {self.task}", "leave it out"), "top_k")
         augmentations(self.augment)
         foreign = {name: getattr(self, name) for name in ("vocabulary", "stride") if self.task != "language"}
         foreign |= {"tokens": "" if self.tokens == "auto" or self.task == "language" else self.tokens}
@@ -179,6 +193,9 @@ class Recipe(TrainingSettings):
         if self.clip_grad_norm == 0:
             cure = "leave it out to clip nothing"
             raise ArgumentError(explain(where, "clip_grad_norm is more than 0", "0", cure), "clip_grad_norm")
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def where(self) -> str:
@@ -253,12 +270,12 @@ class Recipe(TrainingSettings):
         """What `config` has written."""
         return loads(config, name, self.imports, self._described.built() if self._described else None)
 
-    def made_loss(self) -> AnyLoss:
-        """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores,
-        over samples.
+    def made_loss(self, weight: tuple[float, ...] | None = None) -> AnyLoss:
+        """The loss, with the weights of the classes. Cross entropy of probabilities is averaged over samples and
+        classes, as the paper does; of scores, over samples.
         """
         losses: dict[LossName, AnyLoss] = {
-            "softmax_cross_entropy": SoftmaxCrossEntropy(),
+            "softmax_cross_entropy": SoftmaxCrossEntropy(weight=weight),
             "cross_entropy": CrossEntropy(),
             "mse": MSE(),
             "l1": L1(),
@@ -273,7 +290,7 @@ class Recipe(TrainingSettings):
         if self.task == "regression":
             return Regression()
         scores = self.loss == "softmax_cross_entropy"
-        return Classification(names, not scores or bool(self.smoothing), self.smoothing, scores)
+        return Classification(names, not scores or bool(self.smoothing), self.smoothing, scores, top_k=self.top_k)
 
     def changed(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Recipe:
         """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``, or ``epochs=3``;
@@ -450,9 +467,8 @@ def _table(value: object) -> dict[str, Any] | None:
 
 
 def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
-    kinds: tuple[Any, ...] = get_args(hint) or (hint,)
-    if all(isinstance(kind, str) for kind in kinds):  # a Literal's choices, checked by the recipe itself
-        kinds = (str,)
+    # a Literal's choices are words, which the recipe checks itself
+    kinds = tuple(str if get_origin(kind) is Literal else kind for kind in _members(hint))
     if value is None and type(None) in kinds:
         return None
     if float in kinds and type(value) is int:
@@ -463,6 +479,10 @@ def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
         rule = f"{name} must be {' or '.join(words.get(kind, str(kind)) for kind in kinds)}"
         raise ArgumentError(explain(f"recipe {recipe!r}", rule, _shortened(value)), name)
     return value
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return (hint,) if get_origin(hint) is Literal else get_args(hint) or (hint,)
 
 
 def _shortened(value: object) -> str:

@@ -27,6 +27,7 @@ from typednn.errors import ArgumentError, explain
 from typednn.exchange import load, load_torch
 from typednn.files import write_whole
 from typednn.layer import FirstChain
+from typednn.losses.weights import balanced
 from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
 from typednn.models.hub import local_folder
 from typednn.module.foreign import Foreign
@@ -42,6 +43,7 @@ from typednn.runs.checkpoint import checkpoints
 from typednn.runs.checksums import OF_A_REPORT, renew_checksums
 from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
+from typednn.screen import brief
 from typednn.tasks.language import Language, prompt_of
 from typednn.tasks.regression import Regression
 from typednn.tensor_files import read_header
@@ -67,6 +69,9 @@ class Trained:
     test: Report
     folder: Path | None
     steps: int
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: where the run is, how it went, and the report on the test set."""
@@ -207,7 +212,7 @@ def _trained(
             for change in augmentations(recipe.augment)
         ],
     )
-    loss: Any = recipe.made_loss()
+    loss: Any = recipe.made_loss(None if recipe.class_weight is None else balanced(targets[rows], outputs_of(model)))
     saved = [] if run is None else checkpoints(run.checkpoint_folder)
     before = int(saved[-1].name.removeprefix("step-")) if saved else 0
     history = fit(
@@ -238,6 +243,9 @@ class Part:
 
     x: Any
     rows: npt.NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def shape(self) -> tuple[int, ...]:

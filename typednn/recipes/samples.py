@@ -40,6 +40,7 @@ from typednn.data.text import TOKENS, padded
 from typednn.data.vocabulary import Stored
 from typednn.errors import ArgumentError, DataError, explain, suggestion
 from typednn.random import PCG32
+from typednn.screen import brief
 from typednn.tasks import Classification, Language, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -103,6 +104,9 @@ class Samples:
         vocabulary.
         """
         return len(self.vocabulary) if self.vocabulary is not None else len(self.names) or int(self.y.max()) + 1
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: sizes, and the first images if they are images."""

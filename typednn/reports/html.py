@@ -39,6 +39,7 @@ _PICTURES = {
     "curves.png": ("Curves", "Loss of every training step, smoothed, with each evaluation"),
     "accuracy.png": ("Accuracy", "Share of right answers at each evaluation"),
     "confusion.png": ("Confusion matrix", "True classes in rows, predicted ones in columns"),
+    "areas.png": ("ROC and precision-recall", "How well the scores of two classes set them apart; dashed is chance"),
     "worst.png": ("Worst mistakes", "Misclassified images, the least probable true class first"),
     "residuals.png": ("Residuals", "Predicted beside true numbers, and what is left between them"),
     "filters.png": ("First-layer filters", "Weights of the first layer"),
@@ -276,9 +277,11 @@ def _classes(scores: Scores | None, pictures: dict[str, str]) -> list[tuple[str,
             is_open=len(scores.names) <= 30,
             kind="names",
         )
+    areas = [("areas", "ROC and precision-recall", pictures["areas.png"])] if scores and scores.roc else []
     return [
         ("classes", "Classes", classes),
         ("confusion", "Confusion matrix", matrix),
+        *areas,
         ("worst", "Worst mistakes", pictures["worst.png"]),
     ]
 

@@ -5,6 +5,7 @@ is matplotlib.
     accuracy.png         share of right answers          from metrics.jsonl
     gradient_norms.png   length of each layer's gradient from metrics.jsonl
     confusion.png        true and predicted classes      from report.json
+    areas.png            ROC, precision-recall           from report.json, of two classes
     worst.png            the worst mistakes              from pictures.safetensors, or images, labels and scores
     residuals.png        residuals of a regression       from pictures.safetensors
     filters.png          weights of the first layer      from pictures.safetensors, or filters
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import write_whole
+from typednn.reports.areas import areas_picture
 from typednn.reports.canvas import FILE, PAGE, PHONE, Medium, matplotlib
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, learning_rate_curve, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
@@ -105,6 +107,7 @@ def _makers(
         "confusion.png": lambda medium: (
             confusion_picture(report.confusion, report.names, medium) if isinstance(report, Scores) else None
         ),
+        "areas.png": lambda medium: areas_picture(report, medium) if isinstance(report, Scores) else None,
         "worst.png": lambda medium: worst_picture(shown, names, medium) if isinstance(shown, Mistakes) else None,
         "residuals.png": lambda medium: residual_picture(shown, medium) if isinstance(shown, Residuals) else None,
         "filters.png": lambda medium: None if filters is None else filter_picture(filters, medium),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import log10
 from typing import Any
 
 from typednn.errors import ArgumentError, explain
+from typednn.screen import brief
 
 _SHOWN = 10  # evaluations in a notebook
 RECORD = ("step", "epoch", "split", "loss")  # keys of an evaluation besides its metrics
@@ -89,6 +91,9 @@ class History:
     steps: int = 0
     stopped: str = ""
 
+    def __repr__(self) -> str:
+        return brief(self)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the losses as curves over the epochs, and the last evaluations."""
         from typednn.html import curves, facts, number, shown, table
@@ -131,3 +136,18 @@ class LearningRates:
     """The losses' running mean, of which every number is the mean of those before it, the later the heavier."""
     suggestion: float | None
     """The rate in the middle of the smoothed loss's longest fall; None where it never falls."""
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the losses over the logarithm of the rate, and the suggestion."""
+        from typednn.html import curves, facts, number, shown
+
+        places = [log10(rate) for rate in self.rates]
+        lines = {
+            name: list(zip(places, losses, strict=True))
+            for name, losses in (("loss", self.losses), ("smoothed", self.smoothed))
+        }
+        told = {"suggestion": "none" if self.suggestion is None else number(self.suggestion), "rates": len(self.rates)}
+        return shown("LearningRates", facts(told), curves(lines, "log10 of the rate"))

@@ -12,11 +12,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, final
 
-from typednn.charts import columns
 from typednn.errors import DataError, explain
 from typednn.files import as_object, path_of
 from typednn.runs.recorded import Metrics, read_metrics, read_scores
 from typednn.runs.run_files import attempted, read_json
+from typednn.screen import columns
 
 _OF_A_RUN = ("recipe.json", "metrics.jsonl")
 _HEAD = ("run", "model", "data", "epochs", "steps", "best", "result")
@@ -78,12 +78,14 @@ def runs_in(folder: str | os.PathLike[str]) -> list[RunSummary]:
     return sorted(map(_summary, found), key=lambda run: run.changed)
 
 
-def as_table(runs: Sequence[RunSummary]) -> list[str]:
-    """A head and a line for each run; a column that is empty in all is left out."""
+def as_table(runs: Sequence[RunSummary], width: int | None = None) -> list[str]:
+    """A head and a line for each run, of at most ``width`` columns where that is possible; a column that is empty in
+    all is left out.
+    """
     rows = [_HEAD, *(run.row() for run in runs)]
     shown = [place for place in range(len(_HEAD)) if any(row[place] for row in rows[1:])]
     right = [place for place, column in enumerate(shown) if _HEAD[column] in ("epochs", "steps")]
-    return columns([[row[place] for place in shown] for row in rows], right)
+    return columns([[row[place] for place in shown] for row in rows], right, width)
 
 
 def _is_run(folder: Path) -> bool:

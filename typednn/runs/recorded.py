@@ -70,11 +70,19 @@ class Scores:
     accuracy: float
     split: str
     train_accuracy: float | None
+    ranked: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What the order of the scores tells, by name: ``ROC AUC``, ``average precision``, ``top-5 accuracy``."""
+    roc: Series | None = None
+    """Of two classes: false and true positive rate."""
+    precision_recall: Series | None = None
+    """Of two classes: recall and precision."""
 
     def headline(self) -> dict[str, str]:
         """The numbers that a reader wants first."""
         shares = {f"{self.split} accuracy": self.accuracy, "train accuracy": self.train_accuracy}
-        return {name: f"{100 * share:.2f} %" for name, share in shares.items() if share is not None}
+        return {name: f"{100 * share:.2f} %" for name, share in shares.items() if share is not None} | {
+            f"{self.split} {name}": f"{share:.4f}" for name, share in self.ranked.items()
+        }
 
 
 @final
@@ -322,7 +330,32 @@ def _classification(table: dict[str, Any]) -> Scores:
             "a number from 0 to 1, or null",
             lambda share: share is None or _is_share(share),
         ),
+        _ranked(table),
+        *(_curve(key, table.get(key)) for key in ("roc", "precision_recall")),
     )
+
+
+def _ranked(table: dict[str, Any]) -> dict[str, float]:
+    names = {"top_k_accuracy": f"top-{table.get('top_k')} accuracy"}
+    names |= {"roc_auc": "ROC AUC", "average_precision": "average precision"}
+    if "top_k" in table:
+        _checked("top_k", table["top_k"], "a number of classes", lambda value: _is_count(value, 1))
+    return {
+        name: float(_checked(key, table[key], "a number from 0 to 1", _is_share))
+        for key, name in names.items()
+        if key in table
+    }
+
+
+def _curve(key: str, value: object) -> Series | None:
+    if value is None:
+        return None
+
+    def fits(axes: Any) -> bool:
+        length = len(as_list(axes[0]) or ()) if _is_list(axes, 2) else 0
+        return 0 < length <= LINE_LIMIT and all(_is_list(axis, length, _is_share) for axis in axes)
+
+    return tuple(np.array(axis, np.float64) for axis in _checked(key, value, "two lists of numbers from 0 to 1", fits))
 
 
 def _split(table: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ from typednn.errors import ArgumentError, CheckpointError, StateError, explain
 from typednn.errors.tracebacks import caller_level
 from typednn.files import reason, replace_file, sync_folder
 from typednn.module.module import Module
+from typednn.module.printing import table
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.runs.checksums import AT_A_CHECKPOINT, CONFIGS, EARLIER, OWN, Begun, renew_checksums, write_checksums
 from typednn.runs.environment import environment, start
@@ -110,7 +111,7 @@ class Run(AbstractContextManager["Run"]):
             with storing(run.folder):
                 replace_file(run.folder / "environment.json", _pretty(run.environment))
                 if model is not None:
-                    replace_file(run.folder / "model.txt", f"{model}\n".encode())
+                    replace_file(run.folder / "model.txt", f"{table(model)}\n".encode())
                 if prepare is not None:
                     prepare(run.folder)
                 replace_file(run.folder / config, config_text.encode())
@@ -161,6 +162,9 @@ class Run(AbstractContextManager["Run"]):
                 explain(str(self.folder), "everything lies within the run folder", f"{name!r}, which leads out of it")
             )
         return path
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the folder, and the losses that it holds."""

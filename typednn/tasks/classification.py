@@ -7,14 +7,14 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from typednn.arguments import integer
+from typednn.arguments import flag, integer
 from typednn.arrays import is_integer
 from typednn.backends import to_numpy
 from typednn.data import one_hot
 from typednn.data.labels import checked_labels, names_of, whole_numbers
-from typednn.errors import printable
+from typednn.errors import optional, printable
 from typednn.kernels import softmax
-from typednn.metrics import ClassificationReport, in_top_k
+from typednn.metrics import Areas, ClassificationReport, in_top_k
 from typednn.runs.shown import Mistakes, worst_mistakes
 from typednn.tasks.task import RecipeTask
 
@@ -50,7 +50,8 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
     ``scores``: whether outputs are logits, which a softmax turns into probabilities. ``ignore_index``: a label that
     does not count for the accuracy. In training, each position of a sequence or an image may have a label. ``top_k``:
     where it is given, as ``Classification(top_k=5)``, evaluations have ``top_5_accuracy`` too, the share of labels
-    among the five largest scores.
+    among the five largest scores. ``areas``: whether evaluations have ``roc_auc`` and ``average_precision`` too
+    (`typednn.metrics`), where each class has a row; scikit-learn computes them. Reports have them anyway.
     """
 
     names: tuple[str, ...] = ()
@@ -59,8 +60,11 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
     scores: bool = True
     ignore_index: int | None = None
     top_k: int | None = None
+    areas: bool = False
 
     def __post_init__(self) -> None:
+        if flag("Classification", "areas", self.areas):
+            optional("sklearn.metrics", "Classification", "areas need scikit-learn", "pip install 'typednn[sklearn]'")
         if self.top_k is not None:
             integer("Classification", "top_k", self.top_k)
 
@@ -77,6 +81,7 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         none counts.
         """
         right = among = total = 0
+        kept: list[tuple[Any, Any]] = []
         for scores, labels in batches:
             if not is_integer(labels.dtype) or labels.shape != scores.shape[:-1]:
                 return {}
@@ -86,8 +91,17 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
             right += int(((host.argmax(axis=-1) == wanted) & counts).sum())
             among += 0 if self.top_k is None else int((in_top_k(host, wanted, self.top_k) & counts).sum())
             total += int(counts.sum())
+            if self.areas:
+                kept.append((self._shares(host[counts]), wanted[counts]))
         more = {} if self.top_k is None else {f"top_{self.top_k}_accuracy": among / max(total, 1)}
+        found = Areas.of(*map(np.concatenate, zip(*kept, strict=True))) if kept else None
+        if found is not None:
+            more |= {"roc_auc": found.roc_auc, "average_precision": found.average_precision}
         return {"accuracy": right / max(total, 1), **more}
+
+    def _shares(self, scores: Any) -> Any:
+        """Probabilities."""
+        return softmax.forward(scores) if self.scores else scores
 
     def column(
         self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]
@@ -101,16 +115,16 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         checked_labels(where, "labels", y, outputs)
 
     def report(self, prediction: Any, y: npt.NDArray[Any]) -> ClassificationReport:
-        return ClassificationReport.from_scores(
-            prediction, y, names_of(self.names, prediction.shape[1]) if self.names else ()
-        )
+        names = names_of(self.names, prediction.shape[1]) if self.names else ()
+        areas = Areas.of(self._shares(prediction), y)
+        return ClassificationReport.from_scores(prediction, y, names, top_k=self.top_k, areas=areas)
 
     def shown(self, x: npt.NDArray[Any], y: npt.NDArray[Any], prediction: Any) -> Mistakes | None:
         """The worst mistakes, of images."""
         return worst_mistakes(x, y, prediction) if x.ndim == 4 and x.shape[3] in (1, 3) else None
 
     def answers(self, file: str, prediction: Any, remark: str) -> list[Answer]:
-        shares: Any = softmax.forward(prediction) if self.scores else prediction
+        shares = self._shares(prediction)
         classes = prediction.shape[1]
         names = names_of(self.names, classes)
         labels = [(row, int(np.argmax(row))) for row in np.asarray(shares, np.float64).tolist()]

@@ -13,6 +13,7 @@ from typednn.errors import ArgumentError, TypednnError, explain, habits, shown
 from typednn.layer import Parts, not_a_part
 from typednn.layers import Conv2d, Linear, LogSoftmax, SequenceLinear, Sigmoid, Softmax
 from typednn.losses import NLL, BCEWithLogits, CrossEntropy, SoftmaxCrossEntropy
+from typednn.losses.sample_weights import check_weighable
 from typednn.module.delegation import foreign_parts
 from typednn.module.foreign import adopted, missing_methods
 from typednn.module.module import Module
@@ -104,6 +105,12 @@ def check_loader(loader: object) -> None:
         not hasattr(loader, name) for name in ("batches", "epoch", "step", "steps_per_epoch", "state_dict")
     ):
         raise _wrong("loader", "the fourth argument gives the batches", loader, f"pass {_LOADER}")
+
+
+def check_weights(loss: object, *data: object) -> None:
+    """Where rows have weights, in a loader or an evaluation, the loss weighs them."""
+    if any(getattr(each, "sample_weight", None) is not None for each in data):
+        check_weighable("fit", loss)
 
 
 def validation_of(validation: Any) -> Evaluation[Any, Any] | None:

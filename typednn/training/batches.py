@@ -53,7 +53,7 @@ def mean(summed: float, divisor: float) -> float:
 
 
 class BatchLike(Protocol[X, Y]):
-    """Inputs and targets of one batch."""
+    """Inputs and targets of one batch. It may have ``sample_weight`` (batch) too: what each row counts in the loss."""
 
     @property
     def x(self) -> X: ...

@@ -1,9 +1,9 @@
 """evaluate: a model's outputs for many inputs, a batch at a time. Evaluation: data to measure on while training."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, overload
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from typednn.arrays import AnyArray, IntArray1, is_array, namespace
 from typednn.backends import to_device
 from typednn.contracts.protocols import Part
 from typednn.data.batches import in_order
-from typednn.data.loader import Rows, reads_rows
+from typednn.data.loader import Rows, checked_sample_weight, reads_rows
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
+from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.module import Module
 from typednn.runs.history import RECORD
+from typednn.screen import brief
 from typednn.tasks import Task
 from typednn.training.batches import ValuedLoss, divisor_of, mean
 
@@ -65,7 +67,8 @@ class Evaluation(Generic[In, Target]):
     time.
 
     Where ``y`` holds probabilities, ``labels`` are used for the accuracy. ``transform`` turns a batch of ``x`` into the
-    model's input, as a `typednn.data.Loader`'s does.
+    model's input, as a `typednn.data.Loader`'s does. ``sample_weight`` (n) is what each row counts in the loss; metrics
+    count every row.
     """
 
     x: In | Rows[Any]
@@ -74,6 +77,7 @@ class Evaluation(Generic[In, Target]):
     batch_size: int = 500
     split: str = "validation"
     transform: Callable[[Any], In] | None = None
+    sample_weight: AnyArray | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         integer("Evaluation", "batch_size", self.batch_size)
@@ -93,6 +97,16 @@ class Evaluation(Generic[In, Target]):
                     " and ".join(map(str, sizes)),
                 )
             )
+        object.__setattr__(self, "sample_weight", checked_sample_weight("Evaluation", self.sample_weight, len(self.x)))
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    def first(self) -> Self:
+        """Of its first batch alone."""
+        arrays = {name: getattr(self, name) for name in ("x", "y", "labels", "sample_weight")}
+        rows = slice(self.batch_size)
+        return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
 
     def measure(
         self, model: Layer[In, Out, Any], loss: ValuedLoss[Out, Target], task: Task
@@ -108,8 +122,10 @@ class Evaluation(Generic[In, Target]):
                 x, y = _rows_of(self.x, rows), _rows_of(self.y, rows)
                 prediction = model.forward(to_device(x if self.transform is None else self.transform(x), model.device))
                 target = task.targets(y, prediction)
-                counts = divisor_of(loss, prediction, target)
-                summed += float(loss.loss(prediction, to_device(target, model.device))) * (
+                weight: Any = self.sample_weight
+                weighed: Any = loss if weight is None else SampleWeighted(loss, weight[rows])
+                counts = divisor_of(weighed, prediction, target)
+                summed += float(weighed.loss(prediction, to_device(target, model.device))) * (
                     1.0 if counts is None else counts
                 )
                 divisor += counts or 0.0

@@ -109,6 +109,7 @@ def fit(
         checkpoint_every=checkpoint_every,
     )
     measured_on, early = arguments.validation_of(validation), arguments.early_stopping_of(early_stopping)
+    arguments.check_weights(loss, loader, measured_on)
     arguments.check_watched(measured_on, early, optimizer)
     stop = Stop()
     with ExitStack() as stack:

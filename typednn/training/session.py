@@ -14,6 +14,7 @@ from typednn.contracts.protocols import Optimizer
 from typednn.engines.halide.rehearsal import expecting
 from typednn.errors import ArgumentError, MissingExtra, StateError, explain
 from typednn.layer import Layer
+from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
 from typednn.module.rehearsal import copied, is_known
@@ -63,7 +64,7 @@ class Session:
     keep: int
     progress: bool
     state: TrainingState
-    batch: Any = None  # x and y of the step in progress
+    batch: Any = None  # x, y and what each row counts, of the step in progress
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
     loss_array: Callable[[Any, Any], Any] | None = None
@@ -137,8 +138,9 @@ class Session:
         """The rest of the epoch, or until there is a reason to end."""
         self.model.train()
         for batch in self.loader.batches():
-            self.batch = batch.x, batch.y
-            self._batch(to_device(batch.x, self.model.device), batch.y)
+            weight = getattr(batch, "sample_weight", None)
+            self.batch = batch.x, batch.y, weight
+            self._batch(to_device(batch.x, self.model.device), batch.y, weight)
             last = self.loader.step >= self.loader.steps_per_epoch
             if self.part.batches == self.settings.accumulate or last:
                 self._update()
@@ -150,27 +152,26 @@ class Session:
 
     # ------------------------------------------------------------------ a step
 
-    def _batch(self, x: Any, y: Any) -> None:
+    def _batch(self, x: Any, y: Any, weight: Any) -> None:
+        loss: Any = self.loss if weight is None else SampleWeighted(self.loss, weight)
         prediction = self.model.forward(x)
         y = self.task.targets(y, prediction)
-        divisor = divisor_of(self.loss, prediction, y)  # of the labels on the host too
+        divisor = divisor_of(loss, prediction, y)  # of the labels on the host too
         if self.loss_array is not None and self.check_target is not None:
             # while the labels are on the host: on the device this would wait
             self.check_target(y, prediction.shape[-1])
         y = to_device(y, self.model.device)
         if self.loss_array is not None:
-            value, derivative = self.loss_array(prediction, y), self.loss.loss_grad(prediction, y)
+            value, derivative = loss.loss_array(prediction, y), loss.loss_grad(prediction, y)
             self.part.finite.append(finite_rows(x))
         else:
-            both = self.loss_and_grad
-            value, derivative = (
-                (self.loss.loss(prediction, y), None) if both is None else both(self.loss, prediction, y)
-            )
+            both = self.loss_and_grad if weight is None else None
+            value, derivative = (loss.loss(prediction, y), None) if both is None else both(loss, prediction, y)
             value = float(value)
             if not math.isfinite(value):
                 self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x))
             if both is None:
-                derivative = self.loss.loss_grad(prediction, y)
+                derivative = loss.loss_grad(prediction, y)
         grad = self.model.backward(derivative)
         if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
@@ -319,7 +320,7 @@ class Session:
         )
         if not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
             return
-        model, loss, optimizer, (x, y) = copied(self.model, self.loss, optimizer, self.batch)
+        model, loss, optimizer, batch = copied(self.model, self.loss, optimizer, self.batch)
         nothing: dict[str, Any] = {
             "run": None,
             "callbacks": [],
@@ -333,12 +334,10 @@ class Session:
         other.display = Display(shown=False, total=0, done=0, epochs=0)
         model.train()
         for _ in range(min(self.settings.accumulate, 2)):  # the second one adds its gradient to the first one's
-            other._batch(x, y)
+            other._batch(*batch)
         other._update()
         if validation is not None:
-            rows = slice(validation.batch_size)
-            labels = None if validation.labels is None else validation.labels[rows]
-            other._evaluate(replace(validation, x=validation.x[rows], y=validation.y[rows], labels=labels), 1)
+            other._evaluate(validation.first(), 1)
 
     # ------------------------------------------------------------------ between steps
 
@@ -360,7 +359,7 @@ class Session:
         if self.validation is not None and (through or is_due(self.settings.evaluate_every, step, complete)):
             measured = self._evaluate(self.validation, complete or self.number)
             if epoch is None:
-                self.display.note(f"step {step}  {summary(measured)}")
+                self.display.note(f"step {step}  {summary(measured)}", step=step)
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
@@ -401,7 +400,7 @@ class Session:
             if text is not None:
                 self.run.write_metrics({"kind": "sample", "step": state.step, "text": text})
         if text is not None:
-            self.display.note(f"--- after step {state.step} ---\n{text}\n---")
+            self.display.note(f"--- after step {state.step} ---\n{text}\n---", step=state.step)
         if isinstance(self.optimizer, GradientOptimizer):
             self.optimizer.observe({"loss": value, **metrics})
         self._call("on_evaluation", measured)

@@ -5,6 +5,7 @@ called that has to be compiled, the rehearsal runs on a thread of its own. There
 noted, and its outputs are zeros.
 """
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Generator
@@ -49,12 +50,14 @@ def expected() -> tuple[Rehearsal, Show | None] | None:
 
 
 def progress_line(done: int, total: int, name: str) -> None:
-    """On a terminal a line of standard error that goes away at the end; else a line that stays."""
+    """On a terminal a line of standard error that goes away at the end; elsewhere, and with ``NO_COLOR``, one that
+    stays.
+    """
     stream = sys.stderr
     text = f"typednn compiles {total} kernels for these sizes and this processor"
     if stream is None:
         return
-    if stream.isatty():
+    if stream.isatty() and not os.environ.get("NO_COLOR"):
         stream.write(f"\r\x1b[K{text}: {done} done, {name}" if done < total else "\r\x1b[K")
     elif not done:
         stream.write(f"{text}\n")
