@@ -125,6 +125,17 @@ def read_utf8(caller: str, path: object, limit: int | None = None) -> str:
         raise DataError(explain(str(path), "must be UTF-8", f"another byte at {error.start}")) from None
 
 
+def read_object(caller: str, path: object, most: int = 1 << 26) -> dict[str, Any]:
+    """The JSON object in a file of at most so many bytes; a `DataError` where it is something else."""
+    with opened(caller, path) as file:
+        if file.size > most:
+            raise DataError(explain(file.where, f"may have {most:,} bytes at most", f"{file.size:,}"))
+        table = parsed(bytes(file.exactly(file.stream, file.size)))
+    if table is None:
+        raise DataError(explain(str(path), "must hold one JSON object", "something else"))
+    return table
+
+
 def path_of(caller: str, path: object) -> Path:
     """``path`` as one; an `ArgumentError` for what can name no file: None, a list, bytes, an empty name, a NUL."""
     rule = "path must be the name of a file or folder"
@@ -303,6 +314,19 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 def as_object(value: Any) -> dict[str, Any] | None:
     """A value from JSON if it is an object."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def as_list(value: Any) -> list[object] | None:
+    """A value from JSON if it is a list."""
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def json_of(value: Any) -> str:
+    """A value from JSON for a message: as JSON, cut where it is long."""
+    try:
+        return json.dumps(value)[:80]
+    except RecursionError:  # it was read just within the limit
+        return f"a deep {type(value).__name__}"
 
 
 def _refuse_special(where: str, mode: int) -> None:
