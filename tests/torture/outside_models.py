@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from small_data import write_two_files
 
+from tests.support.small_data import write_two_files
 from tests.torture.outside import Outside
 from typednn import Input, config, load
 from typednn.data.text import read_text, read_text_folder
