@@ -11,7 +11,7 @@
     RUN/checksums.json    of all of these
 
 The config is written last, so a folder with a config is a complete run. One process writes: `Run.create` and `Run.open`
-take the lock, by ``flock``, which ends with the process (POSIX). A checkpoint contains the digests of its run's
+take the lock, which ends with the process. A checkpoint contains the digests of its run's
 configs, and is refused with others.
 """
 
@@ -28,10 +28,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, final
 
+from typednn import system
 from typednn.arguments import flag
 from typednn.errors import ArgumentError, CheckpointError, StateError, explain
 from typednn.errors.tracebacks import caller_level
-from typednn.files import reason, replace_file, sync_folder
+from typednn.files import reason, replace_file
 from typednn.module.module import Module
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.runs.checksums import AT_A_CHECKPOINT, CONFIGS, OWN, Begun, write_checksums
@@ -114,7 +115,7 @@ class Run(AbstractContextManager["Run"]):
                 if prepare is not None:
                     prepare(run.folder)
                 replace_file(run.folder / config, config_text.encode())
-                sync_folder(run.folder.absolute().parent)
+                system.sync_folder(run.folder.absolute().parent)
         except BaseException:
             run.close()
             raise
@@ -208,7 +209,7 @@ class Run(AbstractContextManager["Run"]):
                 kept = ("lock", gone.name)
                 found = [path for path in self.folder.iterdir() if path.name not in kept]
                 for path in sorted(found, key=lambda path: (path.name not in CONFIGS, path.name)):
-                    path.rename(gone / f"{secrets.token_hex(4)}-{path.name}")
+                    system.rename(path, gone / f"{secrets.token_hex(4)}-{path.name}")
                 shutil.rmtree(gone)
         finally:
             self.close()
@@ -225,18 +226,16 @@ class Run(AbstractContextManager["Run"]):
 
     def _acquire(self) -> None:
         """Take the lock; after an error the caller closes the run."""
-        import fcntl  # POSIX only: elsewhere training works without runs
-
         path = self.path("lock")
         refused: list[OSError] = []
         with storing(path):
-            self._locks.append(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644))
-            # The file may be removed, the folder can't be. So the folder is locked too, where the file system allows
-            # it.
-            self._locks.append(os.open(self.folder, os.O_RDONLY))
+            self._locks.append(os.open(path, os.O_RDWR | os.O_CREAT | system.PLAIN, 0o644))
+            # The file may be removed, the folder can't be. So the folder is locked too, where the system allows it.
+            itself = system.open_folder(self.folder)
+            self._locks += [] if itself is None else [itself]
             for handle in self._locks:
                 try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    system.lock(handle)
                 except BlockingIOError:
                     pid = os.read(self._locks[0], 20).decode("ascii", "replace").strip()
                     got, cure = (
@@ -249,9 +248,10 @@ class Run(AbstractContextManager["Run"]):
                 except OSError as error:
                     refused.append(error)
             os.ftruncate(self._locks[0], 0)
-            os.pwrite(self._locks[0], f"{os.getpid()}\n".encode(), 0)
+            os.lseek(self._locks[0], 0, os.SEEK_SET)
+            os.write(self._locks[0], f"{os.getpid()}\n".encode())
         _LOCKED.add(self)
-        self._by_file = bool(refused)
+        self._by_file = bool(refused) or itself is None
         if len(refused) == len(self._locks):
             self.warn(
                 f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
@@ -306,7 +306,7 @@ class Run(AbstractContextManager["Run"]):
         path = self.path("metrics.jsonl")
         with storing(path):
             if self._metrics is None:
-                self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
+                self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | system.PLAIN, 0o644)
             if not stat.S_ISREG(os.fstat(self._metrics).st_mode):
                 raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
             present = os.fstat(self._metrics).st_size
@@ -442,7 +442,7 @@ class Run(AbstractContextManager["Run"]):
     def _put_aside(self, folder: Path) -> None:
         names = (f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "") for number in count(1))
         with storing(folder):
-            os.rename(folder, next(aside for aside in map(folder.with_name, names) if not aside.exists()))
+            system.rename(folder, next(aside for aside in map(folder.with_name, names) if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
         """The newest checkpoint, or the best by validation (the newest where none was measured); an error where it is
