@@ -566,8 +566,8 @@ ROW_MUTANTS = [
     ),
     fault(
         "Z-D8", "data/tokenizer.py",
-        'f"{first} {second}\\n" for first, second in self.merges',
-        'f"{second} {first}\\n" for first, second in self.merges',
+        "            return first, second\n",
+        "            return second, first\n",
         "data/test_tokenizer.py::test_saved_and_read_again",
     ),
     fault(

@@ -364,11 +364,11 @@ def test_what_is_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told:
 def test_what_lies_on_the_disk_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of 5 GiB that is no promise may take as much, but never more than half of what is free."""
     monkeypatch.delenv("TYPEDNN_DATA_LIMIT", raising=False)
-    monkeypatch.setattr("typednn.files._free", lambda: 100 * GIB)
+    monkeypatch.setattr("typednn.system.free_memory", lambda: 100 * GIB)
     assert limit_of("here", None) == LIMIT
     assert limit_of("here", None, 5 * GIB) == 5 * GIB
     assert limit_of("here", None, 60 * GIB) == 50 * GIB
-    monkeypatch.setattr("typednn.files._free", lambda: GIB)
+    monkeypatch.setattr("typednn.system.free_memory", lambda: GIB)
     assert limit_of("here", None, 5 * GIB) == GIB // 2
 
 

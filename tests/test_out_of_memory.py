@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import AnyArray, Elementwise, ElementwiseGrad, Input, Sequential, arrays
+from typednn import AnyArray, Elementwise, ElementwiseGrad, Input, Sequential, system
 from typednn.errors import OutOfMemory
 from typednn.layers import Conv2d, Linear, Pad2d, ReLU, Residual
 
@@ -67,7 +67,7 @@ def test_all_parameters_are_looked_at_before_one_is_filled(monkeypatch: pytest.M
     model = Linear(2, 3) >> Linear(3, 1000)
     model.init(rng())
     before = {name: array.copy() for name, array in model.named_parameters().items()}
-    monkeypatch.setattr(arrays, "memory", lambda: 10_000)
+    monkeypatch.setattr(system, "memory", lambda: 10_000)
     with pytest.raises(OutOfMemory, match=r"'1\.weight'.* shape \(1000, 3\), 12,000 bytes"):
         model.init(np.random.default_rng(1))
     for name, array in model.named_parameters().items():

@@ -27,15 +27,14 @@ classes             categories that a classifier tells apart
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from typednn import system
 from typednn.errors import ArgumentError, DeviceError, OutOfMemory, explain
 from typednn.errors.habits import names_of
 
@@ -142,15 +141,6 @@ def _backend(array: object) -> tuple[str, Callable[[], Any]]:
     return _BACKENDS[type(array)]
 
 
-@cache
-def memory() -> int:
-    """Bytes of memory that this machine has."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not every system tells
-        return sys.maxsize
-
-
 def described(value: object) -> str:
     """``float32 of shape (3, 4)``; of anything but an array its type."""
     array: Any = value
@@ -161,14 +151,14 @@ def refuse_beyond_memory(where: str, shape: Sequence[int], dtype: np.dtype[Any],
     """`OutOfMemory` where an array of this shape can't be: on the CPU it must fit into the machine's memory, elsewhere
     be addressable.
     """
-    if math.prod(shape) * dtype.itemsize > (memory() if device == "cpu" else sys.maxsize):
+    if math.prod(shape) * dtype.itemsize > (system.memory() if device == "cpu" else sys.maxsize):
         raise out_of_memory(where, f"{dtype} of shape {tuple(shape)}", math.prod(shape) * dtype.itemsize, owner)
 
 
 def out_of_memory(where: str, what: str, needed: int | None, owner: object) -> OutOfMemory:
     """The error for arrays that don't fit; ``needed`` bytes, if that is known."""
     needs = "" if needed is None or needed.bit_length() > 1000 else f", {needed:,} bytes ({needed / 2**30:,.1f} GiB)"
-    cure = f"this machine has {memory() / 2**30:,.1f} GiB: make the sizes smaller, or the batch"
+    cure = f"this machine has {system.memory() / 2**30:,.1f} GiB: make the sizes smaller, or the batch"
     return OutOfMemory(explain(where, "its arrays must fit into memory", f"{what}{needs}", cure), owner)
 
 

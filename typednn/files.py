@@ -15,13 +15,13 @@ import re
 import secrets
 import shutil
 import stat
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, cast, final
 
+from typednn import system
 from typednn.arguments import integer
 from typednn.errors import ArgumentError, DataError, explain
 
@@ -98,9 +98,7 @@ def opened(caller: str, path: object, limit: int | None = None) -> Generator[Fil
     where = str(place)
     try:
         _refuse_special(where, os.stat(place).st_mode)  # opening a pipe may wait, opening a device may do something
-        with open(
-            place, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
-        ) as stream:
+        with open(place, "rb", opener=lambda name, flags: os.open(name, flags | system.PLAIN)) as stream:
             about = os.fstat(stream.fileno())
             _refuse_special(where, about.st_mode)
             on_disk = getattr(about, "st_blocks", 0) * 512  # a file with holes is longer than that
@@ -123,6 +121,17 @@ def read_utf8(caller: str, path: object, limit: int | None = None) -> str:
         return content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise DataError(explain(str(path), "must be UTF-8", f"another byte at {error.start}")) from None
+
+
+def read_object(caller: str, path: object, most: int = 1 << 26) -> dict[str, Any]:
+    """The JSON object in a file of at most so many bytes; a `DataError` where it is something else."""
+    with opened(caller, path) as file:
+        if file.size > most:
+            raise DataError(explain(file.where, f"may have {most:,} bytes at most", f"{file.size:,}"))
+        table = parsed(bytes(file.exactly(file.stream, file.size)))
+    if table is None:
+        raise DataError(explain(str(path), "must hold one JSON object", "something else"))
+    return table
 
 
 def path_of(caller: str, path: object) -> Path:
@@ -153,47 +162,12 @@ def limit_of(caller: str, limit: int | None, on_disk: int = 0) -> int:
         if match is None:
             raise ArgumentError(explain(VARIABLE, "must be a number of bytes, such as 500M or 8G", repr(text[:40])))
         return int(match[1]) * _UNITS[match[2]]
-    return min(max(LIMIT, on_disk), _free() // 2)
-
-
-def _free() -> int:
-    """The memory in bytes that this process may still take, as far as the system tells."""
-    known = [
-        _number_in("/proc/meminfo", r"MemAvailable:\s*(\d+) kB", 1024),
-        _number_in("/sys/fs/cgroup/memory.max", r"(\d+)\s*", 1),  # the limit of a container, in version 2 of cgroups
-        _number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", r"(\d+)\s*", 1),  # and in version 1
-    ]
-    if sys.platform != "win32":
-        import resource
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if most != resource.RLIM_INFINITY:
-            used = _number_in("/proc/self/statm", r"(\d+)", resource.getpagesize())
-            known.append(max(0, most - (used or 0)))
-        known.append(os.sysconf("SC_PHYS_PAGES") * resource.getpagesize())
-    return min((number for number in known if number is not None), default=2 * LIMIT)
-
-
-def _number_in(file: str, pattern: str, unit: int) -> int | None:
-    with suppress(OSError, ValueError), open(file, encoding="ascii") as text:
-        match = re.search(pattern, text.read(4096))
-        return int(match[1]) * unit if match else None
-    return None
-
-
-def sync_folder(folder: Path) -> None:
-    """Write the renames in ``folder`` to the disk; without effect where folders cannot be opened."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    return min(max(LIMIT, on_disk), system.free_memory() // 2)
 
 
 def write_file(path: Path, content: bytes) -> None:
     """A new file with that content, on the disk when this returns."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.PLAIN, 0o644)
     try:
         view = memoryview(content)
         while view:
@@ -215,7 +189,7 @@ def replace_file(path: Path, content: bytes) -> None:
         new = temporary_name(path)
         try:
             write_file(new, content)
-            os.rename(new, path)
+            system.rename(new, path)
             break
         except FileNotFoundError:  # taken for left over, by a writer on another machine
             if tries == _TRIES - 1 or not path.parent.is_dir():
@@ -224,7 +198,7 @@ def replace_file(path: Path, content: bytes) -> None:
             with suppress(OSError):
                 new.unlink(missing_ok=True)
             raise
-    sync_folder(path.parent)
+    system.sync_folder(path.parent)
 
 
 def temporary_name(path: Path) -> Path:
@@ -243,25 +217,12 @@ def remove_leftovers(path: Path) -> None:
         found += entries
     for entry in found:
         match = _WRITER.fullmatch(entry.name)
-        if match is not None and match[1] == _begin(path) and not _runs(int(match[2])):
+        if match is not None and match[1] == _begin(path) and not system.runs(int(match[2])):
             with suppress(OSError):
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry)
                 else:
                     os.unlink(entry)
-
-
-def _runs(process: int) -> bool:
-    """Whether this process runs here, as far as the system tells."""
-    if os.name != "posix":  # elsewhere signal 0 ends a process
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -303,6 +264,19 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 def as_object(value: Any) -> dict[str, Any] | None:
     """A value from JSON if it is an object."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def as_list(value: Any) -> list[object] | None:
+    """A value from JSON if it is a list."""
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def json_of(value: Any) -> str:
+    """A value from JSON for a message: as JSON, cut where it is long."""
+    try:
+        return json.dumps(value)[:80]
+    except RecursionError:  # it was read just within the limit
+        return f"a deep {type(value).__name__}"
 
 
 def _refuse_special(where: str, mode: int) -> None:

@@ -470,7 +470,10 @@ def test_standard_input_of_any_kind(letters: Path, stdin: bytes | None, told: st
             "model.bin --prompt a",
             "model.bin: needs the model's vocabulary, got none beside the weights; give --tokenizer a folder",
         ),
-        ("letters --prompt a --tokenizer nowhere", "vocab.json: must be a readable file, got No such file"),
+        (
+            "letters --prompt a --tokenizer nowhere",
+            "nowhere: must hold tokenizer.json, or vocab.json and merges.txt, got no such folder",
+        ),
     ],
 )
 def test_mistakes_are_told(at_once: Command, letters: Path, tmp_path: Path, arguments: str, told: str) -> None:

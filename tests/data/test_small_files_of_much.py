@@ -145,6 +145,7 @@ BOMBS: dict[str, Bomb] = {
         "tokenizer.bin", lambda: struct.pack("<3I", 20240328, 2, 4_000_000_000) + bytes(2000), data.read_token_table
     ),
     "vocab.json": Bomb("vocab.json", lambda: b"[" * 5_000_000, folder(data.read_tokenizer)),
+    "tokenizer.json": Bomb("tokenizer.json", lambda: b"[" * 5_000_000, folder(data.read_tokenizer)),
     "characters.json": Bomb("characters.json", lambda: b"[" * 5_000_000, folder(data.read_vocabulary)),
     "stories": Bomb("data00.json", lambda: b"[" * 5_000_000, folder(data.read_vocabulary)),
     "toml of brackets": Bomb("a.toml", lambda: b"a = " + b"[" * 500_000, config.load),

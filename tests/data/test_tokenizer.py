@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_data import write_two_files
 
 from typednn.data import Tokenizer, read_tokenizer, train_tokenizer
 from typednn.data.tokenizer import BYTES
@@ -272,9 +273,173 @@ def test_saved_and_read_again(own: Tokenizer, tmp_path: Path) -> None:
     own.save(tmp_path)
     again = read_tokenizer(tmp_path)
     assert (again.vocab, again.merges) == (own.vocab, own.merges)
-    first = (tmp_path / "merges.txt").read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+    first = (tmp_path / "tokenizer.json").read_bytes()
     again.save(tmp_path)
-    assert (tmp_path / "merges.txt").read_bytes() == first
+    assert (tmp_path / "tokenizer.json").read_bytes() == first
+
+
+def test_saved_for_tokenizers(own: Tokenizer, tmp_path: Path) -> None:
+    """`tokenizers` itself reads what is written: the same tokens, special ones too, and the text again."""
+    from tokenizers import Tokenizer as Theirs
+
+    own.save(tmp_path)
+    theirs = Theirs.from_file(str(tmp_path / "tokenizer.json"))
+    text = "the naïve cat<pad> 12  é<|endoftext|>"
+    assert theirs.encode(text).ids == own.encode(text, ["<pad>", "<|endoftext|>"]).tolist()
+    assert theirs.decode(theirs.encode(text).ids, skip_special_tokens=False) == text
+
+
+def test_one_file_goes_before_two(own: Tokenizer, tmp_path: Path) -> None:
+    """As `transformers` reads a folder that has both."""
+    write_two_files(own, tmp_path)
+    assert read_tokenizer(tmp_path).vocab == own.vocab
+    train_tokenizer(["ab ab"], 258).save(tmp_path)
+    assert len(read_tokenizer(tmp_path)) == 258
+
+
+def test_merges_as_texts(own: Tokenizer, tmp_path: Path) -> None:
+    """As `tokenizers` wrote them before version 0.20."""
+    own.save(tmp_path)
+    changed(tmp_path, lambda table: table["model"].update(merges=[" ".join(pair) for pair in own.merges]))
+    assert read_tokenizer(tmp_path).merges == own.merges
+
+
+def changed(folder: Path, change: Any) -> None:
+    path = folder / "tokenizer.json"
+    table = json.loads(path.read_text(encoding="utf-8"))
+    change(table)
+    path.write_text(json.dumps(table), encoding="utf-8")
+
+
+def of_model(**values: Any) -> Any:
+    return lambda table: table["model"].update(values)
+
+
+def added(**values: Any) -> Any:
+    return lambda table: table["added_tokens"][1].update(values)
+
+
+ONLY = "; only GPT-2's kind of tokenizer is read: byte-level BPE"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (of_model(type="WordPiece"), f'model.type: must be "BPE", got "WordPiece"{ONLY}'),
+        (of_model(type="Unigram"), f'model.type: must be "BPE", got "Unigram"{ONLY}'),
+        (of_model(type=["BPE"]), f'model.type: must be "BPE", got ["BPE"]{ONLY}'),
+        (of_model(dropout=0.1), "model.dropout: must be null, got 0.1"),
+        (of_model(continuing_subword_prefix="##"), 'model.continuing_subword_prefix: must be null, got "##"'),
+        (of_model(end_of_word_suffix="</w>"), 'model.end_of_word_suffix: must be null, got "</w>"'),
+        (of_model(byte_fallback=True), "model.byte_fallback: must be false, got true"),
+        (of_model(ignore_merges=True), "model.ignore_merges: must be false, got true"),
+        (lambda table: table.update(normalizer={"type": "NFC"}), 'normalizer: must be null, got {"type": "NFC"}'),
+        (
+            lambda table: table.update(pre_tokenizer={"type": "Sequence", "pretokenizers": []}),
+            f'pre_tokenizer.type: must be "ByteLevel", got "Sequence"{ONLY}',
+        ),
+        (lambda table: table.update(pre_tokenizer=None), 'pre_tokenizer.type: must be "ByteLevel", got null'),
+        (lambda table: table.pop("pre_tokenizer"), 'pre_tokenizer.type: must be "ByteLevel", got null'),
+        (
+            lambda table: table["pre_tokenizer"].update(add_prefix_space=True),
+            "pre_tokenizer.add_prefix_space: must be false, got true",
+        ),
+        (lambda table: table["pre_tokenizer"].update(use_regex=False), "use_regex: must be true, got false"),
+        (
+            lambda table: table.update(post_processor={"type": "BertProcessing"}),
+            'post_processor.type: must be null, got "BertProcessing"',
+        ),
+        (
+            lambda table: table.update(post_processor={"type": "TemplateProcessing", "special_tokens": {"<s>": {}}}),
+            'post_processor.special_tokens: must be {}, got {"<s>": {}}',
+        ),
+        (lambda table: table.update(model=[]), 'model.type: must be "BPE", got null'),
+        (of_model(vocab=["a"]), 'model.vocab: must be an object of tokens and their numbers, got ["a"]'),
+        (of_model(vocab={"a": True}), 'model.vocab: must be an object of tokens and their numbers, got {"a": true}'),
+        (of_model(vocab={"a": "0"}), 'got {"a": "0"}'),
+        (of_model(merges=None), "model.merges: must be a list of pairs of tokens, got null"),
+        (of_model(merges="a b"), "model.merges: must be a list of pairs of tokens, got null"),
+        (of_model(merges=[["a", "t", "h"]]), 'got ["a", "t", "h"]'),
+        (of_model(merges=[["a", 3]]), 'got ["a", 3]'),
+        (of_model(merges=["a  t"]), 'got "a  t"'),
+        (of_model(merges=[{"a": "t"}]), 'got {"a": "t"}'),
+        (of_model(merges=[["z", "q"]]), "merge 'z q' needs its tokens in vocab, got 'zq'"),
+        (lambda table: table["model"]["vocab"].pop("é"), "vocab must number its tokens 0, 1, 2"),
+        (
+            lambda table: table["model"]["vocab"].update({"other": table["model"]["vocab"].pop("\u0100")}),
+            "vocab must have a token for each of the 256 bytes, got none for 'Ā'",
+        ),
+        (lambda table: table["model"]["vocab"].update(a=0), "vocab must number its tokens 0, 1, 2"),
+        (lambda table: table["model"]["vocab"].update({"\ud800": 280}), "vocab's tokens are whole Unicode characters"),
+        (lambda table: table.update(added_tokens="<pad>"), 'added_tokens: must be a list of tokens, got "<pad>"'),
+        (
+            lambda table: table.update(added_tokens=["<pad>"]),
+            'added_tokens[0]: must have a content and an id, got "<pad>"',
+        ),
+        (added(id="1"), "added_tokens[1]: must have a content and an id"),
+        (added(id=True), "added_tokens[1]: must have a content and an id"),
+        (added(id=7), "added_tokens[1]: '<pad>' has the number 1 in model.vocab, got 7"),
+        (added(content="<new>"), "vocab must number its tokens 0, 1, 2"),
+        (added(content="<new>", id=281), "vocab must number its tokens 0, 1, 2"),
+        (added(special=False), "added_tokens[1], special: must be true, got false"),
+        (added(lstrip=True), "added_tokens[1], lstrip: must be false, got true"),
+        (added(single_word=True), "added_tokens[1], single_word: must be false, got true"),
+    ],
+)
+def test_other_kinds_and_damaged_ones(own: Tokenizer, tmp_path: Path, change: Any, says: str) -> None:
+    own.save(tmp_path)
+    changed(tmp_path, change)
+    with pytest.raises(DataError) as caught:
+        read_tokenizer(tmp_path)
+    assert says in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_token_added_beyond_the_model(own: Tokenizer, tmp_path: Path) -> None:
+    own.save(tmp_path)
+    token = {"id": 280, "content": "<é>", "special": True}
+    changed(tmp_path, lambda table: table["added_tokens"].append(token))
+    read = read_tokenizer(tmp_path)
+    assert read.encode("é<é>", ["<é>"]).tolist()[-1] == 280
+    assert read.decode(read.encode("é<é>", ["<é>"])) == "é<é>"
+
+
+def test_a_byte_is_no_token_that_was_added(own: Tokenizer, tmp_path: Path) -> None:
+    """The letter é is the byte 233 in the vocabulary, and two bytes as a text."""
+    own.save(tmp_path)
+    token = {"id": own.vocab["é"], "content": "é", "special": True}
+    changed(tmp_path, lambda table: table["added_tokens"].append(token))
+    with pytest.raises(DataError, match=r"added_tokens: a token that was added must be no byte, .* got 'é'"):
+        read_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"model": ' * 100_000,
+        b'{"normalizer": ' + b"[" * 900 + b"]" * 900 + b"}",
+        b'{"model": {"type": "BPE", "vocab": {"a": 1' + b"0" * 5000 + b"}}}",
+    ],
+)
+def test_what_is_no_tokenizer(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"tokenizer\.json") as caught:
+        read_tokenizer(tmp_path)
+    assert len(str(caught.value)) < 400 + len(str(tmp_path))
+
+
+def test_a_huge_tokenizer(tmp_path: Path) -> None:
+    with (tmp_path / "tokenizer.json").open("wb") as file:
+        file.truncate((1 << 26) + 1)
+    with pytest.raises(DataError, match=r"tokenizer\.json: may have 67,108,864 bytes at most, got 67,108,865"):
+        read_tokenizer(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +486,7 @@ def test_training_stops_where_pairs_are_rare() -> None:
     ],
 )
 def test_damaged_files(own: Tokenizer, tmp_path: Path, file: str, content: bytes, says: str) -> None:
-    own.save(tmp_path)
+    write_two_files(own, tmp_path)
     (tmp_path / file).write_bytes(content)
     with pytest.raises(DataError, match=says) as caught:
         read_tokenizer(tmp_path)
@@ -329,7 +494,9 @@ def test_damaged_files(own: Tokenizer, tmp_path: Path, file: str, content: bytes
 
 
 def test_missing_files(own: Tokenizer, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"vocab\.json"):
+    with pytest.raises(
+        DataError, match=r"must hold tokenizer\.json, or vocab\.json and merges\.txt, got a folder with"
+    ):
         read_tokenizer(tmp_path)
     (tmp_path / "vocab.json").write_text(json.dumps(own.vocab))
     with pytest.raises(DataError, match=r"merges\.txt"):
@@ -338,7 +505,7 @@ def test_missing_files(own: Tokenizer, tmp_path: Path) -> None:
 
 def test_an_empty_line_ends_the_merges(own: Tokenizer, tmp_path: Path) -> None:
     """C-D4."""
-    own.save(tmp_path)
+    write_two_files(own, tmp_path)
     path = tmp_path / "merges.txt"
     path.write_bytes(path.read_bytes() + b"\nnot read\n")
     assert read_tokenizer(tmp_path).merges == own.merges

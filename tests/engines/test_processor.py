@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from typednn import system
 from typednn.engines import get_threads, processor, set_threads, threads
 from typednn.errors import ArgumentError
 
@@ -72,7 +73,7 @@ def test_a_target_that_the_processor_lacks(target: str) -> None:
 )
 def test_this_machine() -> None:
     assert processor.host().has({"sse2", "fpu"})
-    assert processor.cores() == len(os.sched_getaffinity(0))
+    assert system.cores() == len(os.sched_getaffinity(0))
 
 
 def said(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -86,7 +87,7 @@ ASK = "from typednn.engines import get_threads; print(get_threads())"
 
 
 def test_threads_at_the_start() -> None:
-    assert said(ASK).stdout == f"{processor.cores()}\n"
+    assert said(ASK).stdout == f"{system.cores()}\n"
     assert said(ASK, TYPEDNN_THREADS="3").stdout == "3\n"
     assert "TYPEDNN_THREADS: must be an integer of at least 1, got 'many'" in said(ASK, TYPEDNN_THREADS="many").stderr
     assert "got '0'" in said(ASK, TYPEDNN_THREADS="0").stderr

@@ -119,6 +119,21 @@ def test_bfloat16(folder: Path) -> None:
         np.testing.assert_array_equal(load_gpt2(folder).named_parameters()[own], cut, err_msg=own)
 
 
+def test_either_name_of_the_activation(folder: Path) -> None:
+    """transformers has GELU by tanh under two names."""
+    configured(folder, activation_function="gelu_pytorch_tanh")
+    same(load_gpt2(folder), model())
+
+
+def test_the_end_of_a_text_is_a_token_of_the_model(folder: Path, tmp_path: Path) -> None:
+    """Without a word of it, transformers takes the number that it has in GPT-2's own vocabulary."""
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["bos_token_id"], config["eos_token_id"]) == (None, None)
+    save_gpt2(GPT2(50257, 4, 4, 1, 1, rng=np.random.default_rng(0)), tmp_path / "wide")
+    config = json.loads((tmp_path / "wide" / "config.json").read_text())
+    assert (config["bos_token_id"], config["eos_token_id"]) == (50256, 50256)
+
+
 def swap(name: str, array: Any) -> Callable[[Tensors], Any]:
     return lambda tensors: tensors.update({name: array})
 
@@ -163,6 +178,7 @@ def test_wrong_tensors(folder: Path, change: Callable[[Tensors], Any], says: str
         ({"n_positions": None}, "n_positions"),
         ({"n_inner": 16}, "n_inner: must be null or 32, got 16"),
         ({"activation_function": "relu"}, 'activation_function: must be "gelu_new", got "relu"'),
+        ({"activation_function": "gelu"}, 'activation_function: must be "gelu_new", got "gelu"'),
         ({"model_type": "llama"}, 'model_type: must be "gpt2", got "llama"'),
         ({"tie_word_embeddings": False}, "tie_word_embeddings: must be true, got false"),
     ],

@@ -1,7 +1,8 @@
 """GPT-2 beside `transformers`: scores of ten random checkpoints read from its folders, greedy text, every gradient;
-ours in its hands.
+folders as transformers 5 writes them, in every command; ours in its hands.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests.data.test_tokenizer import ODD, settled
-from typednn.data import read_tokenizer
+from typednn.cli import main
+from typednn.data import read_tokenizer, read_vocabulary, train_tokenizer
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import GPT2, generate, load_gpt2, probabilities, save_gpt2
 from typednn.models.gpt2_weights import _own_name
@@ -151,3 +153,103 @@ def test_probabilities(
     np.testing.assert_allclose(
         probabilities(scores, temperature=temperature, top_k=top_k, top_p=top_p), expected, rtol=1e-9, atol=1e-15
     )
+
+
+TEXT = ["the cat sat on the mat, the cat ate the rat", "that hat is flat; thé naïve café 12 123"]
+
+
+@pytest.fixture(scope="module", params=["one file", "in pieces"])
+def written(torch: Any, transformers: Any, request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A folder that transformers 5 wrote, in bfloat16 and with tokenizer.json alone; and the model in float32."""
+    import tokenizers
+
+    folder = tmp_path_factory.mktemp("written")
+    engine = tokenizers.Tokenizer(tokenizers.models.BPE())
+    engine.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    engine.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    special = ["<|endoftext|>", "<pad>"]
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=290, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    engine.train_from_iterator(TEXT * 3, trainer)
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_object=engine, eos_token="<|endoftext|>", pad_token="<pad>")
+    theirs.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=len(theirs),
+        n_positions=24,
+        n_embd=24,
+        n_layer=2,
+        n_head=3,
+        activation_function="gelu_pytorch_tanh",
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    twin = transformers.GPT2LMHeadModel(config)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    twin = twin.to(torch.bfloat16).eval()
+    twin.save_pretrained(folder, max_shard_size="20KB" if request.param == "in pieces" else "1GB")
+    names = {path.name for path in folder.iterdir()}
+    assert "tokenizer.json" in names
+    assert not names & {"vocab.json", "merges.txt"}
+    assert ("model.safetensors.index.json" in names) == (request.param == "in pieces")
+    return folder, twin.float()
+
+
+def test_a_folder_of_transformers_5(torch: Any, transformers: Any, written: tuple[Path, Any]) -> None:
+    """Its tokens of odd texts, special ones too, and its scores for them."""
+    folder, twin = written
+    theirs, ours = transformers.AutoTokenizer.from_pretrained(folder), read_vocabulary(folder)
+    model = load_gpt2(folder).eval()
+    for text in [*ODD, *TEXT]:
+        tokens = ours.encode(text)
+        assert tokens.tolist() == theirs.encode(text, split_special_tokens=True), ascii(text)
+        assert ours.decode(tokens) == theirs.decode(tokens.tolist(), clean_up_tokenization_spaces=False)
+        part = tokens[None, : model.n_positions].astype(np.int64)
+        if part.size:
+            with torch.no_grad():
+                expected = twin(torch.tensor(part)).logits.numpy()
+            np.testing.assert_allclose(model.forward(part), expected, rtol=0, atol=1e-4)
+    special = ["<|endoftext|>", "<pad>"]
+    text = "the cat<pad>é<|endoftext|>"
+    assert read_tokenizer(folder).encode(text, special).tolist() == theirs.encode(text)
+
+
+def test_such_a_folder_in_every_command(
+    transformers: Any, written: tuple[Path, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """generate draws its greedy text; train begins with it, and export writes it."""
+    folder, twin = written
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    ids = theirs("the cat", return_tensors="pt")
+    text = twin.generate(**ids, max_new_tokens=8, min_new_tokens=8, do_sample=False, pad_token_id=1)
+    capfd.readouterr()
+    asked = ["generate", str(folder), "--prompt", "the cat", "--temperature", "0", "--max-tokens", "8"]
+    assert main([*asked, "--stop", "<pad>"]) == 0
+    assert capfd.readouterr().out.rstrip("\n") == theirs.decode(text[0])
+    (tmp_path / "text.txt").write_text(" ".join(TEXT) * 40, encoding="utf-8")
+    run = str(tmp_path / "run")
+    train = ["train", "gpt2", "--from", str(folder), "--data", str(tmp_path / "text.txt"), "--run", run]
+    assert main([*train, "--set", "max_steps=1", "--set", "batch_size=2"]) == 0, capfd.readouterr().err
+    assert main(["generate", run, "--weights", "latest", "--prompt", "the", "--max-tokens", "2"]) == 0
+    for name in ("gpt.c", "onnx"):
+        assert main(["export", str(folder), "--to", name, "--output", str(tmp_path / f"out.{name}")]) == 0
+    again = transformers.PreTrainedTokenizerFast.from_pretrained(os.path.join(run, "vocabulary"))
+    assert again.encode(TEXT[1]) == theirs.encode(TEXT[1])
+
+
+def test_our_vocabulary_in_its_hands(transformers: Any, tmp_path: Path) -> None:
+    """With the weights beside it, and alone."""
+    ours = train_tokenizer(TEXT, 280, special=("<|endoftext|>", "<pad>"), min_frequency=1)
+    save_gpt2(GPT2(len(ours), 16, 24, 2, 3, rng=np.random.default_rng(0)), tmp_path)
+    ours.save(tmp_path)
+    for kind in (transformers.AutoTokenizer, transformers.GPT2Tokenizer, transformers.PreTrainedTokenizerFast):
+        theirs = kind.from_pretrained(tmp_path)
+        assert len(theirs) == len(ours)
+        for text in [*ODD, *TEXT, "the cat<pad>é<|endoftext|>"]:
+            tokens = ours.encode(text, ["<|endoftext|>", "<pad>"])
+            assert theirs.encode(text) == tokens.tolist(), (kind, ascii(text))
+            assert theirs.decode(tokens.tolist(), clean_up_tokenization_spaces=False) == text

@@ -544,7 +544,7 @@ def test_cleaned() -> None:
             r"tokens.bin: the vocabulary has tokens 0 to 3, got token 9; another vocabulary made these tokens",
         ),
         ("negative.bin", "vocabulary", r"negative.bin: the vocabulary has tokens 0 to 3, got token -2"),
-        ("good.txt", "nowhere", r"nowhere.vocab.json"),
+        ("good.txt", "nowhere", r"nowhere: must hold tokenizer.json, or vocab.json and merges.txt, got no such folder"),
         ("short.txt", "characters", r"windows: a window needs 9 tokens, got 3; shorter windows, or a longer text"),
         ("good.txt", "vocabulary", r"Characters.encode: text is of the vocabulary's characters, got '0' at 0"),
     ],

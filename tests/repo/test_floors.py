@@ -52,6 +52,7 @@ BY_TEXT = {
     "errors/__init__.py": ["module"],  # of an extra
     "errors/habits.py": ["package", "package"],  # of a name that was renamed, and that a user asks for
     "kernels/pointwise.py": ["module"],  # that declares an op, in a process that compiles its kernel
+    "system.py": ["name"],  # of Python's own that not every system has
 }
 
 

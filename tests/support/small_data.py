@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import struct
 import tarfile
 from pathlib import Path
 
 import numpy as np
+
+from typednn.data import Tokenizer
 
 MNIST_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 CIFAR_FILES = (
@@ -51,3 +54,10 @@ def cifar_archive(members: dict[str, bytes], folder: str = "cifar-10-batches-bin
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     return stream.getvalue()
+
+
+def write_two_files(tokenizer: Tokenizer, folder: Path) -> None:
+    """A vocabulary in the two files in which GPT-2's was published."""
+    (folder / "vocab.json").write_text(json.dumps(tokenizer.vocab), encoding="utf-8")
+    lines = ["#version: 0.2", *map(" ".join, tokenizer.merges), ""]
+    (folder / "merges.txt").write_text("\n".join(lines), encoding="utf-8", newline="\n")

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tests.support.small_data import write_two_files
 from tests.torture.outside import Outside
 from typednn import Input, config, load
 from typednn.data.text import read_text, read_text_folder
@@ -56,6 +57,10 @@ def _tokenizer() -> Tokenizer:
 
 def _save_tokenizer(folder: Path) -> None:
     _tokenizer().save(folder)
+
+
+def _save_two_files(folder: Path) -> None:
+    write_two_files(_tokenizer(), folder)
 
 
 def _table(folder: Path) -> None:
@@ -181,11 +186,12 @@ MODELS: dict[str, Outside] = {
     "gpt.c": Outside(
         "a.bin", read_gpt_c, _written("a.bin", lambda folder: write_gpt_c(_gpt2(), folder / "a.bin", steps=3))
     ),
+    "tokenizer.json": Outside("tokenizer.json", _read_tokenizer, _written("tokenizer.json", _save_tokenizer)),
     "vocab.json": Outside(
-        "vocab.json", _read_tokenizer, _written("vocab.json", _save_tokenizer), beside=_once(_save_tokenizer)
+        "vocab.json", _read_tokenizer, _written("vocab.json", _save_two_files), beside=_once(_save_two_files)
     ),
     "merges.txt": Outside(
-        "merges.txt", _read_tokenizer, _written("merges.txt", _save_tokenizer), beside=_once(_save_tokenizer)
+        "merges.txt", _read_tokenizer, _written("merges.txt", _save_two_files), beside=_once(_save_two_files)
     ),
     "characters": Outside("characters.json", _read_vocabulary, _written("characters.json", Characters("abc\n").save)),
     "tokenizer.bin": Outside("tokenizer.bin", _read_vocabulary, _written("tokenizer.bin", _table)),

@@ -297,7 +297,8 @@ examples:
     --prompt-tokens "[50256, 8643]" --sampler 'xorshift64*'
   typednn generate runs/gpt2-1 --interactive    continues what you type; Ctrl-D ends it
 
-The folder holds config.json, model.safetensors, vocab.json and merges.txt, as Hugging Face's transformers writes them.
+The folder holds config.json, model.safetensors and tokenizer.json (or vocab.json and merges.txt), as Hugging Face's
+transformers writes them.
 """,
     ),
     "tokens": Command(
@@ -320,7 +321,7 @@ The folder holds config.json, model.safetensors, vocab.json and merges.txt, as H
                 "--tokenizer",
                 metavar="FOLDER",
                 required=True,
-                help="vocab.json and merges.txt, or characters.json, or tokenizer.bin",
+                help="tokenizer.json, or vocab.json and merges.txt, or characters.json, or tokenizer.bin",
             ),
             argument("--eot", action="store_true", help="encode: begin with <|endoftext|>"),
             argument(

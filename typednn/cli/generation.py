@@ -245,7 +245,7 @@ def _opened(options: Namespace) -> tuple[GPT2, Vocabulary]:
         if beside is None:
             got, cure = (
                 "none beside the weights",
-                "give --tokenizer a folder with vocab.json and merges.txt, or tokenizer.bin",
+                "give --tokenizer a folder with tokenizer.json, or with vocab.json and merges.txt, or tokenizer.bin",
             )
             raise ArgumentError(explain(str(place), "needs the model's vocabulary", got, cure))
         vocabulary = read_vocabulary(beside)

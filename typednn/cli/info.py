@@ -10,6 +10,7 @@ from importlib import metadata
 import numpy as np
 
 import typednn
+from typednn import system
 from typednn.backends import available
 from typednn.cli.output import say_fitted
 from typednn.engines import available as kernels_run
@@ -57,7 +58,7 @@ def _processor() -> str:
         widest += f" (TYPEDNN_TARGET={processor.target()})"
     return (
         f"{here.model or 'unknown'}: {widest}, {processor.for_schedules(here).lanes} float32 lanes, "
-        f"{processor.cores()} cores to use"
+        f"{system.cores()} cores to use"
     )
 
 

@@ -4,11 +4,12 @@ beartype guards its caches with locks. A child that is forked while another thre
 So only one thread is in beartype at a time, and a fork waits until none is.
 """
 
-import os
 import threading
 from typing import Any
 
 from beartype import BeartypeConf, door
+
+from typednn import system
 
 _DEFAULT = BeartypeConf()
 _lock = threading.RLock()
@@ -20,5 +21,4 @@ def is_bearable(value: Any, hint: Any, conf: BeartypeConf = _DEFAULT) -> bool:
         return door.is_bearable(value, hint, conf=conf)  # noqa: TID251 - the one place
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+system.at_fork(before=_lock.acquire, parent=_lock.release, child=_lock.release)

@@ -19,6 +19,7 @@ from typing import IO, Any, Final, NoReturn, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from typednn import system
 from typednn.errors import DataError, explain, optional
 from typednn.files import VARIABLE, File
 
@@ -80,7 +81,9 @@ def columns_stored(caller: str, file: File) -> Generator[Columns]:
             assert process.stdin is not None
             assert process.stdout is not None
             reader = _Reader(file, process, process.stdin, process.stdout)
-            reader.say({"path": file.where, "limit": max(_LEAST, file.limit - file.taken)})
+            reader.hear()  # it is ready, and has not read anything
+            system.limit_memory(process.pid, max(_LEAST, file.limit - file.taken))
+            reader.say({"path": file.where})
             told = reader.hear()
             yield Columns(told["names"], told["kinds"], told["types"], reader)
         finally:

@@ -3,15 +3,16 @@
     python -P arrow_child.py        imports pyarrow and nothing of typednn
 
 A damaged file can end the process that reads it by a signal, and a small one can unpack to any size. So it is this
-process that ends, and that may take no more memory than it is told, as far as the system limits that.
+process that ends, and whose memory the one that started it limits before it says what to read.
 
-Standard input: a line of JSON, ``{"path", "limit"}``; when the columns are told, a second one, the numbers of those
-that are wanted.
+Standard input: a line of JSON, ``{"path"}``; when the columns are told, a second one, the numbers of those that are
+wanted.
 
-Standard output: messages, each a line of JSON, whose ``bytes`` follow it. First the columns: ``{"names", "kinds",
-"types"}``. Then for some rows at a time ``{"rows"}``, how many are sure to come, and for each column numbers in
-float64, NaN where there is none, or a list of words in JSON, null where there is none. At the end ``{"end"}``; or, at
-any place, ``{"error"}``, and ``{"memory": true}`` where that was the limit.
+Standard output: messages, each a line of JSON, whose ``bytes`` follow it. First ``{"ready"}``, when pyarrow is
+imported; then the columns: ``{"names", "kinds", "types"}``. Then for some rows at a time ``{"rows"}``, how many are
+sure to come, and for each column numbers in float64, NaN where there is none, or a list of words in JSON, null where
+there is none. At the end ``{"end"}``; or, at any place, ``{"error"}``, and ``{"memory": true}`` where that was the
+limit.
 """
 
 import json
@@ -91,26 +92,13 @@ def _read(pyarrow: Any, path: str) -> None:
                 _say({}, _content(pyarrow, kinds[number], batch.column(name)))
 
 
-def _limit(size: int) -> None:
-    """Take no more than ``size`` bytes from now on."""
-    try:
-        import resource
-
-        with open("/proc/self/statm", encoding="ascii") as text:
-            now = int(text.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (now + size, resource.getrlimit(resource.RLIMIT_AS)[1]))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (ImportError, OSError, ValueError):
-        pass  # this system limits no memory of a process
-
-
 def main() -> None:
     """Read one file."""
     pyarrow: Any = import_module("pyarrow")
-    told = json.loads(sys.stdin.buffer.readline())
     pyarrow.set_cpu_count(1)
     pyarrow.set_io_thread_count(1)
-    _limit(told["limit"])
+    _say({"ready": True})
+    told = json.loads(sys.stdin.buffer.readline())
     try:
         _read(pyarrow, told["path"])
     except BrokenPipeError:  # nobody reads any more

@@ -10,7 +10,6 @@ import errno
 import hashlib
 import http.client
 import os
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator
@@ -18,9 +17,10 @@ from io import BufferedRandom
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from typednn import system
 from typednn.arguments import number
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import path_of, sync_folder
+from typednn.files import path_of
 
 _TRIES = 100
 _AGAIN = "call again: it goes on where it stopped"
@@ -66,12 +66,12 @@ def fetch(
                     )
                     raise DataError(explain(address, f"{destination.name} must have the {kind} {expected}", got, cure))
                 os.fsync(file.fileno())
-                part.replace(destination)
+                system.rename_open(file, part, destination)
             finally:
                 if _named(file, part) and not os.fstat(file.fileno()).st_size:
                     part.unlink()
         with contextlib.suppress(OSError):  # so that the new name survives a power cut too, where the system can
-            sync_folder(destination.parent)
+            system.sync_folder(destination.parent)
     except OSError as error:
         raise DataError(explain(str(destination), "must be writable", error.strerror or type(error).__name__)) from None
     return destination
@@ -164,7 +164,7 @@ def _locked(part: Path) -> Generator[BufferedRandom]:
 def _named(file: BinaryIO, path: Path) -> bool:
     """Whether an open file is the one of this name."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+        return not file.closed and os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
 
@@ -173,13 +173,11 @@ def _lock(file: BinaryIO, part: Path) -> None:
     """Lock the file, as two processes must not write to it. Where the system has no such locks, the checksum reveals
     the damage.
     """
-    if sys.platform == "win32":
-        return
-    import fcntl
-
     try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        system.lock(file.fileno())
     except BlockingIOError:
         raise DataError(
             explain(str(part), "one download of a file at a time", "a second one", "wait for the other process")
         ) from None
+    except OSError:
+        pass

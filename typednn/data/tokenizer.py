@@ -2,33 +2,58 @@
 
 text → chunks, by the pattern → each byte a character → merges, the lowest rank first → tokens
 
-A vocabulary is two files, as GPT-2's: ``vocab.json``, from token to number, and ``merges.txt``, a pair of tokens per
-line in the order in which they merge. Bytes 33-126, 161-172 and 174-255 are written as themselves, the other 68 as the
-characters from U+0100 on, in order. A token that is no byte and that no merge makes is special: it stands for the text
-of its name, in whatever characters. Patterns: "gpt2" is GPT-2's own, by Unicode categories. "seed" is an approximation
-by ASCII letters, as published in a tutorial: it reads bytes, breaks words at other letters, and drops underscores.
-Merging and training are done by `tokenizers`, the extra ``text``. Sources: Sennrich et al. 2016, "Neural Machine
+A vocabulary is one file, ``tokenizer.json``, as `tokenizers` and so Hugging Face's `transformers` writes it; or two, as
+GPT-2's were published: ``vocab.json``, from token to number, and ``merges.txt``, a pair of tokens per line in the order
+in which they merge. Bytes 33-126, 161-172 and 174-255 are written as themselves, the other 68 as the characters from
+U+0100 on, in order. A token that is no byte and that no merge makes is special: it stands for the text of its name, in
+whatever characters. Patterns: "gpt2" is GPT-2's own, by Unicode categories. "seed" is an approximation by ASCII
+letters, as published in a tutorial: it reads bytes, breaks words at other letters, and drops underscores; no file tells
+of it. Merging and training are done by `tokenizers`, the extra ``text``. Sources: Sennrich et al. 2016, "Neural Machine
 Translation of Rare Words with Subword Units"; Radford et al. 2019, section 2.2.
 """
 
 import json
+import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, TypeGuard, final
 
 import numpy as np
 
 from typednn.arguments import choice, integer
 from typednn.arrays import IntArray1
 from typednn.errors import ArgumentError, DataError, explain, optional, shown
-from typednn.files import parsed, path_of, read_utf8, write_whole
+from typednn.files import as_list, as_object, json_of, parsed, path_of, read_object, read_utf8, write_whole
 
-VOCAB, MERGES = "vocab.json", "merges.txt"
+WHOLE, VOCAB, MERGES = "tokenizer.json", "vocab.json", "merges.txt"
 _KEPT = [*range(33, 127), *range(161, 173), *range(174, 256)]
 _OTHERS = [byte for byte in range(256) if byte not in _KEPT]
 BYTES: Final = {**{byte: chr(byte) for byte in _KEPT}, **{byte: chr(256 + place) for place, byte in enumerate(_OTHERS)}}
 _BYTE_OF = {character: byte for byte, character in BYTES.items()}
+# What a tokenizer.json may say of the way from text to tokens: what GPT-2's does, in words of `tokenizers`. The first
+# value is the rule; the others come to the same.
+_FIXED: Final[Mapping[str, tuple[object, ...]]] = {
+    "normalizer": (None,),
+    "pre_tokenizer.type": ("ByteLevel",),
+    "pre_tokenizer.add_prefix_space": (False,),
+    "pre_tokenizer.use_regex": (True, None),
+    "post_processor.type": (None, "ByteLevel", "TemplateProcessing"),
+    "post_processor.special_tokens": ({}, None),
+    "model.type": ("BPE",),
+    "model.dropout": (None, 0),
+    "model.continuing_subword_prefix": (None, ""),
+    "model.end_of_word_suffix": (None, ""),
+    "model.byte_fallback": (False, None),
+    "model.ignore_merges": (False, None),
+}
+# And of each token that was added to those of the model.
+_ADDED: Final[Mapping[str, tuple[object, ...]]] = {
+    "special": (True,),
+    "lstrip": (False, None),
+    "rstrip": (False, None),
+    "single_word": (False, None),
+}
 _SEED = re.compile(rb"'s|'t|'re|'ve|'m|'ll|'d| ?[a-zA-Z]+| ?[0-9]+| ?[^\s\w]+|\s+(?!\S)|\s+")
 
 
@@ -68,6 +93,7 @@ class Tokenizer:
         self._engine: Any = library.Tokenizer(self._model)
         self._engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
         merged = {*BYTES.values(), *map("".join, self.merges)}
+        self._special = [name for name in self._names if name not in merged]
         self._bytes = [_bytes_of(name) if name in merged else name.encode() for name in self._names]
 
     def __len__(self) -> int:
@@ -111,13 +137,12 @@ class Tokenizer:
         return self._bytes[checked_tokens("Tokenizer", [token], len(self))[0]]
 
     def save(self, folder: str | Path) -> None:
-        """Write ``vocab.json`` and ``merges.txt``."""
-        place = path_of("Tokenizer.save", folder)
-        write_whole(place / VOCAB, json.dumps(self.vocab, ensure_ascii=False).encode())
-        write_whole(
-            place / MERGES,
-            "".join(["#version: 0.2\n", *(f"{first} {second}\n" for first, second in self.merges)]).encode(),
-        )
+        """Write ``tokenizer.json``, which `transformers` reads too: ``PreTrainedTokenizerFast.from_pretrained``."""
+        path, library = path_of("Tokenizer.save", folder) / WHOLE, _library("Tokenizer.save")
+        whole = library.Tokenizer(self._model)
+        whole.pre_tokenizer, whole.decoder = self._engine.pre_tokenizer, library.decoders.ByteLevel()
+        whole.add_special_tokens([library.AddedToken(name, normalized=False) for name in self._special])
+        write_whole(path, whole.to_str(pretty=True).encode())
 
     def _encoded(self, text: str) -> list[int]:
         if self.pattern == "gpt2":
@@ -128,33 +153,109 @@ class Tokenizer:
 
 
 def read_tokenizer(folder: str | Path, *, pattern: Literal["gpt2", "seed"] = "gpt2") -> Tokenizer:
-    """The vocabulary in ``folder``, from ``vocab.json`` and ``merges.txt``; a `DataError` names the
-    file, and the line.
+    """The vocabulary in ``folder``, from ``tokenizer.json``, else from ``vocab.json`` and ``merges.txt``; a `DataError`
+    names the file, and the line or the key. Of a ``tokenizer.json`` only GPT-2's kind is read, byte-level pairs.
     """
     place = path_of("read_tokenizer", folder)
-    vocab = parsed(read_utf8("read_tokenizer", place / VOCAB).encode())
-    if vocab is None or not all(type(number) is int for number in vocab.values()):
-        raise DataError(
-            explain(str(place / VOCAB), "must be a JSON object of tokens and their numbers", "something else")
-        )
-    merges: list[tuple[str, str]] = []
-    for number, line in enumerate(read_utf8("read_tokenizer", place / MERGES).split("\n"), 1):
-        if number == 1 and line.startswith("#version"):
-            continue
-        if not line:  # ends the list
-            break
-        pair = line.split(" ")
-        if len(pair) != 2 or not all(pair):
-            raise DataError(
-                explain(f"{place / MERGES}, line {number}", "must be two tokens with a space between", ascii(line)[:60])
-            )
-        merges.append((pair[0], pair[1]))
+    added: dict[str, int] = {}
+    if os.path.exists(place / WHOLE):
+        vocab, merges, added = _whole(place / WHOLE)
+    elif os.path.exists(place / VOCAB):
+        vocab, merges = _vocab(place / VOCAB), _merges(place / MERGES)
+    else:
+        got = "a folder without these" if os.path.isdir(place) else "no such folder"
+        raise DataError(explain(str(place), f"must hold {WHOLE}, or {VOCAB} and {MERGES}", got))
     try:
-        return Tokenizer(vocab, merges, pattern)
+        tokenizer = Tokenizer(vocab, merges, pattern)
     except ArgumentError as error:
         if error.argument == "pattern":
             raise
         raise DataError(explain(str(place), "must hold a vocabulary and its merges", str(error))) from None
+    other = next((name for name, number in added.items() if tokenizer.decode([number]) != name), None)
+    if other is not None:
+        rule, got = "a token that was added must be no byte, and nothing that merges make", shown(other)
+        raise DataError(explain(f"{place / WHOLE}, added_tokens", rule, got))
+    return tokenizer
+
+
+def _vocab(path: Path) -> dict[str, int]:
+    vocab = parsed(read_utf8("read_tokenizer", path).encode())
+    if not _numbers(vocab):
+        raise DataError(explain(str(path), "must be a JSON object of tokens and their numbers", "something else"))
+    return vocab
+
+
+def _merges(path: Path) -> list[tuple[str, str]]:
+    merges: list[tuple[str, str]] = []
+    for number, line in enumerate(read_utf8("read_tokenizer", path).split("\n"), 1):
+        if number == 1 and line.startswith("#version"):
+            continue
+        if not line:  # ends the list
+            break
+        pair = _pair(line)
+        if pair is None:
+            rule = "must be two tokens with a space between"
+            raise DataError(explain(f"{path}, line {number}", rule, ascii(line)[:60]))
+        merges.append(pair)
+    return merges
+
+
+def _whole(path: Path) -> tuple[dict[str, int], list[tuple[str, str]], dict[str, int]]:
+    """Tokens, merges, and the tokens that were added, of a ``tokenizer.json``."""
+    table = read_object("read_tokenizer", path)
+    for key, allowed in _FIXED.items():
+        _require(f"{path}, {key}", _at(table, key), allowed)
+    vocab, listed, more = _at(table, "model.vocab"), as_list(_at(table, "model.merges")), _at(table, "added_tokens")
+    if not _numbers(vocab):
+        rule = "must be an object of tokens and their numbers"
+        raise DataError(explain(f"{path}, model.vocab", rule, json_of(vocab)))
+    merges: list[tuple[str, str]] = []
+    for merge in [None] if listed is None else listed:
+        pair = _pair(merge)
+        if pair is None:
+            raise DataError(explain(f"{path}, model.merges", "must be a list of pairs of tokens", json_of(merge)))
+        merges.append(pair)
+    if more is not None and as_list(more) is None:
+        raise DataError(explain(f"{path}, added_tokens", "must be a list of tokens", json_of(more)))
+    added: dict[str, int] = {}
+    for place, token in enumerate(as_list(more) or []):
+        where, name, number = f"{path}, added_tokens[{place}]", _at(token, "content"), _at(token, "id")
+        if not isinstance(name, str) or type(number) is not int:
+            raise DataError(explain(where, "must have a content and an id", json_of(token)))
+        for key, allowed in _ADDED.items():
+            _require(f"{where}, {key}", _at(token, key), allowed)
+        if vocab.setdefault(name, number) != number:
+            raise DataError(explain(where, f"{shown(name)} has the number {vocab[name]} in model.vocab", f"{number}"))
+        added[name] = number
+    return vocab, merges, added
+
+
+def _at(table: object, path: str) -> Any:
+    """What stands in a JSON value under keys with dots between; None where there is nothing."""
+    for key in path.split("."):
+        table = (as_object(table) or {}).get(key)
+    return table
+
+
+def _require(where: str, value: object, allowed: Sequence[object]) -> None:
+    if value not in allowed:
+        cure = "only GPT-2's kind of tokenizer is read: byte-level BPE"
+        raise DataError(explain(where, f"must be {json_of(allowed[0])}", json_of(value), cure))
+
+
+def _numbers(vocab: object) -> TypeGuard[dict[str, int]]:
+    """Whether a value from JSON is an object of integers."""
+    table = as_object(vocab)
+    return table is not None and all(type(number) is int for number in table.values())
+
+
+def _pair(merge: object) -> tuple[str, str] | None:
+    """Two tokens, from a list or from a text with a space between; None for anything else."""
+    match merge.split(" ") if isinstance(merge, str) else merge:
+        case [str(first), str(second)] if first and second:
+            return first, second
+        case _:
+            return None
 
 
 def train_tokenizer(

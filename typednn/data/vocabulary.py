@@ -1,6 +1,6 @@
 """Vocabularies: what turns text into tokens and back.
 
-`Tokenizer`    pairs of bytes that were merged: `vocab.json` and `merges.txt` in a folder
+`Tokenizer`    pairs of bytes that were merged: `tokenizer.json` in a folder, or `vocab.json` and `merges.txt`
 `Characters`   each character of a text is a token: `characters.json` in a folder (nanoGPT's vocabulary of Tiny
                Shakespeare has 65)
 `TokenTable`   what each token writes, and no more: gpt.c's `tokenizer.bin`
@@ -18,13 +18,14 @@ import numpy as np
 from typednn.arguments import integer
 from typednn.arrays import IntArray1
 from typednn.data.token_files import packed, read_token_table
-from typednn.data.tokenizer import VOCAB, Tokenizer, checked_tokens, half_at, read_tokenizer
+from typednn.data.tokenizer import VOCAB, WHOLE, Tokenizer, checked_tokens, half_at, read_tokenizer
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import opened, parsed, path_of, write_whole
 
 CHARACTERS: Final = "characters.json"
 TABLE: Final = "tokenizer.bin"
 END: Final = "<|endoftext|>"
+_TEXTS: Final = (CHARACTERS, WHOLE, VOCAB)  # of vocabularies that read text
 
 
 class Vocabulary(Protocol):
@@ -115,7 +116,7 @@ class TokenTable:
         try:
             return tokens_in("tokenizer.bin", text, len(self))
         except ArgumentError as error:
-            cure = "for text give a folder with vocab.json and merges.txt"
+            cure = "for text give a folder with tokenizer.json, or with vocab.json and merges.txt"
             raise ArgumentError(f"{error}; a table of tokens reads no text: {cure}", "text") from None
 
     def decode(self, tokens: Iterable[int]) -> str:
@@ -138,17 +139,15 @@ Stored: TypeAlias = Tokenizer | Characters | TokenTable
 
 
 def read_vocabulary(folder: str | Path) -> Stored:
-    """The vocabulary in ``folder``: ``characters.json`` where there is one, else ``vocab.json`` and ``merges.txt``,
-    else ``tokenizer.bin``.
+    """The vocabulary in ``folder``: ``characters.json`` where there is one, else ``tokenizer.json``, or ``vocab.json``
+    and ``merges.txt``, else ``tokenizer.bin``.
 
     Also of such a ``tokenizer.bin`` alone, by its own name.
     """
     place = path_of("read_vocabulary", folder)
     path = place / CHARACTERS
     alone = os.path.isfile(place)
-    if alone or (
-        os.path.exists(place / TABLE) and not any(os.path.exists(place / name) for name in (CHARACTERS, VOCAB))
-    ):
+    if alone or (os.path.exists(place / TABLE) and not any(os.path.exists(place / name) for name in _TEXTS)):
         return TokenTable(*read_token_table(place if alone else place / TABLE))
     if not os.path.exists(path):
         return read_tokenizer(folder)
@@ -167,7 +166,7 @@ def read_vocabulary(folder: str | Path) -> Stored:
 
 def holds_vocabulary(folder: Path) -> bool:
     """Whether `read_vocabulary` finds one there."""
-    return any(os.path.isfile(folder / name) for name in (CHARACTERS, VOCAB, TABLE))
+    return any(os.path.isfile(folder / name) for name in (*_TEXTS, TABLE))
 
 
 def tokens_in(where: str, text: str, count: int) -> IntArray1:

@@ -1,9 +1,10 @@
 """Locks that are free again in a forked child: the thread that held one in the parent does not exist there."""
 
-import os
 import threading
 from typing import final
 from weakref import WeakSet
+
+from typednn import system
 
 
 @final
@@ -31,5 +32,4 @@ def _after_fork() -> None:
         lock.renew()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+system.at_fork(child=_after_fork)

@@ -1,8 +1,8 @@
-"""The processor: its instruction sets, the width and number of its vector registers, the cores of this process.
+"""The processor: its instruction sets, the width and number of its vector registers.
 
-A kernel's tiles follow from these: accumulators have to stay in registers, and lanes to fill a vector. Flags are read
-from ``/proc/cpuinfo``, without loading a compiler; where there is no such file, the minimum of the architecture is
-assumed. ``TYPEDNN_TARGET`` limits kernels and matrix products to an older instruction set.
+A kernel's tiles follow from these: accumulators have to stay in registers, and lanes to fill a vector. Flags are what
+Linux tells, without loading a compiler; elsewhere the minimum of the architecture is assumed. ``TYPEDNN_TARGET`` limits
+kernels and matrix products to an older instruction set.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
+from typednn import system
 from typednn.errors import ArgumentError, explain
 
 AVX2 = frozenset({"avx", "avx2", "fma", "f16c"})
@@ -60,11 +60,7 @@ class Processor:
 @cache
 def host() -> Processor:
     """This machine, read once."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    return limited(read(text, platform.machine()), target())
+    return limited(read(system.processor_text(), platform.machine()), target())
 
 
 @cache
@@ -90,7 +86,7 @@ def limited(processor: Processor, target: str) -> Processor:
 
 
 def read(cpuinfo: str, machine: str) -> Processor:
-    """A processor from the text of ``/proc/cpuinfo``; flags that not every core has don't count."""
+    """A processor from Linux's text (`typednn.system.processor_text`); flags that not every core has don't count."""
     lines = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in cpuinfo.splitlines())]
     facts = dict(reversed(lines))  # those of the first core
     flags = [frozenset(value.split()) for name, value in lines if name in ("flags", "Features")] or [frozenset[str]()]
@@ -109,10 +105,3 @@ def for_schedules(processor: Processor) -> Cpu:
     if processor.has(AVX512):
         return Cpu(processor.machine, 16, 32)
     return Cpu(processor.machine, 8 if processor.has({"avx"}) else 4, 16)
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0)) or 1
-    return os.cpu_count() or 1

@@ -6,8 +6,8 @@ It starts at ``TYPEDNN_THREADS``, or else at the number of cores that the proces
 import os
 from collections.abc import Callable
 
+from typednn import system
 from typednn.arguments import integer
-from typednn.engines import processor
 from typednn.errors import ArgumentError, explain
 
 _followers: list[Callable[[int], None]] = []
@@ -16,7 +16,7 @@ _followers: list[Callable[[int], None]] = []
 _setting = os.environ.get("TYPEDNN_THREADS", "").strip()
 if _setting and (not _setting.isdecimal() or int(_setting) < 1):
     raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_setting)))
-_count = int(_setting or processor.cores())
+_count = int(_setting or system.cores())
 
 
 def get_threads() -> int:

@@ -26,14 +26,15 @@ import numpy as np
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import opened, parsed, path_of, write_whole
+from typednn.files import json_of, path_of, read_object, write_whole
 from typednn.models.gpt2 import GPT2
 from typednn.models.hub import local_folder
 from typednn.tensor_files import TensorFile, read_header, write_tensors
 
 CONFIG, WHOLE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SIZES: Final = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
-# What else a config may say of the arithmetic, and the one value of it that `GPT2` computes.
+# What else a config may say of the arithmetic, and the one value of it that `GPT2` computes; GELU by tanh has two
+# names.
 FIXED: Final[Mapping[str, Any]] = {
     "model_type": "gpt2",
     "activation_function": "gelu_new",
@@ -43,9 +44,10 @@ FIXED: Final[Mapping[str, Any]] = {
     "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
 }
+_SAME: Final[Mapping[str, Any]] = {"activation_function": "gelu_pytorch_tanh"}
+_END = 50256  # the token that ends a text, of GPT-2's own vocabulary
 _MASK = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")
 _TRANSPOSED = re.compile(r"(c_attn|c_proj|c_fc)\.weight$")
-_LARGEST = 1 << 26  # bytes of a JSON file
 
 
 def load_gpt2(folder: str | Path) -> GPT2:
@@ -106,7 +108,9 @@ def save_gpt2(model: GPT2, folder: str | Path) -> None:
             explain("save_gpt2", "the head is the embedding, as GPT-2's is", "a head of its own"), "model"
         )
     place = path_of("save_gpt2", folder)
-    config = {"architectures": ["GPT2LMHeadModel"], **FIXED, **{name: getattr(model, name) for name in SIZES}}
+    sizes = {name: getattr(model, name) for name in SIZES}
+    end = dict.fromkeys(("bos_token_id", "eos_token_id"), _END if model.vocab_size > _END else None)
+    config = {"architectures": ["GPT2LMHeadModel"], **FIXED, **sizes, **end}
     arrays: dict[str, Any] = {}
     for name, array in model.named_parameters().items():
         stored = _file_name(name)
@@ -121,34 +125,24 @@ def sizes_of(place: Path) -> dict[str, int]:
     if not os.path.isdir(place):  # also where the name is too long for the system
         raise DataError(explain(str(place), f"must be a folder with {CONFIG} and {WHOLE}", "no folder"))
     path = place / CONFIG
-    config = _json(path)
+    config = read_object("load_gpt2", path)
     for name, only in FIXED.items():
-        if config.get(name, only) != only:
-            raise DataError(explain(f"{path}, {name}", f"must be {json.dumps(only)}", json.dumps(config[name])[:80]))
+        if config.get(name, only) not in (only, _SAME.get(name, only)):
+            raise DataError(explain(f"{path}, {name}", f"must be {json.dumps(only)}", json_of(config[name])))
     for name in SIZES:
         if not isinstance(config.get(name), int) or isinstance(config[name], bool) or config[name] < 1:
-            raise DataError(explain(f"{path}, {name}", "must be a positive integer", json.dumps(config.get(name))[:80]))
+            raise DataError(explain(f"{path}, {name}", "must be a positive integer", json_of(config.get(name))))
     inner = config.get("n_inner")
     if inner is not None and inner != 4 * config["n_embd"]:
-        raise DataError(explain(f"{path}, n_inner", f"must be null or {4 * config['n_embd']}", json.dumps(inner)[:80]))
+        raise DataError(explain(f"{path}, n_inner", f"must be null or {4 * config['n_embd']}", json_of(inner)))
     return {name: config[name] for name in SIZES}
-
-
-def _json(path: Path) -> dict[str, Any]:
-    with opened("load_gpt2", path) as file:
-        if file.size > _LARGEST:
-            raise DataError(explain(str(path), f"may have {_LARGEST:,} bytes at most", f"{file.size:,}"))
-        table = parsed(bytes(file.exactly(file.stream, file.size)))
-    if table is None:
-        raise DataError(explain(str(path), "must hold one JSON object", "something else"))
-    return table
 
 
 def _files(place: Path) -> list[Path]:
     """The files that hold the tensors: one, or those of the index."""
     if (place / WHOLE).exists() or not (place / INDEX).exists():
         return [place / WHOLE]
-    table = _json(place / INDEX).get("weight_map")
+    table = read_object("load_gpt2", place / INDEX).get("weight_map")
     if not isinstance(table, dict):
         raise DataError(explain(f"{place / INDEX}, weight_map", "must be an object", "something else"))
     names = sorted({str(name) for name in table.values()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -24,7 +24,10 @@ from typednn.errors import DataError, explain, optional
 from typednn.files import path_of
 
 SCHEME: Final = "hf://"
-FILES: Final = ("config.json", "*.safetensors", "model.safetensors.index.json", "vocab.json", "merges.txt")
+FILES: Final = (
+    *("config.json", "model.safetensors.index.json", "*.safetensors"),
+    *("tokenizer.json", "vocab.json", "merges.txt"),
+)
 
 
 def local_folder(where: str, folder: str | Path) -> Path:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Self, TypeGuard, cast
 from weakref import WeakKeyDictionary
 
-from typednn import arrays, hooks
+from typednn import hooks, system
 from typednn.arrays import device_of, is_floating, refuse_beyond_memory
 from typednn.contracts.derivatives import backwards
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
@@ -238,7 +238,7 @@ class ParametersOfParts(Parts):
 
 def has_room(shape: Sequence[int] | None) -> TypeGuard[tuple[int, ...]]:
     """Whether a shape is known, and an array of the widest numbers surely fits into memory."""
-    return shape is not None and math.prod(shape) * 16 <= arrays.memory()
+    return shape is not None and math.prod(shape) * 16 <= system.memory()
 
 
 def follow(model: Module, x: Any, parts: Sequence[Module], judged: Collection[str] = ()) -> None:

@@ -98,7 +98,7 @@ def load_text(
     if isinstance(coder, TokenTable):
         got, cure = (
             "gpt.c's table, which reads no text",
-            "give the folder with vocab.json and merges.txt, or files of tokens",
+            "give the folder with tokenizer.json, or with vocab.json and merges.txt, or files of tokens",
         )
         raise ArgumentError(
             explain("vocabulary", f"{name} is a text, and needs one that makes tokens of it", got, cure)

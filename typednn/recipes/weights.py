@@ -1,8 +1,8 @@
 """Weights of a GPT-2 by the path of what holds them, and the vocabulary beside them.
 
 a folder    ``config.json`` and ``model.safetensors``, as Hugging Face's `transformers` has them; or ``hf://owner/name``
-a file      gpt.c's model; its vocabulary may stand in the same folder, as ``tokenizer.bin``, or as ``vocab.json`` and
-            ``merges.txt``
+a file      gpt.c's model; its vocabulary may stand in the same folder, as ``tokenizer.bin`` or ``tokenizer.json``, or
+            as ``vocab.json`` and ``merges.txt``
 """
 
 import os

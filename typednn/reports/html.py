@@ -16,7 +16,7 @@ import numpy as np
 
 from typednn.charts import opacity
 from typednn.errors import DataError, MissingExtra, explain, installing
-from typednn.files import as_object, write_whole
+from typednn.files import as_list, as_object, write_whole
 from typednn.html import escaped
 from typednn.reports.elements import data_uri, figure, note, table
 from typednn.reports.page_style import LEVELS, page_style
@@ -33,7 +33,7 @@ from typednn.runs.recorded import (
     read_scores,
     read_starts,
 )
-from typednn.runs.run_files import as_list, attempted, existing_run, read_bytes, read_json, read_text
+from typednn.runs.run_files import attempted, existing_run, read_bytes, read_json, read_text
 
 _PICTURES = {
     "curves.png": ("Curves", "Loss of every training step, smoothed, with each evaluation"),

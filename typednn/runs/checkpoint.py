@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typednn import system
 from typednn.errors import CheckpointError, explain
-from typednn.files import VARIABLE, limit_of, parsed, reason, sync_folder, write_file
+from typednn.files import VARIABLE, limit_of, parsed, reason, write_file
 from typednn.runs.state import Json, TrainingState, count, inner, items, word
 from typednn.tensor_files import packed, unpacked
 
@@ -133,12 +134,12 @@ def write_checkpoint(
             write_file(
                 new / STATE, json.dumps({**table, "checksum": _checksum(table)}, indent=1, allow_nan=False).encode()
             )
-            sync_folder(new)
-            os.rename(new, folder)
+            system.sync_folder(new)
+            system.rename(new, folder)
         except OSError:
             _forget(new)
             raise
-        sync_folder(parent)
+        system.sync_folder(parent)
     return folder
 
 
@@ -179,7 +180,7 @@ def rotate(parent: Path, keep: int, best: int | None) -> None:
             old = folder.with_name(f".old-{folder.name}")
             with storing(parent):
                 _forget(old)
-                os.rename(folder, old)
+                system.rename(folder, old)
             _forget(old)
 
 

@@ -8,14 +8,14 @@ other file: damage is not covered up. Of files that grow what was there then is 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from typednn.errors import DataError, TypednnError
 from typednn.files import as_object, replace_file, writing
 from typednn.runs.checkpoint import checkpoints, read_checkpoint
-from typednn.runs.run_files import read_json
+from typednn.runs.run_files import read_bytes, read_json
 
 FILE: Final = "checksums.json"
 CONFIGS: Final = ("config.toml", "recipe.json")
@@ -77,6 +77,34 @@ def renew_checksums(folder: Path, written: tuple[str, ...]) -> None:
     if (folder / FILE).is_file():
         with writing(folder / FILE):
             write_checksums(folder, written)
+
+
+def configs_of(folder: Path) -> dict[str, str]:
+    """SHA-256 of the configs that the run has, by name."""
+    contents = ((name, read_bytes(folder, name)) for name in CONFIGS)
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents if content is not None}
+
+
+def earlier_configs(folder: Path) -> list[object]:
+    """The SHA-256 of the configs that the run had before those of now."""
+    saved = read_json(folder, EARLIER) or {}
+    found = saved.get("earlier", [])
+    return [*cast("list[object]", found)] if isinstance(found, list) and saved.get("now") == configs_of(folder) else []
+
+
+def replace_configs(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write other configs, by name, and before them which the run had; where that is cut off, the earlier ones hold.
+
+    An `OSError` where they cannot be written.
+    """
+    before = configs_of(folder)
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    told = {"earlier": [*earlier_configs(folder), before], "now": {**before, **digests}}
+    replace_file(folder / EARLIER, (json.dumps(told, indent=1) + "\n").encode())
+    for name, text in texts.items():
+        replace_file(folder / name, text.encode())
+    if (folder / FILE).is_file():
+        write_checksums(folder, (EARLIER, *CONFIGS))
 
 
 def problems(folder: Path) -> tuple[int, list[str]]:

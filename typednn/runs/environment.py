@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from typednn import system
 from typednn.backends import select
 from typednn.engines import blas, fast, get_threads, processor
 from typednn.runs.state import Json
@@ -36,7 +37,7 @@ def environment() -> Json:
         "typednn": __version__,
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor.host().model or platform.processor(),
-        "threads": {"cores": processor.cores(), "kernels": get_threads(), **limits},
+        "threads": {"cores": system.cores(), "kernels": get_threads(), **limits},
         "engine": f"{kernels}; NumPy with {blas.numpy_blas()}",
     }
 

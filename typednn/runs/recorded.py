@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.errors import DataError, explain
-from typednn.files import as_object, parsed, reason
+from typednn.files import as_list, as_object, parsed, reason
 from typednn.metrics import LanguageReport, RegressionReport
 from typednn.runs.history import RECORD
-from typednn.runs.run_files import as_list, as_number, is_inside, read_bytes, read_json
+from typednn.runs.run_files import as_number, is_inside, read_bytes, read_json
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[np.float64]

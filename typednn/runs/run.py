@@ -11,11 +11,10 @@
     RUN/checksums.json    of all of these
 
 The config is written last, so a folder with a config is a complete run. One process writes: `Run.create` and `Run.open`
-take the lock, by ``flock``, which ends with the process (POSIX). A checkpoint contains the digests of its run's
+take the lock, which ends with the process. A checkpoint contains the digests of its run's
 configs, and is refused with others.
 """
 
-import hashlib
 import json
 import os
 import secrets
@@ -26,21 +25,31 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, cast, final
+from typing import Any, Literal, Self, TypeAlias, final
 
+from typednn import system
 from typednn.arguments import flag
 from typednn.errors import ArgumentError, CheckpointError, StateError, explain
 from typednn.errors.tracebacks import caller_level
-from typednn.files import reason, replace_file, sync_folder
+from typednn.files import reason, replace_file
 from typednn.module.module import Module
 from typednn.module.printing import table
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
-from typednn.runs.checksums import AT_A_CHECKPOINT, CONFIGS, EARLIER, OWN, Begun, renew_checksums, write_checksums
+from typednn.runs.checksums import (
+    AT_A_CHECKPOINT,
+    CONFIGS,
+    OWN,
+    Begun,
+    configs_of,
+    earlier_configs,
+    replace_configs,
+    write_checksums,
+)
 from typednn.runs.environment import environment, start
 from typednn.runs.history import Best
 from typednn.runs.recorded import read_metrics
 from typednn.runs.restoring import load_weights, structure
-from typednn.runs.run_files import read_bytes, read_json
+from typednn.runs.run_files import read_bytes
 from typednn.runs.state import Json, TrainingState, generator_states
 
 Which: TypeAlias = Literal["latest", "best"]
@@ -115,7 +124,7 @@ class Run(AbstractContextManager["Run"]):
                 if prepare is not None:
                     prepare(run.folder)
                 replace_file(run.folder / config, config_text.encode())
-                sync_folder(run.folder.absolute().parent)
+                system.sync_folder(run.folder.absolute().parent)
         except BaseException:
             run.close()
             raise
@@ -212,7 +221,7 @@ class Run(AbstractContextManager["Run"]):
                 kept = ("lock", gone.name)
                 found = [path for path in self.folder.iterdir() if path.name not in kept]
                 for path in sorted(found, key=lambda path: (path.name not in CONFIGS, path.name)):
-                    path.rename(gone / f"{secrets.token_hex(4)}-{path.name}")
+                    system.rename(path, gone / f"{secrets.token_hex(4)}-{path.name}")
                 shutil.rmtree(gone)
         finally:
             self.close()
@@ -229,18 +238,16 @@ class Run(AbstractContextManager["Run"]):
 
     def _acquire(self) -> None:
         """Take the lock; after an error the caller closes the run."""
-        import fcntl  # POSIX only: elsewhere training works without runs
-
         path = self.path("lock")
         refused: list[OSError] = []
         with storing(path):
-            self._locks.append(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644))
-            # The file may be removed, the folder can't be. So the folder is locked too, where the file system allows
-            # it.
-            self._locks.append(os.open(self.folder, os.O_RDONLY))
+            self._locks.append(os.open(path, os.O_RDWR | os.O_CREAT | system.PLAIN, 0o644))
+            # The file may be removed, the folder can't be. So the folder is locked too, where the system allows it.
+            itself = system.open_folder(self.folder)
+            self._locks += [] if itself is None else [itself]
             for handle in self._locks:
                 try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    system.lock(handle)
                 except BlockingIOError:
                     pid = os.read(self._locks[0], 20).decode("ascii", "replace").strip()
                     got, cure = (
@@ -253,9 +260,10 @@ class Run(AbstractContextManager["Run"]):
                 except OSError as error:
                     refused.append(error)
             os.ftruncate(self._locks[0], 0)
-            os.pwrite(self._locks[0], f"{os.getpid()}\n".encode(), 0)
+            os.lseek(self._locks[0], 0, os.SEEK_SET)
+            os.write(self._locks[0], f"{os.getpid()}\n".encode())
         _LOCKED.add(self)
-        self._by_file = bool(refused)
+        self._by_file = bool(refused) or itself is None
         if len(refused) == len(self._locks):
             self.warn(
                 f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
@@ -310,7 +318,7 @@ class Run(AbstractContextManager["Run"]):
         path = self.path("metrics.jsonl")
         with storing(path):
             if self._metrics is None:
-                self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
+                self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | system.PLAIN, 0o644)
             if not stat.S_ISREG(os.fstat(self._metrics).st_mode):
                 raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
             present = os.fstat(self._metrics).st_size
@@ -373,7 +381,7 @@ class Run(AbstractContextManager["Run"]):
             optimizer_name=type(optimizer).__name__,
             model=structure(model),
             environment=self.environment,
-            configs=self._configs(),
+            configs=configs_of(self.folder),
         )
         self.settle(state.best, keep=keep)
         return folder
@@ -394,32 +402,16 @@ class Run(AbstractContextManager["Run"]):
         with storing(self.folder, "the checkpoints are whole: resuming writes the checksums"):
             write_checksums(self.folder, AT_A_CHECKPOINT, self._begun)
 
-    def _configs(self) -> dict[str, str]:
-        """SHA-256 of the configs that the run has, by name."""
-        contents = ((name, read_bytes(self.folder, name)) for name in CONFIGS)
-        return {name: hashlib.sha256(content).hexdigest() for name, content in contents if content is not None}
-
     def replace_configs(self, texts: Mapping[str, str]) -> None:
         """Give a run that goes on other configs, by name; those that it had are noted, as its checkpoints have them."""
         self.require_lock()
-        digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
-        earlier = {"earlier": [*self._earlier(), self._configs()], "now": {**self._configs(), **digests}}
         with storing(self.folder):
-            replace_file(self.folder / EARLIER, _pretty(earlier))
-            for name, text in texts.items():
-                replace_file(self.folder / name, text.encode())
-        renew_checksums(self.folder, (EARLIER, *CONFIGS))
-
-    def _earlier(self) -> list[object]:
-        """The SHA-256 of the configs that the run had before those of now."""
-        saved = read_json(self.folder, EARLIER) or {}
-        found = saved.get("earlier", [])
-        return [*cast("list[object]", found)] if isinstance(found, list) and saved.get("now") == self._configs() else []
+            replace_configs(self.folder, texts)
 
     def _read(self, folder: Path) -> Checkpoint:
         """The checkpoint in ``folder``; one of other configs counts as damaged."""
-        checkpoint, configs = read_checkpoint(folder), self._configs()
-        if checkpoint.configs in self._earlier():
+        checkpoint, configs = read_checkpoint(folder), configs_of(self.folder)
+        if checkpoint.configs in earlier_configs(self.folder):
             return checkpoint
         for name, expected in checkpoint.configs.items():
             if configs.get(name) != expected:
@@ -465,7 +457,7 @@ class Run(AbstractContextManager["Run"]):
     def _put_aside(self, folder: Path) -> None:
         names = (f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "") for number in count(1))
         with storing(folder):
-            os.rename(folder, next(aside for aside in map(folder.with_name, names) if not aside.exists()))
+            system.rename(folder, next(aside for aside in map(folder.with_name, names) if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
         """The newest checkpoint, or the best by validation (the newest where none was measured); an error where it is

@@ -7,7 +7,7 @@ A killed or running run can be read. No reader follows a link out of the run fol
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from typednn.errors import DataError, explain
 from typednn.files import parsed, path_of, reason
@@ -91,11 +91,6 @@ def is_inside(run_folder: Path, path: Path) -> bool:
     if not path.resolve().is_relative_to(run_folder.resolve()):
         raise DataError(explain(name, "must lie in the run folder", "a link out of it", "put a copy in its place"))
     return True
-
-
-def as_list(value: Any) -> list[object] | None:
-    """A value from JSON if it is a list."""
-    return cast("list[object]", value) if isinstance(value, list) else None
 
 
 def as_number(value: Any) -> float | None:

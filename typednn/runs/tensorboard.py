@@ -16,9 +16,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
+from typednn import system
 from typednn.arguments import integer
 from typednn.errors import ArgumentError, StateError, explain, optional, printable
-from typednn.files import sync_folder, writing
+from typednn.files import writing
 
 _PREFIX = "events.out.tfevents."
 _LENGTH = struct.Struct("<Q")
@@ -125,8 +126,8 @@ def _truncate_file(path: Path, last: int, modules: tuple[Any, Any]) -> bool:
     if beside.stat().st_size == path.stat().st_size:
         beside.unlink()
         return False
-    beside.replace(path)
-    sync_folder(path.parent)
+    system.rename(beside, path)
+    system.sync_folder(path.parent)
     return True
 
 

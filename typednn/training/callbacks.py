@@ -116,3 +116,7 @@ class EarlyStopping:
     def counts(self, epochs: int) -> bool:
         """Whether an evaluation counts after so many whole epochs."""
         return not self.start_from_epoch or epochs > self.start_from_epoch
+
+    def ends(self, waited: int, epochs: int) -> bool:
+        """Whether to end after ``waited`` evaluations without improvement, and so many whole epochs."""
+        return waited >= self.patience and self.counts(epochs)

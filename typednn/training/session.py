@@ -418,9 +418,7 @@ class Session:
         early, signal = self.early_stopping, self.stop.signal
         reasons = {
             "": self.settings.complete(len(self.state.epochs), self.state.step),
-            "early stopping": early is not None
-            and self.state.waited >= early.patience
-            and early.counts(len(self.state.epochs)),
+            "early stopping": early is not None and early.ends(self.state.waited, len(self.state.epochs)),
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,
             self.callback_reason or "a callback": bool(self.callback_reason),
@@ -440,8 +438,8 @@ class Session:
         if self.run is not None and not self.run.folder_of(step).is_dir():
             self._save(self.run)
         if self.reason:
-            goes_on = self.run is not None and self.reason != "early stopping"
-            saved = f"; saved, resume it from {self.run.folder}" if self.run is not None and goes_on else ""
+            run = None if self.reason == "early stopping" else self.run
+            saved = "" if run is None else f"; saved, resume it from {run.folder}"
             self.display.note(f"stopped by {self.reason} after step {step}{saved}")
         if self.stop.signal is not None:
             return

@@ -25,6 +25,8 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
+from typednn import system
+
 _MARK = b"typednn\n"
 _TRAILER = len(_MARK) + 32
 
@@ -107,7 +109,7 @@ def _seal(content: bytes, key: str) -> bytes:
 def _is_undamaged(path: Path, key: str) -> bool:
     """Whether this is an undamaged file of the user's that nobody else can write. Opening a pipe must not wait."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | system.OWN), "rb") as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode) or _distrust(state) or state.st_size < _TRAILER:
                 return False
@@ -123,8 +125,8 @@ def _is_undamaged(path: Path, key: str) -> bool:
 
 def _distrust(state: os.stat_result) -> str:
     """Why someone else may have written it; empty if nobody can."""
-    if state.st_uid != os.geteuid():
-        return f"it belongs to user {state.st_uid}, not to {os.geteuid()}"
+    if state.st_uid != system.user():
+        return f"it belongs to user {state.st_uid}, not to {system.user()}"
     if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"others can write to it: mode {stat.S_IMODE(state.st_mode):03o}, chmod go-w"
     return ""
@@ -164,12 +166,15 @@ def _through_descriptor(folder: Path, opened: ExitStack) -> Path | None:
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        opened.callback(os.close, descriptor)
-        through = Path(f"/proc/self/fd/{descriptor}")
-        why = _distrust(os.fstat(descriptor)) or ("" if through.is_dir() else "/proc is not mounted")
-        if not why:
-            return through
+        descriptor = system.open_folder(folder)
+        if descriptor is None:
+            why = "this system opens no folders"
+        else:
+            opened.callback(os.close, descriptor)
+            through = system.folder_of(descriptor)
+            why = _distrust(os.fstat(descriptor)) or ("" if through.is_dir() else "/proc is not mounted")
+            if not why:
+                return through
     except OSError as error:
         why = error.strerror or str(error)
     _warn(folder, why)
@@ -195,7 +200,7 @@ def _own_folder() -> Path:
     global _own
     if _own is None:
         _own = folder = Path(tempfile.mkdtemp(prefix=_PRIVATE))
-        _lock(os.open(folder, os.O_RDONLY | os.O_CLOEXEC))
+        _lock_folder(folder)
         owner = os.getpid()
 
         def remove() -> None:
@@ -210,28 +215,34 @@ def _lock(descriptor: int, *, wait: bool = True) -> bool:
     """Lock the file until the descriptor is closed; False if another process has it, or the file system
     has no locks.
     """
-    import fcntl  # not on Windows, where kernels are compiled in memory
-
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        system.lock(descriptor, wait=wait)
     except OSError:
         return False
     return True
+
+
+def _lock_folder(folder: str | Path) -> int | None:
+    """The descriptor that locks a folder until it is closed, where folders are locked."""
+    descriptor = system.open_folder(folder)
+    if descriptor is not None:
+        _lock(descriptor)
+    return descriptor
 
 
 @contextmanager
 def build_folder() -> Generator[Path]:
     """A private folder for one compilation."""
     with tempfile.TemporaryDirectory(prefix=_PRIVATE) as folder:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = _lock_folder(folder)
         try:
-            _lock(descriptor)
             with open(Path(folder, "room"), "wb") as file:  # LLVM ends the process when the disk is full
-                os.posix_fallocate(file.fileno(), 0, _ROOM)
+                system.reserve(file.fileno(), _ROOM)
             os.unlink(file.name)
             yield Path(folder)
         finally:
-            os.close(descriptor)
+            if descriptor is not None:
+                os.close(descriptor)
 
 
 def _sweep(folder: Path, prefix: str) -> None:
@@ -259,10 +270,10 @@ def _trim(folder: Path) -> None:
 
 def _remove_if_left(path: Path) -> None:
     """Remove a file or folder of the user's own that is not locked, and was not written or used a moment ago."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | system.OWN)
     try:
         state = os.fstat(descriptor)
-        if state.st_uid != os.geteuid() or time.time() - state.st_mtime < _YOUNG or not _lock(descriptor, wait=False):
+        if state.st_uid != system.user() or time.time() - state.st_mtime < _YOUNG or not _lock(descriptor, wait=False):
             return
         if stat.S_ISDIR(state.st_mode):
             shutil.rmtree(path, ignore_errors=True)

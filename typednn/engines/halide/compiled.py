@@ -12,7 +12,6 @@ never share one.
 from __future__ import annotations
 
 import ctypes
-import os
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -148,7 +147,7 @@ def _load(plan: Plan) -> Callable[[int], int] | None:
     try:
         with on_disk.entry(key, build) as path:
             runtime.load()
-            function = getattr(ctypes.CDLL(str(path), mode=os.RTLD_NOW), f"{symbol}_argv")
+            function = getattr(ctypes.CDLL(str(path)), f"{symbol}_argv")
     except OSError as error:
         warnings.warn(
             f"compiled kernels can't be loaded, and are compiled in memory instead: {error}",

@@ -4,12 +4,12 @@ By default an error ends the process. Here its message is kept for `complaint`, 
 """
 
 import ctypes
-import os
 import shutil
 import threading
 from functools import cache
 from pathlib import Path
 
+from typednn import system
 from typednn.engines import threads
 from typednn.engines.halide import cache as on_disk
 from typednn.engines.halide import parallel, toolchain
@@ -76,7 +76,7 @@ def load() -> None:
     with _lock():
         if _library is None:
             with on_disk.entry(key(), _build) as path:
-                library = ctypes.CDLL(str(path), mode=os.RTLD_NOW)
+                library = ctypes.CDLL(str(path))
             library.halide_set_error_handler.restype = ctypes.c_void_p
             library.halide_set_error_handler(_handler)
             _library = library
@@ -110,5 +110,4 @@ def _after_fork() -> None:
         _library.halide_set_custom_do_par_for(_loop)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+system.at_fork(before=_before_fork, child=_after_fork)

@@ -18,8 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from typednn import system
 from typednn.errors import DataError, explain
-from typednn.files import File, opened, remove_leftovers, sync_folder, temporary_name, writing
+from typednn.files import File, opened, remove_leftovers, temporary_name, writing
 
 # operators: each takes a millisecond or two, and the largest models that are exported have half of that
 NODES: Final = 10_000
@@ -104,9 +105,9 @@ def write_apart(onnx: Any, whole: Any, place: Path, check: Callable[[Path], None
             )
             check(folder / place.name)
             before = _weights_of(onnx, place)
-            os.replace(folder / data, place.with_name(data))
-            os.replace(folder / place.name, place)
-            sync_folder(place.parent)
+            system.rename(folder / data, place.with_name(data))
+            system.rename(folder / place.name, place)
+            system.sync_folder(place.parent)
             for name in before:
                 place.with_name(name).unlink(missing_ok=True)
         finally:
