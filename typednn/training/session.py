@@ -392,8 +392,7 @@ class Session:
                 self._diverged(state.step, f"the {validation.split} {name}", str(number), "in the task's metrics")
         measured = Measured(state.step, epoch, validation.split, value, metrics)
         metric = early.metric if early is not None else "loss" if measured.accuracy is None else "accuracy"
-        if early is not None and not early.counts(len(state.epochs)):
-            state.waited = 0
+        state.waited *= early is None or early.counts(len(state.epochs))
         best = state.record(measured, metric, None if early is None else early.min_delta)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
@@ -429,9 +428,7 @@ class Session:
 
     def _finish(self) -> None:
         """Save where training ends early, and report it; then give the model the best weights, if they are wanted, or
-        the average.
-
-        The last weights, and the optimizer that belongs to them, are in the last checkpoint.
+        the average. The last weights, and the optimizer that belongs to them, are in the last checkpoint.
         """
         self._report()
         step, best, early = self.state.step, self.state.best, self.early_stopping
