@@ -476,7 +476,8 @@ def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monk
     saved = json.loads(path.read_text(encoding="utf-8"))
     assert saved["format"] == 8
     saved["format"] = 1
-    del saved["recipe"]["fuse"], saved["recipe"]["task"]
+    for later in ("fuse", "task", "class_weight", "top_k"):
+        del saved["recipe"][later]
     path.write_text(json.dumps(saved), encoding="utf-8")
     # nor did it note these
     rewritten(tmp_path / "older" / "checkpoints" / "step-00000000", lambda state: state.pop("configs"))
