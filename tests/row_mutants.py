@@ -574,7 +574,7 @@ ROW_MUTANTS = [
         "Z-S2", "data/loader.py",
         "                rows = rows_in(place, count, self.rows, self.batch_size, drop_last=self.drop_last)\n",
         "                rows = rows_in(place, count, self.rows, self.batch_size, drop_last=True)\n",
-        "data/test_loader.py::test_every_row_once_and_the_last_batch_short",
+        "data/test_loader.py::test_the_last_batch",
     ),
     fault(
         "Z-S3", "metrics.py",

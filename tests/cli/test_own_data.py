@@ -145,7 +145,7 @@ def test_what_a_table_leaves_open_is_decided_by_an_option(at_once: Command, tmp_
     kept = json.loads((tmp_path / "run" / "recipe.json").read_text())["data"]
     assert (kept["decimal"], kept["header"]) == (",", "false")
     assert (
-        "--header: says how a table is written, got data 'spiral'"
+        "--header: says how a table is read, got data 'spiral'"
         in at_once("train", "--data", "spiral", "--header", "yes").stderr
     )
 

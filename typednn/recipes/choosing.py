@@ -54,8 +54,8 @@ def choose(
 
     ``data`` is a name, a folder, a table, or two tables to train and to test. Of a table ``target`` is the column to
     learn, by default the first, and ``task`` is by default what it holds; ``columns``, ``exclude`` and ``missing`` say
-    which inputs are read, and what becomes of gaps (`load_tables`). A ``model`` whose sizes are
-    written down keeps all that it says. ``seed`` draws the part to test, where the data have none. ``header``,
+    which inputs are read, and what becomes of gaps (`load_tables`). A ``model`` whose sizes are written down keeps all
+    that it says. ``seed`` draws the part to test, where the data have none. ``header``,
     ``delimiter`` and ``decimal`` say how a CSV file is written, as `typednn.data.read_table` has them; how it was read
     is told in ``Samples.told``. ``settings`` are those of `Recipe.changed`, and stand above what the data decide; a
     wrong one is refused before anything is read. A ``task`` or ``seed`` among them is the argument of that name.
@@ -74,25 +74,8 @@ def choose(
             raise ArgumentError(
                 explain("choose", "takes a name, a folder, a table or two tables", ", ".join(map(repr, files)))
             )
-        if target is not None:
-            raise ArgumentError(
-                explain(
-                    "--target", "names a column of a table", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}"
-                )
-            )
-        of_tables: dict[str, object] = {"columns": columns, "exclude": exclude, "missing": missing}
-        of_tables |= {"header": header, "delimiter": delimiter, "decimal": decimal}
-        for name, value in of_tables.items():
-            if value is not None:
-                raise ArgumentError(
-                    explain(
-                        f"--{name}",
-                        "says how a table is written",
-                        f"data {files[0]!r}",
-                        f"tables end in {', '.join(ENDINGS)}",
-                    ),
-                    name,
-                )
+        of_tables = {"target": target, "columns": columns, "exclude": exclude, "missing": missing}
+        _refuse_for(files[0], **of_tables, header=header, delimiter=delimiter, decimal=decimal)
         recipe = model or RECIPES[_model_of(files[0])]
         if task is not None:
             recipe = recipe.changed({"task": task})
@@ -125,6 +108,15 @@ def choose(
         recipe = recipe.changed({"task": found})
     recipe = _for_rows(recipe, samples) if "shape" in recipe.adapts else recipe
     return recipe.changed(settings), samples
+
+
+def _refuse_for(data: str, **of_tables: object) -> None:
+    """An `ArgumentError` for an argument that says how a table is read, where the data are none."""
+    name = next((name for name, value in of_tables.items() if value is not None), None)
+    if name is not None:
+        rule = "names a column of a table" if name == "target" else "says how a table is read"
+        cure = f"tables end in {', '.join(ENDINGS)}"
+        raise ArgumentError(explain(f"--{name}", rule, f"data {data!r}", cure), name)
 
 
 def is_table(name: str) -> bool:
