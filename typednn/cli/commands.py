@@ -168,7 +168,12 @@ examples:
         "the label and probabilities of images or rows",
         (
             RUN,
-            argument("files", metavar="FILE", nargs="+", help="images, IDX, NPY, CSV, TSV, Parquet or Arrow"),
+            argument(
+                "files",
+                metavar="FILE",
+                nargs="+",
+                help="images, folders of images, IDX, NPY, CSV, TSV, Parquet or Arrow; - is standard input",
+            ),
             argument("--json", action="store_true", help="a JSON object per input, with every probability"),
             argument("--invert", action="store_true", help="for images that are dark on light"),
             *LAYOUT,
@@ -179,6 +184,8 @@ examples:
   typednn predict runs/lenet5-1 seven.png       label, probability, and the next best
   typednn predict runs/lenet5-1 *.png --json    a JSON object per input
   typednn predict runs/lenet5-1 photo.png --invert
+  typednn predict runs/lenet5-1 photos/         every image in a folder and below it
+  typednn predict runs/houses - < new.csv       CSV, or an image's bytes, from standard input
   typednn predict runs/lenet5-1 t10k-images-idx3-ubyte.gz
 
 reads: PNG (made grey and brought to the model's size), NPY and NPZ (one input or many), CSV (an input per row), IDX.
