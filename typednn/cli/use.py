@@ -5,7 +5,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -44,7 +44,7 @@ def predict(options: Namespace) -> int:
             remarks.add(answer.remark)
             hint(f"{answer.file}: {answer.remark}")
         if options.json:
-            say(json.dumps({key: value for key, value in asdict(answer).items() if key != "remark"}))
+            say(json.dumps({"file": answer.file, "index": answer.index, **answer.as_json()}))
         else:
             say(str(answer))
     return 0

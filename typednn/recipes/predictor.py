@@ -21,7 +21,7 @@ from typednn.data import read_vocabulary
 from typednn.data.class_folders import files_below
 from typednn.data.images import ENDINGS, Resize, decode_image
 from typednn.data.inputs import shaped
-from typednn.data.text import text_tokens
+from typednn.data.text import TOKENS, text_tokens
 from typednn.data.vocabulary import END, Stored, prompt_tokens, token_of
 from typednn.errors import ArgumentError, DataError, counted, explain, listed, printable
 from typednn.exchange import load as load_file
@@ -179,6 +179,13 @@ class Predictor:
         scores: Any = evaluate(self.running, inputs, transform=lambda x: scaling(x).reshape(len(x), *sizes))
         return [*self.task.answers(file, scores, remark)]
 
+    def warm_up(self) -> None:
+        """Compile the kernels of one input, for which a first answer would wait."""
+        if self.reads == "text":
+            self.answers(np.zeros((1, *self.sizes), TOKENS))
+        elif self.reads != "prompt":
+            self.answers(np.zeros((1, *self.plan.shape), np.float32))
+
     def generate(
         self,
         prompt: str = "",
@@ -253,7 +260,8 @@ class Predictor:
         content = [str(text).encode("utf-8", "surrogatepass") for text in texts]
         return np.concatenate([text_tokens(each, self.sizes[0]) for each in content])
 
-    def _about(self) -> dict[str, str]:
+    def facts(self) -> dict[str, str]:
+        """What it is, reads and answers, in words."""
         shape = " x ".join(map(str, self.plan.shape))
         reads = {
             "image": f"images of {shape}",
@@ -270,14 +278,14 @@ class Predictor:
         }
 
     def __repr__(self) -> str:
-        about = self._about()
+        about = self.facts()
         return printable(f"<Predictor {self.folder}: {about['model']}, {about['task']}, reads {about['reads']}>")
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the run, what it reads and what it answers."""
         from typednn.html import facts, shown
 
-        return shown(f"Predictor {self.folder}", facts(self._about()))
+        return shown(f"Predictor {self.folder}", facts(self.facts()))
 
 
 def load_run(folder: str | Path, weights: Literal["best", "latest"] | None = None) -> Predictor:
