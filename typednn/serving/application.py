@@ -13,12 +13,14 @@ told, behind which another site may hide (DNS rebinding).
 
 import ipaddress
 import json
-from collections.abc import Collection, Mapping
-from functools import partial
-from typing import Final, Never, final
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple, Never, final
 from urllib.parse import urlsplit
 
 import anyio
+import numpy as np
+import numpy.typing as npt
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -32,7 +34,9 @@ from typednn.arguments import integer
 from typednn.errors import ArgumentError, DataError, TypednnError, explain, listed
 from typednn.files import as_object
 from typednn.recipes import Predictor
+from typednn.serving.batches import Batches
 from typednn.serving.page import POLICY, page_of
+from typednn.tasks import Answer, Estimate
 
 MOST_BYTES: Final = 10 << 20
 MOST_ROWS: Final = 10_000
@@ -45,8 +49,8 @@ _OPTIONS = ("prompt", "max_new_tokens", "temperature", "top_k", "top_p", "seed")
 def create_app(
     predictor: Predictor, *, most_bytes: int = MOST_BYTES, most_rows: int = MOST_ROWS, hosts: Collection[str] = ()
 ) -> Starlette:
-    """The application, which computes one request at a time, in a thread beside the one that listens. Kernels are
-    compiled before it is there.
+    """The application, which computes in a thread beside the one that listens, one batch at a time (`Batches`).
+    Kernels are compiled before it is there.
 
     ``most_bytes`` and ``most_rows`` bound what a request holds. ``hosts`` are names by which it may be called, besides
     ``localhost`` and addresses; ``"*"`` is any.
@@ -65,6 +69,15 @@ def create_app(
 
 
 @final
+class _Asked(NamedTuple):
+    """A request: its body, whether that is an image, and whether it is dark on light."""
+
+    body: bytes
+    image: bool
+    invert: bool
+
+
+@final
 class _Service:
     """The endpoints."""
 
@@ -73,7 +86,7 @@ class _Service:
         self._bytes = most_bytes
         self._rows = most_rows
         self._page = page_of(predictor)
-        self._one = anyio.CapacityLimiter(1)
+        self._batches = Batches(self._answers, 1 if predictor.reads == "prompt" else _AT_ONCE)
 
     async def page(self, request: Request) -> Response:
         headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
@@ -91,9 +104,7 @@ class _Service:
             return _error(415, explain("POST /predict", rule, kind or "none", "name it in the header content-type"))
         body = await self._body(request)
         invert = request.query_params.get("invert", "").lower() in ("1", "true", "yes")
-        work = partial(self._answer, body, image, invert)
-        answer = await anyio.to_thread.run_sync(work, limiter=self._one)
-        return Response(answer, media_type="application/json")
+        return Response(await self._batches.answer(_Asked(body, image, invert)), media_type="application/json")
 
     async def _body(self, request: Request) -> bytes:
         """The body, of which no more is read than may be."""
@@ -111,23 +122,33 @@ class _Service:
             raise HTTPException(408, explain("POST /predict", rule, got)) from None
         return bytes(body)
 
-    def _answer(self, body: bytes, image: bool, invert: bool) -> bytes:
-        """The answer as JSON."""
-        data = body if image else _parsed(body)
+    def _answers(self, batch: Sequence[_Asked]) -> list[bytes | Exception]:
+        """The answer to each request as JSON, or its own error."""
         if self._predictor.reads == "prompt":
-            return json.dumps({"text": _written(self._predictor, data)}).encode()
-        inputs, remark = self._predictor.inputs(data, invert=invert)
-        if len(inputs) > self._rows:
-            raise DataError(
-                explain("POST /predict", f"a request has at most {self._rows:,} rows", f"{len(inputs):,}", "send fewer")
-            )
-        predictions = [answer.as_json() for answer in self._predictor.answers(inputs)]
+            return [json.dumps({"text": _written(self._predictor, _parsed(one.body))}).encode() for one in batch]
+        read = [self._inputs(one) for one in batch]
+        inputs = [one[0] for one in read if not isinstance(one, Exception)]
+        answers = iter(self._predictor.answers(np.concatenate(inputs)) if inputs else ())
+        return [one if isinstance(one, Exception) else _told([*islice(answers, len(one[0]))], one[1]) for one in read]
+
+    def _inputs(self, one: _Asked) -> tuple[npt.NDArray[Any], str] | Exception:
+        """The inputs of a request and the remark on them, or what is wrong with it."""
         try:
-            told = {"predictions": predictions} | ({"remark": remark} if remark else {})
-            return json.dumps(told, allow_nan=False).encode()
-        except ValueError:
-            got = "NaN or infinity"
-            raise HTTPException(500, explain("POST /predict", "the model gives finite numbers", got)) from None
+            inputs, remark = self._predictor.inputs(one.body if one.image else _parsed(one.body), invert=one.invert)
+        except (TypednnError, MemoryError) as error:
+            return error
+        if len(inputs) > self._rows:
+            rule = f"a request has at most {self._rows:,} rows"
+            return DataError(explain("POST /predict", rule, f"{len(inputs):,}", "send fewer at a time"))
+        return inputs, remark
+
+
+def _told(answers: Sequence[Answer | Estimate], remark: str) -> bytes | Exception:
+    told = {"predictions": [answer.as_json() for answer in answers]} | ({"remark": remark} if remark else {})
+    try:
+        return json.dumps(told, allow_nan=False).encode()
+    except ValueError:
+        return HTTPException(500, explain("POST /predict", "the model gives finite numbers", "NaN or infinity"))
 
 
 def _parsed(body: bytes) -> object:

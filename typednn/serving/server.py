@@ -58,6 +58,8 @@ class Patient(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        # A head and its body are two writes: without this the second waits for the client's delayed acknowledgement.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._watch(False)
 
     def connection_lost(self, exc: Exception | None) -> None:
