@@ -253,10 +253,11 @@ class Predictor:
 
     def _texts(self, data: object) -> npt.NDArray[Any]:
         texts: list[object] = [*cast("Sequence[object]", data)] if isinstance(data, list | tuple) else [data]
-        wrong = next((text for text in texts if not isinstance(text, str) or not text), None)
-        if wrong is not None or not texts:
-            got = "an empty one" if wrong == "" else type(wrong).__name__ if texts else "none"
-            raise DataError(explain("predict", "data are a text, or a list of texts", got))
+        wrong = [
+            "an empty one" if text == "" else type(text).__name__ for text in texts if type(text) is not str or not text
+        ]
+        if wrong or not texts:
+            raise DataError(explain("predict", "data are a text, or a list of texts", [*wrong, "none"][0]))
         content = [str(text).encode("utf-8", "surrogatepass") for text in texts]
         return np.concatenate([text_tokens(each, self.sizes[0]) for each in content])
 
