@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, cast, final, overload
 import numpy as np
 import numpy.typing as npt
 
+from typednn.arguments import integer
 from typednn.config.build import AnyModel
 from typednn.data import read_vocabulary
 from typednn.data.class_folders import files_below
@@ -211,7 +212,7 @@ class Predictor:
             top_k=top_k,
             top_p=top_p,
             stop=[] if end is None else [end],
-            rng=np.random.default_rng(seed),
+            rng=np.random.default_rng(integer("generate", "seed", seed, 0)),
         )
         tokens = [int(token) for (token,) in drawn]
         return prompt + vocabulary.decode(token for token in tokens if token != end)

@@ -57,7 +57,7 @@ def create_app(
     """
     predictor.warm_up()
     service = _Service(predictor, integer("serve", "most_bytes", most_bytes), integer("serve", "most_rows", most_rows))
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", service.page),
             Route("/predict", service.predict, methods=["POST"]),
@@ -66,6 +66,8 @@ def create_app(
         middleware=[Middleware(_Guard, hosts=frozenset(name.lower() for name in hosts))],
         exception_handlers={TypednnError: _refused, HTTPException: _no_route, Exception: _failed},
     )
+    app.router.redirect_slashes = False  # /predict/ is another path
+    return app
 
 
 @final
@@ -241,9 +243,10 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     where = f"{request.method[:20]} {request.url.path[:80]}"
+    allowed = " or ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
     told = {
         404: explain(where, "there is GET /, POST /predict and GET /health", "another path"),
-        405: explain(where, "takes another method", request.method[:20], f"use {(error.headers or {}).get('Allow')}"),
+        405: explain(where, "takes another method", request.method[:20], f"use {allowed}"),
     }
     return _error(error.status_code, told.get(error.status_code, error.detail), error.headers)
 

@@ -23,12 +23,13 @@ def serve(app: ASGIApp, host: str, port: int, ready: Callable[[str], None]) -> N
 
     ``ready`` is called with the address once the server listens. A `DataError` where the address can't be had.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(address[:2], family=family)
+    except (OSError, UnicodeError) as error:
         cure = "choose another --port, or 0 for a free one"
-        raise DataError(explain("serve", f"listens on {host}, port {port}", reason(error), cure)) from None
+        why = reason(error).partition(" (while")[0]  # behind that is the address again
+        raise DataError(explain("serve", f"listens on {host}, port {port}", why, cure)) from None
     with listening:
         name, free = listening.getsockname()[:2]
         config = uvicorn.Config(
