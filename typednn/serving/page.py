@@ -29,7 +29,7 @@ button:disabled{opacity:.5;cursor:default}
 :focus-visible{outline:3px solid var(--link);outline-offset:2px}
 .drop{border:2px dashed var(--soft);border-radius:8px;padding:1.5rem;text-align:center;cursor:pointer}
 .drop.over{background:var(--card);border-color:var(--link)}
-#shown{max-width:100%;max-height:16rem;justify-self:start}
+#shown{max-width:100%;min-width:6rem;max-height:16rem;justify-self:start}
 #error{background:var(--warn);border:1px solid var(--line);border-radius:8px;padding:.6rem .8rem;overflow-wrap:anywhere}
 #error:empty{display:none}
 .best{font-size:1.7rem;font-weight:600;margin:.6rem 0;overflow-wrap:anywhere}
@@ -58,7 +58,7 @@ function request() {
   }
   if (text !== undefined)
     return json(text.trim().split('\\n').map(line => line.trim().split(/[\\s,;]+/).map(number)))
-  return json(Object.fromEntries([...form.querySelectorAll('input')].map(({name, value}) => [name, number(value)])))
+  return json([[...form.querySelectorAll('input')].map(input => number(input.value))])
 }
 function show(told) {
   if (told.remark) answer.append(made('p', told.remark, 'note'))
@@ -134,7 +134,7 @@ POLICY: Final = (
 def page_of(predictor: Predictor) -> str:
     """The page for a run."""
     title = escaped(predictor.folder.resolve().name)
-    words = escaped(", ".join(f"{name}: {value}" for name, value in predictor.facts().items()))
+    words = escaped(" · ".join(f"{name}: {value}" for name, value in predictor.facts().items()))
     return f"""\
 <!doctype html>
 <html lang="en">
@@ -174,7 +174,7 @@ def _fields(predictor: Predictor) -> str:
         )
     if predictor.reads == "rows" and predictor.columns:
         fields = "\n".join(
-            f'<label>{name}<input name="{name}" inputmode="decimal" autocomplete="off" required></label>'
+            f'<label>{name}<input inputmode="decimal" autocomplete="off" required></label>'
             for name in map(escaped, predictor.columns)
         )
         return f'<div class="fields">\n{fields}\n</div>'
