@@ -1,7 +1,7 @@
 """Batches: requests that come while others are computed are computed together, as soon as these are done.
 
 Nobody waits for a batch to fill: what is alone is computed at once. (Waiting 2 ms for company made one client's answers
-take three times as long, and was no faster with sixteen clients: docs/serving.md.)
+take four times as long, and was no faster with sixteen clients of a small model: docs/serving.md.)
 """
 
 import asyncio
