@@ -8,6 +8,7 @@ import benchmarks.graph
 import benchmarks.kernels
 import benchmarks.layers
 import benchmarks.lenet5
+import benchmarks.serving
 import benchmarks.shakespeare
 
 ALL = {
@@ -20,6 +21,7 @@ ALL = {
         benchmarks.graph,
         benchmarks.gpt2,
         benchmarks.shakespeare,
+        benchmarks.serving,
     )
 }
 

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from typednn.contracts.checks import checking, get_checks, set_checks
     from typednn.contracts.protocols import Backward, DynLayer, Forward, Incremental, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
-    from typednn.exchange.model_file import load
     from typednn.module.calls import Call, observing
     from typednn.module.fields import Buffer, Kept, Parameter
     from typednn.module.formula import GraphElementwise, GraphLayer, GraphLoss
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
     )
     from typednn.module.module import Module
     from typednn.module.stack import Dyn, DynGrad, Stack
+    from typednn.recipes.predictor import load
     from typednn.testing.gradcheck import gradcheck
 
 # An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so
@@ -92,7 +92,6 @@ _HOMES = {
     "module.calls": "Call observing",
     "contracts.checks": "checking get_checks set_checks",
     "errors": "TypednnError",
-    "exchange.model_file": "load",
     "module.fields": "Buffer Kept Parameter",
     "testing.gradcheck": "gradcheck",
     "module.formula": "GraphElementwise GraphLayer GraphLoss",
@@ -102,6 +101,7 @@ _HOMES = {
     "module.module": "Module",
     "contracts.protocols": "Backward DynLayer Forward Incremental InputGrad Loss Optimizer Update",
     "module.stack": "Dyn DynGrad Stack",
+    "recipes.predictor": "load",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 _SUBMODULES = (

@@ -18,6 +18,7 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, cast, final
 
@@ -106,11 +107,22 @@ def opened(caller: str, path: object, limit: int | None = None) -> Generator[Fil
     except OSError as error:
         raise DataError(explain(where, "must be a readable file", reason(error))) from None
     except MemoryError:
-        raise DataError(
-            explain(
-                where, "must fit into memory", "more than this process may take", f"set {VARIABLE} to less than is free"
-            )
-        ) from None
+        raise _too_large(where) from None
+
+
+@contextmanager
+def held(caller: str, content: bytes, limit: int | None = None) -> Generator[File]:
+    """As `opened`, of the content of a file that is in memory, such as what a request brought."""
+    where = f"{len(content):,} bytes"
+    try:
+        yield File(where, BytesIO(content), len(content), limit_of(caller, limit))
+    except MemoryError:
+        raise _too_large(where) from None
+
+
+def _too_large(where: str) -> DataError:
+    got, cure = "more than this process may take", f"set {VARIABLE} to less than is free"
+    return DataError(explain(where, "must fit into memory", got, cure))
 
 
 def read_utf8(caller: str, path: object, limit: int | None = None) -> str:

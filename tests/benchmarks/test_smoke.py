@@ -334,3 +334,12 @@ def test_layers_that_disagree_are_told(factor: float, agrees: bool) -> None:
         "row", {"typednn": Given(ones), "torch": Given(ones), "torch-channels-last": Given(ones * np.float32(factor))}
     )
     assert ["y is" in each and each.endswith("torch-channels-last") for each in wrong] == [True] * (not agrees)
+
+
+def test_serving_alone() -> None:
+    """Each model is served and asked, without its peers."""
+    done = run("benchmarks.serving", "--without-peers", "--rounds", "1", "--seconds", "0.05", "--connections", "1", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = re.findall(r"^  (mlp|lenet5) +(\d+)  typednn +[0-9,]+/s", done.stdout, re.MULTILINE)
+    assert rows == [("mlp", "1"), ("mlp", "3"), ("lenet5", "1"), ("lenet5", "3")]
+    assert "typednn alone" in done.stdout

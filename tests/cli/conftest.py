@@ -110,8 +110,9 @@ def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str | Path, stdin: str = "") -> Done:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+    def run(*arguments: str | Path, stdin: str | bytes = "") -> Done:
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8"))
         capfd.readouterr()
         try:
             code = main([str(argument) for argument in arguments])

@@ -17,7 +17,7 @@ from typednn.data import read_token_table, train_tokenizer
 from typednn.exchange import load_bin, load_json
 from typednn.layers import Linear
 from typednn.models import GPT2, lenet5, read_gpt_c, save_gpt2
-from typednn.recipes.using import opened
+from typednn.recipes.predictor import load_run
 
 Command = Callable[..., Any]
 
@@ -31,7 +31,7 @@ def _refused(done: Any, *parts: str) -> None:
 
 def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
     """Named as the run; what is in the file is the run's model."""
-    _, model = opened(trained[0])
+    model: Any = load_run(trained[0]).model
     x = np.random.default_rng(0).standard_normal((3, 4), np.float32)
     expected = model.eval().forward(x)
     names = {
@@ -56,7 +56,7 @@ def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_
 
 def test_scaled_numbers_are_told(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
     """With them the file's model answers as `typednn predict` does."""
-    plan, _ = opened(trained[0])
+    plan = load_run(trained[0]).plan
     done = at_once("export", trained[0], "--to", "npz", "--weights", "best", "--output", tmp_path / "folder" / "w.npz")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "folder" / "w.npz").is_file()
@@ -141,7 +141,7 @@ def test_to_pytorch(at_once: Command, trained: tuple[Path, Any], tmp_path: Path)
         peer.add_module(name, layer)
     peer.load_state_dict(torch.load(tmp_path / "m.pt", weights_only=True))
     x = np.random.default_rng(0).standard_normal((3, 4), np.float32)
-    assert np.abs(peer(torch.from_numpy(x)).detach().numpy() - opened(trained[0])[1].eval().forward(x)).max() < 1e-5
+    assert np.abs(peer(torch.from_numpy(x)).detach().numpy() - load_run(trained[0]).model.forward(x)).max() < 1e-5
 
 
 def test_a_gpt2_for_gpt_c(at_once: Command, tmp_path: Path) -> None:
@@ -200,11 +200,11 @@ def test_a_gpt2_of_the_hub(at_once: Command, tmp_path: Path, monkeypatch: pytest
 
 def test_json_and_raw_numbers(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
     """Z-Y3: of a run; read back they are its numbers."""
-    _, model = opened(trained[0])
+    model: Any = load_run(trained[0]).model
     for to, name, read in (("json", "model-1.json", load_json), ("bin", "model-1.params.bin", load_bin)):
         done = at_once("export", trained[0], "--to", to)
         assert (done.returncode, done.stdout) == (0, f"{name}\n"), done.stderr
-        _, fresh = opened(trained[0])
+        fresh: Any = load_run(trained[0]).model
         fresh.init(np.random.default_rng(5))
         again = read(tmp_path / name, fresh.as_chain())
         assert [array.tobytes() for array in again.state_dict().values()] == [

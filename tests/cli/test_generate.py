@@ -23,7 +23,7 @@ from typednn.models import GPT2, compact, generate, load_gpt2, save_gpt2, write_
 from typednn.random import XorShift64
 from typednn.recipes import recipe, train
 from typednn.recipes.catalogue import gpt2
-from typednn.recipes.using import language_model
+from typednn.recipes.predictor import load_run
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 
@@ -138,7 +138,7 @@ def test_a_run(at_once: Command, tmp_path: Path) -> None:
     )
     run = Path(tmp_path, "run")
     for weights in (None, "best", "latest"):
-        model, vocabulary = language_model(run, weights)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        model, vocabulary = load_run(run, weights).speaker()  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         chosen = () if weights is None else ("--weights", weights)
         done = at_once(
             "generate", "run", "--prompt", LETTERS[:3], "--max-tokens", "3", "--temperature", "0", "-q", *chosen

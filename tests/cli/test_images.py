@@ -65,6 +65,23 @@ def test_arrays_and_idx(at_once: Command, digit_run: Path, image: tuple[Any, int
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [[name, str(label)] for name in names]
 
 
+def test_a_folder_and_standard_input(at_once: Command, digit_run: Path, image: tuple[Any, int], tmp_path: Path) -> None:
+    """Every image in a folder and below it, in order; and an image's bytes."""
+    pillow = pytest.importorskip("PIL.Image")
+    pixels, label = image
+    light = pillow.fromarray(pixels.round().astype(np.uint8))
+    (tmp_path / "photos" / "more").mkdir(parents=True)
+    for name in ("b.png", "more/c.bmp", "a.png"):
+        light.save(tmp_path / "photos" / name)
+    done = at_once("predict", digit_run, "photos", "-", stdin=(tmp_path / "photos" / "a.png").read_bytes())
+    assert done.returncode == 0, done.stderr
+    names = ["photos/a.png[0]", "photos/b.png[0]", "photos/more/c.bmp[0]", "standard input[0]"]
+    assert [line.split("  ")[:2] for line in done.stdout.splitlines()] == [[name, str(label)] for name in names]
+    cut = at_once("predict", digit_run, "-", stdin=(tmp_path / "photos" / "a.png").read_bytes()[:60])
+    assert cut.returncode == 1
+    assert "predict: standard input: must be a whole image" in cut.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "content", "part"),
     [

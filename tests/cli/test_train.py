@@ -11,7 +11,7 @@ import pytest
 
 from typednn.data import train_tokenizer, write_token_table, write_tokens
 from typednn.models import GPT2, read_gpt_c, write_gpt_c
-from typednn.recipes.using import language_model
+from typednn.recipes.predictor import load_run
 
 Command = Callable[..., Any]
 
@@ -148,7 +148,7 @@ def test_gpt_cs_files(at_once: Command, tmp_path: Path) -> None:
     done = at_once("export", "run", "--to", "gpt.c")
     assert (done.returncode, done.stdout) == (0, "run.bin\nrun.tokenizer.bin\n"), done.stderr
     written, steps = read_gpt_c(tmp_path / "run.bin")
-    trained, _ = language_model(tmp_path / "run")
+    trained, _ = load_run(tmp_path / "run").speaker()
     assert steps == 2
     assert all(
         np.array_equal(array, written.named_parameters()[name]) for name, array in trained.named_parameters().items()

@@ -4,7 +4,10 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.cli.conftest import environment
 from tests.support.damage import rewritten
 
 Command = Callable[..., Any]
@@ -85,6 +89,42 @@ def test_bad_inputs(
     if content is not None:
         (tmp_path / name).write_bytes(content)
     _refused(at_once("predict", trained[0], name), *parts)
+
+
+def test_standard_input(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """CSV from standard input, beside files, in the order of the arguments; messages call it by its name."""
+    (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
+    done = at_once("predict", trained[0], "-", "rows.csv", "--json", stdin="a,b,c,d\n" + ROWS)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["file"] for one in found] == ["standard input"] * 2 + ["rows.csv"] * 2
+    assert [one["probabilities"] for one in found[:2]] == [one["probabilities"] for one in found[2:]]
+    assert "standard input: line 1 holds names" in done.stderr
+    _refused(
+        at_once("predict", trained[0], "-", stdin="1,2,3,4\na,b,c,d\n"),
+        "predict: standard input: line 2, column 1 must be a finite number, got 'a'",
+    )
+    _refused(at_once("predict", trained[0], "-", stdin=""), "standard input: must hold at least one row")
+    _refused(at_once("predict", trained[0], "-", stdin=b"\xff\xfe"), "standard input: must be text in UTF-8")
+    _refused(at_once("predict", trained[0], "."), ".: a folder holds images, got a model of rows; name its files")
+
+
+def test_standard_input_is_bounded(
+    at_once: Command, trained: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TYPEDNN_DATA_LIMIT", "1K")
+    _refused(
+        at_once("predict", trained[0], "-", stdin="1,2,3,4\n" * 1000),
+        "standard input: may take at most 1,024 bytes of memory, got 8,000",
+    )
+
+
+def test_a_closed_standard_input(trained: tuple[Path, Any]) -> None:
+    command = f"{shlex.quote(sys.executable)} -m typednn predict {shlex.quote(str(trained[0]))} - <&-"
+    done = subprocess.run(
+        ["sh", "-c", command], env=environment(), capture_output=True, text=True, check=False, timeout=60
+    )
+    _refused(done, "standard input: must")
 
 
 def test_a_run_is_checked(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:

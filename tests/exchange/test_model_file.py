@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tests.layer_cases import CASES, LayerCase
 from typednn import Input, Module, Sequential, load
 from typednn.engines import using
-from typednn.errors import ArgumentError, DataError, NotInitialised, StateDictError, TypednnError
+from typednn.errors import ArgumentError, ConfigError, DataError, NotInitialised, StateDictError, TypednnError
 from typednn.exchange import load_torch
 from typednn.layers import BatchNorm1d, Dropout, Embedding, Flatten, LastStep, Linear, ReLU, Tanh
 from typednn.models import GPT2, LeNet5, lstm_classifier
@@ -365,7 +365,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
             load(path)
     with pytest.raises(DataError, match="must be a readable file, got No such file"):
         load(tmp_path / "none")
-    with pytest.raises(DataError, match="must be a plain file, got a folder"):
+    with pytest.raises(ConfigError, match=r"must be a run folder, with recipe\.json, got no such file"):
         load(tmp_path)
     with pytest.raises(ArgumentError, match="load: path must be the name of a file or folder, got None"):
         load(None)  # type: ignore[call-overload]

@@ -20,8 +20,8 @@ from typednn.models import GPT2, load_gpt2, save_gpt2
 from typednn.recipes import Recipe, catalogue, choose, evaluate_run, parsed_settings, predict, recipe, resume, train
 from typednn.recipes.catalogue import PRESETS, gpt2, preset, starting_from
 from typednn.recipes.plan import read_plan
+from typednn.recipes.predictor import load_run
 from typednn.recipes.texts import cleaned, load_text
-from typednn.recipes.using import language_model
 from typednn.reports.html import write_report
 from typednn.runs.recorded import read_metrics
 from typednn.runs.run import RunWarning
@@ -75,7 +75,7 @@ def test_train_resume_and_use(text: str, tmp_path: Path) -> None:
     assert [step for step, _ in told] == [10, 20, 30]
     assert all(sample.startswith(TEXT[int(len(TEXT) * 0.9) :][:16]) for _, sample in told)
 
-    speaker, vocabulary = language_model(tmp_path / "whole")
+    speaker, vocabulary = load_run(tmp_path / "whole").speaker()
     assert (speaker.training, len(vocabulary)) == (False, len(set(TEXT)))
     tokens = vocabulary.encode("12: 144")[None]
     assert np.array_equal(speaker.forward(tokens), speaker_of(whole.model).eval().forward(tokens))  # type: ignore[union-attr]
@@ -110,14 +110,14 @@ def test_a_run_has_its_vocabulary_whenever_its_start_is_cut_off(
     assert seen.count(False) >= 3
     assert seen[-1]
     resume(folder, progress=False)
-    _, vocabulary = language_model(folder)
+    _, vocabulary = load_run(folder).speaker()
     assert vocabulary.decode(vocabulary.encode(TEXT[:20])) == TEXT[:20]
 
 
 def test_the_report(text: str, tmp_path: Path) -> None:
     """The loss and the share of right tokens of the last tenth, computed here from the scores."""
     result = train(tiny(), text, run=tmp_path / "run", progress=False)
-    speaker, vocabulary = language_model(tmp_path / "run")
+    speaker, vocabulary = load_run(tmp_path / "run").speaker()
     tokens = vocabulary.encode(TEXT[int(len(TEXT) * 0.9) :])
     count = (len(tokens) - 1) // 8
     x, y = tokens[: 8 * count].reshape(-1, 8), tokens[1 : 8 * count + 1].reshape(-1, 8)
@@ -172,7 +172,7 @@ def test_a_text_by_heart(tmp_path: Path) -> None:
     result = train(small, str(tmp_path / "text.txt"), run=tmp_path / "run", progress=False)
     losses = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     first = next(line["loss"] for line in losses if line["kind"] == "step")
-    _, vocabulary = language_model(tmp_path / "run")
+    _, vocabulary = load_run(tmp_path / "run").speaker()
     assert np.log(len(vocabulary)) < first < np.log(len(vocabulary)) + 1  # He's initial values are not small
     assert result.history.epochs[-1].loss < 0.9
 
@@ -663,4 +663,4 @@ def test_other_commands_say_what_they_cannot_do(text: str, tmp_path: Path) -> No
     with pytest.raises(
         ArgumentError, match="must be the run of a language model, got a classification; typednn predict uses it"
     ):
-        language_model(tmp_path / "mlp")
+        load_run(tmp_path / "mlp").speaker()

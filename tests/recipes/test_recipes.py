@@ -39,11 +39,12 @@ from typednn.recipes import (
     train,
 )
 from typednn.recipes.plan import plan_for
+from typednn.recipes.predictor import load_run
 from typednn.recipes.published import ACCURACIES, TABLE_I
 from typednn.recipes.recipe import from_json
 from typednn.recipes.running import computed, which
 from typednn.recipes.samples import Scaling
-from typednn.recipes.using import opened, predict
+from typednn.recipes.using import predict
 from typednn.runs import RunWarning
 from typednn.training.callbacks import Every
 
@@ -194,7 +195,7 @@ def test_a_recipe_that_adapts_is_trained_and_opened_again(samples: Samples, tmp_
     adapting = Recipe("adapting", _flat, {"type": "SGD"}, epochs=1, least_steps=0, adapts=("classes", "image"))
     result = train(adapting, samples, run=tmp_path / "run", progress=False)
     assert result.model.in_features == 28 * 28
-    _, model = opened(tmp_path / "run")
+    model: Any = load_run(tmp_path / "run").model
     assert (model.sample.sizes, model.out_features) == ((28, 28, 1), 10)
     rows = replace(samples, x=samples.x.reshape(64, -1), test_x=samples.test_x.reshape(20, -1))
     with pytest.raises(ArgumentError, match="adapting reads images, got rows of 784 numbers"):
@@ -368,14 +369,14 @@ def test_a_config_that_could_not_be_written_is_made_up_for(
     assert (run / "config.toml").read_bytes() == config
     (run / "config.toml").write_bytes(config.replace(b"784", b"785"))
     with pytest.raises(CheckpointError, match=r"config\.toml: step-\d+ was trained by a config\.toml of SHA-256"):
-        opened(run)
+        load_run(run)
     with pytest.warns(
         RunWarning,
         match=r"config\.toml must say what recipe\.json does: it was changed or damaged, and is written anew",
     ):
         resume(run, progress=False)
     assert (run / "config.toml").read_bytes() == config
-    opened(run)
+    load_run(run)
 
 
 def test_validation_is_kept_apart(samples: Samples) -> None:

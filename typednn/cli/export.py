@@ -23,9 +23,9 @@ from typednn.models.gpt_c import is_gpt_c
 from typednn.models.hub import SCHEME, local_folder
 from typednn.module.stack import Stack
 from typednn.recipes.plan import FILE, VOCABULARY
+from typednn.recipes.predictor import load_run
 from typednn.recipes.running import outputs_of
 from typednn.recipes.samples import Scaling
-from typednn.recipes.using import opened, restored, speaker_in
 from typednn.recipes.weights import vocabulary_beside, weights_at
 from typednn.tasks import Regression
 from typednn.tasks.language import speaker_of
@@ -77,8 +77,8 @@ def _to_gpt_c(source: Path, options: Namespace, output: Path) -> int:
     """
     steps, folder = 0, vocabulary_beside(source)
     if os.path.isfile(source / FILE):
-        plan, whole, steps = restored(source, options.weights)
-        model, folder = speaker_in(source, plan, whole), source / VOCABULARY
+        run = load_run(source, options.weights)
+        model, steps, folder = run.speaker()[0], run.step, source / VOCABULARY
     elif _is_gpt2(source):
         model = weights_at(source)
     else:
@@ -120,17 +120,17 @@ def _model(source: Path, options: Namespace) -> tuple[Any, tuple[str, ...]]:
         return Input(speaker.n_positions, dtype=int) >> speaker, ()
     if not os.path.isdir(source):
         return load(source), ()
-    plan, built = opened(source, options.weights)
-    mean, deviation = _numbers(plan.scaling)
+    run = load_run(source, options.weights)
+    mean, deviation = _numbers(run.scaling)
     if (mean, deviation) != ("0", "1"):
         hint(f"the model reads scaled numbers: (x - {mean}) / {deviation}")
-    mean, deviation = _numbers(plan.task) if isinstance(plan.task, Regression) else ("0", "1")
+    mean, deviation = _numbers(run.task) if isinstance(run.task, Regression) else ("0", "1")
     if (mean, deviation) != ("0", "1"):
         hint(f"the model answers in scaled numbers: y * {deviation} + {mean} has the targets' units")
-    names = names_of(plan.names, outputs_of(built)) if plan.names else ()
+    names = names_of(run.names, outputs_of(run.model)) if run.names else ()
     if names:
         hint(f"the model's outputs are the classes {listed([f'{place} {name}' for place, name in enumerate(names)])}")
-    return _of_samples(built), names
+    return _of_samples(run.model), names
 
 
 def _numbers(scaling: Scaling | Regression) -> tuple[str, str]:

@@ -14,14 +14,14 @@ from typednn.arrays import IntArray1
 from typednn.cli.output import hint, say
 from typednn.config.model_config import import_layers
 from typednn.data import Vocabulary, read_vocabulary
-from typednn.data.vocabulary import END, token_of, tokens_in
+from typednn.data.vocabulary import END, prompt_tokens, token_of, tokens_in
 from typednn.errors import ArgumentError, DataError, explain, printable
 from typednn.files import path_of
 from typednn.models import GPT2, compact, next_scores, probabilities, stream
 from typednn.models.hub import local_folder
 from typednn.random import Draws, XorShift64
 from typednn.recipes.plan import FILE
-from typednn.recipes.using import language_model
+from typednn.recipes.predictor import load_run
 from typednn.recipes.weights import vocabulary_beside, weights_at
 from typednn.screen import columns, screen_width
 
@@ -92,19 +92,7 @@ class _Writer:
 
     def prompt(self, text: str) -> _Prompt:
         """The tokens of ``text``, in which <|endoftext|> is the token; of none, that token alone."""
-        if not text:
-            if self.end is None:
-                rule = f"a text begins with a prompt, or with {END}"
-                raise ArgumentError(
-                    explain("--prompt", rule, "a vocabulary without it", "give a prompt of one character at least")
-                )
-            return _Prompt(np.array([self.end], np.int32), "")
-        parts = [text] if self.end is None else text.split(END)
-        first, *others = [self.vocabulary.encode(part) for part in parts]
-        return _Prompt(
-            np.concatenate([first, *(array for other in others for array in (np.array([self.end], np.int32), other))]),
-            text,
-        )
+        return _Prompt(prompt_tokens("--prompt", self.vocabulary, text, self.end), text)
 
     def listed(self, text: str) -> _Prompt:
         """The tokens that ``text`` lists."""
@@ -231,7 +219,7 @@ def _opened(options: Namespace) -> tuple[GPT2, Vocabulary]:
     model: GPT2
     vocabulary: Vocabulary | None = None
     if os.path.isfile(place / FILE):
-        model, vocabulary = language_model(place, options.weights)
+        model, vocabulary = load_run(place, options.weights).speaker()
     elif options.weights is not None:
         raise ArgumentError(
             explain("--weights", "chooses between the weights of a run", f"{place}, which is no run", "leave it out")

@@ -67,6 +67,7 @@ COUNT: Final = partial(_number, int, 0, "a whole number, at least 1")
 WHOLE: Final = partial(_number, int, -1, "a whole number, at least 0")
 POSITIVE: Final = partial(_number, float, 0, "a number above 0")
 NOT_NEGATIVE: Final = partial(_number, float, _NEGATIVE, "a number of at least 0")
+PORT: Final = partial(_number, int, -1, "a port, 0 to 65535", most=65535)
 SHARE: Final = partial(_number, float, _NEGATIVE, "a number from 0 to 1", most=1.0)
 
 RUN = argument("run", metavar="RUN", help="the run's folder")

@@ -1,7 +1,7 @@
 """A folder per class, a file per sample: what images and texts are read from."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -55,6 +55,21 @@ def _refuse_outside(where: str, path: Path) -> None:
                 str(path), f"must lie within {where}", f"a link to {os.path.realpath(path)}", "copy what it leads to"
             )
         )
+
+
+def files_below(folder: Path, endings: Collection[str]) -> list[Path]:
+    """The files in ``folder`` and below it whose names end so, in the order of their paths; without those that begin
+    with a dot, and what linked folders hold. A link to a file outside is a `DataError`.
+    """
+    folders, found = [folder], list[Path]()
+    while folders:
+        for place in inside(folders.pop()):
+            if place.is_dir():
+                folders += [] if place.is_symlink() else [place]
+            elif place.suffix.lower() in endings:
+                _refuse_outside(str(folder), place)
+                found.append(place)
+    return sorted(found)
 
 
 def part_folders(folder: Path) -> dict[str, Path]:

@@ -19,7 +19,7 @@ import threading
 import warnings
 import zlib
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -32,7 +32,7 @@ from typednn.arrays import Array3, Array4, IntArray1
 from typednn.data.class_folders import class_folders
 from typednn.data.dataset import first_images
 from typednn.errors import ArgumentError, DataError, TypednnError, explain, optional
-from typednn.files import File, allow, limit_of, opened, path_of
+from typednn.files import File, allow, held, limit_of, opened, path_of
 from typednn.screen import brief
 
 _MOST_PIXELS = 1 << 24
@@ -176,12 +176,32 @@ def read_image(
     ``invert`` turns dark ink on white into MNIST's white ink on black. ``limit`` is how many bytes of memory the pixels
     may take; see `typednn.files`.
     """
+    return _image(opened("read_image", path, limit), size, resize, channels, invert)
+
+
+def decode_image(
+    content: bytes,
+    *,
+    size: int | Sequence[int] | None = None,
+    resize: Resize = False,
+    channels: int = 1,
+    invert: bool = False,
+    limit: int | None = None,
+) -> Array4:
+    """As `read_image`, of the bytes of a file."""
+    return _image(held("decode_image", content, limit), size, resize, channels, invert)
+
+
+def _image(
+    source: AbstractContextManager[File], size: int | Sequence[int] | None, resize: Resize, channels: int, invert: bool
+) -> Array4:
+    """The image in a file, which is opened once the arguments are known to be right."""
     expected = None if size is None else pair("read_image", "size", size)
     if type(channels) is not int or channels not in (1, 3):
         raise ArgumentError(explain("read_image", "channels must be 1, grey, or 3", repr(channels)), "channels")
     if resize not in (False, True, "crop"):
         raise ArgumentError(explain("read_image", "resize must be True, False or 'crop'", repr(resize)), "resize")
-    with opened("read_image", path, limit) as file, _decoding(file), ExitStack() as images:
+    with source as file, _decoding(file), ExitStack() as images:
         header = _png_size(_beginning(file), file.where)
         deep: Array3 | None = None
         pixels: Array3 | None

@@ -52,18 +52,21 @@ def read_inputs(
         return read_image(path, size=(sizes[0], sizes[1]), resize=resize, channels=channels, invert=invert, limit=limit)
     if kind == ".csv":
         rows = read_csv(path, header=header, limit=limit)
-        return _shaped(path, rows[:, 1:] if rows.shape[1] == height * width * channels + 1 else rows, *sizes)
+        return shaped(str(path), rows[:, 1:] if rows.shape[1] == height * width * channels + 1 else rows, *sizes)
     if kind == ".npz":
         arrays = read_npz(path, limit=limit)
         if len(arrays) != 1:
             raise DataError(explain(str(path), "must hold one array, the images", f"{len(arrays)}", "save them alone"))
-        return _shaped(path, next(iter(arrays.values())), *sizes)
-    return _shaped(path, read_npy(path, limit=limit) if kind == ".npy" else read_idx(path, limit=limit), *sizes)
+        return shaped(str(path), next(iter(arrays.values())), *sizes)
+    return shaped(str(path), read_npy(path, limit=limit) if kind == ".npy" else read_idx(path, limit=limit), *sizes)
 
 
-def _shaped(path: Path, numbers: npt.NDArray[Any], height: int, width: int, channels: int) -> Array4:
+def shaped(where: str, numbers: npt.NDArray[Any], height: int, width: int, channels: int) -> Array4:
+    """Numbers as images (n, height, width, channels) in float32: of one or of several, also as rows, and of grey ones
+    without channels.
+    """
     shapes = [(height, width, channels), (height * width * channels,), *([(height, width)] if channels == 1 else [])]
     if not numbers.size or not any(shape in (numbers.shape, numbers.shape[1:]) for shape in shapes):
         rule = f"must hold images of {height} x {width} x {channels}, or rows of {height * width * channels} numbers"
-        raise DataError(explain(str(path), rule, f"shape {numbers.shape}"))
+        raise DataError(explain(where, rule, f"shape {numbers.shape}"))
     return numbers.astype(np.float32).reshape(-1, height, width, channels)

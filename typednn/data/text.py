@@ -47,8 +47,13 @@ def read_text(path: str | Path, length: int | None = None, *, limit: int | None 
         content = file.exactly(file.stream, file.size)
         if not content:
             raise DataError(explain(file.where, "must hold a text", "an empty file"))
-        tokens = np.frombuffer(content, np.uint8).astype(TOKENS)[None] + 1
-    text: IntArray2 = padded(tokens, tokens.shape[1] if size is None else size)
+    return text_tokens(content, size)
+
+
+def text_tokens(content: bytes | bytearray, length: int | None = None) -> IntArray2:
+    """The tokens of a text, (1, ``length``), as `read_text` has them."""
+    tokens = np.frombuffer(content, np.uint8).astype(TOKENS)[None] + 1
+    text: IntArray2 = padded(tokens, tokens.shape[1] if length is None else length)
     return text
 
 

@@ -189,5 +189,17 @@ def token_of(vocabulary: Vocabulary, text: str) -> int | None:
     return next((token for token in range(len(vocabulary)) if vocabulary.bytes_of(token) == text.encode()), None)
 
 
+def prompt_tokens(where: str, vocabulary: Vocabulary, text: str, end: int | None) -> IntArray1:
+    """The tokens of ``text``, in which <|endoftext|> is the token ``end``; of no text, that token alone."""
+    if not text:
+        if end is None:
+            rule = f"a text begins with a prompt, or with {END}"
+            cure = "give a prompt of one character at least"
+            raise ArgumentError(explain(where, rule, "a vocabulary without it", cure))
+        return np.array([end], np.int32)
+    first, *others = [vocabulary.encode(part) for part in ([text] if end is None else text.split(END))]
+    return np.concatenate([first, *(array for other in others for array in (np.array([end], np.int32), other))])
+
+
 def _points(text: str) -> IntArray1:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")

@@ -8,6 +8,7 @@ The commands call these functions.
 
 from typednn.recipes.catalogue import RECIPES, find, recipe, recipe_of_config
 from typednn.recipes.choosing import choose, chosen
+from typednn.recipes.predictor import Predictor, load_run
 from typednn.recipes.published import beside_published, beside_the_paper
 from typednn.recipes.recipe import Recipe, parsed_settings
 from typednn.recipes.running import Trained, resume, train
@@ -17,6 +18,7 @@ from typednn.recipes.using import evaluate_run, predict
 
 __all__ = [
     "RECIPES",
+    "Predictor",
     "Recipe",
     "Samples",
     "Trained",
@@ -27,6 +29,7 @@ __all__ = [
     "evaluate_run",
     "find",
     "load_data",
+    "load_run",
     "load_tables",
     "parsed_settings",
     "predict",

@@ -56,7 +56,7 @@ def inputs_of(
     if not (np.abs(inputs) <= np.finfo(np.float32).max).all():
         raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))
     dark = path.suffix.lower() == ".png" and shape[-1] == 1 and not invert
-    return inputs, _dark_on_light(inputs) if dark else told
+    return inputs, dark_on_light(inputs) if dark else told
 
 
 def _images(path: Path, shape: tuple[int, ...], invert: bool, resize: Resize, named: bool | None) -> Any:
@@ -94,7 +94,7 @@ def _rows(
     return rows, told
 
 
-def _dark_on_light(images: npt.NDArray[Any]) -> str:
+def dark_on_light(images: npt.NDArray[Any]) -> str:
     """A remark where the edges of the image are bright."""
     edges = np.concatenate([images[0, [0, -1]].ravel(), images[0, :, [0, -1]].ravel()])
     if float(edges.mean()) > 255.0 / 2:

@@ -11,40 +11,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from typednn.data import read_image_folder, read_table, read_vocabulary
+from typednn.data import read_image_folder, read_table
 from typednn.data.class_folders import part_folders
-from typednn.data.images import Resize
 from typednn.data.table_files import ARROW
-from typednn.data.vocabulary import Stored
 from typednn.errors import ArgumentError, DataError, explain, listed
-from typednn.layer import FirstChain
-from typednn.models import GPT2
-from typednn.recipes.inputs import inputs_of
-from typednn.recipes.plan import VOCABULARY, Plan, read_plan, samples_of
-from typednn.recipes.running import Report, computed, learned_part, outputs_of, reported, which, write_results
+from typednn.recipes.plan import VOCABULARY, Plan, samples_of
+from typednn.recipes.predictor import load_run
+from typednn.recipes.running import Report, learned_part, outputs_of, reported, write_results
 from typednn.recipes.samples import Samples
-from typednn.recipes.tables import chosen_of, layout_of, targets_of
+from typednn.recipes.tables import chosen_of, targets_of
 from typednn.recipes.texts import load_text
 from typednn.runs import Run
 from typednn.tasks import Answer, Estimate, Language
-from typednn.tasks.language import speaker_of
-from typednn.training import evaluate
-
-
-def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any]:
-    """The plan of a run, and its model with the weights of `typednn.recipes.running.which`, or others.
-    Needs no lock.
-    """
-    plan, model, _ = restored(run, weights)
-    return plan, model
-
-
-def restored(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any, int]:
-    """As `opened`, and the step of those weights."""
-    plan = read_plan(Path(run))
-    model: Any = plan.model_config().built()
-    checkpoint = Run.open(run, lock=False).load_weights(model, weights or which(plan.recipe))
-    return plan, model, checkpoint.state.step
 
 
 def evaluate_run(
@@ -70,18 +48,18 @@ def evaluate_run(
                 "add data=... (--data)",
             )
         )
-    plan, model = opened(run, weights)
+    used = load_run(run, weights)
+    plan, running = used.plan, used.running
     samples = (
-        plan.samples() if data is None else _others(Path(run), data, plan, _layout(plan, header, delimiter, decimal))
+        plan.samples() if data is None else _others(Path(run), data, plan, used.layout(header, delimiter, decimal))
     )
-    running, sizes = computed(model, fused=plan.recipe.fuse)
-    shaped = samples.shaped(*sizes)
-    plan.task.check(f"data {samples.name!r}", samples.test_y, outputs_of(model))
+    shaped = samples.shaped(*used.sizes)
+    used.task.check(f"data {samples.name!r}", samples.test_y, outputs_of(used.model))
     scores, report = reported(plan, running, shaped.test_x, shaped.test_y)
     if data is None:
         _, learned = reported(plan, running, *learned_part(plan, shaped))
         try:
-            write_results(Path(run), plan, model, samples, scores, report, learned)
+            write_results(Path(run), plan, used.model, samples, scores, report, learned)
         except DataError as error:  # a folder that may only be read, or a full disk
             Run.open(run, lock=False).warn(f"the report is not kept: {error}")
     return report, samples
@@ -96,63 +74,11 @@ def predict(
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
 ) -> list[Answer | Estimate]:
-    """The predictions of the run's model for all inputs in the files: images, IDX, NPY, CSV, TSV, Parquet and Arrow,
-    without labels.
+    """The predictions of the run's model for all inputs in the files and folders: `Predictor.predict_files`.
 
-    ``header``, ``delimiter`` and ``decimal`` say how CSV files are written, as in `evaluate_run`.
+    Who predicts again and again loads the run once: `load_run`.
     """
-    plan, model = opened(run)
-    if isinstance(plan.task, Language):
-        raise ArgumentError(
-            explain(str(run), "predict labels inputs", "a language model", "typednn generate RUN --prompt TEXT")
-        )
-    answers: list[Answer | Estimate] = []
-    sample: Any = model.sample
-    tokens = isinstance(model, FirstChain)
-    shape = sample.sizes if tokens else plan.shape
-    resize: Resize = "crop" if "image" in plan.data else True  # as the training images were
-    layout = _layout(plan, header, delimiter, decimal)
-    for file in files:
-        inputs, remark = inputs_of(
-            file,
-            shape,
-            tokens=tokens,
-            invert=invert,
-            resize=resize,
-            encoding=plan.encoding,
-            named="target" in plan.data,
-            layout=layout,
-        )
-        answers.extend(
-            plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark)
-        )
-    return answers
-
-
-def language_model(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[GPT2, Stored]:
-    """The language model of a run, in eval, and its vocabulary; `ArgumentError` where the run trained another kind of
-    model.
-    """
-    plan, model = opened(run, weights)
-    speaker = speaker_in(run, plan, model)
-    model.eval()
-    return speaker, read_vocabulary(Path(run) / VOCABULARY)
-
-
-def speaker_in(run: str | Path, plan: Plan, model: Any) -> GPT2:
-    """The language model in the model of a run; `ArgumentError` where there is none."""
-    speaker = speaker_of(model)
-    if not isinstance(plan.task, Language) or speaker is None:
-        raise ArgumentError(
-            explain(str(run), "must be the run of a language model", f"a {plan.recipe.task}", "typednn predict uses it")
-        )
-    return speaker
-
-
-def _layout(plan: Plan, header: bool | None, delimiter: str | None, decimal: str | None) -> dict[str, Any]:
-    """How CSV files are written, where it is said, or was of the training data."""
-    said: dict[str, Any] = {"header": header, "delimiter": delimiter, "decimal": decimal}
-    return layout_of(plan.data) | {name: value for name, value in said.items() if value is not None}
+    return load_run(run).predict_files(files, invert=invert, header=header, delimiter=delimiter, decimal=decimal)
 
 
 def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any]) -> Samples:

@@ -33,6 +33,10 @@ class Answer:
     probabilities: dict[str, float]
     remark: str = ""
 
+    def as_json(self) -> dict[str, Any]:
+        """Label, name and probabilities."""
+        return {"label": self.label, "name": self.name, "probabilities": self.probabilities}
+
     def __str__(self) -> str:
         """The name, its probability, and the next best."""
         order = sorted(self.probabilities.items(), key=lambda pair: -pair[1])

@@ -26,6 +26,10 @@ class Estimate:
     values: tuple[float, ...]
     remark: str = ""
 
+    def as_json(self) -> dict[str, Any]:
+        """The values."""
+        return {"values": list(self.values)}
+
     def __str__(self) -> str:
         return printable(f"{self.file}[{self.index}]  ") + "  ".join(f"{value:.6g}" for value in self.values)
 

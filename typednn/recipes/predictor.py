@@ -1,0 +1,321 @@
+"""Predictor: the trained model of a run, loaded once, with all that makes answers of new inputs.
+
+    houses = typednn.load("runs/houses")
+    houses.predict([{"rooms": 3, "area": 95}])[0].values
+    houses.predict_files("new.csv")
+
+`Predictor.predict` takes what a program has in memory, `Predictor.predict_files` names of files. They are two, so that
+what comes over a network is never taken for the name of a file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, final, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import integer
+from typednn.config.build import AnyModel
+from typednn.data import read_vocabulary
+from typednn.data.class_folders import files_below
+from typednn.data.images import ENDINGS, Resize, decode_image
+from typednn.data.inputs import shaped
+from typednn.data.text import TOKENS, text_tokens
+from typednn.data.vocabulary import END, Stored, prompt_tokens, token_of
+from typednn.errors import ArgumentError, DataError, counted, explain, listed, printable
+from typednn.exchange import load as load_file
+from typednn.files import path_of
+from typednn.layer import FirstChain
+from typednn.models import GPT2, stream
+from typednn.module.module import Module
+from typednn.recipes.inputs import dark_on_light, inputs_of
+from typednn.recipes.plan import VOCABULARY, Plan, read_plan
+from typednn.recipes.rows import rows_encoded, rows_of
+from typednn.recipes.running import computed, outputs_of, which
+from typednn.recipes.samples import AnyTask, Scaling
+from typednn.recipes.tables import layout_of
+from typednn.runs import Run
+from typednn.tasks import Answer, Estimate, Language
+from typednn.tasks.language import speaker_of
+from typednn.training import evaluate
+
+M = TypeVar("M", bound=Module)
+_MOST = float(np.finfo(np.float32).max)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Predictor:
+    """The trained model of the run in ``folder``; `load_run` makes one.
+
+    ``plan`` is what was trained on what, and ``step`` the training step of the weights. ``model`` is in eval, so it may
+    be asked by several threads at once. ``vocabulary`` is a language model's.
+    """
+
+    folder: Path
+    plan: Plan
+    model: AnyModel
+    step: int
+    vocabulary: Stored | None = None
+    task: AnyTask = field(init=False)
+    running: Any = field(init=False)
+    """What computes: the model's layers, fused where the recipe says so."""
+    sizes: tuple[int, ...] = field(init=False)
+    """The shape of one sample that it reads."""
+
+    def __post_init__(self) -> None:
+        self.model.eval()
+        running, sizes = computed(self.model, fused=self.plan.recipe.fuse)
+        for name, value in (("task", self.plan.task), ("running", running.eval()), ("sizes", sizes)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def reads(self) -> Literal["image", "text", "rows", "prompt"]:
+        """What an input is: an image, a text to be labelled, a row of numbers, or a text to go on with."""
+        if isinstance(self.task, Language):
+            return "prompt"
+        if isinstance(self.model, FirstChain):
+            return "text"
+        return "image" if len(self.plan.shape) == 3 else "rows"
+
+    @property
+    def scaling(self) -> Scaling:
+        """How inputs are scaled: as the training data were."""
+        return self.plan.scaling
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes' names; empty where they are numbers."""
+        return self.plan.names
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of a table's inputs, in their order; empty where the training data had none."""
+        encoding = self.plan.encoding
+        return encoding.used_names if encoding is not None and self.plan.columns else self.plan.columns
+
+    def predict(self, data: object, *, invert: bool = False) -> list[Answer | Estimate]:
+        """The answer to each input in ``data``, one or several:
+
+        ==========================  ==============================================================================
+        a model of                  ``data``
+        ==========================  ==============================================================================
+        rows, such as of a table    a dict by the columns' names, or a list of values in their order, words and dates
+                                    as the training data had them, None for a gap; a list of these; of numbers alone
+                                    an array (columns) or (n, columns)
+        images                      an array (height, width, channels) or (n, height, width, channels) in the range of
+                                    the training data, 0 to 255; or the bytes of one file: PNG, JPEG, GIF, BMP, WebP
+        texts                       a str, or a list of them
+        ==========================  ==============================================================================
+
+        ``invert`` is for the bytes of an image that is dark on light, as MNIST is not. A `DataError` says what does not
+        fit. Nothing is read from the disk; `predict_files` does that.
+        """
+        inputs, remark = self.inputs(data, invert=invert)
+        return self.answers(inputs, remark=remark)
+
+    def predict_files(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        invert: bool = False,
+        header: bool | None = None,
+        delimiter: str | None = None,
+        decimal: Literal[".", ","] | None = None,
+    ) -> list[Answer | Estimate]:
+        """The answer to each input in the files: images, IDX, NPY, CSV, TSV, Parquet and Arrow, without labels; of a
+        folder all images in it and below it, in the order of their paths.
+
+        ``header``, ``delimiter`` and ``decimal`` say how CSV files are written (`typednn.data.read_table`), by default
+        as was said of the training data.
+        """
+        self._refuse_language()
+        tokens = self.reads == "text"
+        layout = self.layout(header, delimiter, decimal)
+        answers: list[Answer | Estimate] = []
+        for path in [paths] if isinstance(paths, str | Path) else paths:
+            for file in self._files(path):
+                inputs, remark = inputs_of(
+                    file,
+                    self.sizes if tokens else self.plan.shape,
+                    tokens=tokens,
+                    invert=invert,
+                    resize=self._resize,
+                    encoding=self.plan.encoding,
+                    named="target" in self.plan.data,
+                    layout=layout,
+                )
+                answers.extend(self.answers(inputs, str(file), remark))
+        return answers
+
+    def inputs(self, data: object, *, invert: bool = False) -> tuple[npt.NDArray[Any], str]:
+        """Inputs (n, …) of what `predict` takes, not yet scaled; and a remark, where an image looks unlike the training
+        data.
+        """
+        self._refuse_language()
+        if self.reads == "text":
+            return self._texts(data), ""
+        if self.reads == "rows":
+            encoding = self.plan.encoding
+            if encoding is None or encoding.is_plain:
+                return rows_of("predict", data, self.columns, self.plan.shape[0]), ""
+            return rows_encoded("predict", data, encoding)
+        height, width, channels = self.plan.shape
+        if isinstance(data, bytes):
+            image = decode_image(data, size=(height, width), resize=self._resize, channels=channels, invert=invert)
+            return image, dark_on_light(image) if channels == 1 and not invert else ""
+        try:
+            if isinstance(data, str):
+                raise TypeError("a str")
+            numbers = np.asarray(data, np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            rule, cure = f"data are images of {height} x {width} x {channels} numbers, or the bytes of a file", ""
+            if isinstance(data, str | Path):
+                cure = "predict_files(path) reads files"
+            raise DataError(explain("predict", rule, str(error).partition(". ")[0], cure)) from None
+        if not (np.abs(numbers) <= _MOST).all():
+            raise DataError(explain("predict", "data must hold finite numbers", "NaN or infinity"))
+        return shaped("predict", numbers, height, width, channels), ""
+
+    def answers(self, inputs: npt.NDArray[Any], file: str = "data", remark: str = "") -> list[Answer | Estimate]:
+        """The answers to ``inputs``, as `inputs` gives them, which are named after ``file``."""
+        scaling, sizes = self.scaling, self.sizes
+        scores: Any = evaluate(self.running, inputs, transform=lambda x: scaling(x).reshape(len(x), *sizes))
+        return [*self.task.answers(file, scores, remark)]
+
+    def warm_up(self) -> None:
+        """Compile the kernels of one input, for which a first answer would wait."""
+        if self.reads == "text":
+            self.answers(np.zeros((1, *self.sizes), TOKENS))
+        elif self.reads != "prompt":
+            self.answers(np.zeros((1, *self.plan.shape), np.float32))
+
+    def generate(
+        self,
+        prompt: str = "",
+        max_new_tokens: int = 256,
+        *,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+    ) -> str:
+        """``prompt``, and what the language model writes behind it: up to ``max_new_tokens`` tokens, or to the
+        vocabulary's ``<|endoftext|>``, which an empty prompt stands for. The arguments are those of
+        `typednn.models.generate`.
+        """
+        speaker, vocabulary = self.speaker()
+        end = token_of(vocabulary, END)
+        start = prompt_tokens("prompt", vocabulary, prompt, end)
+        drawn = stream(
+            speaker,
+            start[None],
+            max_new_tokens,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            stop=[] if end is None else [end],
+            rng=np.random.default_rng(integer("generate", "seed", seed, 0)),
+        )
+        tokens = [int(token) for (token,) in drawn]
+        return prompt + vocabulary.decode(token for token in tokens if token != end)
+
+    def speaker(self) -> tuple[GPT2, Stored]:
+        """The language model and its vocabulary; an `ArgumentError` where the run trained another kind of model."""
+        speaker = speaker_of(self.model)
+        if self.vocabulary is None or speaker is None:
+            got = f"a {self.plan.recipe.task}"
+            cure = "typednn predict uses it"
+            raise ArgumentError(explain(str(self.folder), "must be the run of a language model", got, cure))
+        return speaker, self.vocabulary
+
+    def layout(self, header: bool | None, delimiter: str | None, decimal: str | None) -> dict[str, Any]:
+        """How CSV files are written, where it is said, or was of the training data."""
+        said: dict[str, Any] = {"header": header, "delimiter": delimiter, "decimal": decimal}
+        return layout_of(self.plan.data) | {name: value for name, value in said.items() if value is not None}
+
+    @property
+    def _resize(self) -> Resize:
+        return "crop" if "image" in self.plan.data else True  # as the training images were
+
+    def _refuse_language(self) -> None:
+        if self.reads == "prompt":
+            rule, cure = "predict labels inputs", "typednn generate RUN --prompt TEXT; in Python generate(prompt)"
+            raise ArgumentError(explain(str(self.folder), rule, "a language model", cure))
+
+    def _files(self, path: str | Path) -> Sequence[str | Path]:
+        """The file, or the images below a folder."""
+        place = path_of("predict", path)
+        if not place.is_dir():
+            return [path]
+        if self.reads != "image":
+            raise DataError(explain(str(path), "a folder holds images", f"a model of {self.reads}", "name its files"))
+        images = files_below(place, ENDINGS)
+        if not images:
+            raise DataError(explain(str(path), f"must hold images ({', '.join(ENDINGS)})", "none"))
+        return images
+
+    def _texts(self, data: object) -> npt.NDArray[Any]:
+        texts: list[object] = [*cast("Sequence[object]", data)] if isinstance(data, list | tuple) else [data]
+        wrong = [
+            "an empty one" if text == "" else type(text).__name__ for text in texts if type(text) is not str or not text
+        ]
+        if wrong or not texts:
+            raise DataError(explain("predict", "data are a text, or a list of texts", [*wrong, "none"][0]))
+        content = [str(text).encode("utf-8", "surrogatepass") for text in texts]
+        return np.concatenate([text_tokens(each, self.sizes[0]) for each in content])
+
+    def facts(self) -> dict[str, str]:
+        """What it is, reads and answers, in words."""
+        shape = " x ".join(map(str, self.plan.shape))
+        reads = {
+            "image": f"images of {shape}",
+            "text": f"texts of up to {self.sizes[0]:,} bytes",
+            "rows": f"rows of {counted(self.sizes[0], 'number')}{': ' if self.columns else ''}{listed(self.columns)}",
+            "prompt": f"texts of up to {counted(self.sizes[0], 'token')}",
+        }[self.reads]
+        return {
+            "model": self.plan.recipe.name,
+            "task": self.plan.recipe.task,
+            "reads": reads,
+            "outputs": listed(self.names) or f"{outputs_of(self.model):,}",
+            "weights of step": f"{self.step:,}",
+        }
+
+    def __repr__(self) -> str:
+        about = self.facts()
+        return printable(f"<Predictor {self.folder}: {about['model']}, {about['task']}, reads {about['reads']}>")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the run, what it reads and what it answers."""
+        from typednn.html import facts, shown
+
+        return shown(f"Predictor {self.folder}", facts(self.facts()))
+
+
+def load_run(folder: str | Path, weights: Literal["best", "latest"] | None = None) -> Predictor:
+    """The trained model of a run, with the weights of `typednn.recipes.running.which`, or others. Needs no lock.
+
+    A `ConfigError` where there is no run, a `CheckpointError` where its weights are damaged.
+    """
+    place = path_of("load", folder)
+    plan = read_plan(place)
+    model: AnyModel = plan.model_config().built()
+    checkpoint = Run.open(place, lock=False).load_weights(model, weights or which(plan.recipe))
+    vocabulary = read_vocabulary(place / VOCABULARY) if plan.recipe.task == "language" else None
+    return Predictor(place, plan, model, checkpoint.state.step, vocabulary)
+
+
+@overload
+def load(path: str | Path) -> Any: ...
+@overload
+def load(path: str | Path, model: M) -> M: ...
+def load(path: str | Path, model: Module | None = None) -> Any:
+    """What was trained: of a run's folder its `Predictor` (`load_run`), of a file that ``model.save(path)`` wrote the
+    model (`typednn.exchange.load`), into ``model`` where that is handed in.
+    """
+    if model is None and path_of("load", path).is_dir():
+        return load_run(path)
+    return load_file(path) if model is None else load_file(path, model)
