@@ -273,7 +273,7 @@ class Predictor:
         reads = {
             "image": f"images of {shape}",
             "text": f"texts of up to {self.sizes[0]:,} bytes",
-            "rows": f"rows of {counted(self.sizes[0], 'number')}{': ' if self.columns else ''}{listed(self.columns)}",
+            "rows": f"rows of {self._values()}{': ' if self.columns else ''}{listed(self.columns)}",
             "prompt": f"texts of up to {counted(self.sizes[0], 'token')}",
         }[self.reads]
         return {
@@ -283,6 +283,12 @@ class Predictor:
             "outputs": listed(self.names) or f"{outputs_of(self.model):,}",
             "weights of step": f"{self.step:,}",
         }
+
+    def _values(self) -> str:
+        """How many values a row has."""
+        encoding = self.plan.encoding
+        plain = encoding is None or encoding.is_plain
+        return counted(self.sizes[0], "number") if encoding is None or plain else counted(len(encoding.used), "value")
 
     def __repr__(self) -> str:
         about = self.facts()
