@@ -8,36 +8,23 @@ from typednn.cli.shared_options import (
     LAYOUT,
     NOT_NEGATIVE,
     PORT,
-    POSITIVE,
     RUN,
     SHARE,
     TRAINING,
     WHOLE,
     Command,
     argument,
-    names,
     weights,
 )
+from typednn.cli.training_arguments import RECIPE_OR_CONFIG, TRAIN
 
-MODELS: Final = (
-    "lenet5",
-    "lenet5-paper",
-    "mlp",
-    "lstm",
-    "resnet18",
-    "resnet34",
-    "resnet50",
-    "vgg16",
-    "gpt2",
-)  # as in `typednn.recipes.RECIPES`, which imports NumPy
-_MODELS = f"{', '.join(MODELS)}, or a config file"
 # Settings of --set that have no option of their own; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports
 # NumPy.
 SETTINGS: Final = """
   least_steps max_steps loss smoothing standardise generator stream
-  clip_grad_norm accumulate patience validation evaluate_every
-  checkpoint_every fuse image augment balance class_weight top_k drop_last
-  workers vocabulary tokens stride weights"""
+  clip_grad_norm accumulate patience start_from_epoch validation stratify
+  evaluate_every checkpoint_every fuse image augment balance class_weight
+  top_k drop_last workers vocabulary tokens stride weights"""
 
 
 COMMANDS: Final = {
@@ -53,68 +40,7 @@ examples:
     "train": Command(
         "training",
         "train a recipe or a config, and keep everything in a run folder",
-        (
-            argument("recipe", metavar="RECIPE_OR_CONFIG", nargs="?", help=_MODELS),
-            argument(
-                "files",
-                metavar="CSV",
-                nargs="*",
-                default=[],
-                help="train.csv test.csv, or one table that is split: rows of data, the label in the first column or "
-                "in --target's",
-            ),
-            argument(
-                "--model",
-                metavar="NAME",
-                help="the same as RECIPE_OR_CONFIG; chosen for the data where there is neither",
-            ),
-            argument("--data", metavar="NAME_OR_PATH", help="a data set's name, a folder that holds one, or a table"),
-            argument("--target", metavar="COLUMN", help="of a table with named columns: the one to learn"),
-            argument("--columns", type=names, metavar="A,B,…", help="of a table: the inputs; by default all others"),
-            argument("--exclude", type=names, metavar="A,B,…", help="of a table: columns that are no inputs"),
-            argument(
-                "--missing",
-                choices=("fill", "drop", "error"),
-                help="of a table: fill gaps (the default), leave out rows that have one, or refuse them",
-            ),
-            argument(
-                "--task",
-                choices=("classification", "regression"),
-                help="labels or numbers; by default what the target holds",
-            ),
-            *LAYOUT,
-            argument("--dry-run", action="store_true", help="tell what would be trained, and train nothing"),
-            argument("--preset", metavar="NAME", help="of gpt2: shakespeare-char (the default), nina or gpt2-124m"),
-            argument(
-                "--from",
-                metavar="PATH",
-                dest="start",
-                help="start from weights: a run, a file of model.save, PyTorch's names in .safetensors; of gpt2 also a "
-                "folder as Hugging Face has it, or gpt.c's file",
-            ),
-            argument(
-                "--run",
-                metavar="DIR",
-                help="the run folder, a new one; by default runs/NAME-1, or the next free number",
-            ),
-            argument("--epochs", type=COUNT, metavar="N", help="passes over the data in all"),
-            argument("--lr", "--learning-rate", type=POSITIVE, metavar="LR", help="the learning rate"),
-            argument("--batch-size", type=COUNT, metavar="N", help="rows per step"),
-            argument(
-                "--optimizer", metavar="NAME", help="such as adam, with its own learning rate unless --lr gives one"
-            ),
-            argument("--seed", type=WHOLE, metavar="N", help="of parameters and of the order"),
-            argument(
-                "--set",
-                action="append",
-                default=[],
-                metavar="NAME=VALUE",
-                dest="settings",
-                help="change a setting; repeat for more",
-            ),
-            *TRAINING,
-            IMPORT,
-        ),
+        TRAIN,
         f"""\
 examples:
   typednn train lenet5
@@ -123,7 +49,7 @@ examples:
   typednn train lenet5-paper --data mnist       the paper's experiment, compared with its Table I
   typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label, then the inputs
   typednn train model.toml train.csv test.csv --set task=regression   the first column holds numbers to learn
-  typednn train --data photos/                  images, a folder per class: a ResNet-18 of their size and classes
+  typednn train --data photos/                  images, a folder per class
   typednn train --model resnet18 --data photos/ --set image=96 --epochs 10
   typednn train --data houses.csv --target price    a table: columns by name, numbers or words to learn
   typednn train model.toml --data pictures/ --report
@@ -431,7 +357,7 @@ examples:
     "summary": Command(
         "inspection",
         "the layers of a recipe, a config or a run, with shapes, parameters, flops, memory and settings",
-        (argument("recipe", metavar="RECIPE_CONFIG_OR_RUN", help=f"{_MODELS}, or a run's folder"), IMPORT),
+        (argument("recipe", metavar="RECIPE_CONFIG_OR_RUN", help=f"{RECIPE_OR_CONFIG}, or a run's folder"), IMPORT),
         """\
 examples:
   typednn summary lenet5

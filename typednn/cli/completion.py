@@ -3,9 +3,9 @@
 from argparse import Action, Namespace
 from typing import Any
 
-from typednn.cli.commands import MODELS
 from typednn.cli.output import say
 from typednn.cli.parser import parser
+from typednn.cli.training_arguments import MODELS
 from typednn.errors import optional
 
 # A function of each shell for a model's name or a config's path.
