@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("on_the_reference")
 TOWNS = ("Ulm", "Jena", "Bonn")
 
 
-def write_houses(path: Path, rows: int = 120, seed: int = 0) -> Path:
+def write_houses(path: Path, rows: int = 500, seed: int = 0) -> Path:
     rng = np.random.default_rng(seed)
     lines = ["id,price,area,town,built,country"]
     for number in range(rows):
