@@ -113,8 +113,12 @@ class CellReader:
         words: Iterable[int],
         known: Sequence[Known] | None,
     ) -> None:
-        self.where, self.unit, self.about, self.decimal, self.known = where, unit, about, decimal, known
-        self.words = {place for place, each in enumerate(known) if each.kind != "number"} if known else {*words}
+        self.where: str = where
+        self.unit: str = unit
+        self.about: Sequence[tuple[int, str]] = about
+        self.decimal: str = decimal
+        self.known: Sequence[Known] | None = known
+        self.words: set[int] = {place for place, each in enumerate(known) if each.kind != "number"} if known else {*words}
         self._columns = [_Column(place in self.words, take, decimal) for place in range(len(about))]
         self._rows: array[int] = array("q")
         self._block: list[Sequence[str]] = []

@@ -25,7 +25,9 @@ class Targets:
         self._words: list[str] = []
         self._rows: list[int] = []
         self._only_numbers = True
-        self.column, self.unit, self.decimal = (1, ""), "row", "."
+        self.column: tuple[int, str] = (1, "")
+        self.unit: str = "row"
+        self.decimal: str = "."
 
     def anew(self) -> "Targets":
         """The same, for the file to be read once more."""
