@@ -118,7 +118,9 @@ class CellReader:
         self.about: Sequence[tuple[int, str]] = about
         self.decimal: str = decimal
         self.known: Sequence[Known] | None = known
-        self.words: set[int] = {place for place, each in enumerate(known) if each.kind != "number"} if known else {*words}
+        self.words: set[int] = (
+            {place for place, each in enumerate(known) if each.kind != "number"} if known else {*words}
+        )
         self._columns = [_Column(place in self.words, take, decimal) for place in range(len(about))]
         self._rows: array[int] = array("q")
         self._block: list[Sequence[str]] = []
