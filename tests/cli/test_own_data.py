@@ -178,3 +178,12 @@ def test_an_export_tells_the_classes(at_once: Command, tmp_path: Path) -> None:
     assert "the model's outputs are the classes 0 Graz, 1 Jena, 2 Ulm\n" in done.stderr
     (entry,) = onnx.load(tmp_path / "towns.onnx").metadata_props
     assert (entry.key, json.loads(entry.value)) == ("names", ["Graz", "Jena", "Ulm"])
+
+
+def test_an_export_tells_the_encoded_columns(at_once: Command, tmp_path: Path) -> None:
+    """A model of words reads a column for each; the line says which, in their order."""
+    pytest.importorskip("onnx")
+    (tmp_path / "t.csv").write_text("y,w,a\n" + "".join(f"{n}.5,{'uv'[n % 2]},{n % 7}\n" for n in range(40)))
+    assert at_once("train", "t.csv", "--set", "max_steps=2", "--run", "run", "-q").returncode == 0
+    done = at_once("export", "run", "--to", "onnx", "--output", "t.onnx")
+    assert "the model's inputs are the columns w=u, w=v, a, as typednn docs data says\n" in done.stderr

@@ -121,6 +121,9 @@ def _model(source: Path, options: Namespace) -> tuple[Any, tuple[str, ...]]:
     if not os.path.isdir(source):
         return load(source), ()
     run = load_run(source, options.weights)
+    encoding = run.plan.encoding
+    if encoding is not None and not encoding.is_plain:
+        hint(f"the model's inputs are the columns {', '.join(encoding.names)}, as typednn docs data says")
     mean, deviation = _numbers(run.scaling)
     if (mean, deviation) != ("0", "1"):
         hint(f"the model reads scaled numbers: (x - {mean}) / {deviation}")
