@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from typednn.cli.commands import COMMANDS, MODELS, SETTINGS
+from typednn.cli.commands import COMMANDS, SETTINGS
 from typednn.cli.cures import COMMANDS_ELSEWHERE, OPTIONS_ELSEWHERE, for_command, for_option
+from typednn.cli.training_arguments import MODELS
 from typednn.recipes import RECIPES
 from typednn.recipes.recipe import CHANGEABLE
 
@@ -65,7 +66,6 @@ TURNS: list[tuple[str, int, str]] = [
     ("train mlp --optimizer adma", 1, "optimizer: expects the name of one, got 'adma'; did you mean 'Adam'?"),
     ("train mlp a.csv --data spiral", 1, "takes --data or CSV files, got both"),
     ("train --data spiral --target price", 1, "--target: names a column of a table, got data 'spiral'"),
-    ("resume run --epochs 9", 2, "a run keeps the settings that it began with"),
     ("eval run --device cuda", 2, "commands train on the CPU"),
     ("eval run --weights newest", 2, "invalid choice: 'newest'"),
     ("eval run/recipe.json", 1, "must be a run folder, with recipe.json, got a file; its run is run"),

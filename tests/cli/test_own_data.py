@@ -71,8 +71,8 @@ def test_photos(at_once: Command, tmp_path: Path) -> None:
     done = at_once("train", "--model", "mlp", "--data", "photos/", "--set", "max_steps=1", "--run", "run")
     assert done.returncode == 0, done.stderr
     assert (
-        "chosen: 28 x 28 x 1 images to 3 classes; SGD, lr 0.025 under CosineLR, batches of 32, 1 epochs; inputs "
-        "standardised" in done.stderr
+        "chosen: 28 x 28 x 1 images to 3 classes; SGD, lr 0.025 under CosineLR, batches of 32, 1 epochs, "
+        "1 steps; inputs standardised" in done.stderr
     )
     assert "12 to train on, 3 to test" in done.stderr
     write_photos(tmp_path / "more", (20, 20), each=1, ending="png")

@@ -291,7 +291,7 @@ def test_a_folder_that_holds_a_run(at_once: Command, files: Path, trained: tuple
         (["train", "mlp", "--epochs", "0"], "expected a whole number, at least 1, got '0'"),
         (["train", "mlp", "--time-limit", "-1"], "expected a number of seconds above 0"),
         (["train", "mlp", "--frob"], "--frob"),
-        (["resume", "run", "--epochs", "3"], "--epochs"),
+        (["resume", "run", "--epochs", "0"], "--epochs"),
         (["eval", "run", "--weights", "first"], "argument --weights: invalid choice: 'first'"),
     ],
 )

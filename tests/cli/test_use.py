@@ -102,7 +102,7 @@ def test_standard_input(at_once: Command, trained: tuple[Path, Any], tmp_path: P
     assert "standard input: line 1 holds names" in done.stderr
     _refused(
         at_once("predict", trained[0], "-", stdin="1,2,3,4\na,b,c,d\n"),
-        "predict: standard input: line 2, column 1 must be a finite number, got 'a'",
+        "predict: standard input: line 2, column 1 ('a') must be a finite number, got 'a'",
     )
     _refused(at_once("predict", trained[0], "-", stdin=""), "standard input: must hold at least one row")
     _refused(at_once("predict", trained[0], "-", stdin=b"\xff\xfe"), "standard input: must be text in UTF-8")

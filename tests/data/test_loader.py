@@ -111,7 +111,7 @@ def test_in_their_own_order() -> None:
     ],
 )
 def test_the_last_batch(rows: int, batch_size: int, joined: list[int], dropped: list[int] | None) -> None:
-    """A last row is never alone; drop_last has PyTorch's meaning, and is refused where it leaves nothing."""
+    """Z-S2: A last row is never alone; drop_last has PyTorch's meaning, and is refused where it leaves nothing."""
     some = loader(rows, batch_size)
     found = rows_of(some.batches())
     assert [len(chunk) for chunk in found] == joined == [len(chunk) for chunk in batches(rows, batch_size, PCG32(0))]

@@ -157,6 +157,8 @@ REASONS: list[tuple[str, str, str]] = [
     ("reports.md", "each class against the rest, and there is no picture", "the page draws the curves of two classes"),
     ("static-checks-compared.md", "**No plugin.**", "of another library"),
     ("static-checks-compared.md", "No column finds wrong values", "of another library"),
+    ("SECURITY.md", "There is no password", "a page for one's own machine"),
+    ("serving.md", "There is no password and no encryption", "a page for one's own machine"),
     ("static-checks-compared.md", "There is no error in", "of another library"),
     ("static-sizes.md", "No layer is hard-coded", "tests/mypy_plugin holds it"),
 ]

@@ -50,7 +50,9 @@ class Parts(HTMLParser):
 
 
 def of(predictor: Predictor, **changes: Any) -> Predictor:
-    return Predictor(predictor.folder, replace(predictor.plan, **changes), predictor.model, predictor.step)
+    return Predictor(
+        predictor.folder, replace(predictor.plan, encoding=None, **changes), predictor.model, predictor.step
+    )
 
 
 def test_a_field_for_each_column(houses: Predictor) -> None:

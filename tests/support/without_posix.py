@@ -29,7 +29,7 @@ import numpy
 # They ask for POSIX at their first import, and get what Windows has there.
 STANDARD = (futures, logging, numpy.random, random, subprocess, tempfile, threading)
 # tensorboardX would import PyTorch, which asks for the name of the system.
-MODULES = ("fcntl", "grp", "halide", "pwd", "resource", "termios", "torch")
+MODULES = ("fcntl", "grp", "halide", "pwd", "resource", "sklearn", "termios", "torch")
 NAMES = (
     *(
         "O_CLOEXEC",

@@ -172,7 +172,7 @@ examples:
   curl -d '{"rooms": 3, "area": 95}' -H 'content-type: application/json' http://127.0.0.1:8000/predict
   curl --data-binary @seven.png -H 'content-type: image/png' http://127.0.0.1:8000/predict
 
-docs/serving.md has the JSON, and a web program of your own in twenty lines.
+typednn docs serving has the JSON, and a web program of your own in twenty lines.
 It needs starlette and uvicorn: pip install 'typednn[serve]'.
 """,
     ),
