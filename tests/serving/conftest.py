@@ -14,7 +14,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("served")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def without_kernels() -> Iterator[None]:
     """What is served is not what is computed: no test here waits for kernels."""
     from typednn.engines import using
@@ -23,26 +23,26 @@ def without_kernels() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def houses(runs: Path, without_kernels: None) -> Predictor:
     return load_run(trained_runs.table(runs))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kinds(runs: Path, without_kernels: None) -> Predictor:
     return load_run(trained_runs.table(runs, "classification"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pictures(runs: Path, without_kernels: None) -> Predictor:
     return load_run(trained_runs.images(runs))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def texts(runs: Path, without_kernels: None) -> Predictor:
     return load_run(trained_runs.texts(runs))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def speaker(runs: Path, without_kernels: None) -> Predictor:
     return load_run(trained_runs.language(runs))
