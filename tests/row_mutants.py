@@ -842,7 +842,7 @@ ROW_MUTANTS = [
         "P-E2", "models/lenet5.py",
         "        >> Pad2d(2)\n        >> Conv2d(1, 6, 5, bias=bias",
         "        >> Pad2d((1, 3, 2, 2))\n        >> Conv2d(1, 6, 5, bias=bias",
-        "config/test_paper_format.py::test_lenet5_from_a_config_is_lenet5_in_code",
+        "models/test_lenet5.py::test_by_hand_and_stacked_are_the_same_bits",
     ),
     fault(
         "P-E5", "recipes/published.py",

@@ -14,6 +14,7 @@ FURTHER = (
     "typednn.errors",
     "typednn.graph_layer",
     "typednn.layer",
+    "typednn.serving",
     "typednn.shapes",
     "typednn.sklearn",
 )

@@ -654,7 +654,7 @@ def test_a_weighted_loader_continues_to_the_bit(stop: int, kind: str) -> None:
     [
         ({"weights": [1.0]}, "weights must be 10 finite numbers, one per row, none below 0, got"),
         ({"weights": [-1.0] + [1.0] * 9}, "weights must be 10 finite numbers"),
-        ({"weights": [0.0] * 10}, "weights must be 10 finite numbers"),
+        ({"weights": [0.0] * 10}, "one of weights must be above 0, got zeros"),
         ({"weights": [np.inf] * 10}, "weights must be 10 finite numbers"),
         ({"weights": ["a"] * 10}, "weights must be 10 finite numbers"),
         ({"weights": [1.0] * 10, "shuffle": False}, "weights draw rows at random, got shuffle=False"),

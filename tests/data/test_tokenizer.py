@@ -147,6 +147,7 @@ def test_special_tokens_only_where_allowed(gpt2: Tokenizer) -> None:
     text = "<|endoftext|>ANTONIO"
     assert gpt2.encode(text, ["<|endoftext|>"]).tolist() == [50256, 8643, 1340, 9399]
     assert 50256 not in gpt2.encode(text)
+    assert 50256 not in gpt2.encode("<|endoftext|>")
     assert gpt2.decode(gpt2.encode(text)) == gpt2.decode([50256, 8643, 1340, 9399]) == text
 
 

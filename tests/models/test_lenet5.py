@@ -117,7 +117,7 @@ def test_other_initial_weights(written: Callable[..., AnyModel]) -> None:
 def test_by_hand_and_stacked_are_the_same_bits(
     softmax: bool, bias: bool, make_optimizer: Callable[[], Optimizer]
 ) -> None:
-    """P-P10: outputs, gradients and weights after three steps, part by part."""
+    """P-E2, P-P10: outputs, gradients and weights after three steps, part by part."""
     models: list[AnyModel] = [written(bias=bias, softmax=softmax, rng=PCG32(42, 6)) for written in WRITTEN.values()]
     for model in models:
         if isinstance(model, Chain):
