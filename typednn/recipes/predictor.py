@@ -295,7 +295,7 @@ def load_run(folder: str | Path, weights: Literal["best", "latest"] | None = Non
 
     A `ConfigError` where there is no run, a `CheckpointError` where its weights are damaged.
     """
-    place = path_of("load", folder)
+    place = Path(folder)
     plan = read_plan(place)
     model: AnyModel = plan.model_config().built()
     checkpoint = Run.open(place, lock=False).load_weights(model, weights or which(plan.recipe))
