@@ -203,11 +203,11 @@ def test_addresses_that_cannot_be_had(houses: Predictor, capsys: pytest.CaptureF
         assert main(["serve", str(houses.folder), "--port", str(port)]) == 1
         told = capsys.readouterr().err
         assert (
-            f"typednn serve: serve: listens on 127.0.0.1, port {port}, got Address already in use; choose another"
+            f"typednn serve: 127.0.0.1:{port}: must be an address to listen on, got Address already in use; choose"
             in told
         )
     for host in ("999.1.1.1", "no such host", "\ud800", "a" * 300, "::zz"):
-        with pytest.raises(DataError, match="serve: listens on"):
+        with pytest.raises(DataError, match="must be an address to listen on, got"):
             server.serve(create_app(houses), host, 0, lambda _: None)
 
 

@@ -29,7 +29,7 @@ def serve(app: ASGIApp, host: str, port: int, ready: Callable[[str], None]) -> N
     except (OSError, UnicodeError) as error:
         cure = "choose another --port, or 0 for a free one"
         why = reason(error).partition(" (while")[0]  # behind that is the address again
-        raise DataError(explain("serve", f"listens on {host}, port {port}", why, cure)) from None
+        raise DataError(explain(f"{host}:{port}", "must be an address to listen on", why, cure)) from None
     with listening:
         name, free = listening.getsockname()[:2]
         config = uvicorn.Config(
