@@ -10,7 +10,7 @@ from typednn.runs.overview import as_table, runs_in
 
 def runs(options: Namespace) -> int:
     """A table of the runs in a folder, or JSON; what is damaged in a run is told."""
-    found = runs_in(options.folder)
+    found = runs_in(options.folder, options.sort)
     for line in [json.dumps(asdict(run)) for run in found] if options.json else as_table(found):
         say(line)
     for run in found:

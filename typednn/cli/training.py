@@ -21,6 +21,7 @@ from typednn.recipes.plan import FILE, fitted
 from typednn.recipes.running import Trained
 from typednn.recipes.samples import found_by
 from typednn.recipes.tables import LAYOUT
+from typednn.training import MLflow, WandB
 
 
 def train(options: Namespace) -> int:
@@ -98,7 +99,9 @@ def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) ->
     """Train and print the results, or what to do next after a stop. Returns 130 after Ctrl-C, 143 after SIGTERM."""
     start = time.perf_counter()
     try:
-        result = work(progress=False if options.quiet else "auto", time_limit=options.time_limit)
+        trackers = [] if options.track is None else [{"mlflow": MLflow, "wandb": WandB}[options.track]()]
+        progress = False if options.quiet else "auto"
+        result = work(progress=progress, time_limit=options.time_limit, callbacks=trackers)
     except (KeyboardInterrupt, SystemExit) as stop:
         then = f"go on with: typednn resume {folder}{_imports(options)}"
         hint(then if (folder / FILE).is_file() else "stopped before training began; nothing is lost")

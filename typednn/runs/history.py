@@ -91,7 +91,8 @@ class History:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the losses as curves over the epochs, and the last evaluations."""
-        from typednn.html import curves, facts, number, shown, table
+        from typednn.curves import curves
+        from typednn.html import facts, number, shown, table
 
         lines = {"training": [(float(epoch.number), epoch.loss) for epoch in self.epochs]}
         each = self.steps / max(len(self.epochs), 1)  # steps of an epoch; all counts are 0 before the first
@@ -131,3 +132,17 @@ class LearningRates:
     """The losses' running mean, of which every number is the mean of those before it, the later the heavier."""
     suggestion: float | None
     """The rate in the middle of the smoothed loss's longest fall; None where it never falls."""
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the loss over the rate, and the suggestion."""
+        from typednn.curves import Line, curves
+        from typednn.html import facts, shown
+
+        lines = [
+            Line("loss", list(zip(self.rates, self.losses, strict=True)), colour=0, look="pale"),
+            Line("loss, smoothed", list(zip(self.rates, self.smoothed, strict=True)), colour=0),
+        ]
+        suggestion = None if self.suggestion is None else f"{self.suggestion:.3g}"
+        mark = None if self.suggestion is None else (self.suggestion, f"suggestion: {suggestion}")
+        drawn = curves(lines, "learning rate", along_logarithmic=True, mark=mark)
+        return shown("Learning rates", facts({"suggestion": suggestion or "none: the loss never falls"}), drawn)
