@@ -6,7 +6,7 @@ from html import unescape
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.test_html import EVIL, Page, page
@@ -27,6 +27,7 @@ def below(read: Page) -> list[list[str]]:
     return [unescape(band["data-at"] or "").split("\n") for band in read.named("i")]
 
 
+@example({"": [(0.0, 0.0), (1.0, 0.0), (3.5e17, 0.0), (-4.8e15, 0.0)]})  # no float lies between two of the places
 @given(st.dictionaries(st.text(max_size=3), st.lists(st.tuples(FLOATS, FLOATS), max_size=6), max_size=5))
 def test_curves_stay_in_their_frame(lines: dict[str, list[tuple[float, float]]]) -> None:
     """Whatever the numbers: of equal ones, of one, of none, of numbers near the largest."""

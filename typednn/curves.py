@@ -226,6 +226,8 @@ def _bands(drawn: Sequence[_Drawn], along: str) -> str:
             rows[band].append((float(each.x[index]), float(each.y[index]), each.line.name))
     bands: list[str] = []
     for at, left, right, found in zip(places.tolist(), edges[:-1].tolist(), edges[1:].tolist(), rows, strict=True):
+        if not found:  # of places that no float lies between
+            continue
         said = [f"{name[:_NAME]}  {value:.4g}" for _, value, name in sorted(found, key=lambda row: -row[1])]
         more = [f"and {len(said) - _READ:,} more"] if len(said) > _READ else []
         words = "\n".join([f"{along} {labels([found[0][0]])[0]}", *said[:_READ], *more])

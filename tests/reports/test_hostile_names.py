@@ -102,7 +102,7 @@ function look(frame) {
   for (const element of page.querySelectorAll('*')) {
     made[element.tagName] = (made[element.tagName] || 0) + 1;
     for (const {name, value} of element.attributes) {
-      if (name == 'alt' || name == 'aria-label') { words.push(value); continue; }
+      if (['alt', 'aria-label', 'data-at'].includes(name)) { words.push(value); continue; }
       const key = `${element.tagName} ${name}=${value}`;
       made[key] = (made[key] || 0) + 1;
     }

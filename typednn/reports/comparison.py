@@ -73,7 +73,7 @@ def write_comparison(
     if len(folders) < 2:
         got, cure = f"one, {str(folders[0])!r}", "typednn.reports.html.write_report writes the page of one"
         raise ArgumentError(explain("write_comparison", "compares two runs at least", got, cure), "runs")
-    common = Path(os.path.commonpath([folder.absolute().parent for folder in folders]))
+    common = Path(os.path.commonpath([os.path.dirname(os.path.abspath(folder)) for folder in folders]))
     path = common / FILE if output is None else path_of("write_comparison", output)
     remarks: list[str] = []
     compared = [_compared(folder, os.path.relpath(folder.absolute(), common), remarks) for folder in folders]
@@ -94,7 +94,10 @@ def compared_folders(runs: str | os.PathLike[str] | Sequence[str | os.PathLike[s
     given = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
     if not given:
         raise ArgumentError(explain("write_comparison", "compares two runs at least", "none"), "runs")
-    return list({folder.resolve(): folder for each in given for folder in folders_in(each)}.values())
+    found: dict[Path, Path] = {}
+    for folder in (folder for each in given for folder in folders_in(each)):
+        found.setdefault(folder.resolve(), folder)
+    return list(found.values())
 
 
 def _compared(folder: Path, name: str, remarks: list[str]) -> _Compared:

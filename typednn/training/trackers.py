@@ -136,7 +136,7 @@ class MLflow(_Tracker):
         place = client.create_experiment(experiment) if found is None else found.experiment_id
         where = {} if folder is None else {"typednn.run": str(folder.absolute())}
         name = self.run_name or (None if folder is None else folder.absolute().name)
-        self.run_id = client.create_run(place, tags={**where, **self.tags}, run_name=name).info.run_id
+        self.run_id: str | None = client.create_run(place, tags={**where, **self.tags}, run_name=name).info.run_id
         param = _mlflow("mlflow.entities").Param
         params = [param(key[:_NAME], str(value)[:_VALUE]) for key, value in settings.items()]
         for first in range(0, len(params), _AT_ONCE):
@@ -191,9 +191,9 @@ class WandB(_Tracker):
     def _begin(self, settings: dict[str, Any], folder: Path | None) -> None:
         name = self.name or (None if folder is None else folder.absolute().name)
         again = {} if self.run_id is None else {"id": self.run_id, "resume": "allow"}
-        options = {"project": self.project, "name": name, **again, **self.options}
-        self._run = self._wandb.init(**options, config={**settings, **self.options.get("config", {})})
-        self.run_id = self._run.id
+        self._run = self._wandb.init(**{"project": self.project, "name": name, **again, **self.options})
+        self.run_id: str | None = self._run.id
+        self._run.config.update(settings, allow_val_change=True)  # by a run that is resumed, with more epochs
 
     def _write(self, numbers: Mapping[str, float], step: int) -> None:
         self._run.log(dict(numbers), step=step)
