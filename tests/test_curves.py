@@ -3,6 +3,7 @@
 import math
 import re
 from html import unescape
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -99,6 +100,9 @@ def test_each_point_of_a_short_line_stands_below_the_pointer(points: list[tuple[
     assert ends[-1] == pytest.approx(100, abs=0.05)
     for end, (left, _) in zip(ends, spans[1:], strict=False):
         assert float(left) == pytest.approx(end, abs=0.02), "no gap, no overlap"
+    at = sorted(x for x, _ in drawn(read)[0])
+    middles = [(one + other) / 20 for one, other in pairwise(at)]
+    assert ends[:-1] == pytest.approx(middles, abs=0.05), "the nearest point is told"
 
 
 def test_of_long_lines_eighty_places_are_told_and_all_numbers_are_true() -> None:
@@ -106,11 +110,16 @@ def test_of_long_lines_eighty_places_are_told_and_all_numbers_are_true() -> None
     steps = np.arange(1.0, 401)
     one, other = rng.random(400), 1.0 + rng.random(400)
     lines = {"one": np.stack([steps, one], axis=1), "other": np.stack([steps[::50], other[::50]], axis=1)}
-    told = below(page(curves(lines, "step")))
+    read = page(curves(lines, "step"))
+    told = below(read)
     assert len(told) == 80
     for head, *rows in told:
         at = int(head.removeprefix("step ")) - 1
         assert f"one  {one[at]:.4g}" in rows
+    for band, (head, *_) in zip(read.named("i"), told, strict=True):
+        left, width, share = map(float, re.findall(r"(?:left:|width:|--x:)([\d.]+)%", band["style"] or ""))
+        at = 100 * (int(head.removeprefix("step ")) - 1) / 399
+        assert left + width * share / 100 == pytest.approx(at, abs=0.05), "the line stands where the numbers are"
     said = [row for _, *rows in told for row in rows if row.startswith("other")]
     assert said == [f"other  {value:.4g}" for value in other[::50]]
     both = [rows for _, *rows in told if len(rows) == 2]

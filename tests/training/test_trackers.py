@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.conftest import run_command
+from tests.cli.conftest import REPOSITORY, environment, run_command
 from typednn import Input
 from typednn.data import Loader
 from typednn.errors import ArgumentError, MissingExtra
@@ -60,6 +60,10 @@ class StopsAt(Callback):
 
 def broken() -> None:
     raise RuntimeError("the machine is on fire")
+
+
+def interrupted_again() -> None:
+    raise KeyboardInterrupt  # as by a second signal
 
 
 def interrupted() -> None:
@@ -196,6 +200,23 @@ def test_mlflow_resumed_is_one_clean_series(
     assert same_bits(model, trained()[0])
 
 
+def test_what_a_checkpoint_holds_is_in_mlflow_before_it(client: Any, tmp_path: Path) -> None:
+    """A process that ends at once, as by a power cut, leaves nothing out that is behind the checkpoint."""
+    program = (
+        "from tests.training.test_trackers import *\n"
+        "trained(MLflow(), StopsAt(18, lambda: os._exit(9)), run='run', checkpoint_every=12)"
+    )
+    changed = {"PYTHONPATH": str(REPOSITORY), "TYPEDNN_ENGINE": "reference"}
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment(**changed), check=False)
+    assert done.returncode == 9
+    (run,) = client.search_runs(["0"])
+    assert run.info.status == "RUNNING"
+    assert [step for step, _ in series(client, run.info.run_id)["train/loss"]] == [1, 10]
+    trained(MLflow(), run=tmp_path / "run", checkpoint_every=12)
+    assert client.get_run(run.info.run_id).info.status == "FINISHED"
+    assert series(client, run.info.run_id) == recorded(tmp_path / "run")
+
+
 def test_many_settings_and_numbers_are_sent_in_parts(client: Any) -> None:
     """MLflow takes 100 settings and 1,000 numbers at once, and 6,000 characters of a value."""
     tracker = MLflow()
@@ -276,7 +297,10 @@ def test_wandb_keeps_settings_and_numbers(offline: Path) -> None:
     assert same_bits(model, trained()[0])
 
 
-@pytest.mark.parametrize(("act", "error", "code"), [(broken, RuntimeError, 1), (interrupted, KeyboardInterrupt, 130)])
+@pytest.mark.parametrize(
+    ("act", "error", "code"),
+    [(broken, RuntimeError, 1), (interrupted, KeyboardInterrupt, 130), (interrupted_again, KeyboardInterrupt, 130)],
+)
 def test_wandb_is_told_how_it_ended(offline: Path, act: Any, error: type[BaseException], code: int) -> None:
     with pytest.raises(error):
         trained(WandB("digits", dir=offline), StopsAt(12, act))

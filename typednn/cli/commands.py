@@ -473,7 +473,7 @@ examples:
     ),
     "report": Command(
         "report",
-        "draw a run's pictures, and write its report as one self-contained HTML page; or compare several runs on one",
+        "draw a run's pictures, and write its report as one HTML page; or one page that compares several runs",
         (
             argument("runs", metavar="RUN", nargs="+", help="a run's folder, several, or folders that hold runs"),
             argument(
