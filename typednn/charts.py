@@ -1,6 +1,7 @@
 """What a chart shows, whoever draws it: its colours, its points, where its ticks are and how they are written.
 
-`typednn.html` draws for notebooks and needs no package for it; `typednn.reports` draws files and pages with matplotlib.
+`typednn.curves` draws for pages and notebooks, and needs no package for it; `typednn.reports` draws files with
+matplotlib.
 The colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), without their yellow, which is invisible
 on white.
 """
@@ -38,6 +39,22 @@ def thinned(x: npt.NDArray[Any], y: npt.NDArray[Any], points: int) -> tuple[npt.
     return means[0], means[1], np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
 
 
+def smoothed(y: npt.NDArray[np.float64], share: float = 0.05) -> npt.NDArray[np.float64]:
+    """The mean of each value and its neighbours, a ``share`` of all values on either side, at least 10; at the ends
+    there are fewer.
+
+    At the start as few after a value as before it: the curve begins with the first value. At the end the values before
+    stay, and the curve ends with the mean of the last ``share``. So both ends of the window only move on, and values
+    that never rise give a curve that never rises. With equally many on both sides the curve would end with the last
+    value, whose noise looks like a turn. In exchange the end of a falling curve is a little too high: it lags by half a
+    ``share``.
+    """
+    at, reach = np.arange(len(y)), max(10, int(len(y) * share))
+    before = np.minimum(reach, at)
+    after = np.minimum(before, at[::-1])
+    return np.array([np.mean(y[i - b : i + a + 1]) for i, b, a in zip(at, before, after, strict=True)], np.float64)
+
+
 def spans_decades(values: npt.NDArray[Any]) -> bool:
     """Whether a logarithmic axis shows ``values`` better than a linear one."""
     return len(values) > 1 and bool(values.min() > 0) and bool(values.max() > 50 * values.min())
@@ -67,6 +84,21 @@ def ticks(low: float, high: float, most: int, *, logarithmic: bool = False, whol
     step = round_step(max((high - low) / most, float(whole)))
     places = [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
     return list(dict.fromkeys(places))
+
+
+def epoch_ends(steps: npt.NDArray[Any], epochs: npt.NDArray[Any], most: int) -> dict[float, str]:
+    """The steps at which epochs end, with the epochs' numbers in words: at most ``most``, at round numbers.
+
+    The last epoch has a number if it has as many steps as the one before: then it is over.
+    """
+    at = np.flatnonzero(np.diff(epochs) > 0)
+    if len(at) and steps[-1] - steps[at[-1]] >= steps[at[-1]] - (steps[at[-2]] if len(at) > 1 else 0):
+        at = np.append(at, len(steps) - 1)
+    ends = {
+        number: step for number, step in zip(epochs[at].tolist(), steps[at].tolist(), strict=True) if 0 < number < 2**53
+    }
+    every = round_step(max(max(ends, default=0.0) / most, 1.0))
+    return {step: f"{number:,.0f}" for number, step in ends.items() if number % every == 0}
 
 
 def labels(places: Sequence[float]) -> list[str]:

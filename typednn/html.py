@@ -1,8 +1,8 @@
-"""Pieces of HTML that notebooks show: tables, bars, curves, small images. Each object's ``_repr_html_`` puts some
-together.
+"""Pieces of HTML that notebooks show: tables, bars, small images. Each object's ``_repr_html_`` puts some together;
+curves are those of `typednn.curves`.
 
-What they give is whole: styles are in the elements, curves are SVG and images are PNG in the text, so that nothing is
-loaded and nothing around it is changed. Every text is escaped. Text, lines and borders have the colour of the text
+What they give is whole: styles are in the elements, images are PNG in the text, so that nothing is loaded and nothing
+around it is changed. Every text is escaped. Text, lines and borders have the colour of the text
 around them, so that a page may be light or dark. Data, too, that are not finite, empty or very long are shown: a
 notebook is where people look for such a thing.
 """
@@ -13,19 +13,15 @@ import struct
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
-from typednn.charts import PALETTE, labels, opacity, spans_decades, thinned, ticks
+from typednn.charts import PALETTE, opacity
 from typednn.errors import UNSEEN
 
-Points: TypeAlias = Sequence[tuple[float, float]]
-
 _ROWS = 200  # of a table
-_POINTS = 300  # of a line
-_SOFT = 'stroke-opacity=".2"'
 _SIDE = 64  # pixels of a small image
 _FAINT = "color:inherit;opacity:.7"
 _LINE = "1px solid rgba(128,128,128,.4)"
@@ -118,73 +114,6 @@ def number(value: float) -> Html:
     if math.isfinite(value):
         return Html(escaped(f"{value:.4g}"))
     return Html(f'<b style="color:{PALETTE[1]}">{value}</b>')
-
-
-def curves(lines: Mapping[str, Points], along: str) -> Html:
-    """Lines in one diagram, by name, over ``along``; logarithmic where all are above 0 and they span more than a factor
-    of 50.
-
-    Points that are not finite are left out; nothing is drawn where no point is left.
-    """
-    drawable: dict[str, tuple[Any, Any]] = {}
-    for name, points in lines.items():
-        pairs = np.array(points, np.float64).reshape(-1, 2)
-        x, y, *_ = thinned(pairs[:, 0], pairs[:, 1], _POINTS)
-        if len(x):
-            drawable[name] = x, y
-    if not drawable:
-        return Html("")
-    xs: Any = np.concatenate([x for x, _ in drawable.values()])
-    ys: Any = np.concatenate([y for _, y in drawable.values()])
-    logarithmic = spans_decades(ys)
-    left, right, top, bottom = 56.0, 470.0, 12.0, 150.0
-
-    def heights(values: Any) -> Any:
-        return _between(np.log10(values) if logarithmic else values, np.log10(ys) if logarithmic else ys, bottom, top)
-
-    drawn: list[str] = []
-    levels = ticks(ys.min(), ys.max(), 5, logarithmic=logarithmic)
-    for at, text in zip(heights(np.array(levels)), labels(levels), strict=True):
-        drawn.append(f'<line x1="{left}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}" stroke="currentColor" {_SOFT}/>')
-        drawn.append(_text(left - 6, at + 4, text, "end"))
-    marks = ticks(xs.min(), xs.max(), 7, whole=bool((xs == np.rint(xs)).all()))
-    for at, text in zip(_between(np.array(marks), xs, left, right), labels(marks), strict=True):
-        drawn.append(_text(at, bottom + 16, text, "middle"))
-    drawn.append(_text(right, bottom + 34, along, "end"))
-    for index, (name, (x, y)) in enumerate(drawable.items()):
-        colour = PALETTE[index % len(PALETTE)]
-        places = [f"{at:.1f},{up:.1f}" for at, up in zip(_between(x, xs, left, right), heights(y), strict=True)]
-        drawn.append(
-            f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2" '
-            'stroke-linejoin="round"/>'
-        )
-        if len(places) <= 30:
-            drawn += [
-                f'<circle cx="{at.partition(",")[0]}" cy="{at.partition(",")[2]}" r="2.5" fill="{colour}"/>'
-                for at in places
-            ]
-        drawn.append(
-            f'<rect x="{left + 130 * index:.0f}" y="{bottom + 28:.0f}" width="12" height="4" fill="{colour}"/>'
-        )
-        drawn.append(_text(left + 130 * index + 17, bottom + 34, name[:18], "start"))
-    style = "display:block;max-width:100%;color:inherit"
-    return Html(
-        f'<svg viewBox="0 0 480 {bottom + 42:.0f}" width="480" role="img" '
-        f'aria-label="{escaped(", ".join(drawable))}" style="{style}" '
-        f'font-size="11" font-family="system-ui,sans-serif">{"".join(drawn)}</svg>'
-    )
-
-
-def _between(values: Any, every: Any, first: float, last: float) -> Any:
-    """Where ``values`` lie from the place ``first`` of the least of ``every`` number to the place ``last`` of the
-    greatest.
-    """
-    span = every.max() - every.min()
-    return first + (last - first) * ((values - every.min()) / span if span else 0.5 + 0 * values)
-
-
-def _text(x: float, y: float, words: str, anchor: str) -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="currentColor">{escaped(words)}</text>'
 
 
 def images(pictures: npt.NDArray[Any], words: Sequence[object]) -> Html:

@@ -55,7 +55,7 @@ TURNS: list[tuple[str, int, str]] = [
     ("help train", 0, "usage: typednn train"),
     ("help", 0, "usage: typednn [-h] [-V] COMMAND"),
     ("help frobnicate", 2, "no command 'frobnicate'"),
-    ("compare run run2", 2, "typednn runs lists runs side by side"),
+    ("compare run run2", 2, "typednn report RUN RUN compares runs on one page"),
     ("runs nothing", 1, "nothing: must hold runs, folders that training wrote, got no folder"),
     ("runs", 1, "runs: must hold runs, folders that training wrote, got no folder; typednn train MODEL"),
     ("-V", 0, "typednn 0."),

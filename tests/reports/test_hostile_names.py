@@ -34,12 +34,13 @@ from tests.cli.conftest import CONFIG, environment
 from tests.reports import test_html
 from tests.reports.test_html import browse, needs_chromium
 from typednn import Array1, Array2, ElementwiseGrad, Gradient, Layer
+from typednn.curves import curves
 from typednn.data import read_table
 from typednn.data.images import ImageFolder
 from typednn.data.labels import normalised
 from typednn.data.token_files import packed
 from typednn.errors import UNSEEN, TypednnError, printable
-from typednn.html import curves, facts, images, progress, shown, table, tinted
+from typednn.html import facts, images, progress, shown, table, tinted
 from typednn.layers import Linear
 from typednn.metrics import ClassificationReport
 from typednn.models import GPT2, write_gpt_c
@@ -101,7 +102,7 @@ function look(frame) {
   for (const element of page.querySelectorAll('*')) {
     made[element.tagName] = (made[element.tagName] || 0) + 1;
     for (const {name, value} of element.attributes) {
-      if (name == 'alt' || name == 'aria-label') { words.push(value); continue; }
+      if (['alt', 'aria-label', 'data-at'].includes(name)) { words.push(value); continue; }
       const key = `${element.tagName} ${name}=${value}`;
       made[key] = (made[key] || 0) + 1;
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from typednn.errors import DataError
+from typednn.errors import ArgumentError, DataError
 from typednn.runs.overview import BestEvaluation, as_table, runs_in
 from typednn.screen import columns
 
@@ -63,6 +63,39 @@ def test_a_line_for_each_the_newest_last(tmp_path: Path) -> None:
         "young",
     ]
     assert runs_in(tmp_path / "a") == [found[1]]
+
+
+def test_sorted_by_a_column(tmp_path: Path) -> None:
+    """The best, the most and the newest last; what is not known first."""
+    for name, changed, steps, split in (
+        ("a", 3, 40, measured(1, "test", 0.5, 0.8)),
+        ("b", 2, 50, measured(1, "test", 0.1, 0.7)),
+        ("c", 1, 9, measured(1, "test", 0.3)),
+        ("d", 4, 60, measured(1, "test", 0.2)),
+    ):
+        a_run(tmp_path / name, [split, step(steps)], RECIPE if name == "c" else None, changed)
+    a_run(tmp_path / "e", [], changed=5)
+    for sort, expected in {
+        "changed": "cbade",
+        "run": "abcde",
+        "steps": "ecabd",
+        "epochs": "ecbad",
+        "model": "badec",
+        "best": "ebacd",
+    }.items():
+        assert "".join(run.name for run in runs_in(tmp_path, sort)) == expected, sort
+    with pytest.raises(ArgumentError, match="sort must be one of 'changed', 'run', 'model', 'data'"):
+        runs_in(tmp_path, "accuracy")
+
+
+def test_a_run_without_a_recipe_has_a_model_and_epochs(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", [step(1, 2)])
+    (run / "model.txt").write_text("     Chain\n  0  Linear(4, 2)\n10 parameters\n")
+    (run / "starts.jsonl").write_text('{"settings": {"epochs": 5}}\n')
+    (found,) = runs_in(tmp_path)
+    assert (found.model, found.epoch, found.epochs) == ("Chain, 10 parameters", 2, 5)
+    (run / "model.txt").write_text("cut")
+    assert runs_in(tmp_path)[0].model == ""
 
 
 def test_the_first_of_equals_is_the_best(tmp_path: Path) -> None:

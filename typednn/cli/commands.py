@@ -429,21 +429,38 @@ examples:
         "a table of the runs in a folder, the newest last: model, data, epochs, best evaluation, result",
         (
             argument("folder", metavar="FOLDER", nargs="?", default="runs", help="runs, unless given"),
+            argument(
+                "--sort",
+                choices=("changed", "run", "model", "data", "epochs", "steps", "best", "result"),
+                default="changed",
+                metavar="NAME",
+                help="by a column, the greatest or the best last; by default changed, the newest last",
+            ),
             argument("--json", action="store_true", help="one JSON object for each run, a line each"),
         ),
         """\
 examples:
   typednn runs                                  the runs in the folder runs
+  typednn runs --sort best                      the best evaluation last
   typednn runs experiments --json               for other programs
 """,
     ),
     "report": Command(
         "report",
-        "draw a run's pictures, and write its report as one self-contained HTML page",
-        (RUN,),
+        "draw a run's pictures, and write its report as one HTML page; or one page that compares several runs",
+        (
+            argument("runs", metavar="RUN", nargs="+", help="a run's folder, several, or folders that hold runs"),
+            argument(
+                "--output",
+                metavar="FILE",
+                help="of a comparison; by default comparison.html in the folder that holds the runs",
+            ),
+        ),
         """\
 examples:
   typednn report runs/lenet5-1                  the pictures in plots/, and one HTML page with them; prints its path
+  typednn report runs/lenet5-1 runs/mlp-1       curves over each other, settings that differ: runs/comparison.html
+  typednn report runs --output all.html         every run in that folder
 """,
     ),
 }

@@ -11,7 +11,7 @@ from typednn.screen import screen_width
 
 def runs(options: Namespace) -> int:
     """A table of the runs in a folder, or JSON; what is damaged in a run is told."""
-    found = runs_in(options.folder)
+    found = runs_in(options.folder, options.sort)
     for line in [json.dumps(asdict(run)) for run in found] if options.json else as_table(found, screen_width()):
         say(line)
     for run in found:

@@ -103,5 +103,10 @@ TRAINING = (
         action="store_true",
         help="at the end, draw the pictures and write the page, as `typednn report` does",
     ),
+    argument(
+        "--track",
+        choices=("mlflow", "wandb"),
+        help="log to MLflow or to Weights & Biases; their environment variables say where",
+    ),
     argument("-q", "--quiet", action="store_true", help="no progress, no tables"),
 )

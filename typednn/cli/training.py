@@ -23,12 +23,14 @@ from typednn.recipes.plan import FILE, fitted, read_plan, samples_of
 from typednn.recipes.running import Trained
 from typednn.recipes.samples import found_by
 from typednn.recipes.tables import LAYOUT
+from typednn.training import Callback, MLflow, WandB
 
 _OF_A_TABLE = ("target", "columns", "exclude", "missing", "task")  # options, and arguments of `choose`
 
 
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
+    trackers = _trackers(options)
     settings: dict[str, Any] = parsed_settings(options.settings)
     model, data = _asked(options)
     short = {
@@ -69,7 +71,7 @@ def train(options: Namespace) -> int:
         hint(f"run folder: {folder}")
     if options.dry_run:
         return 0
-    return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source))
+    return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source), trackers)
 
 
 def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
@@ -90,8 +92,14 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
 
 def resume(options: Namespace) -> int:
     """Continue from the last checkpoint."""
+    trackers = _trackers(options)
     import_layers(options.modules)
-    return _finished(Path(options.run), options, partial(resume_run, options.run, epochs=options.epochs))
+    return _finished(Path(options.run), options, partial(resume_run, options.run, epochs=options.epochs), trackers)
+
+
+def _trackers(options: Namespace) -> list[Callback]:
+    """The tracker that was asked for; made before anything else, as its package may be missing."""
+    return [] if options.track is None else [{"mlflow": MLflow, "wandb": WandB}[options.track]()]
 
 
 def new_folder(name: str) -> Path:
@@ -99,11 +107,12 @@ def new_folder(name: str) -> Path:
     return next(folder for number in count(1) if not (folder := Path("runs", f"{name}-{number}")).exists())
 
 
-def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) -> int:
+def _finished(folder: Path, options: Namespace, work: Callable[..., Trained], trackers: list[Callback]) -> int:
     """Train and print the results, or what to do next after a stop. Returns 130 after Ctrl-C, 143 after SIGTERM."""
     start = time.perf_counter()
     try:
-        result = work(progress=False if options.quiet else "auto", time_limit=options.time_limit)
+        progress = False if options.quiet else "auto"
+        result = work(progress=progress, time_limit=options.time_limit, callbacks=trackers)
     except (KeyboardInterrupt, SystemExit) as stop:
         then = f"go on with: typednn resume {folder}{_imports(options)}"
         hint(then if (folder / FILE).is_file() else "stopped before training began; nothing is lost")

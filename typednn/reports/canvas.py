@@ -16,12 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
-import numpy as np
-
 from typednn.charts import PALETTE as HUES
 from typednn.charts import labels, ticks
 from typednn.errors import optional
-from typednn.runs.recorded import Numbers
 
 # no pure white and black: SVG files have others of them
 INK, PAPER, GRID, ALARM = "#1b1f24", "#fffffe", "#dddddd", "#b00020"
@@ -145,22 +142,6 @@ def label(text: str, limit: int = 24) -> str:
     return f" {shown}" if shown.startswith("_") else shown or " "  # a legend omits labels that begin with _
 
 
-def smoothed(y: Numbers, share: float = 0.05) -> Numbers:
-    """The mean of each value and its neighbours, a ``share`` of all values on either side, at least 10; at the ends
-    there are fewer.
-
-    At the start as few after a value as before it: the curve begins with the first value. At the end the values before
-    stay, and the curve ends with the mean of the last ``share``. So both ends of the window only move on, and values
-    that never rise give a curve that never rises. With equally many on both sides the curve would end with the last
-    value, whose noise looks like a turn. In exchange the end of a falling curve is a little too high: it lags by half a
-    ``share``.
-    """
-    at, reach = np.arange(len(y)), max(10, int(len(y) * share))
-    before = np.minimum(reach, at)
-    after = np.minimum(before, at[::-1])
-    return np.array([np.mean(y[i - b : i + a + 1]) for i, b, a in zip(at, before, after, strict=True)], np.float64)
-
-
 def scaled_axis(axes: Any, name: str, most: int, *, logarithmic: bool = False, whole: bool = False) -> None:
     """The scale and the ticks of an axis, ``"x"`` or ``"y"``, of what is drawn: about ``most`` of them."""
     axis = getattr(axes, f"{name}axis")
@@ -171,14 +152,14 @@ def scaled_axis(axes: Any, name: str, most: int, *, logarithmic: bool = False, w
     axis.set_minor_formatter(matplotlib().ticker.NullFormatter())
 
 
-def step_axis(axes: Any, medium: Medium) -> None:
+def step_axis(axes: Any) -> None:
     """Whole steps on the x axis, few enough to be read."""
     axes.set_xlabel("step")
-    scaled_axis(axes, "x", 3 if medium.narrow else 7, whole=True)
+    scaled_axis(axes, "x", 7, whole=True)
 
 
-def legend_below(drawn: Any, axes: Any, medium: Medium) -> None:
+def legend_below(drawn: Any, axes: Any) -> None:
     """The legend of ``axes``, below everything else."""
     handles, texts = axes.get_legend_handles_labels()
     if handles:
-        drawn.legend(handles, texts, loc="outside lower center", ncols=1 if medium.narrow else 2, fontsize=8)
+        drawn.legend(handles, texts, loc="outside lower center", ncols=2, fontsize=8)

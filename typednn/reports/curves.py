@@ -1,14 +1,15 @@
-"""Curves over the steps of a run: loss and learning rate, accuracy, gradient norms per layer.
+"""Curves over the steps of a run as PNG files: loss and learning rate, accuracy, gradient norms per layer.
 
-Each takes `Metrics` and returns None where there is nothing to draw. Beyond a thousand steps, neighbours are grouped:
-a line through their means, and a band from the least to the greatest, so that a single spike stays visible.
+Those of a page are `typednn.reports.diagrams`. Each takes `Metrics` and returns None where there is nothing to draw.
+Beyond a thousand steps, neighbours are grouped: a line through their means, and a band from the least to the greatest,
+so that a single spike stays visible.
 """
 
 from typing import Any
 
 import numpy as np
 
-from typednn.charts import GREATEST, round_step, spans_decades, thinned
+from typednn.charts import GREATEST, epoch_ends, smoothed, spans_decades, thinned
 from typednn.reports.canvas import (
     ALARM,
     FILE,
@@ -17,7 +18,6 @@ from typednn.reports.canvas import (
     PAPER,
     POINTS,
     STYLES,
-    Medium,
     drawing,
     figure,
     label,
@@ -25,7 +25,6 @@ from typednn.reports.canvas import (
     matplotlib,
     rendered,
     scaled_axis,
-    smoothed,
     step_axis,
 )
 from typednn.runs.history import LearningRates
@@ -38,7 +37,7 @@ _SPLITS = {
 }
 
 
-def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
+def loss_curve(metrics: Metrics) -> bytes | None:
     """The loss of each training step, its smoothed course, each evaluation; beneath it the learning rate, where it
     changes.
     """
@@ -48,9 +47,7 @@ def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
     with drawing():
         changes = len(np.unique(rates[np.isfinite(rates)])) > 1
         lines, height, ratios = (2, 5.6, [3, 1]) if changes else (1, 4.4, [1])
-        drawn, grid = figure(
-            min(8.0, medium.width), height, lines, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios}
-        )
+        drawn, grid = figure(8.0, height, lines, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios})
         top = grid[0, 0]
         finite = losses[np.isfinite(losses)]
         evaluated = [values[np.isfinite(values)] for _, values, _ in metrics.evaluations.values()]
@@ -73,7 +70,7 @@ def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
         scaled_axis(top, "y", 9, logarithmic=decades)
         if decades:
             top.set_ylabel("loss (logarithmic)")
-        _mark_epochs(top, steps, epochs, medium)
+        _mark_epochs(top, steps, epochs)
         if changes:
             below = grid[1, 0]
             x, y, least, most = thinned(steps, rates, POINTS)
@@ -82,12 +79,12 @@ def loss_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
                 below.fill_between(x, least, most, color=PALETTE[6], alpha=0.25, linewidth=0)
             below.set(ylabel="learning rate", ylim=(0, None))
             scaled_axis(below, "y", 3)
-        step_axis(grid[-1, 0], medium)
-        legend_below(drawn, top, medium)
-        return rendered(drawn, medium)
+        step_axis(grid[-1, 0])
+        legend_below(drawn, top)
+        return rendered(drawn, FILE)
 
 
-def accuracy_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
+def accuracy_curve(metrics: Metrics) -> bytes | None:
     """The share of right answers at each evaluation, a line for each split, the last and the best in words."""
     curves = [
         (split, at, 100 * values) for split, (at, _, values) in metrics.evaluations.items() if np.isfinite(values).any()
@@ -95,26 +92,25 @@ def accuracy_curve(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
     if not curves:
         return None
     with drawing():
-        drawn, axes = figure(min(8.0, medium.width), 4.2)
-        gap = "\n" if medium.narrow else " "
+        drawn, axes = figure(8.0, 4.2)
         for split, at, values in curves:
             known = np.isfinite(values)
             at, values = at[known], values[known]
             best = int(values.argmax())
-            text = f"{split}: {values[-1]:.2f} % in the end,{gap}best {values[best]:.2f} % at step {at[best]:,.0f}"
+            text = f"{split}: {values[-1]:.2f} % in the end, best {values[best]:.2f} % at step {at[best]:,.0f}"
             x, y, _, _ = thinned(at, values, POINTS)
             axes.plot(x, y, **_SPLITS[split], markersize=4.0 if len(x) <= 60 else 0.0, label=text)
         axes.set(title=f"Accuracy on {' and '.join(split for split, _, _ in curves)} data", ylabel="right answers (%)")
         low, high = axes.get_ylim()
         axes.set_ylim(max(low, -2.0), min(high, 100.0 + 0.04 * max(100.0 - low, 0.5)))
         scaled_axis(axes, "y", 9)
-        _mark_epochs(axes, metrics.steps[0], metrics.steps[1], medium)
-        step_axis(axes, medium)
-        legend_below(drawn, axes, medium)
-        return rendered(drawn, medium)
+        _mark_epochs(axes, *metrics.steps[:2])
+        step_axis(axes)
+        legend_below(drawn, axes)
+        return rendered(drawn, FILE)
 
 
-def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | None:
+def gradient_norm_curves(metrics: Metrics) -> bytes | None:
     """The length of each layer's gradient, logarithmic; few layers are named, many have colours from first to last."""
     norms = {
         layer: series
@@ -125,7 +121,7 @@ def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | Non
         return None
     with drawing():
         few = len(norms) <= 14
-        drawn, axes = figure(min(8.0, medium.width), 4.8)
+        drawn, axes = figure(8.0, 4.8)
         package = matplotlib()
         # From first to last; the part of the scale that is seen on white and on black.
         scale = package.colors.LinearSegmentedColormap.from_list(
@@ -142,17 +138,15 @@ def gradient_norm_curves(metrics: Metrics, medium: Medium = FILE) -> bytes | Non
             _mark_breaks(axes, at, values, f"{label(layer)} is not a number")
         scaled_axis(axes, "y", 9, logarithmic=True)
         axes.set(title="Gradient norm of each layer", ylabel="norm (logarithmic)")
-        step_axis(axes, medium)
-        if few and medium.narrow:
-            legend_below(drawn, axes, medium)
-        elif few:
+        step_axis(axes)
+        if few:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
         else:
             names, middle = list(norms), len(norms) // 2
             bar = drawn.colorbar(colours, ax=axes, ticks=[0, middle, len(names) - 1])
             bar.ax.set_yticklabels([label(names[place]) for place in (0, middle, len(names) - 1)])
             bar.set_label(f"{len(names)} layers, first to last")
-        return rendered(drawn, medium)
+        return rendered(drawn, FILE)
 
 
 def learning_rate_curve(found: LearningRates) -> bytes:
@@ -178,7 +172,7 @@ def learning_rate_curve(found: LearningRates) -> bytes:
         scaled_axis(axes, "y", 9, logarithmic=decades)
         scaled_axis(axes, "x", 9, logarithmic=True)
         axes.set(title="Loss by learning rate", xlabel="learning rate", ylabel="loss")
-        legend_below(drawn, axes, FILE)
+        legend_below(drawn, axes)
         return rendered(drawn, FILE)
 
 
@@ -209,24 +203,12 @@ def _mark_breaks(axes: Any, steps: Numbers, values: Numbers, text: str) -> None:
         )
 
 
-def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers, medium: Medium) -> None:
-    """Numbers of at most ten epochs (four on a phone) above ``axes``, each where the epoch ends, at round numbers; no
-    lines.
-
-    The last epoch has a number if it has as many steps as the one before: then it is over.
-    """
-    at = np.flatnonzero(np.diff(epochs) > 0)
-    if len(at) and steps[-1] - steps[at[-1]] >= steps[at[-1]] - (steps[at[-2]] if len(at) > 1 else 0):
-        at = np.append(at, len(steps) - 1)
-    ends = {
-        number: step for number, step in zip(epochs[at].tolist(), steps[at].tolist(), strict=True) if 0 < number < 2**53
-    }
-    most, greatest = 4 if medium.narrow else 10, max(ends, default=0.0)
-    every = round_step(max(greatest / most, 1.0))
-    shown = {number: step for number, step in ends.items() if number % every == 0}
+def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers) -> None:
+    """Numbers of at most ten epochs above ``axes``, each where the epoch ends; no lines."""
+    shown = epoch_ends(steps, epochs, 10)
     if shown:
         above = axes.secondary_xaxis("top")
-        above.set_xticks(list(shown.values()), [f"{number:,.0f}" for number in shown], fontsize=7)
+        above.set_xticks(list(shown), list(shown.values()), fontsize=7)
         above.set_xlabel("end of epoch", fontsize=7)
         above.tick_params(length=3, color=GRID, pad=1)
         above.spines["top"].set_visible(False)

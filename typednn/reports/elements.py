@@ -1,9 +1,45 @@
-"""The elements of a run's page, which escape all their text."""
+"""The elements of pages about runs, which escape all their text; and a whole page, which loads nothing."""
 
 import base64
+import hashlib
 from collections.abc import Sequence
 
 from typednn.html import escaped
+from typednn.reports.page_style import page_style
+
+
+def document(title: str, header: str, main: str, script: str = "", *, broad: bool = False) -> bytes:
+    """A page in UTF-8, whose policy allows no address, and no script but ``script``; ``broad`` for wide tables."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"; script-src 'sha256-{digest}'" if script else ""
+    body = '<body class="broad">' if broad else "<body>"
+    page = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; style-src '
+        f"'unsafe-inline'{allowed}\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" '
+        'content="no-referrer">\n'
+        f'<meta name="color-scheme" content="light dark">\n<title>{escaped(title)} · typednn</title>\n'
+        f"<style>{page_style()}</style>\n</head>\n{body}\n"
+        f"<header><h1>{escaped(title)}</h1>{header}</header>\n<main>\n{main}\n</main>\n"
+        + (f"<script>{script}</script>\n" if script else "")
+        + "</body>\n</html>\n"
+    )
+    return page.encode("utf-8", errors="replace")
+
+
+def section(name: str, words: str, content: str) -> str:
+    """A part of a page under a heading."""
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-heading"><h2 '
+        f'id="{name}-heading">{escaped(words)}</h2>\n{content}</section>'
+    )
+
+
+def left_out(remarks: Sequence[str]) -> str:
+    """What is damaged or missing, each once; "" where nothing is."""
+    items = "".join(f"<li>{escaped(remark)}</li>" for remark in dict.fromkeys(remarks))
+    return f"<aside><h2>Left out</h2><ul>{items}</ul></aside>" if items else ""
 
 
 def note(text: str) -> str:

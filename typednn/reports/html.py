@@ -3,8 +3,9 @@
 Pictures are embedded as data URIs, styles are in the page, there are no scripts, and a content security policy forbids
 the browser to load anything. All text from files is escaped. A note stands in the place of a missing or damaged part.
 
-Pictures are SVG, of which a browser takes the one for its width; their colours follow the reader's setting as the
-page's do. Whatever is wider than a phone scrolls in a box of its own.
+Curves are those of `typednn.curves`. Other pictures are SVG by matplotlib, of which a browser takes the one for its
+width; their colours follow the reader's setting as the page's do. Whatever is wider than a phone scrolls in a box of
+its own.
 """
 
 import os
@@ -18,8 +19,9 @@ from typednn.charts import opacity
 from typednn.errors import DataError, MissingExtra, explain, installing
 from typednn.files import as_list, as_object, write_whole
 from typednn.html import escaped
-from typednn.reports.elements import data_uri, figure, note, table
-from typednn.reports.page_style import LEVELS, page_style
+from typednn.reports.diagrams import accuracy_diagram, gradient_norm_diagram, loss_diagram
+from typednn.reports.elements import data_uri, document, figure, left_out, note, section, table
+from typednn.reports.page_style import LEVELS
 from typednn.reports.plots import page_pictures, write_plots
 from typednn.runs.checksums import OF_A_PAGE, renew_checksums
 from typednn.runs.recorded import (
@@ -34,16 +36,14 @@ from typednn.runs.recorded import (
     read_starts,
 )
 from typednn.runs.run_files import attempted, existing_run, read_bytes, read_json, read_text
+from typednn.runs.settings import flattened
 
 _PICTURES = {
-    "curves.png": ("Curves", "Loss of every training step, smoothed, with each evaluation"),
-    "accuracy.png": ("Accuracy", "Share of right answers at each evaluation"),
     "confusion.png": ("Confusion matrix", "True classes in rows, predicted ones in columns"),
     "areas.png": ("ROC and precision-recall", "How well the scores of two classes set them apart; dashed is chance"),
     "worst.png": ("Worst mistakes", "Misclassified images, the least probable true class first"),
     "residuals.png": ("Residuals", "Predicted beside true numbers, and what is left between them"),
     "filters.png": ("First-layer filters", "Weights of the first layer"),
-    "gradient_norms.png": ("Gradient norms", "Length of each layer's gradient, logarithmic"),
 }
 # Facts of a start, in words.
 _FACTS = {
@@ -98,27 +98,24 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     is_table = isinstance(scores, Scores) and len(scores.names) <= _CELLS
     try:
         attempted(remarks, write_plots, folder)
-        drawn = page_pictures(folder, metrics, scores, without=["confusion.png"] if is_table else [])
+        drawn = page_pictures(folder, scores, without=["confusion.png"] if is_table else [])
     except MissingExtra:
         absent = installing("matplotlib is not installed: pip install 'typednn[plots]'")
         remarks.append(f"pictures are not drawn anew: {absent}")
-    facts = _facts(metrics, scores)
     pictures = {
-        name: _svg(name, *drawn[name], facts.get(name, ""))
-        if name in drawn
-        else _picture(folder, name, absent, remarks)
+        name: _svg(name, *drawn[name]) if name in drawn else _picture(folder, name, absent, remarks)
         for name in _PICTURES
         if not (is_table and name == "confusion.png")
     }
     path = folder / "report.html"
-    write_whole(path, _page(folder, metrics, scores, pictures, remarks).encode("utf-8", errors="replace"))
+    write_whole(path, _page(folder, metrics, scores, pictures, remarks))
     renew_checksums(folder, OF_A_PAGE)
     return path
 
 
 def _page(
     folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]
-) -> str:
+) -> bytes:
     title = folder.resolve().name or "run"
     model = _text(folder, "model.txt", remarks) or note(
         "model.txt is missing or damaged: the model's tree is not known."
@@ -132,36 +129,20 @@ def _page(
     elif isinstance(scores, RegressionScores) or (scores is None and task == "regression"):
         results = _errors(scores, pictures)
     else:
-        accuracy, results = pictures["accuracy.png"], _classes(scores, pictures)
+        accuracy, results = accuracy_diagram(metrics, _accuracies(metrics)), _classes(scores, pictures)
+    losses = loss_diagram(metrics, _losses(metrics)) or note("No loss was recorded.")
     sections = [
-        ("curves", "Curves", pictures["curves.png"] + accuracy + _evaluations(metrics)),
+        ("curves", "Curves", losses + accuracy + _evaluations(metrics)),
         *results,
         *([] if isinstance(scores, LanguageScores) else [("filters", "First-layer filters", pictures["filters.png"])]),
-        ("gradients", "Gradient norms", pictures["gradient_norms.png"]),
+        ("gradients", "Gradient norms", gradient_norm_diagram(metrics) or note("No gradient norm was recorded.")),
         ("model", "Model", model),
         ("config", "Config", config),
         ("environment", "Environment", environment),
     ]
     links = "".join(f'<a href="#{name}">{escaped(words)}</a>' for name, words, _ in sections)
-    items = "".join(f"<li>{escaped(remark)}</li>" for remark in dict.fromkeys(remarks))
-    omitted = f"<aside><h2>Left out</h2><ul>{items}</ul></aside>" if items else ""
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; style-src '
-        "'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" '
-        'content="no-referrer">\n'
-        f'<meta name="color-scheme" content="light dark">\n<title>{escaped(title)} · typednn</title>\n'
-        f"<style>{page_style()}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escaped(title)}</h1>{_origin(starts, count)}{_tiles(metrics, scores)}"
-        f'<nav aria-label="Sections">{links}</nav></header>\n<main>\n{omitted}\n'
-        + "\n".join(
-            f'<section id="{name}" aria-labelledby="{name}-heading"><h2 '
-            f'id="{name}-heading">{escaped(words)}</h2>\n{content}</section>'
-            for name, words, content in sections
-        )
-        + "\n</main>\n</body>\n</html>\n"
-    )
+    header = f'{_origin(starts, count)}{_tiles(metrics, scores)}<nav aria-label="Sections">{links}</nav>'
+    return document(title, header, "\n".join([left_out(remarks), *(section(*each) for each in sections)]))
 
 
 def _tiles(metrics: Metrics, scores: AnyScores | None) -> str:
@@ -354,7 +335,7 @@ def _starts(folder: Path, remarks: list[str]) -> tuple[list[dict[str, str]], int
     """The facts of the first process that trained and of the last ones, by name; and how many there were."""
     starts = attempted(remarks, read_starts, folder) or []
     try:
-        kept = [dict(_flat("", facts)) for facts in [*starts[:1], *starts[1:][1 - _STARTS :]]]
+        kept = [dict(_flat(facts)) for facts in [*starts[:1], *starts[1:][1 - _STARTS :]]]
     except RecursionError:
         remarks.append("starts.jsonl is nested too deep to be shown")
         return [], 0
@@ -399,7 +380,7 @@ def _environment(folder: Path, remarks: list[str]) -> str:
     if not facts:
         return note("environment.json is missing or damaged: where the run took place is not known.")
     try:
-        rows = list(_flat("", facts))
+        rows = list(_flat(facts))
     except RecursionError:
         remarks.append("environment.json is nested too deep to be shown")
         return note("environment.json cannot be shown.")
@@ -413,16 +394,14 @@ def _environment(folder: Path, remarks: list[str]) -> str:
     )
 
 
-def _flat(prefix: str, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """``{"a": {"b": 1}}`` as ``a.b``; below four levels, and for lists, the value in words."""
-    for key, value in facts.items():
-        table, items = as_object(value), as_list(value)
-        if table and prefix.count(".") < 4:
-            yield from _flat(f"{prefix}{key}.", table)
-        elif items is not None:
-            yield f"{prefix}{key}", ", ".join(str(item)[:_VALUE_LIMIT] for item in items[:_ROWS])
+def _flat(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Facts by name, in words."""
+    for name, value in flattened(facts):
+        items = as_list(value)
+        if items is not None:
+            yield name, ", ".join(str(item)[:_VALUE_LIMIT] for item in items[:_ROWS])
         else:
-            yield f"{prefix}{key}", "–" if value in (None, "") else str(value)
+            yield name, "–" if value in (None, "") else str(value)
 
 
 def _text(folder: Path, name: str, remarks: list[str]) -> str:
@@ -451,10 +430,10 @@ def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
     return figure(image, meaning, name)
 
 
-def _svg(name: str, wide: bytes, narrow: bytes | None, facts: str) -> str:
+def _svg(name: str, wide: bytes, narrow: bytes | None) -> str:
     """A picture for wide and for narrow screens; one without a narrow form scrolls."""
     words, meaning = _PICTURES[name]
-    alt = escaped(f"{words}: {meaning}. {facts}".strip())
+    alt = escaped(f"{words}: {meaning}.")
     if narrow is None:
         image = f'<img class="large" src="{data_uri(wide, "svg+xml")}" alt="{alt}">'
         return figure(
@@ -464,19 +443,26 @@ def _svg(name: str, wide: bytes, narrow: bytes | None, facts: str) -> str:
     return figure(f'<picture>{source}<img src="{data_uri(wide, "svg+xml")}" alt="{alt}"></picture>', meaning, name)
 
 
-def _facts(metrics: Metrics, scores: AnyScores | None) -> dict[str, str]:
-    """What the curves show, in words for those who do not see them."""
+def _losses(metrics: Metrics) -> str:
+    """What the losses show, in words for those who do not see them."""
     steps, _, losses = metrics.steps[:3]
     finite = np.isfinite(losses)
-    parts: dict[str, list[str]] = {"curves.png": [], "accuracy.png": []}
+    said: list[str] = []
     if finite.any():
         first, last = (f"{losses[finite][at]:.4g} at step {steps[finite][at]:,.0f}" for at in (0, -1))
-        parts["curves.png"].append(f"Training loss: {first}, {last}.")
-    for split, (at, loss, accuracy) in metrics.evaluations.items():
+        said.append(f"Training loss: {first}, {last}.")
+    return " ".join(
+        [*said, *(f"Last {split} loss: {loss[-1]:.4g}." for split, (_, loss, _) in metrics.evaluations.items())]
+    )
+
+
+def _accuracies(metrics: Metrics) -> str:
+    """What the accuracies show, likewise."""
+    said: list[str] = []
+    for split, (at, _, accuracy) in metrics.evaluations.items():
         known = np.isfinite(accuracy)
-        parts["curves.png"].append(f"Last {split} loss: {loss[-1]:.4g}.")
         if known.any():
             best = int(accuracy[known].argmax())
             last, most = (f"{100 * accuracy[known][place]:.2f} %" for place in (-1, best))
-            parts["accuracy.png"].append(f"{split}: last {last}, best {most} at step {at[known][best]:,.0f}.")
-    return {name: " ".join(words) for name, words in parts.items()}
+            said.append(f"{split}: last {last}, best {most} at step {at[known][best]:,.0f}.")
+    return " ".join(said)

@@ -1,6 +1,7 @@
 """The style of a run's page: CSS for wide and narrow screens, in the light and the dark, in the pictures' colours."""
 
-from typednn.reports.canvas import CELL, DARK, HALF, INK, ON_STRONG, PAPER, STRONG
+from typednn.charts import PALETTE
+from typednn.reports.canvas import ALARM, CELL, DARK, HALF, INK, ON_STRONG, PAPER, STRONG
 
 LEVELS = 20  # of the opacity of a cell
 
@@ -25,10 +26,13 @@ DIM = {
     "link": "#79b8ff",
     "warn": "#332701",
 }
+# Those of `typednn.curves`: lines, which need less contrast than texts.
+_CURVES = {**{f"c{place}": colour for place, colour in enumerate(PALETTE)}, "alarm": ALARM}
+_DIMMED = DIM | {name: DARK[colour] for name, colour in _CURVES.items()}
 _STYLE = (
     f"""
-:root{{color-scheme:light dark;{"".join(f"--{name}:{colour};" for name, colour in LIGHT.items())}}}
-@media (prefers-color-scheme:dark){{:root{{{"".join(f"--{name}:{colour};" for name, colour in DIM.items())}}}
+:root{{color-scheme:light dark;{"".join(f"--{name}:{colour};" for name, colour in (LIGHT | _CURVES).items())}}}
+@media (prefers-color-scheme:dark){{:root{{{"".join(f"--{name}:{colour};" for name, colour in _DIMMED.items())}}}
 img.chart{{filter:invert(1) hue-rotate(180deg)}}}}
 """
     + """
@@ -37,6 +41,7 @@ html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);
  font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 header,main{max-width:62rem;margin:0 auto;padding:1rem}
+.broad header,.broad main{max-width:90rem}
 h1{margin:.4rem 0;font-size:1.7rem;line-height:1.25;overflow-wrap:break-word}
 h2{margin:2.2rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--line);padding-bottom:.2rem;
  overflow-wrap:break-word}
@@ -58,6 +63,8 @@ table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-num
 th,td{padding:.25rem .8rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
 td{white-space:nowrap}
 .names td:first-child,.words td{white-space:pre-wrap;overflow-wrap:anywhere;min-width:4rem;max-width:40rem}
+th button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer;text-align:left}
+th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
 th{color:var(--soft);font-weight:600}summary{cursor:pointer;margin:.8rem 0 .3rem;font-weight:600;overflow-wrap:anywhere}
 .matrix th,.matrix td{border:1px solid var(--line);padding:.15rem .3rem;text-align:center;
  vertical-align:middle;min-width:1.7rem}

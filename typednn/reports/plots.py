@@ -1,5 +1,6 @@
-"""Pictures of a run, as PNG files in ``RUN/plots`` and as SVG for its page; needs the extra ``typednn[plots]``, which
-is matplotlib.
+"""Pictures of a run, as PNG files in ``RUN/plots``, and but for the curves as SVG for its page.
+
+They need the extra ``typednn[plots]``, which is matplotlib.
 
     curves.png           loss and learning rate          from metrics.jsonl
     accuracy.png         share of right answers          from metrics.jsonl
@@ -29,7 +30,7 @@ from typednn.reports.grids import confusion_picture, filter_picture, worst_pictu
 from typednn.reports.residuals import residual_picture
 from typednn.runs.checksums import OF_PICTURES, renew_checksums
 from typednn.runs.history import LearningRates
-from typednn.runs.recorded import AnyScores, Metrics, Scores, read_metrics, read_scores
+from typednn.runs.recorded import AnyScores, Scores, read_metrics, read_scores
 from typednn.runs.run_files import attempted, existing_run
 from typednn.runs.shown import Mistakes, Residuals, read_shown, worst_mistakes
 
@@ -65,8 +66,14 @@ def write_plots(
     if images is not None and labels is not None and scores is not None:
         shown = worst_mistakes(images, labels, scores)
     written: list[Path] = []
-    for name, make in _makers(read_metrics(folder), report, shown, filters).items():
-        drawn = make(FILE)
+    metrics = read_metrics(folder)
+    pictures = {
+        "curves.png": loss_curve(metrics),
+        "accuracy.png": accuracy_curve(metrics),
+        **{name: make(FILE) for name, make in _pictures(report, shown, filters).items()},
+        "gradient_norms.png": gradient_norm_curves(metrics),
+    }
+    for name, drawn in pictures.items():
         if drawn is not None:
             if (folder / "plots").is_symlink():
                 raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))
@@ -79,31 +86,29 @@ def write_plots(
 
 
 def page_pictures(
-    folder: Path, metrics: Metrics, report: AnyScores | None, without: Collection[str] = ()
+    folder: Path, report: AnyScores | None, without: Collection[str] = ()
 ) -> dict[str, tuple[bytes, bytes | None]]:
     """SVG of what the run's files allow, for wide and for narrow screens, by the name of the PNG file; `MissingExtra`
     without matplotlib.
 
-    A confusion matrix has no narrow form, as it is drawn only where it is large.
+    A confusion matrix has no narrow form, as it is drawn only where it is large. Curves are those of
+    `typednn.reports.diagrams`.
     """
     matplotlib()
-    shown, filters = attempted([], read_shown, folder) or (None, None)
     drawn: dict[str, tuple[bytes, bytes | None]] = {}
-    for name, make in _makers(metrics, report, shown, filters).items():
+    for name, make in _pictures(report, *(attempted([], read_shown, folder) or (None, None))).items():
         wide = None if name in without else make(PAGE)
         if wide is not None:
             drawn[name] = wide, None if name == "confusion.png" else make(PHONE)
     return drawn
 
 
-def _makers(
-    metrics: Metrics, report: AnyScores | None, shown: Mistakes | Residuals | None, filters: npt.NDArray[Any] | None
+def _pictures(
+    report: AnyScores | None, shown: Mistakes | Residuals | None, filters: npt.NDArray[Any] | None
 ) -> dict[str, Callable[[Medium], bytes | None]]:
-    """What draws each picture for a medium, None where the data for it are missing."""
+    """What draws each picture but the curves for a medium, None where the data for it are missing."""
     names = report.names if isinstance(report, Scores) else None
     return {
-        "curves.png": lambda medium: loss_curve(metrics, medium),
-        "accuracy.png": lambda medium: accuracy_curve(metrics, medium),
         "confusion.png": lambda medium: (
             confusion_picture(report.confusion, report.names, medium) if isinstance(report, Scores) else None
         ),
@@ -111,7 +116,6 @@ def _makers(
         "worst.png": lambda medium: worst_picture(shown, names, medium) if isinstance(shown, Mistakes) else None,
         "residuals.png": lambda medium: residual_picture(shown, medium) if isinstance(shown, Residuals) else None,
         "filters.png": lambda medium: None if filters is None else filter_picture(filters, medium),
-        "gradient_norms.png": lambda medium: gradient_norm_curves(metrics, medium),
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log10
 from typing import Any
 
 from typednn.errors import ArgumentError, explain
@@ -96,7 +95,8 @@ class History:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the losses as curves over the epochs, and the last evaluations."""
-        from typednn.html import curves, facts, number, shown, table
+        from typednn.curves import curves
+        from typednn.html import facts, number, shown, table
 
         lines = {"training": [(float(epoch.number), epoch.loss) for epoch in self.epochs]}
         each = self.steps / max(len(self.epochs), 1)  # steps of an epoch; all counts are 0 before the first
@@ -141,13 +141,15 @@ class LearningRates:
         return brief(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the losses over the logarithm of the rate, and the suggestion."""
-        from typednn.html import curves, facts, number, shown
+        """What a notebook shows: the loss over the rate, and the suggestion."""
+        from typednn.curves import Line, curves
+        from typednn.html import facts, shown
 
-        places = [log10(rate) for rate in self.rates]
-        lines = {
-            name: list(zip(places, losses, strict=True))
-            for name, losses in (("loss", self.losses), ("smoothed", self.smoothed))
-        }
-        told = {"suggestion": "none" if self.suggestion is None else number(self.suggestion), "rates": len(self.rates)}
-        return shown("LearningRates", facts(told), curves(lines, "log10 of the rate"))
+        lines = [
+            Line("loss", list(zip(self.rates, self.losses, strict=True)), colour=0, look="pale"),
+            Line("loss, smoothed", list(zip(self.rates, self.smoothed, strict=True)), colour=0),
+        ]
+        suggestion = None if self.suggestion is None else f"{self.suggestion:.3g}"
+        mark = None if self.suggestion is None else (self.suggestion, f"suggestion: {suggestion}")
+        drawn = curves(lines, "learning rate", along_logarithmic=True, mark=mark)
+        return shown("Learning rates", facts({"suggestion": suggestion or "none: the loss never falls"}), drawn)

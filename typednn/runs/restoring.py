@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from typednn.backends import to_numpy
-from typednn.errors import CheckpointError, StateDictError, explain
+from typednn.errors import CheckpointError, StateDictError, StateError, explain
 from typednn.layer import Parts
 from typednn.module.module import Module
 from typednn.module.printing import rows
+from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.checkpoint import Checkpoint
 from typednn.runs.state import restore_generators
 
@@ -96,3 +97,20 @@ def restore(checkpoint: Checkpoint, model: Module, optimizer: Any, loader: Any) 
         raise (
             error if isinstance(error, CheckpointError) else CheckpointError(f"{where}: of another training: {error}")
         ) from None
+
+
+def bind(optimizer: object, model: Module) -> None:
+    """Bind the optimizer to the model, which saving, groups and averages need, unless it is bound."""
+    if not isinstance(optimizer, GradientOptimizer):
+        raise StateError(
+            explain(
+                "fit",
+                "a run saves the optimizer by its state_dict()",
+                type(optimizer).__name__,
+                "use one of typednn.optim, or derive yours from GradientOptimizer",
+            )
+        )
+    try:
+        optimizer.state_dict()
+    except StateError:
+        optimizer.bind(model)

@@ -177,7 +177,8 @@ class Run(AbstractContextManager["Run"]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the folder, and the losses that it holds."""
-        from typednn.html import curves, facts, number, shown
+        from typednn.curves import curves
+        from typednn.html import facts, number, shown
 
         metrics = read_metrics(self.folder)
         steps, epochs, losses, *_ = metrics.steps
@@ -332,14 +333,15 @@ class Run(AbstractContextManager["Run"]):
             os.fsync(self._metrics)
         self.metrics_bytes = size
 
-    def write_start(self, step: int, device: str) -> None:
-        """Append to starts.jsonl how this process begins to train; the file is replaced as a whole, so it has no half
-        lines.
+    def write_start(self, step: int, device: str, settings: Mapping[str, Any] | None = None) -> None:
+        """Append to starts.jsonl how this process begins to train, with which settings; the file is replaced as a
+        whole, so it has no half lines.
         """
         self.require_lock()
         before = read_bytes(self.folder, "starts.jsonl") or b""
         with storing(self.folder / "starts.jsonl"):
-            replace_file(self.folder / "starts.jsonl", before + _LINE.encode(start(step, device)).encode() + b"\n")
+            facts = {**start(step, device), "settings": dict(settings or {})}
+            replace_file(self.folder / "starts.jsonl", before + _LINE.encode(facts).encode() + b"\n")
 
     def write_metrics(self, line: Mapping[str, Any]) -> None:
         """Append one line; readers see it at once, and it is on the disk before the next checkpoint."""

@@ -3,9 +3,9 @@ resume.
 
 A file is a row of records: length (uint64), masked CRC-32C of the length (uint32), an `Event` message, masked CRC-32C
 of the message (uint32), all little-endian; masked(c) = (c >> 15 | c << 17) + 0xa282ead8 mod 2³². The first record names
-the version ``brain.Event:2``. Format: TensorFlow's ``record_writer.h`` and ``event.proto``; messages and checksums come
-from tensorboardX, which the extra ``typednn[tensorboard]`` installs. TensorBoard itself is needed only to look:
-``tensorboard --logdir RUN/events``.
+the version ``brain.Event:2``. Format: TensorFlow's ``record_writer.h`` and ``event.proto``. Messages, records and
+checksums are tensorboardX's, which the extra ``typednn[tensorboard]`` installs; its SummaryWriter is not used, as
+docs/design.md says. TensorBoard itself is needed only to look: ``tensorboard --logdir RUN/events``.
 """
 
 import os
@@ -37,13 +37,15 @@ class EventWriter(AbstractContextManager["EventWriter"]):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._modules: tuple[Any, Any] = _tensorboardx()
-        place = Path(folder)
+        self._messages: Any = _messages()
+        place = Path(folder).absolute()
         with writing(place, "event files"):
             place.mkdir(parents=True, exist_ok=True)
             self.path: Path = place / f"{_PREFIX}{_next_number(place):010d}"
-            self._file: BinaryIO = self.path.open("xb")
-        self._append(self._modules[0].Event(wall_time=time.time(), file_version="brain.Event:2"))
+            self.path.touch(exist_ok=False)
+            self._records: Any = _tensorboardx("tensorboardX").RecordWriter(str(self.path))
+        self._closed = False
+        self._append(self._messages.Event(wall_time=time.time(), file_version="brain.Event:2"))
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """``value`` of ``tag`` at ``step``; kept as float32, as TensorBoard reads it."""
@@ -58,39 +60,37 @@ class EventWriter(AbstractContextManager["EventWriter"]):
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise ArgumentError(explain("EventWriter.scalar", "value must be a number", repr(value)), "value") from None
-        event = self._modules[0].Event(wall_time=time.time(), step=step)
+        event = self._messages.Event(wall_time=time.time(), step=step)
         event.summary.value.add(tag=printable(tag), simple_value=number)  # it may come from elsewhere, and is shown
         self._append(event)
 
     def flush(self) -> None:
         """Write everything to the disk."""
         self._check_open()
-        with writing(self.path, "event files"):
-            self._file.flush()
-            os.fsync(self._file.fileno())
+        with writing(self.path, "event files"), self.path.open("rb") as written:
+            self._records.flush()
+            os.fsync(written.fileno())
 
     def close(self) -> None:
         """Flush and close the file; a second call does nothing."""
-        if not self._file.closed:
+        if not self._closed:
             try:
                 self.flush()
             finally:
+                self._closed = True
                 with writing(self.path, "event files"):
-                    self._file.close()
+                    self._records.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def _append(self, event: Any) -> None:
         self._check_open()
-        content: bytes = event.SerializeToString()
-        length = _LENGTH.pack(len(content))
-        checksum = self._modules[1].masked_crc32c
         with writing(self.path, "event files"):
-            self._file.write(length + _CHECKSUM.pack(checksum(length)) + content + _CHECKSUM.pack(checksum(content)))
+            self._records.write(event.SerializeToString())
 
     def _check_open(self) -> None:
-        if self._file.closed:
+        if self._closed:
             raise StateError(
                 explain("EventWriter", "must be open", "a closed one", "make a new EventWriter: it begins a new file")
             )
@@ -109,17 +109,18 @@ def truncate(folder: str | os.PathLike[str], step: int) -> int:
         for leftover in place.glob(".truncating-*.part"):
             leftover.unlink()
         return sum(
-            _truncate_file(path, last, _tensorboardx())
+            _truncate_file(path, last)
             for path in sorted(place.glob(f"{_PREFIX}*"))
             if path.is_file() and not path.is_symlink()
         )
 
 
-def _truncate_file(path: Path, last: int, modules: tuple[Any, Any]) -> bool:
+def _truncate_file(path: Path, last: int) -> bool:
+    messages, checksum = _messages(), _tensorboardx("tensorboardX.record_writer").masked_crc32c
     beside = path.with_name(f".truncating-{path.name.removeprefix(_PREFIX)}.part")
     with path.open("rb") as old, beside.open("xb") as new:
-        for content, record in _records(old, modules[1].masked_crc32c):
-            if _is_kept(content, last, modules[0]):
+        for content, record in _records(old, checksum):
+            if _is_kept(content, last, messages):
                 new.write(record)
         new.flush()
         os.fsync(new.fileno())
@@ -158,10 +159,14 @@ def _next_number(folder: Path) -> int:
     return 1 + max((int(name) for name in names if name.isascii() and name.isdecimal() and len(name) < 20), default=0)
 
 
-def _tensorboardx() -> tuple[Any, Any]:
-    """The message types and the checksum of tensorboardX."""
-    where, rule = "typednn.runs.tensorboard", "TensorBoard events need the package tensorboardX"
-    cure = "install it with: pip install 'typednn[tensorboard]'"
-    return optional("tensorboardX.proto.event_pb2", where, rule, cure), optional(
-        "tensorboardX.record_writer", where, rule, cure
+def _messages() -> Any:
+    return _tensorboardx("tensorboardX.proto.event_pb2")
+
+
+def _tensorboardx(module: str) -> Any:
+    return optional(
+        module,
+        "typednn.runs.tensorboard",
+        "TensorBoard events need the package tensorboardX",
+        "install it with: pip install 'typednn[tensorboard]'",
     )

@@ -9,6 +9,7 @@ from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation, evaluate
 from typednn.training.learning_rate import find_learning_rate
 from typednn.training.loop import fit
+from typednn.training.trackers import MLflow, TrackerWarning, WandB
 
 __all__ = [
     "Batches",
@@ -21,9 +22,12 @@ __all__ = [
     "Every",
     "History",
     "LearningRates",
+    "MLflow",
     "Measured",
     "Step",
+    "TrackerWarning",
     "ValuedLoss",
+    "WandB",
     "evaluate",
     "find_learning_rate",
     "fit",

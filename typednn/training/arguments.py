@@ -23,7 +23,10 @@ from typednn.tasks import Task
 from typednn.training.callbacks import Callback, EarlyStopping
 from typednn.training.evaluation import Evaluation, has_rows
 
-_HOOKS = ("on_step", "on_evaluation", "on_epoch", "on_end", "state_dict", "load_state_dict")
+_HOOKS = (
+    *("on_step", "on_evaluation", "on_epoch", "on_end", "state_dict", "load_state_dict"),
+    *("on_start", "on_exception"),
+)
 _LOADER = "Loader(x, y, batch_size=32, rng=numpy.random.default_rng(0)) of typednn.data"
 
 # What the losses of a classification read: the layers that must not stand last before them, and what they read.
@@ -204,9 +207,12 @@ def run_of(run: Any, model: Module, optimizer: Any, stack: ExitStack) -> Run | N
         raise _wrong("run", "run is a Run or the folder of one", run)
     if Run(run).config_path is not None:
         return stack.enter_context(Run.open(run))
-    chained: Any = model
+    return stack.enter_context(Run.create(run, config_of(model, optimizer), model))
+
+
+def config_of(model: Any, optimizer: Any) -> str:
+    """Model and optimizer as a config; a comment where no config describes them."""
     try:
-        text = dumps(chained, optimizer)
-    except TypednnError:  # of a model that no config describes
-        text = f"# {type(model).__name__}, trained by typednn.training.fit\n"
-    return stack.enter_context(Run.create(run, text, model))
+        return dumps(model, optimizer)
+    except TypednnError:
+        return f"# {type(model).__name__}, trained by typednn.training.fit\n"

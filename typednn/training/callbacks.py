@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from typednn.arguments import integer, number
@@ -15,8 +16,15 @@ class Callback(Protocol):
     """Called by `fit`; derive from it and write only what you need. An exception ends the training and is raised by
     `fit`.
 
-    Returning a text, except from `on_end`, ends the training after the current step; `History.stopped` is that text.
+    Returning a text from `on_step`, `on_evaluation` or `on_epoch` ends the training after the current step;
+    `History.stopped` is that text.
     """
+
+    def on_start(self, settings: dict[str, Any], folder: Path | None) -> None:
+        """Before the first step of this call, after what is resumed: the settings by name, such as ``optimizer.lr``,
+        and the run's folder.
+        """
+        return
 
     def on_step(self, step: Step) -> str | None:
         """After every update of the weights."""
@@ -32,6 +40,10 @@ class Callback(Protocol):
 
     def on_end(self, history: History) -> None:
         """Once, when training ends without an error, also by a signal."""
+        return
+
+    def on_exception(self, exception: BaseException) -> None:
+        """Once, when training ends by an error, or by a second signal; then it is raised."""
         return
 
     def state_dict(self) -> dict[str, Any]:

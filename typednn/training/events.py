@@ -1,5 +1,6 @@
-"""Events: a training's measurements as TensorBoard events, written during training."""
+"""What a training measures, on its way to those who record it: TensorBoard's events here, trackers elsewhere."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
@@ -7,9 +8,31 @@ from typednn.runs.history import Measured, Step
 from typednn.runs.tensorboard import EventWriter, truncate
 from typednn.training.callbacks import Callback
 
+_EACH = 10  # steps: a screen shows no more points of a curve
+
+
+class Recorder(Callback):
+    """A callback that keeps numbers by name: ``train/loss``, ``train/lr``, ``gradient_norms/LAYER``,
+    ``validation/accuracy``. It need not see a step at once.
+    """
+
+    def record(self, numbers: Mapping[str, float], step: int) -> None:
+        """Keep the numbers of a step."""
+        raise NotImplementedError
+
+    def on_step(self, step: Step) -> None:
+        if step.step % _EACH == 0 or step.gradient_norms is not None:
+            norms = {f"gradient_norms/{layer}": norm for layer, norm in (step.gradient_norms or {}).items()}
+            rate = {} if step.lr is None else {"train/lr": step.lr}
+            self.record({"train/loss": step.loss, **rate, **norms}, step.step)
+
+    def on_evaluation(self, measured: Measured) -> None:
+        numbers = {"loss": measured.loss, **measured.metrics}
+        self.record({f"{measured.split}/{name}": value for name, value in numbers.items()}, measured.step)
+
 
 @final
-class Events(Callback):
+class Events(Recorder):
     """A run's events: losses and rate by step, evaluations, gradient norms by layer.
 
     Continues in ``folder`` after ``step``, and drops later events; `MissingExtra` without the extra. ``writer`` is
@@ -20,13 +43,6 @@ class Events(Callback):
         truncate(folder, step)
         self.writer: EventWriter = EventWriter(folder)
 
-    def on_step(self, step: Step) -> None:
-        if step.step % 10 == 0 or step.gradient_norms is not None:  # a screen shows no more points of a curve
-            norms = {f"gradient_norms/{layer}": norm for layer, norm in (step.gradient_norms or {}).items()}
-            for tag, value in {"train/loss": step.loss, "train/lr": step.lr, **norms}.items():
-                if value is not None:
-                    self.writer.scalar(tag, value, step.step)
-
-    def on_evaluation(self, measured: Measured) -> None:
-        for name, value in {"loss": measured.loss, **measured.metrics}.items():
-            self.writer.scalar(f"{measured.split}/{name}", value, measured.step)
+    def record(self, numbers: Mapping[str, float], step: int) -> None:
+        for tag, value in numbers.items():
+            self.writer.scalar(tag, value, step)

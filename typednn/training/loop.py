@@ -130,6 +130,7 @@ def fit(
             keep=integer("fit", "keep", keep),
             progress=arguments.progress_of(progress),
             state=TrainingState(origin=loader.epoch),
+            config=arguments.config_of(trained, optimizer),
         )
         # after all checks: a wrong argument leaves no folder
         session.run = arguments.run_of(run, trained, optimizer, stack)
@@ -137,7 +138,12 @@ def fit(
             stopping(stop, "finishing the step, then saving; once more ends at once" if progress else "")
         )
         stack.callback(trained.free_cache)
-        history = session.train(stack)
+        try:
+            history = session.train(stack)
+        except BaseException as error:
+            for callback in session.callbacks:
+                callback.on_exception(error)
+            raise
     if stop.signal is not None:
         stop.leave()
     return history

@@ -16,7 +16,6 @@ from typednn.errors import ArgumentError, MissingExtra, StateError, explain
 from typednn.layer import Layer
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.gradients import Gradient
-from typednn.module.module import Module
 from typednn.module.rehearsal import copied, is_known
 from typednn.module.updates import update_if
 from typednn.optim import clip_grad_norm
@@ -25,14 +24,16 @@ from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.environment import differences
 from typednn.runs.history import Epoch, History, Measured, Step
-from typednn.runs.restoring import restore
+from typednn.runs.restoring import bind, restore
 from typednn.runs.run import Run
+from typednn.runs.run_files import attempted
+from typednn.runs.settings import read_settings, settings_of
 from typednn.runs.state import TrainingState
 from typednn.tasks import SpokenTask, Task
 from typednn.training.batches import Batches, ValuedLoss, divisor_of, mean, one_pass
 from typednn.training.callbacks import Callback, EarlyStopping, is_due, saved_state
 from typednn.training.evaluation import Evaluation, checked_metrics
-from typednn.training.events import Events
+from typednn.training.events import Events, Recorder
 from typednn.training.finite import all_finite, finite_each, finite_rows, place_in_forward, place_in_gradient
 from typednn.training.pending_step import PendingStep, gradient_norms
 from typednn.training.progress import Display, summary
@@ -64,6 +65,7 @@ class Session:
     keep: int
     progress: bool
     state: TrainingState
+    config: str = ""  # model and optimizer as TOML, where that can say them
     batch: Any = None  # x, y and what each row counts, of the step in progress
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
@@ -91,7 +93,9 @@ class Session:
                 getattr(self.loss, "check_target", None),
             )
         self.loss_and_grad = one_pass(self.loss)
-        self.at_once = any(type(each).on_step is not Callback.on_step for each in self.callbacks)
+        self.at_once = any(
+            type(each).on_step is not Callback.on_step and not isinstance(each, Recorder) for each in self.callbacks
+        )
 
     def train(self, stack: ExitStack) -> History:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
@@ -103,6 +107,7 @@ class Session:
         unit, per_sample = (
             (self.task.unit, self.task.per_sample) if isinstance(self.task, SpokenTask) else ("samples", 1)
         )
+        self._start()
         self.display = Display(
             shown=self.progress,
             total=self.settings.steps(self.loader.steps_per_epoch),
@@ -133,6 +138,14 @@ class Session:
         for callback in self.callbacks:
             callback.on_end(history)
         return history
+
+    def _start(self) -> None:
+        """Tell the callbacks the settings, those of the run's recipe too."""
+        run, told = self.run, settings_of(self.config, self.settings.told(self.loss, self.loader))
+        if run is not None:
+            told = attempted([], read_settings, run.folder) or told
+        for callback in self.callbacks:
+            callback.on_start(told, None if run is None else run.folder)
 
     def _epoch(self) -> None:
         """The rest of the epoch, or until there is a reason to end."""
@@ -470,7 +483,7 @@ class Session:
             restore(checkpoint, self.model, self.optimizer, self.loader)
             self.state = checkpoint.state
         run.start_metrics(self.state.metrics_bytes)
-        run.write_start(self.state.step, self.model.device)
+        run.write_start(self.state.step, self.model.device, self.settings.told(self.loss, self.loader))
         saved = [pair for row in self.state.callbacks for pair in row.items()]
         for callback in self.callbacks:
             index = next((index for index, (name, _) in enumerate(saved) if name == type(callback).__qualname__), None)
@@ -480,20 +493,3 @@ class Session:
         if lost:
             run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}")
         return checkpoint is not None
-
-
-def bind(optimizer: object, model: Module) -> None:
-    """Bind the optimizer to the model, which saving, groups and averages need, unless it is bound."""
-    if not isinstance(optimizer, GradientOptimizer):
-        raise StateError(
-            explain(
-                "fit",
-                "a run saves the optimizer by its state_dict()",
-                type(optimizer).__name__,
-                "use one of typednn.optim, or derive yours from GradientOptimizer",
-            )
-        )
-    try:
-        optimizer.state_dict()
-    except StateError:
-        optimizer.bind(model)

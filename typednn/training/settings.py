@@ -3,7 +3,7 @@
 `fit` takes them as arguments, and a `typednn.recipes.Recipe` has them as fields; both are checked here.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from typednn.arguments import integer, number
@@ -44,6 +44,12 @@ class TrainingSettings:
     def training_arguments(self) -> dict[str, Any]:
         """These settings as arguments of `fit`."""
         return {each.name: getattr(self, each.name) for each in fields(TrainingSettings)}
+
+    def told(self, loss: object, loader: object) -> dict[str, Any]:
+        """What is set, as JSON, with the loss's name and the loader's rows per step."""
+        given = {**self.training_arguments(), "batch_size": getattr(loader, "batch_size", None)}
+        tables = {name: asdict(value) if isinstance(value, Every) else value for name, value in given.items()}
+        return {"loss": type(loss).__name__, **{name: value for name, value in tables.items() if value is not None}}
 
     def steps(self, batches: int) -> int:
         """The steps of the whole training, of ``batches`` batches an epoch."""
