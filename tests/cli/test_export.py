@@ -30,8 +30,9 @@ def _refused(done: Any, *parts: str) -> None:
 
 
 def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
-    """Named as the run; what is in the file is the run's model."""
-    model: Any = load_run(trained[0]).model
+    """Named as the run; what is in the file is the run's model, in an ONNX file with what comes before it."""
+    run = load_run(trained[0])
+    model: Any = run.model
     x = np.random.default_rng(0).standard_normal((3, 4), np.float32)
     expected = model.eval().forward(x)
     names = {
@@ -44,8 +45,9 @@ def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_
         done = at_once("export", trained[0], "--to", to)
         assert done.returncode == 0, done.stderr
         assert done.stdout == f"{name}\n"
-        assert done.stderr.startswith("the model reads scaled numbers: (x - [")
-    found = ReferenceEvaluator(str(tmp_path / names["onnx"])).run(None, {"x": x})[0]
+        assert done.stderr.startswith("the model reads scaled numbers: (x - [") == (to != "onnx")
+    unscaled = x * np.array(run.scaling.deviation) + np.array(run.scaling.mean)
+    found = ReferenceEvaluator(str(tmp_path / names["onnx"])).run(None, {"x": unscaled})[0]
     assert np.abs(found - expected).max() < 1e-5
     loaded: Any = load(tmp_path / names["typednn"])
     assert np.array_equal(loaded.eval().forward(x), expected)

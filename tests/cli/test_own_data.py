@@ -180,10 +180,15 @@ def test_an_export_tells_the_classes(at_once: Command, tmp_path: Path) -> None:
     assert (entry.key, json.loads(entry.value)) == ("names", ["Graz", "Jena", "Ulm"])
 
 
-def test_an_export_tells_the_encoded_columns(at_once: Command, tmp_path: Path) -> None:
-    """A model of words reads a column for each; the line says which, in their order."""
+def test_an_export_tells_what_it_reads(at_once: Command, tmp_path: Path) -> None:
+    """An ONNX file reads the table's columns; of the model alone the line says what becomes of them."""
     pytest.importorskip("onnx")
     (tmp_path / "t.csv").write_text("y,w,a\n" + "".join(f"{n}.5,{'uv'[n % 2]},{n % 7}\n" for n in range(40)))
-    assert at_once("train", "t.csv", "--set", "max_steps=2", "--run", "run", "-q").returncode == 0
+    args = ("--target", "y", "--set", "max_steps=2", "--run", "run", "-q")
+    assert at_once("train", "t.csv", *args).returncode == 0
     done = at_once("export", "run", "--to", "onnx", "--output", "t.onnx")
+    assert (done.returncode, done.stderr) == (0, "the file's inputs are the columns w (words), a\n")
+    done = at_once("export", "run", "--to", "npz", "--output", "t.npz")
     assert "the model's inputs are the columns w=u, w=v, a, as typednn docs data says\n" in done.stderr
+    assert "the model reads scaled numbers: (x - [" in done.stderr
+    assert "the model answers in scaled numbers: y * " in done.stderr

@@ -58,7 +58,8 @@ def windows(z: Any, side: int) -> Any:
 
 def engines_of(problem: Problem) -> set[tuple[str, str]]:
     """Which compute all derivatives, and those without dx."""
-    by_products = problem.window.stride != ONE and problem.bank[3] > 1
+    depthwise = problem.bank[3] == 1 < problem.image[2]
+    by_products = problem.window.stride != ONE and not depthwise
     return {("conv2d.forward", "halide"), ("conv2d.backward", "halide")} | {
         ("conv2d.backward", "blas") for _ in range(by_products)
     }

@@ -14,7 +14,7 @@ from typednn.data.labels import names_of
 from typednn.data.token_files import packed
 from typednn.data.vocabulary import END, token_of
 from typednn.errors import ArgumentError, StackError, explain, listed
-from typednn.exchange import export_bin, export_json, export_npz, export_onnx, export_torch, load, save
+from typednn.exchange import Preprocessing, export_bin, export_json, export_npz, export_onnx, export_torch, load, save
 from typednn.files import path_of, write_whole
 from typednn.layer import Input
 from typednn.models import write_gpt_c
@@ -25,9 +25,7 @@ from typednn.module.stack import Stack
 from typednn.recipes.plan import FILE, VOCABULARY
 from typednn.recipes.predictor import load_run
 from typednn.recipes.running import outputs_of
-from typednn.recipes.samples import Scaling
 from typednn.recipes.weights import vocabulary_beside, weights_at
-from typednn.tasks import Regression
 from typednn.tasks.language import speaker_of
 
 # What each format's files are called, and what writes them; gpt.c's are a model and its vocabulary.
@@ -62,9 +60,9 @@ def export(options: Namespace) -> int:
         )
     if write is None:
         return _to_gpt_c(source, options, output)
-    model, names = _model(source, options)
+    model, more = _model(source, options)
     if options.to == "onnx":
-        export_onnx(model, output, channels_first=options.channels_first, names=names)
+        export_onnx(model, output, channels_first=options.channels_first, **more)
     else:
         write(model, output)
     say(str(output))
@@ -111,39 +109,48 @@ def _is_gpt2(source: Path) -> bool:
     return os.path.isfile(source / CONFIG) or (os.path.isfile(source) and is_gpt_c(source))
 
 
-def _model(source: Path, options: Namespace) -> tuple[Any, tuple[str, ...]]:
-    """The model, reading samples where it can: images rather than rows; and the names of its outputs, if they are
-    classes with names.
+def _model(source: Path, options: Namespace) -> tuple[Any, dict[str, Any]]:
+    """The model, reading samples where it can: images rather than rows; and what else an ONNX file holds: the names of
+    classes, and what becomes of data before the model and after it.
     """
     if not os.path.isfile(source / FILE) and _is_gpt2(source):
         speaker: Any = weights_at(source)
-        return Input(speaker.n_positions, dtype=int) >> speaker, ()
+        return Input(speaker.n_positions, dtype=int) >> speaker, {}
     if not os.path.isdir(source):
-        return load(source), ()
+        return load(source), {}
     run = load_run(source, options.weights)
-    encoding = run.plan.encoding
-    if encoding is not None and not encoding.is_plain:
-        hint(f"the model's inputs are the columns {', '.join(encoding.names)}, as typednn docs data says")
-    mean, deviation = _numbers(run.scaling)
-    if (mean, deviation) != ("0", "1"):
-        hint(f"the model reads scaled numbers: (x - {mean}) / {deviation}")
-    mean, deviation = _numbers(run.task) if isinstance(run.task, Regression) else ("0", "1")
-    if (mean, deviation) != ("0", "1"):
-        hint(f"the model answers in scaled numbers: y * {deviation} + {mean} has the targets' units")
+    preprocessing = run.preprocessing
     names = names_of(run.names, outputs_of(run.model)) if run.names else ()
+    _tell(preprocessing, of_the_file=options.to == "onnx")
     if names:
         hint(f"the model's outputs are the classes {listed([f'{place} {name}' for place, name in enumerate(names)])}")
-    return _of_samples(run.model), names
+    return _of_samples(run.model), {"names": names, "preprocessing": preprocessing}
 
 
-def _numbers(scaling: Scaling | Regression) -> tuple[str, str]:
-    """Mean and deviation, each one number, or one of each column."""
+def _tell(preprocessing: Preprocessing | None, of_the_file: bool) -> None:
+    """Say what an ONNX file reads; of another, which has the model alone, what is to be done before and after it."""
+    if preprocessing is None:
+        return
+    kinds = {"words": " (words)", "date": " (days since 1970-01-01)"}
+    if of_the_file:
+        if preprocessing.columns:
+            columns = [f"{each.name}{kinds.get(each.kind, '')}" for each in preprocessing.columns]
+            hint(f"the file's inputs are the columns {listed(columns)}")
+        return
+    if preprocessing.encoding is not None and preprocessing.columns:
+        hint(f"the model's inputs are the columns {listed(preprocessing.encoding.names)}, as typednn docs data says")
+    mean, deviation = _numbers(preprocessing.mean), _numbers(preprocessing.deviation)
+    if (mean, deviation) != ("0", "1"):
+        hint(f"the model reads scaled numbers: (x - {mean}) / {deviation}")
+    mean, deviation = _numbers(preprocessing.target_mean), _numbers(preprocessing.target_deviation)
+    if (mean, deviation) != ("0", "1"):
+        hint(f"the model answers in scaled numbers: y * {deviation} + {mean} has the targets' units")
 
-    def text(values: float | tuple[float, ...]) -> str:
-        each = [*values] if isinstance(values, tuple) else [values]
-        return f"{each[0]:g}" if len(each) == 1 else f"[{', '.join(f'{number:g}' for number in each)}]"
 
-    return text(scaling.mean), text(scaling.deviation)
+def _numbers(values: float | tuple[float, ...]) -> str:
+    """One number, or one of each column."""
+    each = [*values] if isinstance(values, tuple) else [values]
+    return f"{each[0]:g}" if len(each) == 1 else f"[{', '.join(f'{number:g}' for number in each)}]"
 
 
 def _of_samples(model: Any) -> Any:

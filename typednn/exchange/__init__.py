@@ -18,11 +18,13 @@ from typednn.errors.public import published
 from typednn.exchange.model_file import load, save
 from typednn.exchange.npz import export_npz
 from typednn.exchange.onnx.export import export_onnx
+from typednn.exchange.onnx.preprocessing import Preprocessing
 from typednn.exchange.onnx.reader import import_onnx
 from typednn.exchange.plain import export_bin, export_json, load_bin, load_json
 from typednn.exchange.torch_state import export_torch, load_torch
 
 __all__ = [
+    "Preprocessing",
     "export_bin",
     "export_json",
     "export_npz",

@@ -25,6 +25,7 @@ from typednn.data.inputs import shaped
 from typednn.data.text import TOKENS, text_tokens
 from typednn.data.vocabulary import END, Stored, prompt_tokens, token_of
 from typednn.errors import ArgumentError, DataError, counted, explain, listed, printable
+from typednn.exchange import Preprocessing
 from typednn.exchange import load as load_file
 from typednn.files import path_of
 from typednn.layer import FirstChain
@@ -37,7 +38,7 @@ from typednn.recipes.running import computed, outputs_of, which
 from typednn.recipes.samples import AnyTask, Scaling
 from typednn.recipes.tables import layout_of
 from typednn.runs import Run
-from typednn.tasks import Answer, Estimate, Language
+from typednn.tasks import Answer, Estimate, Language, Regression
 from typednn.tasks.language import speaker_of
 from typednn.training import evaluate
 
@@ -95,6 +96,16 @@ class Predictor:
         """The names of a table's inputs, in their order; empty where the training data had none."""
         encoding = self.plan.encoding
         return encoding.used_names if encoding is not None and self.plan.columns else self.plan.columns
+
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """What is done to data before the model reads them, and to its answers, for `export_onnx`; None for tokens,
+        which are read as they are.
+        """
+        if self.reads in ("text", "prompt"):
+            return None
+        units = (self.task.mean, self.task.deviation) if isinstance(self.task, Regression) else ()
+        return Preprocessing(self.plan.encoding, self.scaling.mean, self.scaling.deviation, *units)
 
     def predict(self, data: object, *, invert: bool = False) -> list[Answer | Estimate]:
         """The answer to each input in ``data``, one or several:

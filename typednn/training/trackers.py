@@ -11,10 +11,11 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
-from typednn.errors import ArgumentError, explain, optional, printable, shown
+from typednn.errors import ArgumentError, CallError, explain, optional, printable, shown, suggestion
 from typednn.errors.tracebacks import caller_level
 from typednn.runs.checksums import CONFIGS
 from typednn.runs.history import Epoch, History, Measured
@@ -183,6 +184,10 @@ class WandB(_Tracker):
         self._wandb: Any = optional(
             "wandb", "WandB", "needs the package wandb", "install it with: pip install 'typednn[wandb]'"
         )
+        unknown = next((each for each in options if each not in signature(self._wandb.init).parameters), None)
+        if unknown is not None:
+            rule, got = "takes project, name and the arguments of wandb.init", f"{unknown}={shown(options[unknown])}"
+            raise CallError(explain("WandB", rule, got, suggestion(unknown, signature(self._wandb.init).parameters)))
         self.project: str | None = project
         self.name: str | None = name
         self.options: dict[str, Any] = options

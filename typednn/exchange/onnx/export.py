@@ -29,8 +29,9 @@ from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, explain, optional
 from typednn.exchange.checked import check_model
 from typednn.exchange.onnx.layers import LAYERS
+from typednn.exchange.onnx.preprocessing import DOMAIN, VERSION, Preprocessing
 from typednn.exchange.onnx.storage import EXTRA, TOLERANCE, difference, opened_onnx, write_apart
-from typednn.exchange.onnx.writer import Out, Writer, input_names
+from typednn.exchange.onnx.writer import DOUBLE, Out, Writer, input_names
 from typednn.exchange.tracing import POINTWISE, Node, Traced, example, trace
 from typednn.files import path_of, write_whole
 from typednn.module.module import Module
@@ -47,6 +48,7 @@ def export_onnx(
     *,
     channels_first: bool = False,
     names: Sequence[str] = (),
+    preprocessing: Preprocessing | None = None,
 ) -> Path:
     """Write ``model``, in eval, into an ONNX file that gives the same numbers to 1e-5 in ONNX Runtime; the path of the
     file.
@@ -54,6 +56,7 @@ def export_onnx(
     ``inputs`` is an example batch, one array or several, which a model needs that declares no input.
     ``channels_first``: images and outputs that are images are batch, channels, height, width in the file. ``names`` are
     those of a classifier's outputs, in their order; they become the file's metadata ``names``, a list in JSON.
+    ``preprocessing`` is what becomes of data before a model of one input reads them, and of its answers.
 
     An `ArgumentError` names a layer or an operation without a counterpart, and refuses a model whose file would give
     other numbers, or could not be run; then nothing is written. Of a model of float64, what ONNX Runtime has for
@@ -68,9 +71,11 @@ def export_onnx(
     batch, state = example("export_onnx", model, inputs), model.state_dict()
     found = trace(model, batch, lambda layer: type(layer) in LAYERS)
     file = Writer(onnx, model, state, found.inputs, channels_first)
+    if preprocessing is not None:
+        preprocessing.read(file, found.inputs[0])
     for node in found.nodes:
         _add(file, node)
-    whole = _finished(file, found.output)
+    whole = _finished(file, found.output, preprocessing)
     if names:
         outputs = found.output.shape[-1] if found.output.ndim > 1 else 1
         given = [*names] if isinstance(cast("object", names), list | tuple) else []
@@ -79,10 +84,10 @@ def export_onnx(
             raise ArgumentError(explain("export_onnx", rule, got), "names")
         onnx.helper.set_model_props(whole, {"names": json.dumps(list(names))})
     if file.bytes > INLINE:
-        write_apart(onnx, whole, place, lambda at: _check(model, place, batch, str(at), channels_first))
+        write_apart(onnx, whole, place, lambda at: _check(model, place, batch, str(at), channels_first, preprocessing))
     else:
         content = whole.SerializeToString()
-        _check(model, place, batch, content, channels_first)
+        _check(model, place, batch, content, channels_first, preprocessing)
         write_whole(place, content)
     return place
 
@@ -100,14 +105,19 @@ def _add(file: Writer, node: Node) -> None:
     file.forms[id(node.output)] = file.forms[id(made)] if isinstance(made, Traced) else {made.first: made.name}
 
 
-def _finished(file: Writer, output: Traced) -> Any:
+def _finished(file: Writer, output: Traced, preprocessing: Preprocessing | None) -> Any:
     """The whole model, checked by ONNX's own rules."""
     onnx, (head, first) = file.onnx, file.described("y", output)
-    file.path = ""
-    file.nodes.append(onnx.helper.make_node("Identity", [file.read(output, first)], ["y"], "y"))
+    file.path, answer = "", file.read(output, first)
+    if preprocessing is not None and preprocessing.answers_scaled:
+        answer = preprocessing.answer(file, answer)
+        head.type.tensor_type.elem_type = DOUBLE
+    file.nodes.append(onnx.helper.make_node("Identity", [answer], ["y"], "y"))
     weights = [onnx.numpy_helper.from_array(array, name) for name, array in file.constants.items()]
     graph = onnx.helper.make_graph(file.nodes, "typednn", file.heads, [head], weights)
     opsets = [onnx.helper.make_opsetid("", OPSET)]
+    if preprocessing is not None and preprocessing.columns:
+        opsets.append(onnx.helper.make_opsetid(DOMAIN, VERSION))
     whole = onnx.helper.make_model(graph, producer_name="typednn", ir_version=IR_VERSION, opset_imports=opsets)
     if file.bytes <= INLINE:
         try:
@@ -223,7 +233,14 @@ OPERATIONS: Final[dict[str, Row]] = {
 # ------------------------------------------------------------------ comparison
 
 
-def _check(model: Module, place: Path, batch: Sequence[Any], content: bytes | str, channels_first: bool) -> None:
+def _check(
+    model: Module,
+    place: Path,
+    batch: Sequence[Any],
+    content: bytes | str,
+    channels_first: bool,
+    preprocessing: Preprocessing | None,
+) -> None:
     """Raise unless the file, its bytes or its path, gives the model's own numbers, for two numbers of samples of the
     example.
     """
@@ -235,10 +252,15 @@ def _check(model: Module, place: Path, batch: Sequence[Any], content: bytes | st
         given = [
             np.concatenate([each, each])[:times] if is_array(each) and len(each) == size else each for each in batch
         ]
+        feeds = dict(zip(names, filter(is_array, given), strict=True))
+        if preprocessing is not None:
+            feeds, given[0] = preprocessing.sample(given[0])
         expected = to_numpy(ours.forward(*given))
+        if preprocessing is not None and preprocessing.answers_scaled:
+            expected = preprocessing.in_units(expected)
         feeds = {
             name: np.ascontiguousarray(np.moveaxis(each, -1, 1) if channels_first and each.ndim == 4 else each)
-            for name, each in zip(names, filter(is_array, given), strict=True)
+            for name, each in feeds.items()
         }
         got = cure = ""
         try:

@@ -13,7 +13,7 @@ from typednn.backends import to_numpy
 from typednn.exchange.tracing import Traced
 from typednn.module.module import Module
 
-FLOAT, INT32, INT64, DOUBLE = 1, 6, 7, 11  # TensorProto's numbers
+FLOAT, INT32, INT64, STRING, DOUBLE = 1, 6, 7, 8, 11  # TensorProto's numbers
 
 # What ONNX Runtime 1.31 computes in float32 alone, and how many inputs of each are such floats.
 SINGLE: Final[Mapping[str, int]] = {
