@@ -48,6 +48,7 @@ from typednn.files import opened, path_of, write_whole
 from typednn.layer import Elementwise
 from typednn.models.resnet import torchvision_names
 from typednn.module.module import Module
+from typednn.random import Zeros
 from typednn.tensor_files import TensorHeader, read_header, write_tensors
 
 M = TypeVar("M", bound=Module)
@@ -136,7 +137,7 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
         elif cell.array is not None:  # what PyTorch has no counterpart of stays
             state[own] = to_numpy(cell.array).astype(dtype)
         else:  # or is as ``init`` would begin it
-            begin = module.__typednn_storage__.initialisers[field.name]
+            begin = module.__typednn_storage__.initialisers.get(field.name, Zeros())
             state[own] = np.asarray(begin(np.random.default_rng(0), field.shape(module), module.fans())).astype(dtype)
     model.load_state_dict(state)
     return model

@@ -345,7 +345,7 @@ def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
     wrong = [name for name in parameters if name in problems and name.rpartition(".")[0] != last]
     if wrong:
         rule = "weights to start from must fit all layers but the last, by name and shape"
-        cure = "start from a run of the same recipe"
+        cure = "start from weights of the same model"
         if wrong[0].startswith("stem."):
             cure = f"a model of images below {SMALL} pixels begins otherwise than one of larger ones: --set image=224"
         raise ArgumentError(explain(str(place), rule, listed([problems[name] for name in wrong], "; ", 3), cure))
