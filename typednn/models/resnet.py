@@ -182,13 +182,14 @@ def resnet50(classes: int = 1000, *, image: tuple[int, int, int] = (224, 224, 3)
 
 def torchvision_names(model: Module) -> dict[str, str]:
     """What torchvision.models calls the layers of a ResNet, by their paths here; nothing of another model."""
-    blocks = [(path, part) for path, part in model.named_modules() if isinstance(part, BasicBlock | Bottleneck)]
+    parts: list[tuple[str, Any]] = list(model.named_modules())
+    blocks = [(path, part) for path, part in parts if type(part) in (BasicBlock, Bottleneck)]
     names = {"stem.0": "conv1", "stem.1": "bn1"} if blocks else {}
     stage, place = 1, 0
     for path, block in blocks:
         stage, place = (stage + 1, 0) if block.stride > 1 else (stage, place)
         there = f"layer{stage}.{place}"
-        for number in range(2 if isinstance(block, BasicBlock) else 3):  # a convolution, its batch norm, a ReLU
+        for number in range(2 if type(block) is BasicBlock else 3):  # a convolution, its batch norm, a ReLU
             names |= {f"{path}.residual.inner.{3 * number}": f"{there}.conv{number + 1}"}
             names |= {f"{path}.residual.inner.{3 * number + 1}": f"{there}.bn{number + 1}"}
         names |= {f"{path}.residual.shortcut.{part}": f"{there}.downsample.{part}" for part in (0, 1)}
