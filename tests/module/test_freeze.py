@@ -99,6 +99,18 @@ def test_the_gradient_is_a_value_as_ever() -> None:
         model.backward(np.zeros((4, 3)))
 
 
+def test_what_was_kept_is_let_go() -> None:
+    """Also what neighbours that run as one kernel keep, when the model goes to eval or its cache is freed."""
+    for let_go in ("eval", "free_cache"):
+        model = network().freeze(2)
+        gradient(model, inputs())
+        halves: Any = model.halves
+        kept = halves[1].__typednn_calls__.kept
+        assert kept, "the layers that learn run as one kernel"
+        getattr(model, let_go)()
+        assert not kept
+
+
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_a_copy_is_frozen_too(copied: Any) -> None:
     model = network().freeze(-1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from typednn.data import folds
 from typednn.errors import ArgumentError
 from typednn.recipes import Samples, across, folds_of, recipe, resume, train
 from typednn.recipes.plan import read_plan
@@ -35,6 +36,7 @@ def test_each_sample_is_validated_once() -> None:
     held = [samples.split(each.validation, each.seed, each.stratify, each.fold)[1] for each in every]
     assert sorted(np.concatenate(held)) == list(range(45))
     assert all(np.bincount(samples.y[part]).tolist() == [3, 3, 3] for part in held)
+    assert [part.tolist() for part in held] == [part.tolist() for _, part in folds(samples.y, 5, seed=0)]
     other = folds_of(small(seed=1), samples, 5)[0]
     assert samples.split(0.2, other.seed, fold=other.fold)[1].tolist() != held[0].tolist()
 
@@ -43,8 +45,11 @@ def test_each_sample_is_validated_once() -> None:
 def test_the_mean_of_what_was_measured(patience: int | None) -> None:
     """Of the weights that each has at the end, on the part that it did not train on."""
     samples = rows()
-    every = folds_of(small(validation=0.5, patience=patience), samples, 3)
+    settings = {"validation": 0.5, "patience": patience, "epochs": 12, "optimizer": {"type": "SGD", "lr": 0.02}}
+    every = folds_of(small(**settings), samples, 3)
     results = [train(each, samples, progress=False) for each in every]
+    measured = {each.accuracy for result in results for each in result.history.evaluations[::11]}
+    assert len(measured) > 2, "the first and the last evaluation differ"
     accuracies = []
     for each, result in zip(every, results, strict=True):
         held = samples.split(each.validation, each.seed, fold=each.fold)[1]
