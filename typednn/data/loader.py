@@ -224,7 +224,7 @@ class Loader(Generic[X, Y]):
     @property
     def sample(self) -> tuple[int, ...]:
         """The shape of one row of a batch's ``x``; with a ``transform``, which is called, of the first row."""
-        x = self._x if self._transform is None else self._transform(np.asarray(self._x[:1]))
+        x = self._x if self._transform is None else self._transform(np.asarray(self._x[np.arange(1)]))
         return tuple(x.shape[1:])
 
     @property

@@ -217,7 +217,7 @@ def config_of(model: Any, optimizer: Any, loader: Any) -> str:
     declared: Input[Any] | None = getattr(model, "sample", None)
     sizes: tuple[int, ...] = getattr(loader, "sample", ()) if declared is None else declared.sizes
     try:
-        kind: Any = int if isinstance(model, FirstChain) else float
+        kind: Any = int if issubclass(type(model), FirstChain) else float
         return dumps(model, optimizer, input=declared or Input(*sizes, dtype=kind))
     except TypednnError:
         told = f"input = {list(sizes)}\n" if sizes else ""
