@@ -331,7 +331,11 @@ class Predictor:
         """How many values a row has."""
         encoding = self.plan.encoding
         plain = encoding is None or encoding.is_plain
-        return counted(self.sizes[0], "number") if encoding is None or plain else counted(len(encoding.used), "value")
+        return (
+            counted(math.prod(self.sizes), "number")
+            if encoding is None or plain
+            else counted(len(encoding.used), "value")
+        )
 
     def __repr__(self) -> str:
         about = self.facts()
