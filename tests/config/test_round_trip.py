@@ -288,6 +288,13 @@ def test_what_has_no_form(build: Any, message: str) -> None:
     assert str(raised.value) == message.replace("{halves}", repr(_halves))
 
 
+def test_the_input_of_a_model_that_declares_none() -> None:
+    chain: Any = Chain([Linear(4, 3)])
+    declared: Any = Input(4) >> Linear(4, 3)
+    assert dumps(chain, input=Input(4)) == dumps(declared)
+    assert dumps(declared, input=Input(9)) == dumps(declared)
+
+
 def _halves(rng: Any, shape: Any, fans: Any) -> Any:
     return np.full(shape, 0.5)
 

@@ -53,6 +53,14 @@ def rows_of(batches: Any) -> list[list[int]]:
     return [batch.indices.tolist() for batch in batches]
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (2, 5, 1)])
+def test_the_shape_of_a_sample_is_that_of_the_batches(shape: tuple[int, ...]) -> None:
+    x = np.zeros((5, *shape), np.float32)
+    for transform in (None, lambda x: np.repeat(x[..., None], 2, axis=-1)):
+        some: Any = Loader(x, np.arange(5), batch_size=2, shuffle=False, transform=transform)
+        assert {batch.x.shape[1:] for batch in some.batches()} == {some.sample}
+
+
 @pytest.mark.parametrize("prefetch", [0, 1, 2, 9])
 def test_every_row_once_and_the_last_batch_short(prefetch: int) -> None:
     """P-C4, Z-S2: sizes 4, 4, 2 in the order of the paper's golden shuffle; x and y stay together."""

@@ -7,6 +7,7 @@ from typednn.cli.shared_options import (
     COUNT,
     IMPORT,
     LAYOUT,
+    MODEL,
     NOT_NEGATIVE,
     RUN,
     SHARE,
@@ -99,6 +100,8 @@ examples:
                 choices=("best", "latest"),
                 help="the weights to use; by default the latest, or the best if training could stop early",
             ),
+            argument("--target", metavar="COLUMN", help="of a run of fit: the table's column of labels or targets"),
+            MODEL,
             IMPORT,
         ),
         """\
@@ -107,6 +110,7 @@ examples:
   typednn eval runs/lenet5-1 --data fashion-mnist
   typednn eval runs/table --data test.csv
   typednn eval runs/table --weights best        the checkpoint that was best on the validation data
+  typednn eval runs/mine --data test.npz        a run of fit, on x and y of an NPZ file, or --target of a table
 """,
     ),
     "predict": Command(
@@ -123,6 +127,7 @@ examples:
             argument("--json", action="store_true", help="a JSON object per input, with every probability"),
             argument("--invert", action="store_true", help="for images that are dark on light"),
             *LAYOUT,
+            MODEL,
             IMPORT,
         ),
         """\
@@ -133,6 +138,7 @@ examples:
   typednn predict runs/lenet5-1 photos/         every image in a folder and below it
   typednn predict runs/houses - < new.csv       CSV, or an image's bytes, from standard input
   typednn predict runs/lenet5-1 t10k-images-idx3-ubyte.gz
+  typednn predict runs/mine rows.npy --model my_model:build    a run of fit, whose model is in my_model.py
 
 reads: PNG (made grey and brought to the model's size), NPY and NPZ (one input or many), CSV (an input per row), IDX.
 MNIST's digits are light on dark: for ink on paper add --invert, which inverts PNG images.
@@ -305,6 +311,7 @@ examples:
             argument("--output", metavar="FILE", help="by default the source's name here, with the format's ending"),
             argument("--weights", choices=("best", "latest"), help="of a run; as in eval"),
             argument("--channels-first", action="store_true", help="of onnx: images are channels, height, width"),
+            MODEL,
             IMPORT,
         ),
         """\

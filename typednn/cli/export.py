@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from typednn.cli.output import hint, say
+from typednn.cli.use import named_model
 from typednn.config.model_config import import_layers
 from typednn.data import read_vocabulary
 from typednn.data.labels import names_of
@@ -22,7 +23,7 @@ from typednn.models.gpt2_weights import CONFIG
 from typednn.models.gpt_c import is_gpt_c
 from typednn.models.hub import SCHEME, local_folder
 from typednn.module.stack import Stack
-from typednn.recipes.plan import FILE, VOCABULARY
+from typednn.recipes.plan import VOCABULARY, holds_run
 from typednn.recipes.predictor import load_run
 from typednn.recipes.running import outputs_of
 from typednn.recipes.weights import vocabulary_beside, weights_at
@@ -54,7 +55,7 @@ def export(options: Namespace) -> int:
     if options.channels_first and options.to != "onnx":
         cure = "leave it out: torch has its layouts anyway"
         raise ArgumentError(explain("--channels-first", "is the layout of images in ONNX", f"--to {options.to}", cure))
-    if options.weights is not None and not os.path.isfile(source / FILE):
+    if options.weights is not None and not holds_run(source):
         raise ArgumentError(
             explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out")
         )
@@ -74,8 +75,8 @@ def _to_gpt_c(source: Path, options: Namespace, output: Path) -> int:
     a text.
     """
     steps, folder = 0, vocabulary_beside(source)
-    if os.path.isfile(source / FILE):
-        run = load_run(source, options.weights)
+    if holds_run(source):
+        run = load_run(source, options.weights, model=named_model(options))
         model, steps, folder = run.speaker()[0], run.step, source / VOCABULARY
     elif _is_gpt2(source):
         model = weights_at(source)
@@ -113,12 +114,12 @@ def _model(source: Path, options: Namespace) -> tuple[Any, dict[str, Any]]:
     """The model, reading samples where it can: images rather than rows; and what else an ONNX file holds: the names of
     classes, and what becomes of data before the model and after it.
     """
-    if not os.path.isfile(source / FILE) and _is_gpt2(source):
+    if not holds_run(source) and _is_gpt2(source):
         speaker: Any = weights_at(source)
         return Input(speaker.n_positions, dtype=int) >> speaker, {}
     if not os.path.isdir(source):
         return load(source), {}
-    run = load_run(source, options.weights)
+    run = load_run(source, options.weights, model=named_model(options))
     preprocessing = run.preprocessing
     names = names_of(run.names, outputs_of(run.model)) if run.names else ()
     _tell(preprocessing, of_the_file=options.to == "onnx")

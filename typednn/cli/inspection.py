@@ -4,7 +4,7 @@ import ast
 import inspect
 import math
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ from typednn.layer import FirstChain, FirstLayer
 from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.recipes.costs import table
-from typednn.recipes.plan import FILE, read_plan
+from typednn.recipes.plan import holds_run, read_plan
+from typednn.runs.run_files import read_text
+from typednn.runs.settings import read_settings
 from typednn.screen import screen_width
 from typednn.testing.gradcheck import gradcheck as check_gradients
 
@@ -29,15 +31,18 @@ from typednn.testing.gradcheck import gradcheck as check_gradients
 def summary(options: Namespace) -> int:
     """The model as a table, and the settings of the recipe or the run."""
     import_layers(options.modules)
-    if (Path(options.recipe) / FILE).is_file():
-        plan = read_plan(Path(options.recipe))
-        recipe, config = plan.recipe, plan.model_config()
-    else:
-        recipe = find(options.recipe)
-        config = recipe.checked()
+    place = Path(options.recipe)
+    plan = read_plan(place, of_fit=True) if holds_run(place) else None
+    recipe = find(options.recipe) if plan is None else plan.recipe
+    if plan is None or plan.is_described:
+        config = recipe.checked() if plan is None else plan.model_config()
+        model = table(config.built(), screen_width())
+    else:  # as the program printed it
+        model = (read_text(place, "model.txt") or "").rstrip()
+    told = read_settings(place) if plan is not None and plan.of_fit else settings_of(recipe)
     say_fitted(recipe.about)
-    say("\n".join(["", table(config.built(), screen_width()), ""]))
-    say_fitted(settings_of(recipe))
+    say("\n".join(["", model, ""]))
+    say_fitted(_lines({name: value for name, value in told.items() if not name.startswith("layer.")}))
     return 0
 
 
@@ -132,13 +137,16 @@ def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
     )
 
 
-def settings_of(recipe: Recipe) -> str:
-    """Every setting as ``--set`` takes it."""
+def settings_of(recipe: Recipe) -> dict[str, Any]:
+    """Every setting by the name that ``--set`` takes."""
     settings = {
         name: value for name, value in recipe.as_json().items() if name not in ("name", "about", "optimizer", "imports")
     }
-    settings |= {f"optimizer.{key}": value for key, value in recipe.optimizer.items()}
-    width = max(map(len, settings))
+    return settings | {f"optimizer.{key}": value for key, value in recipe.optimizer.items()}
+
+
+def _lines(settings: Mapping[str, Any]) -> str:
+    width = max(map(len, settings), default=0)
     return "\n".join(
         f"{name:<{width}}  {'none' if value is None else written(value)}" for name, value in sorted(settings.items())
     )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from typednn.cli.shared_options import COUNT, IMPORT, PORT, RUN, Command, argument, weights
+from typednn.cli.shared_options import COUNT, IMPORT, MODEL, PORT, RUN, Command, argument, weights
 
 SERVE: Final = Command(
     "serving",
@@ -27,6 +27,7 @@ SERVE: Final = Command(
             choices=("best", "latest"),
             help="the weights to use, as for `typednn eval`",
         ),
+        MODEL,
         IMPORT,
     ),
     """\

@@ -4,6 +4,7 @@ import sys
 from argparse import Namespace
 
 from typednn.cli.output import hint, say
+from typednn.cli.use import named_model
 from typednn.config.model_config import import_layers
 from typednn.recipes import load_run
 
@@ -14,7 +15,7 @@ def serve(options: Namespace) -> int:
     from typednn.serving import serve as listen
 
     import_layers(options.modules)
-    predictor = load_run(options.run, options.weights)
+    predictor = load_run(options.run, options.weights, model=named_model(options))
     app = create_app(
         predictor,
         most_bytes=options.max_bytes or MOST_BYTES,

@@ -80,6 +80,11 @@ IMPORT = argument(
     dest="modules",
     help="import a module that registers layers; may be repeated",
 )
+MODEL = argument(
+    "--model",
+    metavar="MODULE:NAME",
+    help="of a run of fit whose config can't say it: the model, or what makes it; imports MODULE",
+)
 LAYOUT = (
     argument(
         "--header",

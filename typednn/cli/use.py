@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from typednn.cli.output import hint, say
-from typednn.config.model_config import import_layers
+from typednn.config.model_config import import_layers, imported
 from typednn.errors import DataError, explain
 from typednn.files import allow, limit_of, writing
 from typednn.recipes import Predictor, load_run
@@ -26,7 +26,8 @@ _ENDINGS: Final[Mapping[str, str]] = {"rows": ".csv", "text": ".txt", "image": "
 def evaluate(options: Namespace) -> int:
     """What the report says: precision, recall, F1 and the confusion matrix, or the errors of a regression."""
     import_layers(options.modules)
-    tested, samples = evaluate_run(options.run, options.data, options.weights, **_layout(options))
+    given = {"target": options.target, "model": named_model(options), **_layout(options)}
+    tested, samples = evaluate_run(options.run, options.data, options.weights, **given)
     hint(f"data: {samples.where}; {len(samples.test_x):,} to test")
     if samples.told:
         hint(f"read: {samples.told}")
@@ -37,7 +38,7 @@ def evaluate(options: Namespace) -> int:
 def predict(options: Namespace) -> int:
     """A line per input, once all are known."""
     import_layers(options.modules)
-    run = load_run(options.run)
+    run = load_run(options.run, model=named_model(options))
     remarks: set[str] = set()
     for answer in [answer for file in options.files for answer in _answers(run, file, options)]:
         if answer.remark and answer.remark not in remarks:
@@ -79,6 +80,11 @@ def _standard_input(ending: str) -> Generator[Path]:
         except DataError as error:
             error.args = (str(error).replace(str(path), STDIN), *error.args[1:])
             raise
+
+
+def named_model(options: Namespace) -> Any:
+    """What ``--model`` names, or None."""
+    return None if options.model is None else imported(options.model)
 
 
 def _layout(options: Namespace) -> dict[str, Any]:

@@ -29,13 +29,16 @@ _RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES | AVERAGES).ite
 def dumps(
     model: Chain[Any, Any, str, *tuple[Any, ...]] | FirstChain[Any, Any, str, *tuple[Any, ...]] | Stack,
     optimizer: GradientOptimizer | None = None,
+    *,
+    input: Input[Any] | None = None,
 ) -> str:
     """The TOML config of a model of registered layers, with its declared input, and of the optimizer if one is given.
+    ``input`` is that of a model that declares none.
 
     Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and
     device are not.
     """
-    sample = _declared_input(model)
+    sample = _declared_input(model, input)
     lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}", *['dtype = "int"'] * (sample.dtype is int)]
     shared = model.shared_parameters()
     if shared:
@@ -47,7 +50,7 @@ def dumps(
     return "\n".join(lines) + "\n"
 
 
-def _declared_input(model: Module) -> Input[Any]:
+def _declared_input(model: Module, otherwise: Input[Any] | None = None) -> Input[Any]:
     if not isinstance(model, Chain | FirstChain | Stack):
         raise ArgumentError(
             explain(
@@ -55,12 +58,13 @@ def _declared_input(model: Module) -> Input[Any]:
             ),
             "model",
         )
-    if model.sample is None:
+    sample = model.sample or otherwise
+    if sample is None:
         raise ArgumentError(
             explain("dumps", "a config declares its input", "a model without one", "build it as Input(...) >> ..."),
             "model",
         )
-    return model.sample
+    return sample
 
 
 def _layer(header: str, name: str, layer: Module) -> list[str]:

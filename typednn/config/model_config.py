@@ -4,6 +4,7 @@ it.
 
 import importlib
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, final
@@ -148,6 +149,20 @@ def import_layers(modules: Sequence[str]) -> None:
             raise ConfigError(f"import {module}: {error}{cure}") from error
         except Exception as error:  # a user's module may raise anything
             raise ConfigError(f"import {module}: {type(error).__name__}: {error}") from error
+
+
+def imported(text: str) -> Any:
+    """What ``module:name`` names, such as a model or what makes one; the module is imported, which runs it."""
+    module, _, name = text.partition(":")
+    if not module or not name or "/" in module or module.endswith(".py"):
+        rule, cure = "is module:name, the module without its folder and ending", "such as --model my_model:build"
+        raise ArgumentError(explain("--model", rule, repr(text), cure))
+    import_layers([module])
+    found = vars(sys.modules[module])
+    if name not in found:
+        names = [known for known in found if not known.startswith("_")]
+        raise ArgumentError(explain("--model", f"must name what is in {module}", repr(name), suggestion(name, names)))
+    return found[name]
 
 
 def _checked(source: Source, model: AnyModel | None = None) -> ModelConfig:

@@ -222,6 +222,12 @@ class Loader(Generic[X, Y]):
         return len(self._x)
 
     @property
+    def sample(self) -> tuple[int, ...]:
+        """The shape of one row of a batch's ``x``; with a ``transform``, which is called, of the first row."""
+        x = self._x if self._transform is None else self._transform(np.asarray(self._x[np.arange(1)]))
+        return tuple(x.shape[1:])
+
+    @property
     def steps_per_epoch(self) -> int:
         """Batches in an epoch."""
         return self._count(self._alone)

@@ -26,7 +26,7 @@ from typednn.layer import Input
 from typednn.layers import BatchNorm2d, Conv2d, Flatten, GlobalAvgPool2d, Linear, MaxPool2d, ReLU, Softmax
 from typednn.models import GPT2, lenet5, lstm_classifier, resnet18, resnet34, resnet50, vgg16
 from typednn.models.hub import local_folder
-from typednn.recipes.plan import FILE, read_plan
+from typednn.recipes.plan import FILE, holds_run, read_plan
 from typednn.recipes.recipe import AnyModel, Recipe
 from typednn.recipes.weights import sizes_at, vocabulary_for
 
@@ -247,6 +247,9 @@ def starting_from(path: str, of: Recipe | None = None, vocabulary: str | None = 
     vocabulary or another.
     """
     place = local_folder("--from", path).resolve()
+    if not os.path.isfile(place / FILE) and holds_run(place):
+        rule, cure = "starts from a run of typednn train, or a file", f"write one: typednn export {path} --to typednn"
+        raise ArgumentError(explain("--from", rule, f"{path}, a run of fit", cure))
     if os.path.isfile(place / FILE):
         begun = read_plan(place).recipe
         same = RECIPES.get(begun.name)

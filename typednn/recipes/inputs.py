@@ -5,6 +5,7 @@ one of rows NPY, CSV, TSV, Parquet and Arrow hold an input per row, in named col
 for one of tokens a ``.txt`` file holds a text. Numbers have the range of the training data: 0 to 255 for images.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -82,16 +83,17 @@ def _rows(
         raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
     if rows.shape == shape:
         rows = rows.reshape(1, *shape)
-    if rows.shape[1:] != shape or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):
+    width = math.prod(shape)
+    if math.prod(rows.shape[1:]) != width or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):
         raise DataError(
             explain(
                 str(path),
-                f"must hold rows of {shape[0]} numbers",
+                f"must hold rows of {width} numbers",
                 f"{rows.dtype} of shape {rows.shape}",
                 "leave the label out",
             )
         )
-    return rows, told
+    return rows.reshape(len(rows), *shape), told
 
 
 def dark_on_light(images: npt.NDArray[Any]) -> str:

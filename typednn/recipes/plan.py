@@ -20,17 +20,20 @@ from typing import Any, final
 import numpy as np
 
 from typednn.arrays import is_floating
+from typednn.config import loads
 from typednn.config.model_config import ModelConfig
 from typednn.data import Encoding, ImageFiles, image_size
 from typednn.data.labels import normalised
 from typednn.data.text import TOKENS
 from typednn.errors import ArgumentError, ConfigError, DataError, explain, listed
-from typednn.files import opened, parsed
-from typednn.recipes.recipe import Recipe, from_json
+from typednn.files import as_list, opened, parsed
+from typednn.recipes.recipe import LossName, Recipe, TaskName, from_json
 from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, load_data
 from typednn.recipes.tables import chosen_of, layout_of, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
-from typednn.runs.run_files import read_bytes
+from typednn.runs.checksums import FILE as CHECKSUMS
+from typednn.runs.run_files import read_bytes, read_text
+from typednn.runs.settings import read_settings
 from typednn.screen import brief
 from typednn.tasks import Regression
 
@@ -41,6 +44,15 @@ FORMAT = 9
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
+# By a loss's name what the outputs of a run of fit are: a task, and the loss of a recipe whose outputs are the same.
+LOSSES: Mapping[str, tuple[TaskName, LossName]] = {
+    "SoftmaxCrossEntropy": ("classification", "softmax_cross_entropy"),
+    "NLL": ("classification", "softmax_cross_entropy"),  # softmax leaves logarithms of probabilities as they are
+    "CrossEntropy": ("classification", "cross_entropy"),
+    "MSE": ("regression", "mse"),
+    "L1": ("regression", "l1"),
+    "Huber": ("regression", "huber"),
+}
 VOCABULARY = "vocabulary"  # the folder of a language model's, in the run's
 
 
@@ -67,6 +79,16 @@ class Plan:
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
         return self.recipe.read(self.config, "config.toml")
+
+    @property
+    def of_fit(self) -> bool:
+        """Whether a program's `typednn.training.fit` trained it: then data, scaling and names are the program's."""
+        return not self.data
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the config says the model; of a run of `fit` it may be any text."""
+        return not self.of_fit or "[[layer]]" in self.config
 
     @property
     def task(self) -> AnyTask:
@@ -214,13 +236,22 @@ def _decided(recipe: Recipe, samples: Samples) -> dict[str, Any]:
     return {name: known[name] for name in recipe.adapts}
 
 
-def read_plan(folder: Path) -> Plan:
-    """The plan of the run in ``folder``; `ConfigError` where it is missing, damaged or newer."""
+def read_plan(folder: Path, *, of_fit: bool = False) -> Plan:
+    """The plan of the run in ``folder``; `ConfigError` where it is missing, damaged or newer.
+
+    ``of_fit``: a run that a program's `typednn.training.fit` wrote is read too, as far as it has one.
+    """
     where = str(folder / FILE)
     try:
         content = read_bytes(folder, FILE)
     except DataError as error:
         raise _not_ours(where, str(error)) from None
+    if content is None and _is_of_fit(folder):
+        if of_fit:
+            return _plan_of_fit(folder)
+        rule, got = "only its program can go on with a run of fit", "typednn, which has neither its data nor its loader"
+        cure = f"call fit there with the same arguments and run={str(folder)!r}: it goes on from the last checkpoint"
+        raise ConfigError(explain(str(folder), rule, got, cure), where)
     if content is None:
         got, cure = "no such folder", "`typednn train` makes one"
         if folder.is_file():
@@ -299,6 +330,38 @@ def _encoding(saved: Any, version: int) -> Encoding | None:
         return None
     names = map(str, saved["columns"] if version >= 5 else ())
     return Encoding.of_numbers([*names] or [f"column {place}" for place in range(2, 2 + int(saved["shape"][0]))])
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether a folder is a run's, of `typednn train` or of `typednn.training.fit`."""
+    return (folder / FILE).is_file() or _is_of_fit(folder)
+
+
+def _is_of_fit(folder: Path) -> bool:
+    """Whether a run never had a recipe; one that lost it is damaged."""
+    if not all((folder / name).is_file() for name in ("config.toml", "environment.json")):
+        return False
+    return f'"{FILE}"'.encode() not in (read_bytes(folder, CHECKSUMS) or b"")
+
+
+def _plan_of_fit(folder: Path) -> Plan:
+    """What the folder of a run of `typednn.training.fit` says; its data are the program's, and their scaling."""
+    config, settings = read_text(folder, "config.toml") or "", read_settings(folder)
+    name = ((read_text(folder, "model.txt") or "").replace("(", " ").split() or ["model"])[0]
+    task, loss = LOSSES.get(str(settings.get("loss")), ("regression", "mse"))
+    recipe = Recipe(
+        name,
+        lambda: loads(config, str(folder / "config.toml")).built(),
+        {},
+        f"{name}, trained by typednn.training.fit",
+        task=task,
+        loss=loss,
+        standardise=False,
+        fuse=False,
+    )
+    sizes = as_list(settings.get("input")) or []
+    shape = tuple(size for size in sizes if type(size) is int and size > 0)
+    return Plan(recipe, config, {}, 0, Scaling(), shape, ())
 
 
 def _scaling(saved: Any) -> Scaling:

@@ -8,8 +8,9 @@
 what comes over a network is never taken for the name of a file.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, final, overload
 
@@ -17,18 +18,20 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer
+from typednn.arrays import is_integer
 from typednn.config.build import AnyModel
 from typednn.data import read_vocabulary
 from typednn.data.class_folders import files_below
 from typednn.data.images import ENDINGS, Resize, decode_image
 from typednn.data.inputs import shaped
+from typednn.data.labels import whole_numbers
 from typednn.data.text import TOKENS, text_tokens
 from typednn.data.vocabulary import END, Stored, prompt_tokens, token_of
-from typednn.errors import ArgumentError, DataError, counted, explain, listed, printable
+from typednn.errors import ArgumentError, ConfigError, DataError, counted, explain, listed, printable
 from typednn.exchange import Preprocessing
 from typednn.exchange import load as load_file
 from typednn.files import path_of
-from typednn.layer import FirstChain
+from typednn.layer import FirstChain, FirstLayer
 from typednn.models import GPT2, stream
 from typednn.module.module import Module
 from typednn.recipes.inputs import dark_on_light, inputs_of
@@ -38,12 +41,17 @@ from typednn.recipes.running import computed, outputs_of, which
 from typednn.recipes.samples import AnyTask, Scaling
 from typednn.recipes.tables import layout_of
 from typednn.runs import Run
+from typednn.runs.settings import read_settings
 from typednn.tasks import Answer, Estimate, Language, Regression
 from typednn.tasks.language import speaker_of
 from typednn.training import evaluate
+from typednn.training.arguments import model_of
 
 M = TypeVar("M", bound=Module)
 _MOST = float(np.finfo(np.float32).max)
+_PIXELS = (
+    "its pixels are read as 0 to 255: the run of fit doesn't say how its program scaled them; NPY is read as it is"
+)
 
 
 @final
@@ -68,7 +76,10 @@ class Predictor:
 
     def __post_init__(self) -> None:
         self.model.eval()
-        running, sizes = computed(self.model, fused=self.plan.recipe.fuse)
+        if self.plan.is_described:
+            running, sizes = computed(self.model, fused=self.plan.recipe.fuse)
+        else:  # one that the program named: it need not be a stack
+            running, sizes = self.model, self.plan.shape
         for name, value in (("task", self.plan.task), ("running", running.eval()), ("sizes", sizes)):
             object.__setattr__(self, name, value)
 
@@ -77,7 +88,7 @@ class Predictor:
         """What an input is: an image, a text to be labelled, a row of numbers, or a text to go on with."""
         if isinstance(self.task, Language):
             return "prompt"
-        if isinstance(self.model, FirstChain):
+        if isinstance(self.model, FirstChain) and not self.plan.of_fit:
             return "text"
         return "image" if len(self.plan.shape) == 3 else "rows"
 
@@ -158,6 +169,8 @@ class Predictor:
                     named="target" in self.plan.data,
                     layout=layout,
                 )
+                if self.plan.of_fit and Path(file).suffix.lower() in ENDINGS:
+                    remark = remark or _PIXELS
                 answers.extend(self.answers(inputs, str(file), remark))
         return answers
 
@@ -171,12 +184,13 @@ class Predictor:
         if self.reads == "rows":
             encoding = self.plan.encoding
             if encoding is None or encoding.is_plain:
-                return rows_of("predict", data, self.columns, self.plan.shape[0]), ""
+                return rows_of("predict", data, self.columns, math.prod(self.plan.shape)), ""
             return rows_encoded("predict", data, encoding)
         height, width, channels = self.plan.shape
         if isinstance(data, bytes):
             image = decode_image(data, size=(height, width), resize=self._resize, channels=channels, invert=invert)
-            return image, dark_on_light(image) if channels == 1 and not invert else ""
+            remark = dark_on_light(image) if channels == 1 and not invert else ""
+            return image, remark or (_PIXELS if self.plan.of_fit else "")
         try:
             if isinstance(data, str):
                 raise TypeError("a str")
@@ -192,9 +206,37 @@ class Predictor:
 
     def answers(self, inputs: npt.NDArray[Any], file: str = "data", remark: str = "") -> list[Answer | Estimate]:
         """The answers to ``inputs``, as `inputs` gives them, which are named after ``file``."""
-        scaling, sizes = self.scaling, self.sizes
-        scores: Any = evaluate(self.running, inputs, transform=lambda x: scaling(x).reshape(len(x), *sizes))
+        scores = self.scores(inputs)
+        if scores.ndim != 2:
+            rule, got = "predict answers with a row of numbers for each input", f"outputs of shape {scores.shape[1:]}"
+            cure = "in Python typednn.load(run).model.forward(x) gives them"
+            raise ArgumentError(explain(str(self.folder), rule, got, cure))
         return [*self.task.answers(file, scores, remark)]
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers the model gives for a sample, or for each position of one."""
+        if self.plan.is_described:
+            return outputs_of(self.model)
+        scores = self.scores(np.zeros((1, *self.sizes), np.float32))
+        return int(scores.shape[-1])
+
+    def scores(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What the model gives for ``inputs``, as `inputs` gives them: a row for each."""
+        scaling, sizes = self.scaling, self.sizes
+        reads_tokens = isinstance(self.model, FirstChain | FirstLayer)
+        if reads_tokens and inputs.dtype != TOKENS:
+            rule, cure = "the model reads tokens, whole numbers from 0", "encode texts first"
+            numbers = np.asarray(inputs, np.float64).reshape(-1)
+            inputs = (
+                whole_numbers("predict", rule, numbers, cure, "number {}".format).astype(TOKENS).reshape(inputs.shape)
+            )
+        elif self.plan.of_fit and not reads_tokens and is_integer(inputs.dtype):
+            inputs = inputs.astype(np.float64)
+        scores: npt.NDArray[Any] = evaluate(
+            self.running, inputs, transform=lambda x: scaling(x).reshape(len(x), *sizes)
+        )
+        return scores
 
     def warm_up(self) -> None:
         """Compile the kernels of one input, for which a first answer would wait."""
@@ -287,11 +329,12 @@ class Predictor:
             "rows": f"rows of {self._values()}{': ' if self.columns else ''}{listed(self.columns)}",
             "prompt": f"texts of up to {counted(self.sizes[0], 'token')}",
         }[self.reads]
+        task = self.plan.recipe.task
         return {
             "model": self.plan.recipe.name,
-            "task": self.plan.recipe.task,
+            "task": "numbers" if self.plan.of_fit and task == "regression" else task,
             "reads": reads,
-            "outputs": listed(self.names) or f"{outputs_of(self.model):,}",
+            "outputs": listed(self.names) or f"{self.outputs:,}",
             "weights of step": f"{self.step:,}",
         }
 
@@ -299,7 +342,11 @@ class Predictor:
         """How many values a row has."""
         encoding = self.plan.encoding
         plain = encoding is None or encoding.is_plain
-        return counted(self.sizes[0], "number") if encoding is None or plain else counted(len(encoding.used), "value")
+        return (
+            counted(math.prod(self.sizes), "number")
+            if encoding is None or plain
+            else counted(len(encoding.used), "value")
+        )
 
     def __repr__(self) -> str:
         about = self.facts()
@@ -312,17 +359,65 @@ class Predictor:
         return shown(f"Predictor {self.folder}", facts(self.facts()))
 
 
-def load_run(folder: str | Path, weights: Literal["best", "latest"] | None = None) -> Predictor:
+def load_run(
+    folder: str | Path, weights: Literal["best", "latest"] | None = None, *, model: object = None
+) -> Predictor:
     """The trained model of a run, with the weights of `typednn.recipes.running.which`, or others. Needs no lock.
 
-    A `ConfigError` where there is no run, a `CheckpointError` where its weights are damaged.
+    A run of `typednn.training.fit` is one too: its inputs and outputs are numbers as the program had them. Where its
+    config can't say the model, ``model`` is that, or what makes it, such as its class; its weights are filled.
+
+    A `ConfigError` where there is no run, or no model, a `CheckpointError` where its weights are damaged or another
+    model's.
     """
     place = path_of("load", folder)
-    plan = read_plan(place)
-    model: AnyModel = plan.model_config().built()
-    checkpoint = Run.open(place, lock=False).load_weights(model, weights or which(plan.recipe))
+    plan = read_plan(place, of_fit=True)
+    filled = _described(place, plan) if model is None else _given(place, plan, model)
+    step = _fill(place, plan, filled, weights)
+    if not plan.shape:
+        plan = replace(plan, shape=_sample_of(place, filled))
     vocabulary = read_vocabulary(place / VOCABULARY) if plan.recipe.task == "language" else None
-    return Predictor(place, plan, model, checkpoint.state.step, vocabulary)
+    return Predictor(place, plan, filled, step, vocabulary)
+
+
+def _described(place: Path, plan: Plan) -> AnyModel:
+    """The model of the run's config."""
+    if not plan.is_described:
+        rule, got = "the run's config must say the model", f"{plan.recipe.name}, which a config can't say"
+        cure = "name it: --model module:name; in Python load_run(run, model=...)"
+        raise ConfigError(explain(str(place), rule, got, cure))
+    return plan.model_config().built()
+
+
+def _given(place: Path, plan: Plan, model: Any) -> AnyModel:
+    """A model that is handed in, or what makes it, called."""
+    if plan.is_described:
+        raise ArgumentError(explain(str(place), "the run's config says its model", "another", "leave it out"), "model")
+    if isinstance(model, type) or not hasattr(model, "forward"):
+        try:
+            model = model()
+        except Exception as error:  # a user's function may raise anything
+            rule, got = "model is a model, or makes one without arguments", f"{type(error).__name__}: {error}"
+            raise ArgumentError(explain("load_run", rule, got, "name a function that does"), "model") from error
+    made: AnyModel = model_of(model)
+    return made
+
+
+def _fill(place: Path, plan: Plan, model: Any, weights: Literal["best", "latest"] | None) -> int:
+    """Fill the model, by default with the weights that training ended with; the step that they are of."""
+    if weights is None and plan.of_fit:
+        settings = read_settings(place)
+        weights = "best" if "patience" in settings and settings.get("restore_best_weights", True) else "latest"
+    return Run.open(place, lock=False).load_weights(model, weights or which(plan.recipe)).state.step
+
+
+def _sample_of(place: Path, model: Any) -> tuple[int, ...]:
+    """The shape of one sample, of a model whose run doesn't say it."""
+    if getattr(model, "sample", None) is None:
+        rule, cure = "needs one sample's shape", "build the model as Input(...) >> ...; or typednn.load(run, model)"
+        raise ConfigError(explain(str(place), rule, f"{type(model).__name__}, which declares none", cure))
+    sizes: tuple[int, ...] = model.sample.sizes
+    return sizes
 
 
 @overload
@@ -331,8 +426,12 @@ def load(path: str | Path) -> Any: ...
 def load(path: str | Path, model: M) -> M: ...
 def load(path: str | Path, model: Module | None = None) -> Any:
     """What was trained: of a run's folder its `Predictor` (`load_run`), of a file that ``model.save(path)`` wrote the
-    model (`typednn.exchange.load`), into ``model`` where that is handed in.
+    model (`typednn.exchange.load`). With ``model``, that is filled with the weights of either, and given back.
     """
-    if model is None and path_of("load", path).is_dir():
-        return load_run(path)
+    if path_of("load", path).is_dir():
+        if model is None:
+            return load_run(path)
+        place = path_of("load", path)
+        _fill(place, read_plan(place, of_fit=True), model_of(model), None)
+        return model
     return load_file(path) if model is None else load_file(path, model)

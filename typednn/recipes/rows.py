@@ -104,7 +104,7 @@ def _is_listed(row: object) -> TypeGuard[Sequence[object]]:
 
 
 def _matrix(where: str, rows: npt.NDArray[Any], width: int) -> npt.NDArray[np.float64]:
-    matrix = rows[None] if rows.ndim == 1 else rows
+    matrix = rows[None] if rows.ndim == 1 else rows.reshape(len(rows), -1) if rows.ndim > 2 else rows
     if matrix.shape[1:] != (width,) or not len(matrix) or not (is_number(matrix.dtype) or matrix.dtype == bool):
         got = f"{rows.dtype} of shape {rows.shape}"
         raise DataError(explain(where, f"data are rows of {width} numbers", got, "leave the target out"))

@@ -11,18 +11,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from typednn.data import read_image_folder, read_table
+from typednn.data import read_image_folder, read_npz, read_table
 from typednn.data.class_folders import part_folders
+from typednn.data.table import ENDINGS as TABLES
 from typednn.data.table_files import ARROW
 from typednn.errors import ArgumentError, DataError, explain, listed
-from typednn.recipes.plan import VOCABULARY, Plan, samples_of
+from typednn.recipes.plan import LOSSES, VOCABULARY, Plan, samples_of
 from typednn.recipes.predictor import load_run
-from typednn.recipes.running import Report, learned_part, outputs_of, reported, write_results
+from typednn.recipes.running import Report, learned_part, reported, write_results
 from typednn.recipes.samples import Samples
 from typednn.recipes.tables import chosen_of, targets_of
 from typednn.recipes.texts import load_text
 from typednn.runs import Run
-from typednn.tasks import Answer, Estimate, Language
+from typednn.runs.settings import read_settings
+from typednn.tasks import Answer, Estimate, Language, Regression
 
 
 def evaluate_run(
@@ -33,11 +35,17 @@ def evaluate_run(
     header: bool | None = None,
     delimiter: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    target: str | None = None,
+    model: object = None,
 ) -> tuple[Report, Samples]:
     """The report on the run's own test set, which is also written into its folder, or on other data; and those samples.
 
     ``header``, ``delimiter`` and ``decimal`` say how a CSV file of other data is written (`typednn.data.read_table`);
     by default as was said of the training data.
+
+    A run of `typednn.training.fit` needs ``data``, as the program gave them to the model: an NPZ file with ``x`` and
+    ``y``, or a table, whose ``target`` is by default its first column; its loss says what is reported. ``model`` is as
+    in `typednn.recipes.load_run`.
     """
     if data is None and (header, delimiter, decimal) != (None, None, None):
         raise ArgumentError(
@@ -48,13 +56,21 @@ def evaluate_run(
                 "add data=... (--data)",
             )
         )
-    used = load_run(run, weights)
+    used = load_run(run, weights, model=model)
     plan, running = used.plan, used.running
+    if plan.of_fit:
+        _check_of_fit(Path(run), data, target)
+    elif target is not None:
+        raise ArgumentError(explain("eval", "a run of typednn train knows its target", repr(target), "leave it out"))
     samples = (
-        plan.samples() if data is None else _others(Path(run), data, plan, used.layout(header, delimiter, decimal))
+        plan.samples()
+        if data is None
+        else _others(Path(run), data, plan, used.layout(header, delimiter, decimal), target)
     )
     shaped = samples.shaped(*used.sizes)
-    used.task.check(f"data {samples.name!r}", samples.test_y, outputs_of(used.model))
+    used.task.check(f"data {samples.name!r}", samples.test_y, used.outputs)
+    if plan.of_fit:
+        return used.task.report(used.scores(np.asarray(shaped.test_x)), shaped.test_y), samples
     scores, report = reported(plan, running, shaped.test_x, shaped.test_y)
     if data is None:
         _, learned = reported(plan, running, *learned_part(plan, shaped))
@@ -81,7 +97,46 @@ def predict(
     return load_run(run).predict_files(files, invert=invert, header=header, delimiter=delimiter, decimal=decimal)
 
 
-def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any]) -> Samples:
+def _check_of_fit(run: Path, data: str | None, target: str | None) -> None:
+    """An error unless the run's loss is one whose outputs can be reported on, and there are data."""
+    loss = read_settings(run).get("loss")
+    if loss not in LOSSES:
+        got = "a loss that its folder doesn't tell" if loss is None else f"{loss}"
+        rule, cure = f"eval reports on the losses {listed([*LOSSES])}", "measure it in the program that trained it"
+        raise ArgumentError(explain(str(run), rule, got, cure))
+    if data is None:
+        rule, cure = (
+            "eval needs data, which a run of fit doesn't keep",
+            "give --data FILE: NPZ with x and y, or a table",
+        )
+        raise ArgumentError(explain(str(run), rule, "none", cure))
+    suffix = Path(data).suffix.lower()
+    if not Path(data).is_file() or suffix not in (".npz", *TABLES):
+        rule = f"data of a run of fit are an NPZ file with x and y, or a table ({', '.join(TABLES)})"
+        got = "another kind" if Path(data).is_file() else "a folder" if Path(data).is_dir() else "no such file"
+        raise DataError(explain(f"--data {data}", rule, got))
+    if target is not None and suffix == ".npz":
+        raise ArgumentError(explain("--target", "is a column of a table", f"{data}, which has y", "leave it out"))
+
+
+def _arrays(data: str, plan: Plan) -> Samples:
+    """``x`` and ``y`` of an NPZ file."""
+    arrays = read_npz(data)
+    if not {"x", "y"} <= arrays.keys() or not (arrays["x"].ndim and len(arrays["x"]) and arrays["y"].ndim):
+        got = listed([f"{name} of shape {array.shape}" for name, array in arrays.items()]) or "none"
+        raise DataError(
+            explain(data, "must hold the arrays x and y, a row for each sample", got, "numpy.savez(file, x=x, y=y)")
+        )
+    x, y = arrays["x"], arrays["y"]
+    if len(x) != len(y):
+        raise DataError(explain(data, "x and y must have as many rows", f"{len(x)} and {len(y)}"))
+    y = y.astype(np.float64 if isinstance(plan.task, Regression) else y.dtype, copy=False)
+    return Samples(Path(data).name, data, x, y, x, y)
+
+
+def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any], target: str | None) -> Samples:
+    if Path(data).suffix.lower() == ".npz" and plan.of_fit:
+        return _arrays(data, plan)
     if isinstance(plan.task, Language):
         samples = load_text(data, str(run / VOCABULARY), 0.0, kind=plan.recipe.tokens)
         return replace(samples, test_x=samples.x, test_y=samples.y)
@@ -89,7 +144,7 @@ def _others(run: Path, data: str, plan: Plan, layout: dict[str, Any]) -> Samples
         numbered = plan.data.get("numbered") == "true"
         table = read_table(
             data,
-            target=plan.data.get("target"),
+            target=target or plan.data.get("target"),
             encoding=plan.encoding,
             missing=chosen_of(plan.data).get("missing"),
             dtype="float64",

@@ -10,7 +10,7 @@ from typing import Any, cast
 from typednn import losses, optim
 from typednn.config import dumps
 from typednn.errors import ArgumentError, TypednnError, explain, habits, shown
-from typednn.layer import Parts, not_a_part
+from typednn.layer import FirstChain, Input, Parts, not_a_part
 from typednn.layers import Conv2d, Linear, LogSoftmax, SequenceLinear, Sigmoid, Softmax
 from typednn.losses import NLL, BCEWithLogits, CrossEntropy, SoftmaxCrossEntropy
 from typednn.losses.sample_weights import check_weighable
@@ -193,8 +193,8 @@ def progress_of(progress: Any) -> bool:
     return bool(progress)
 
 
-def run_of(run: Any, model: Module, optimizer: Any, stack: ExitStack) -> Run | None:
-    """A run as it is; of a folder the run in it, or a new one, which is open until ``stack`` ends."""
+def run_of(run: Any, model: Module, config: str, stack: ExitStack) -> Run | None:
+    """A run as it is; of a folder the run in it, or a new one of ``config``, which is open until ``stack`` ends."""
     if run is None:
         return None
     for _, part in foreign_parts(model):
@@ -207,12 +207,18 @@ def run_of(run: Any, model: Module, optimizer: Any, stack: ExitStack) -> Run | N
         raise _wrong("run", "run is a Run or the folder of one", run)
     if Run(run).config_path is not None:
         return stack.enter_context(Run.open(run))
-    return stack.enter_context(Run.create(run, config_of(model, optimizer), model))
+    return stack.enter_context(Run.create(run, config, model))
 
 
-def config_of(model: Any, optimizer: Any) -> str:
-    """Model and optimizer as a config; a comment where no config describes them."""
+def config_of(model: Any, optimizer: Any, loader: Any) -> str:
+    """Model and optimizer as a config; where no config describes them, a comment, and one sample's shape. A model that
+    declares no input reads what the loader gives.
+    """
+    declared: Input[Any] | None = getattr(model, "sample", None)
+    sizes: tuple[int, ...] = getattr(loader, "sample", ()) if declared is None else declared.sizes
     try:
-        return dumps(model, optimizer)
+        kind: Any = int if issubclass(type(model), FirstChain) else float
+        return dumps(model, optimizer, input=declared or Input(*sizes, dtype=kind))
     except TypednnError:
-        return f"# {type(model).__name__}, trained by typednn.training.fit\n"
+        told = f"input = {list(sizes)}\n" if sizes else ""
+        return f"# {type(model).__name__}, trained by typednn.training.fit\n{told}"

@@ -130,10 +130,10 @@ def fit(
             keep=integer("fit", "keep", keep),
             progress=arguments.progress_of(progress),
             state=TrainingState(origin=loader.epoch),
-            config=arguments.config_of(trained, optimizer),
+            config=arguments.config_of(trained, optimizer, loader),
         )
         # after all checks: a wrong argument leaves no folder
-        session.run = arguments.run_of(run, trained, optimizer, stack)
+        session.run = arguments.run_of(run, trained, session.config, stack)
         stack.enter_context(
             stopping(stop, "finishing the step, then saving; once more ends at once" if progress else "")
         )

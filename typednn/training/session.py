@@ -141,7 +141,7 @@ class Session:
 
     def _start(self) -> None:
         """Tell the callbacks the settings, those of the run's recipe too."""
-        run, told = self.run, settings_of(self.config, self.settings.told(self.loss, self.loader))
+        run, told = self.run, settings_of(self.config, self.settings.told(self.loss, self.loader, self.early_stopping))
         if run is not None:
             told = attempted([], read_settings, run.folder) or told
         for callback in self.callbacks:
@@ -483,7 +483,9 @@ class Session:
             restore(checkpoint, self.model, self.optimizer, self.loader)
             self.state = checkpoint.state
         run.start_metrics(self.state.metrics_bytes)
-        run.write_start(self.state.step, self.model.device, self.settings.told(self.loss, self.loader))
+        run.write_start(
+            self.state.step, self.model.device, self.settings.told(self.loss, self.loader, self.early_stopping)
+        )
         saved = [pair for row in self.state.callbacks for pair in row.items()]
         for callback in self.callbacks:
             index = next((index for index, (name, _) in enumerate(saved) if name == type(callback).__qualname__), None)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from typednn.arguments import integer, number
-from typednn.training.callbacks import Every
+from typednn.training.callbacks import EarlyStopping, Every
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +45,12 @@ class TrainingSettings:
         """These settings as arguments of `fit`."""
         return {each.name: getattr(self, each.name) for each in fields(TrainingSettings)}
 
-    def told(self, loss: object, loader: object) -> dict[str, Any]:
-        """What is set, as JSON, with the loss's name and the loader's rows per step."""
+    def told(self, loss: object, loader: object, early_stopping: EarlyStopping | None = None) -> dict[str, Any]:
+        """What is set, as JSON, with the loss's name, the loader's rows per step, and the patience."""
         given = {**self.training_arguments(), "batch_size": getattr(loader, "batch_size", None)}
+        if early_stopping is not None:
+            given |= {"patience": early_stopping.patience}
+            given |= {} if early_stopping.restore_best_weights else {"restore_best_weights": False}
         tables = {name: asdict(value) if isinstance(value, Every) else value for name, value in given.items()}
         return {"loss": type(loss).__name__, **{name: value for name, value in tables.items() if value is not None}}
 
