@@ -275,7 +275,7 @@ def show(name: str, results: dict[str, list[Result]]) -> None:
     for contestant, found in results.items():
         ours = contestant == "typednn"
         spread = f"({min(each.score for each in found):.3f}-{max(each.score for each in found):.3f})"
-        seconds, cpu = (median(getattr(each, name) for each in found) for name in ("seconds", "cpu"))
+        seconds, cpu = (median(getattr(each, what) for each in found) for what in ("seconds", "cpu"))
         begun = f"{first:8.1f} s  {'held' if held else 'missed'}" if ours else ""
         print(
             f"  {name if ours else '':14}{contestant:22}{scores[contestant]:7.3f} {spread:15}{seconds:7.1f} s"
