@@ -3,6 +3,7 @@
 import sys
 
 import benchmarks.checks
+import benchmarks.first_results
 import benchmarks.gpt2
 import benchmarks.graph
 import benchmarks.kernels
@@ -22,6 +23,7 @@ ALL = {
         benchmarks.gpt2,
         benchmarks.shakespeare,
         benchmarks.serving,
+        benchmarks.first_results,
     )
 }
 

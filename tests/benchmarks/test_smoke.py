@@ -343,3 +343,54 @@ def test_serving_alone() -> None:
     rows = re.findall(r"^  (mlp|lenet5) +(\d+)  typednn +[0-9,]+/s", done.stdout, re.MULTILINE)
     assert rows == [("mlp", "1"), ("mlp", "3"), ("lenet5", "1"), ("lenet5", "3")]
     assert "typednn alone" in done.stdout
+
+
+def test_first_results() -> None:
+    """A table with words, gaps and dates is learnt by typednn and by its peers."""
+    done = run("benchmarks.first_results", "--seeds", "1", "--set", "max_steps=5", "--sets", "houses")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = re.findall(r"^  (\w*) +(\w+) +(-?\d\.\d{3}) \(", done.stdout, re.MULTILINE)
+    names = [("houses", "typednn"), ("", "HistGradientBoosting"), ("", "RandomForest")]
+    assert [row[:2] for row in rows] == names
+    assert float(rows[1][2]) > 0.9
+    assert len(re.findall(r" s  (?:held|missed)$", done.stdout, re.MULTILINE)) == 1
+
+
+def test_peers_of_files(tmp_path: Path) -> None:
+    """Most digits are told apart by their pixels; both classes of `counting` hold the same words."""
+    first_results = importlib.import_module("benchmarks.first_results")
+    first_results.digits(tmp_path / "digits", 0)
+    assert 0.6 < first_results.of_files("photos", tmp_path / "digits") < 0.95
+    first_results.counting(tmp_path / "texts", 0)
+    assert 0.3 < first_results.of_files("texts", tmp_path / "texts") < 0.7
+
+
+def test_first_results_of_a_command_that_fails() -> None:
+    done = run("benchmarks.first_results", "--seeds", "1", "--sets", "wine", "--set", "max_step=5")
+    assert done.returncode == 1
+    assert "did you mean 'max_steps'" in done.stderr
+
+
+def test_parts_of_a_table_are_apart(tmp_path: Path) -> None:
+    """And hold all of it; another seed draws others."""
+    first_results = importlib.import_module("benchmarks.first_results")
+    rows = [f"{number},word" for number in range(23)]
+    (tmp_path / "all.csv").write_text("\n".join(["a,b", *rows, ""]), encoding="utf-8")
+    parts: list[list[str]] = []
+    for seed in (0, 1):
+        first_results.cut(tmp_path / "all.csv", tmp_path, seed)
+        train, test = (
+            (tmp_path / f"{part}.csv").read_text(encoding="utf-8").splitlines() for part in ("train", "test")
+        )
+        assert train[0] == test[0] == "a,b"
+        assert (len(test) - 1, sorted(train[1:] + test[1:])) == (4, sorted(rows))
+        parts.append(test)
+    assert parts[0] != parts[1]
+
+
+def test_cells_are_read_as_what_they_hold(tmp_path: Path) -> None:
+    first_results = importlib.import_module("benchmarks.first_results")
+    (tmp_path / "a.csv").write_text("n,d,w,y\n1.5,2024-01-02,red,x\n,2024-01-01,,y\n", encoding="utf-8")
+    columns, target = first_results.cells(tmp_path / "a.csv", "y")
+    assert columns == {"n": [1.5, None], "d": [738887, 738886], "w": ["red", None]}
+    assert target == ["x", "y"]

@@ -180,6 +180,8 @@ def misunderstood(command: str) -> str:
             except SystemExit:
                 return "typednn does not understand it"
             return ""
+        case ["cd", _] | ["cp", "-r", _, _]:
+            return ""
         case [python, "-m", module, *_] if python.rpartition("/")[2] == "python":
             return "" if (REPOSITORY / f"{module.replace('.', '/')}.py").is_file() else f"there is no module {module}"
         case _:

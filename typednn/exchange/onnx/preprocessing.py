@@ -1,5 +1,5 @@
-"""What a run does to its data before the model and after it, as nodes of an ONNX file: a table's columns become numbers,
-inputs are scaled, and answers get the targets' units.
+"""What a run does to its data before the model and after it, as nodes of an ONNX file: a table's columns become
+numbers, inputs are scaled, and answers get the targets' units.
 
     x ─ (x - mean)/deviation ─ model ─ y·target_deviation + target_mean
     columns ─ encoding ┘

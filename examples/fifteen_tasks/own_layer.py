@@ -6,9 +6,22 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from typednn import Array1, Array2, Gradient, GraphLayer, Input, Parameter, S, config, data, losses, optim, training
+from typednn import (
+    Array1,
+    Array2,
+    Gradient,
+    GraphLayer,
+    Input,
+    Parameter,
+    S,
+    config,
+    data,
+    layers,
+    losses,
+    optim,
+    training,
+)
 from typednn.graph import Tensor2
-from typednn.layers import Linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +47,7 @@ class Scale(GraphLayer[Array2, Array2, ScaleGrad, S]):
         return x * self.scale
 
 
-Path("model.toml").write_text(config.dumps(Input(4) >> Scale(4) >> Linear(4, 3)))
+Path("model.toml").write_text(config.dumps(Input(4) >> Scale(4) >> layers.Linear(4, 3)))
 again = config.load("model.toml").model()
 rng = np.random.default_rng(0)
 x = rng.standard_normal((300, 4), np.float32)

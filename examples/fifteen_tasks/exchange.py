@@ -4,12 +4,13 @@ import numpy as np
 import onnxruntime
 import torch
 
-from typednn import Input, exchange
-from typednn.layers import Linear, ReLU
+from typednn import Input, exchange, layers
 
 theirs = torch.nn.Sequential(torch.nn.Linear(10, 32), torch.nn.ReLU(), torch.nn.Linear(32, 3))
 torch.save(theirs.state_dict(), "theirs.pt")
-model = exchange.load_torch("theirs.pt", Input(10) >> Linear(10, 32) >> ReLU() >> Linear(32, 3)).eval()
+model = exchange.load_torch(
+    "theirs.pt", Input(10) >> layers.Linear(10, 32) >> layers.ReLU() >> layers.Linear(32, 3)
+).eval()
 x = np.random.default_rng(0).standard_normal((5, 10), np.float32)
 np.testing.assert_allclose(model.forward(x), theirs(torch.from_numpy(x)).detach(), atol=1e-5)
 exchange.export_onnx(model, "model.onnx")

@@ -4,15 +4,16 @@ import shutil
 
 import numpy as np
 
-from typednn import Input, data, losses, optim, training
-from typednn.layers import Flatten, Linear, ReLU
+from typednn import Input, data, layers, losses, optim, training
 
 
 def train(folder: str, epochs: int) -> float:
     """Begin in a new folder, or go on in one; the accuracy on the test images."""
     photos = data.open_image_folder("digits", size=32, channels=1)
     rng = np.random.default_rng(0)
-    model = (Input(32, 32, 1) >> Flatten() >> Linear(1024, 64) >> ReLU() >> Linear(64, 10)).init(rng)
+    model = (
+        Input(32, 32, 1) >> layers.Flatten() >> layers.Linear(1024, 64) >> layers.ReLU() >> layers.Linear(64, 10)
+    ).init(rng)
     loader = data.Loader(photos.train_images, photos.train_labels, batch_size=32, rng=rng, transform=data.rescaled)
     training.fit(
         model, losses.SoftmaxCrossEntropy(), optim.Adam().bind(model), loader, epochs=epochs, run=folder, progress=False

@@ -2,22 +2,21 @@
 
 import numpy as np
 
-from typednn import Input, data, losses, optim, training
-from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
+from typednn import Input, data, layers, losses, optim, training
 
 photos = data.open_image_folder("digits", size=32, channels=1)
 rows, apart = data.split(photos.train_labels, 0.2, seed=0)
 rng = np.random.default_rng(0)
 model = (
     Input(32, 32, 1)
-    >> Conv2d(1, 16, 3)
-    >> ReLU()
-    >> MaxPool2d(2)
-    >> Conv2d(16, 32, 3)
-    >> ReLU()
-    >> MaxPool2d(2)
-    >> Flatten()
-    >> Linear(6 * 6 * 32, 10)
+    >> layers.Conv2d(1, 16, 3)
+    >> layers.ReLU()
+    >> layers.MaxPool2d(2)
+    >> layers.Conv2d(16, 32, 3)
+    >> layers.ReLU()
+    >> layers.MaxPool2d(2)
+    >> layers.Flatten()
+    >> layers.Linear(6 * 6 * 32, 10)
 ).init(rng)
 loader = data.Loader(
     photos.train_images.taken(rows),

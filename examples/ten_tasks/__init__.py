@@ -1,3 +1,0 @@
-"""Ten tasks of a newcomer, each a script, beside one for Keras in `keras/` (written for Keras 3.15). The folder that
-they are run in holds the data of `make_data`.
-"""
