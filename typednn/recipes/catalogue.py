@@ -210,7 +210,7 @@ RECIPES: dict[str, Recipe] = {
             adapts=("classes", "image"),
             augment=(
                 "RandomHorizontalFlip",
-                {"type": "RandomCrop", "padding": 8},
+                "RandomShift",
                 {"type": "RandomRotation", "degrees": 15},
                 {"type": "ColorJitter", "brightness": 0.3, "contrast": 0.3, "saturation": 0.3},
             ),
