@@ -22,6 +22,7 @@ from typednn.optim import clip_grad_norm
 from typednn.optim.accumulation import Summed
 from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
+from typednn.parallel import DataParallel
 from typednn.runs.environment import differences
 from typednn.runs.history import Epoch, History, Measured, Step
 from typednn.runs.restoring import bind, restore
@@ -35,6 +36,7 @@ from typednn.training.callbacks import Callback, EarlyStopping, is_due, saved_st
 from typednn.training.evaluation import Evaluation, checked_metrics
 from typednn.training.events import Events, Recorder
 from typednn.training.finite import all_finite, finite_each, finite_rows, place_in_forward, place_in_gradient
+from typednn.training.joining import agreed, join
 from typednn.training.pending_step import PendingStep, gradient_norms
 from typednn.training.progress import Display, summary
 from typednn.training.settings import TrainingSettings
@@ -66,6 +68,7 @@ class Session:
     progress: bool
     state: TrainingState
     config: str = ""  # model and optimizer as TOML, where that can say them
+    parallel: DataParallel | None = None
     batch: Any = None  # x, y and what each row counts, of the step in progress
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
@@ -100,6 +103,9 @@ class Session:
     def train(self, stack: ExitStack) -> History:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
         resumed = self.run is not None and self._resume(self.run)
+        if self.parallel is not None:
+            settings = self.settings.told(self.loss, self.loader)
+            self.state = join(self.parallel.ranks, self.model, self.optimizer, self.loader, self.state, settings)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -166,6 +172,23 @@ class Session:
     # ------------------------------------------------------------------ a step
 
     def _batch(self, x: Any, y: Any, weight: Any) -> None:
+        if self.parallel is None:
+            grad, divisor, value = self._computed(x, y, weight)
+        else:
+            grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight)
+        if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
+            cure = "derive it from Gradient, or leave accumulate out"
+            raise ArgumentError(
+                explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
+            )
+        self.part.summed.add(grad, divisor)
+        self.part.batches += 1
+        self.part.rows += len(x)
+        self.part.loss += value * (1.0 if divisor is None else divisor)
+        self.part.divisor += divisor or 0.0
+
+    def _computed(self, x: Any, y: Any, weight: Any) -> tuple[Any, float | None, Any]:
+        """The gradient of these rows, what their loss divided by, and the loss."""
         loss: Any = self.loss if weight is None else SampleWeighted(self.loss, weight)
         prediction = self.model.forward(x)
         y = self.task.targets(y, prediction)
@@ -185,17 +208,7 @@ class Session:
                 self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x))
             if both is None:
                 derivative = loss.loss_grad(prediction, y)
-        grad = self.model.backward(derivative)
-        if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
-            cure = "derive it from Gradient, or leave accumulate out"
-            raise ArgumentError(
-                explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
-            )
-        self.part.summed.add(grad, divisor)
-        self.part.batches += 1
-        self.part.rows += len(x)
-        self.part.loss += value * (1.0 if divisor is None else divisor)
-        self.part.divisor += divisor or 0.0
+        return self.model.backward(derivative), divisor, value
 
     def _update(self) -> None:
         part, self.part = self.part, PendingStep()
@@ -339,6 +352,7 @@ class Session:
             "callbacks": [],
             "events": None,
             "early_stopping": None,
+            "parallel": None,
             "transforms": (),
             "progress": False,
         }
@@ -437,6 +451,8 @@ class Session:
         }
         if self.reason is None:
             self.reason = next((reason for reason, holds in reasons.items() if holds), None)
+            if self.parallel is not None:
+                self.reason = agreed(self.parallel.ranks, self.reason, self.stop)
         return self.reason is not None
 
     def _finish(self) -> None:
