@@ -64,6 +64,7 @@ def names(text: str) -> list[str]:
 
 _NEGATIVE = -5e-324  # the largest number below 0
 COUNT: Final = partial(_number, int, 0, "a whole number, at least 1")
+FOLDS: Final = partial(_number, int, 1, "a whole number, at least 2")
 WHOLE: Final = partial(_number, int, -1, "a whole number, at least 0")
 POSITIVE: Final = partial(_number, float, 0, "a number above 0")
 NOT_NEGATIVE: Final = partial(_number, float, _NEGATIVE, "a number of at least 0")

@@ -3,7 +3,7 @@
 import os
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -18,10 +18,12 @@ from typednn.recipes import beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
 from typednn.recipes.catalogue import preset, starting_from
-from typednn.recipes.choosing import choose, chosen, is_table
+from typednn.recipes.choosing import FEW, choose, chosen, is_table, learning
+from typednn.recipes.cross_validation import across, folds_of
 from typednn.recipes.plan import FILE, fitted, read_plan, samples_of
+from typednn.recipes.recipe import Recipe
 from typednn.recipes.running import Trained
-from typednn.recipes.samples import found_by
+from typednn.recipes.samples import Samples, found_by
 from typednn.recipes.tables import LAYOUT
 from typednn.training import Callback, MLflow, WandB
 
@@ -38,6 +40,7 @@ def train(options: Namespace) -> int:
         "batch_size": options.batch_size,
         "seed": options.seed,
         "optimizer.lr": options.lr,
+        "freeze": options.freeze,
     }
     settings |= {name: value for name, value in {"optimizer": options.optimizer, **short}.items() if value is not None}
     recipe = None if model is None else find(model, options.modules)
@@ -57,6 +60,8 @@ def train(options: Namespace) -> int:
         recipe, samples = choose(data, recipe, announce=hint, settings=settings, **about)
         source = samples.source or found_by(data if isinstance(data, str) else data[0], samples)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
+    recipes = [recipe] if options.folds is None else folds_of(recipe, samples, options.folds)
+    learn = learning(recipe, samples) if recipe.freeze else ""
     if not options.quiet:
         unit = "" if samples.vocabulary is None else f" tokens of {len(samples.vocabulary):,} kinds"
         counts = f"{samples.where}; {len(samples.x):,}{unit} to train on, {len(samples.test_x):,} to test"
@@ -68,10 +73,44 @@ def train(options: Namespace) -> int:
             hint(f"chosen: {chosen(recipe, samples)}")
         if recipe.weights:
             hint(f"starts from: {recipe.weights}")
+        if learn:
+            hint(f"learns: {learn}")
+        if options.folds is not None:
+            hint(f"folds: {options.folds} trainings, each validated on another part of the samples to train on")
+        elif options.dry_run and _can_fold(recipe, samples):
+            hint("few samples: --folds 5 trains five times, each validated on another fifth, and says how they differ")
         hint(f"run folder: {folder}")
     if options.dry_run:
         return 0
-    return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source), trackers)
+    if options.folds is None:
+        return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source), trackers)
+    return _each_fold(folder, options, [partial(train_recipe, each, samples, source=source) for each in recipes])
+
+
+def _can_fold(recipe: Recipe, samples: Samples) -> bool:
+    """Whether there are few samples, which can be shared out."""
+    return len(samples.x) < FEW and samples.vocabulary is None and not samples.validation and not recipe.fold
+
+
+def _each_fold(folder: Path, options: Namespace, works: Sequence[Callable[..., Trained]]) -> int:
+    """One training after another, a line for each, and what they say together."""
+    results: list[Trained] = []
+    for number, work in enumerate(works, 1):
+        place = folder / f"fold-{number}"
+        result = _worked(place, options, partial(work, run=place), _trackers(options))
+        if isinstance(result, int):
+            if number < len(works):
+                more = f"--set fold={number + 1}/{len(works)} --run {folder / f'fold-{number + 1}'}"
+                hint(f"and the next fold with the same command, --folds left out: {more}")
+            return result
+        say(f"fold {number} of {len(works)}: train {result.train.headline}, test {result.test.headline}, in {place}")
+        results.append(result)
+        if options.report:
+            _write_page(place)
+    say(across(results))
+    if not options.quiet:
+        hint(f"everything is in {folder}; next: typednn runs {folder}, or typednn report {folder}")
+    return 0
 
 
 def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
@@ -110,15 +149,22 @@ def new_folder(name: str) -> Path:
 def _finished(folder: Path, options: Namespace, work: Callable[..., Trained], trackers: list[Callback]) -> int:
     """Train and print the results, or what to do next after a stop. Returns 130 after Ctrl-C, 143 after SIGTERM."""
     start = time.perf_counter()
+    result = _worked(folder, options, work, trackers)
+    if isinstance(result, int):
+        return result
+    _report(result, options, time.perf_counter() - start)
+    return 0
+
+
+def _worked(folder: Path, options: Namespace, work: Callable[..., Trained], trackers: list[Callback]) -> Trained | int:
+    """The result of a training; after a stop the exit code, having said what to do next."""
     try:
         progress = False if options.quiet else "auto"
-        result = work(progress=progress, time_limit=options.time_limit, callbacks=trackers)
+        return work(progress=progress, time_limit=options.time_limit, callbacks=trackers)
     except (KeyboardInterrupt, SystemExit) as stop:
         then = f"go on with: typednn resume {folder}{_imports(options)}"
         hint(then if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
         return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
-    _report(result, options, time.perf_counter() - start)
-    return 0
 
 
 def _imports(options: Namespace) -> str:
@@ -157,6 +203,10 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
         use = f"generate {result.folder} --prompt TEXT" if writes else f"predict {result.folder} {file}"
         hint(f"everything is in {result.folder}; next: typednn {use}{imports}, or typednn report {result.folder}")
     if result.folder is not None and options.report:
-        from typednn.cli.report import write_page  # imports all that draws, which most trainings don't need
+        _write_page(result.folder)
 
-        write_page(result.folder)
+
+def _write_page(folder: Path) -> None:
+    from typednn.cli.report import write_page  # imports all that draws, which most trainings don't need
+
+    write_page(folder)

@@ -2,7 +2,18 @@
 
 from typing import Final
 
-from typednn.cli.shared_options import COUNT, IMPORT, LAYOUT, POSITIVE, TRAINING, WHOLE, Argument, argument, names
+from typednn.cli.shared_options import (
+    COUNT,
+    FOLDS,
+    IMPORT,
+    LAYOUT,
+    POSITIVE,
+    TRAINING,
+    WHOLE,
+    Argument,
+    argument,
+    names,
+)
 
 MODELS: Final = (
     "lenet5",
@@ -55,6 +66,18 @@ TRAIN: Final[tuple[Argument, ...]] = (
         dest="start",
         help="start from weights: a run, a file of model.save, PyTorch's names in .safetensors; of gpt2 also a "
         "folder as Hugging Face has it, or gpt.c's file",
+    ),
+    argument(
+        "--freeze",
+        type=int,
+        metavar="N",
+        help="the first N layers with parameters don't learn; -1: all but the last",
+    ),
+    argument(
+        "--folds",
+        type=FOLDS,
+        metavar="K",
+        help="train K times, each validated on another part of the samples: runs in DIR/fold-1 to fold-K",
     ),
     argument(
         "--run",

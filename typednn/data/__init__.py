@@ -42,7 +42,7 @@ from typednn.data.named import (
 )
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
-from typednn.data.splitting import split
+from typednn.data.splitting import folds, split
 from typednn.data.table import Table, read_columns, read_table
 from typednn.data.text import TextFolder, read_text, read_text_folder
 from typednn.data.tiny_stories import read_tiny_stories
@@ -125,6 +125,7 @@ __all__ = [
     "restore_generator",
     "source_folder",
     "spiral",
+    "folds",
     "split",
     "train_tokenizer",
     "windows",

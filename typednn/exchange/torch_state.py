@@ -46,7 +46,9 @@ from typednn.exchange.onnx.layers import LAYERS
 from typednn.exchange.tracing import Node, Traced, example, is_leaf, trace
 from typednn.files import opened, path_of, write_whole
 from typednn.layer import Elementwise
+from typednn.models.resnet import torchvision_names
 from typednn.module.module import Module
+from typednn.random import Zeros
 from typednn.tensor_files import TensorHeader, read_header, write_tensors
 
 M = TypeVar("M", bound=Module)
@@ -118,17 +120,9 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
     """
     check_model("load_torch", model)
     place = path_of("load_torch", path)
-    found, read = _pickled(place) if place.suffix in PICKLED else _safetensors(place)
-    entries = _entries("load_torch", model, inputs)
-    chosen = {own: next((name for name in entry.names if name in found), None) for own, entry in entries.items()}
-    known = {name for entry in entries.values() for name in entry.names}
-    problems = [f"missing {entries[own].names[0]!r}" for own, name in chosen.items() if name is None]
-    problems += [f"unexpected {name!r}" for name in found if name not in known]
-    for own, name in chosen.items():
-        if name is not None and found[name].shape != entries[own].there:
-            problems.append(f"{name!r} has shape {found[name].shape}, and must have {entries[own].there}")
-        elif name is not None and isinstance(found[name].dtype, str):
-            problems.append(f"{name!r} is {found[name].dtype}, which NumPy has not; convert it")
+    file = _File(place, model, inputs)
+    known = {name for entry in file.entries.values() for name in entry.names}
+    problems = [*file.problems.values(), *(f"unexpected {name!r}" for name in file.found if name not in known)]
     if problems:
         rule, cure = (
             f"must hold the state dictionary of {model.label()} in PyTorch",
@@ -137,16 +131,58 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
         raise StateDictError(explain(str(place), rule, listed(problems, "; ", 3), cure))
     state: dict[str, Any] = {}
     for own, module, field, cell in model.named_fields("parameter", "buffer"):
-        dtype, name = field.dtype(module), chosen.get(own)
-        if name is not None:
-            state[own] = entries[own].imported(read(name), dtype)
+        dtype = field.dtype(module)
+        if file.chosen.get(own) is not None:
+            state[own] = file.array(own, dtype)
         elif cell.array is not None:  # what PyTorch has no counterpart of stays
             state[own] = to_numpy(cell.array).astype(dtype)
         else:  # or is as ``init`` would begin it
-            begin = module.__typednn_storage__.initialisers[field.name]
+            begin = module.__typednn_storage__.initialisers.get(field.name, Zeros())
             state[own] = np.asarray(begin(np.random.default_rng(0), field.shape(module), module.fans())).astype(dtype)
     model.load_state_dict(state)
     return model
+
+
+def torch_arrays(path: str | os.PathLike[str], model: Module) -> tuple[dict[str, Array], dict[str, str]]:
+    """Of a state dictionary of PyTorch, the arrays that fit ``model`` by name and shape, by their names here; and why
+    others do not.
+    """
+    file = _File(path_of("torch_arrays", path), model, None)
+    fields = model.named_fields("parameter", "buffer")
+    fitting = {own for own, name in file.chosen.items() if name is not None} - file.problems.keys()
+    return {own: file.array(own, field.dtype(part)) for own, part, field, _ in fields if own in fitting}, file.problems
+
+
+class _File:
+    """What a file holds for a model: which of its arrays are which of the model's, and what does not fit.
+
+    ``num_batches_tracked`` may be missing, as in files of PyTorch before 0.4.1. A ResNet's names may be torchvision's.
+    """
+
+    def __init__(self, place: Path, model: Module, inputs: Any) -> None:
+        self.found, self._read = _pickled(place) if place.suffix in PICKLED else _safetensors(place)
+        self.entries: dict[str, _Entry] = _entries("load_torch", model, inputs)
+        published = torchvision_names(model)
+        for own, entry in self.entries.items():
+            layer, _, name = own.rpartition(".")
+            if layer in published:
+                entry.names.append(f"{published[layer]}.{name}")
+        self.chosen: dict[str, str | None] = {
+            own: next((name for name in entry.names if name in self.found), None) for own, entry in self.entries.items()
+        }
+        self.problems: dict[str, str] = {}  # by the model's names
+        for own, chosen in self.chosen.items():
+            there = self.entries[own].there
+            if chosen is None and not own.endswith("num_batches_tracked"):
+                self.problems[own] = f"missing {self.entries[own].names[0]!r}"
+            elif chosen is not None and self.found[chosen].shape != there:
+                self.problems[own] = f"{chosen!r} has shape {self.found[chosen].shape}, and must have {there}"
+            elif chosen is not None and isinstance(self.found[chosen].dtype, str):
+                self.problems[own] = f"{chosen!r} is {self.found[chosen].dtype}, which NumPy has not; convert it"
+
+    def array(self, own: str, dtype: Any) -> Array:
+        """The array of the model's name ``own``, as it stands here."""
+        return self.entries[own].imported(self._read(self.chosen[own] or own), dtype)
 
 
 # ------------------------------------------------------------------ names and layouts

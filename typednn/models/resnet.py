@@ -28,6 +28,7 @@ from typednn.layer import Input, Layer, S
 from typednn.layers import BatchNorm2d, Conv2d, GlobalAvgPool2d, Linear, MaxPool2d, ReLU, Repeat, Residual
 from typednn.models.classifier import Classifier, Images, sizes_of
 from typednn.module.gradients import Gradient
+from typednn.module.module import Module
 from typednn.random import Rng
 
 SMALL = 64  # pixels; smaller images get the small stem
@@ -177,3 +178,19 @@ def resnet50(classes: int = 1000, *, image: tuple[int, int, int] = (224, 224, 3)
         >> Linear(2048, classes).named("fc")
     )
     return model if rng is None else model.init(rng)
+
+
+def torchvision_names(model: Module) -> dict[str, str]:
+    """What torchvision.models calls the layers of a ResNet, by their paths here; nothing of another model."""
+    blocks = [(path, part) for path, part in model.named_modules() if isinstance(part, BasicBlock | Bottleneck)]
+    names = {"stem.0": "conv1", "stem.1": "bn1"} if blocks else {}
+    stage, place = 1, 0
+    for path, block in blocks:
+        stage, place = (stage + 1, 0) if block.stride > 1 else (stage, place)
+        there = f"layer{stage}.{place}"
+        for number in range(2 if isinstance(block, BasicBlock) else 3):  # a convolution, its batch norm, a ReLU
+            names |= {f"{path}.residual.inner.{3 * number}": f"{there}.conv{number + 1}"}
+            names |= {f"{path}.residual.inner.{3 * number + 1}": f"{there}.bn{number + 1}"}
+        names |= {f"{path}.residual.shortcut.{part}": f"{there}.downsample.{part}" for part in (0, 1)}
+        place += 1
+    return names

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from typednn import hooks, system
 from typednn.arrays import device_of, is_floating, refuse_beyond_memory
 from typednn.contracts.derivatives import backwards
-from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.errors import ArgumentError, ShapeError, StackError, StateError, explain
 from typednn.module.calls import is_observed
 from typednn.module.fields import Kept, not_forwarded
 from typednn.module.gradients import ChainGrad, ElementwiseGrad, deferred
@@ -180,10 +180,49 @@ class Parts(Module):
                 module.fused = mode
         return self
 
+    def freeze(self, count: int = -1) -> Self:
+        """The first ``count`` layers that have parameters no longer learn, with all that stands before the next one;
+        0 lets all learn. Below 0 it counts from the end: -1 freezes all but the last. Returns the chain.
+
+        While the model trains, frozen layers compute as in eval, so batch norms use their running statistics and leave
+        them as they are, and dropout drops nothing. Backward ends behind them: in the chain's gradient their parts are
+        None, and its ``input`` can't be read. Optimizers don't see their parameters.
+        """
+        learners = [place for place, part in enumerate(self.parts) if any(True for _ in part.named_fields("parameter"))]
+        given: object = count
+        if isinstance(self, ParametersOfParts):
+            rule = "is of a chain whose gradient has a part for each layer"
+            raise ArgumentError(explain("freeze", rule, self.label(), "begin the chain with Input(...)"), "count")
+        if type(given) is not int or not -len(learners) < given < len(learners):
+            rule, most = f"of {len(learners)} layers with parameters one learns at least", len(learners) - 1
+            cure = f"an integer from {-most} to {most}" if most > 0 else "a group of the optimizer can be frozen"
+            raise ArgumentError(explain("freeze", rule, repr(given), cure), "count")
+        first = learners[count] if count else 0
+        for place, part in enumerate(self.parts):
+            for _, module in part.named_modules():
+                module.frozen = place < first
+        return self.train(self.training)
+
+    @property
+    def halves(self) -> "tuple[Parts, Parts] | None":
+        """The first parts, if they are frozen, and the rest, as two chains."""
+        if not self.training or not self.parts[0].frozen:
+            return None
+        count = next(place for place, part in enumerate(self.parts) if not part.frozen)
+        state, both = self.__typednn_calls__, (self.parts[:count], self.parts[count:])
+        if state.halves is None or tuple(half.parts for half in state.halves) != both:
+            state.halves = Parts(both[0]).eval(), Parts(both[1])
+        body, head = state.halves
+        body.fused = head.fused = self.fused
+        return body, head
+
     def run(self, x: Any) -> Any:
         """The output; what an earlier forward kept goes first."""
         state = self.__typednn_calls__
         state.kept.pop("needed", None)
+        halves = self.halves
+        if halves is not None:
+            return halves[1].run(halves[0].run(x))
         if not self.fused or is_observed(self):
             return run(self.parts, x)
         program = state.program
@@ -193,12 +232,21 @@ class Parts(Module):
 
     def run_back(self, next_grad: Any) -> Any:
         """The gradient, computed in the way that the output was."""
+        halves = self.halves
+        if halves is not None:
+            kind: Any = ChainGrad
+            learnt = halves[1].run_back(next_grad).parts
+            return deferred(kind, self._not_computed, {"parts": (None,) * len(halves[0].parts) + learnt})
         needed = self.__typednn_calls__.kept.get("needed")
         if needed is None:
             return run_back(self.parts, next_grad)
         if needed.program.parts is not self.parts:  # others have kept nothing
             raise not_forwarded(self)
         return needed.program.run_back(needed, next_grad)
+
+    def _not_computed(self) -> Any:
+        rule, got = "the derivative by the input passes all layers", "frozen ones, behind which backward ends"
+        raise StateError(explain(f"{self.label()}.backward", rule, got, "freeze(0) lets all layers learn"), self)
 
     def label(self) -> str:
         return type(self).__name__

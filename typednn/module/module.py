@@ -317,10 +317,12 @@ class Module(Node, Enforced):
             cell.put(None)
 
     def train(self, mode: bool = True) -> Self:
-        """Keep in forward what backward needs, here and below (``train(False)`` is `eval`). Returns the model."""
+        """Keep in forward what backward needs, here and below (``train(False)`` is `eval`); frozen layers stay in
+        eval. Returns the model.
+        """
         for _, module in self.named_modules():
-            module.training = mode
-            if not mode:
+            module.training = mode and not module.frozen
+            if not module.training:
                 module.__typednn_calls__.drop()
         return self
 

@@ -81,17 +81,23 @@ class CallState:
     kinds: tuple[Kind, ...] = ()  # of forwards that fitted
     token: object = None  # the outer forward that this layer last took part in
     program: Any = None  # what computes a chain's parts fused, since they last ran: a `typednn.fusion.fused.Fused`
+    halves: Any = None  # of a chain whose first parts are frozen: these and the rest, two chains
 
     def drop(self) -> None:
         """What the last forward left for a backward goes."""
         self.record = None
         self.kept.clear()
+        for half in self.halves or ():
+            half.__typednn_calls__.drop()
 
 
 class Stateful:
     """What holds such a state: a `typednn.Module`."""
 
     training: bool = True
+    frozen: bool = (
+        False  # whether it computes as in eval, and is not updated, while the model trains: see `Parts.freeze`
+    )
     __typednn_storage__: Storage
     __typednn_calls__: CallState
 

@@ -128,8 +128,8 @@ class Node(Stateful):
 
     @property
     def takes_update(self) -> bool:
-        """Whether there is a parameter, or a hand-written ``update``, here or below."""
-        return (
+        """Whether there is a parameter, or a hand-written ``update``, here or below, and it is not frozen."""
+        return not self.frozen and (
             type(self).updates_by_hand
             or self.owns_parameters
             or any(child.takes_update for _, child in self.children())

@@ -8,6 +8,7 @@ The commands call these functions.
 
 from typednn.recipes.catalogue import RECIPES, find, recipe, recipe_of_config
 from typednn.recipes.choosing import choose, chosen
+from typednn.recipes.cross_validation import across, folds_of
 from typednn.recipes.predictor import Predictor, load_run
 from typednn.recipes.published import beside_published, beside_the_paper
 from typednn.recipes.recipe import Recipe, parsed_settings
@@ -22,12 +23,14 @@ __all__ = [
     "Recipe",
     "Samples",
     "Trained",
+    "across",
     "beside_published",
     "beside_the_paper",
     "choose",
     "chosen",
     "evaluate_run",
     "find",
+    "folds_of",
     "load_data",
     "load_run",
     "load_tables",

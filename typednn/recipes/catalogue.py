@@ -252,9 +252,12 @@ def starting_from(path: str, of: Recipe | None = None, vocabulary: str | None = 
         same = RECIPES.get(begun.name)
         if same is not None and begun.task != "language":
             begun = replace(begun, model=same.model, adapts=same.adapts, described=None)
-        return replace(of or begun, weights=str(place), start_from_epoch=0)
+        return replace(of or begun, weights=str(place), start_from_epoch=0, freeze=0, fold="")
     if of is not None and of.task != "language":
         return replace(of, weights=str(place))
+    if of is None and place.suffix in (".safetensors", ".pt", ".pth"):
+        rule, cure = "a file of weights is for the model that is named", "such as --model resnet18"
+        raise ArgumentError(explain("--from", rule, "no model", cure))
     of = of or RECIPES["gpt2"]
     sizes = sizes_at(place)
     count = sizes.pop("vocab_size")

@@ -17,18 +17,20 @@ from typednn.arrays import is_floating
 from typednn.data.table import ENDINGS
 from typednn.data.table_files import Missing
 from typednn.data.tiny_stories import shards_in
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, explain, listed
 from typednn.recipes.catalogue import RECIPES
-from typednn.recipes.plan import samples_of
+from typednn.recipes.plan import fitted, samples_of
 from typednn.recipes.recipe import Recipe, TaskName
-from typednn.recipes.running import outputs_of
+from typednn.recipes.running import computed, freeze, outputs_of
 from typednn.recipes.samples import NAMES, Samples, is_image_folder
 from typednn.recipes.tables import load_tables
 from typednn.recipes.texts import TINY_SHAKESPEARE
 
 # any other set of a name is of digits, or like them
 _NAMED: Final = {"cifar-10": "resnet18", "spiral": "mlp", TINY_SHAKESPEARE: "gpt2"}
-_FEW = 2000  # samples, below which batches are small, and a small network learns more of photographs than a deep one
+FEW: Final = (
+    2000  # samples, below which batches are small, and a small network learns more of photographs than a deep one
+)
 _SMALL = 32  # samples of a small batch
 _READING = ("image", "vocabulary", "validation", "tokens")  # settings that decide how data are read
 
@@ -81,7 +83,7 @@ def choose(
             recipe = recipe.changed({"task": task})
         samples = samples_of(recipe if seed is None else replace(recipe, seed=seed), {"name": files[0]}, announce)
         if Path(files[0]).is_dir() and recipe.adapts:
-            few = recipe.name == "resnet18" and model is None and len(samples.x) < _FEW
+            few = recipe.name == "resnet18" and model is None and len(samples.x) < FEW
             recipe = RECIPES["cnn"] if few else _for_few(recipe, samples)
         return recipe.changed(settings), samples
     recipe = model or RECIPES["mlp"]
@@ -142,12 +144,23 @@ def chosen(recipe: Recipe, samples: Samples) -> str:
         if recipe.standardise
         else ""
     )
-    rows = len(samples.split(recipe.validation, recipe.seed, recipe.stratify)[0])
+    rows = len(samples.split(recipe.validation, recipe.seed, recipe.stratify, recipe.fold)[0])
     steps = f"{recipe.epochs_for(rows)} epochs, {recipe.steps_for(rows):,} steps"
     steps += "" if recipe.patience is None else f" or until {recipe.patience} evaluations are no better"
     others = "; or --model resnet18, lenet5, mlp" if recipe.name == "cnn" else ""
     return (
         f"{reads} {gives}; {recipe.optimizer['type']}, {rate}, batches of {recipe.batch_size}, {steps}{scaled}{others}"
+    )
+
+
+def learning(recipe: Recipe, samples: Samples) -> str:
+    """Which layers learn where others are frozen, in a line; an `ArgumentError` where the model has no such layers."""
+    running: Any = computed(fitted(recipe, samples).checked().built(), fused=recipe.fuse)[0]
+    freeze(recipe, running)
+    parts = {name: part.num_parameters() for name, part in running.children() if part.takes_update}
+    frozen = running.num_parameters() - sum(parts.values())
+    return (
+        f"{listed(list(parts))}, {sum(parts.values()):,} parameters; frozen: the layers before, {frozen:,} parameters"
     )
 
 
@@ -170,7 +183,7 @@ def _model_of(name: str) -> str:
 def _for_rows(recipe: Recipe, samples: Samples) -> Recipe:
     """AdamW for rows of unlike columns; some thousands of steps, of few samples where there are few."""
     optimizer = {"type": "AdamW", "lr": {"type": "CosineLR", "lr": 3e-3, "warmup_steps": 100}, "weight_decay": 1e-2}
-    batch = _SMALL if len(samples.x) < _FEW * 10 else 256
+    batch = _SMALL if len(samples.x) < FEW * 10 else 256
     few = len(samples.x) < 50
     every = 100 if len(samples.x) < 100 * batch else None  # short epochs are measured and saved some at a time
     steps: dict[str, Any] = {"epochs": 5, "least_steps": 2000, "evaluate_every": every, "checkpoint_every": every}
@@ -181,7 +194,7 @@ def _for_few(recipe: Recipe, samples: Samples) -> Recipe:
     """Small batches of few images, and a learning rate that is smaller by as much (Goyal et al. 2017,
     arXiv:1706.02677).
     """
-    if len(samples.x) >= _FEW or recipe.batch_size <= _SMALL or recipe.optimizer["type"] != "SGD":
+    if len(samples.x) >= FEW or recipe.batch_size <= _SMALL or recipe.optimizer["type"] != "SGD":
         return recipe
     schedule: dict[str, Any] = dict(recipe.optimizer["lr"])
     schedule["lr"] *= _SMALL / recipe.batch_size

@@ -1,7 +1,7 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use
 the run.
 
-``{"format": 8, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`,
+``{"format": 9, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`,
 "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes',
 "columns": the inputs' of a table, "encoding": how a
 table's columns became these (`typednn.data.Encoding.as_json`), "targets": {"mean", "deviation"} of a regression's}``
@@ -36,8 +36,8 @@ from typednn.tasks import Regression
 
 # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
 # ``drop_last``, 7 a checksum of the test data, 8 encodings of tables, ``stratify``, ``start_from_epoch``, weights of
-# classes.
-FORMAT = 8
+# classes, 9 ``freeze`` and ``fold``.
+FORMAT = 9
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
@@ -140,7 +140,7 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
 def rows_of(recipe: Recipe, samples: Samples) -> int:
     """How many samples are trained on: less those that are held out; of a text, its windows."""
     if samples.vocabulary is None:
-        return len(samples.split(recipe.validation, recipe.seed, recipe.stratify)[0])
+        return len(samples.split(recipe.validation, recipe.seed, recipe.stratify, recipe.fold)[0])
     return len(samples.shaped(*recipe.sample, stride=recipe.stride).x)
 
 
@@ -253,6 +253,7 @@ def read_plan(folder: Path) -> Plan:
         before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
         before |= {"start_from_epoch": 0, "stratify": False} if version < 8 else {}
         before |= {"class_weight": None, "top_k": None} if version < 8 else {}
+        before |= {"freeze": 0, "fold": ""} if version < 9 else {}
         _refuse_unknown(where, [str(name) for name in saved["recipe"]["imports"]])
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy

@@ -26,6 +26,7 @@ from typednn.data.batches import batches_in
 from typednn.errors import ArgumentError, ConfigError, explain, suggestion
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
+from typednn.recipes.samples import fold_of
 from typednn.screen import brief
 from typednn.tasks import Classification, Language, Regression
 from typednn.training.settings import TrainingSettings
@@ -84,6 +85,9 @@ class Recipe(TrainingSettings):
     stride            of a language model: how many tokens a window begins behind the one before; None for its length
     weights           the path of weights to start from, as `typednn.recipes.weights` reads them: a run's, a file's; ""
                       for none
+    freeze            how many layers with parameters don't learn, from the first on; -1 is all but the last
+    fold              "2/5": the validation is the second fifth of the training samples, of each class; "" for the share
+                      that ``validation`` says
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one
                       that is trained
@@ -123,6 +127,8 @@ class Recipe(TrainingSettings):
     tokens: TokensName = "auto"
     stride: int | None = None
     weights: str = ""
+    freeze: int = field(default=0, kw_only=True)
+    fold: str = field(default="", kw_only=True)
     imports: tuple[str, ...] = ()
     described: ModelConfig | None = field(default=None, compare=False, repr=False)
 
@@ -136,12 +142,8 @@ class Recipe(TrainingSettings):
         for name in ("patience", "stride", "image", "top_k", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
-        for name, choices in (
-            ("loss", LossName),
-            ("generator", GeneratorName),
-            ("task", TaskName),
-            ("tokens", TokensName),
-        ):
+        named = (("loss", LossName), ("generator", GeneratorName), ("task", TaskName), ("tokens", TokensName))
+        for name, choices in named:
             choice(where, name, getattr(self, name), get_args(choices))
         if self.task == "regression" and (self.loss not in ("mse", "l1", "huber") or self.smoothing):
             rule, got = (
@@ -157,8 +159,9 @@ class Recipe(TrainingSettings):
         flag(where, "drop_last", self.drop_last)
         if self.augment and self.task == "language":
             raise ArgumentError(explain(where, "augment changes images", "a language model", "leave it out"), "augment")
-        if self.balance and self.task != "classification":
-            raise ArgumentError(explain(where, "balance is of classes", f"a {self.task}", "leave it out"), "balance")
+        for name, given in (("balance", self.balance), ("top_k", self.top_k is not None)):
+            if given and self.task != "classification":
+                raise ArgumentError(explain(where, f"{name} is of classes", f"a {self.task}", "leave it out"), name)
         if self.class_weight is not None:
             choice(where, "class_weight", self.class_weight, ("balanced",))
             if self.loss != "softmax_cross_entropy" or self.task != "classification":
@@ -166,9 +169,11 @@ class Recipe(TrainingSettings):
                 raise ArgumentError(
                     explain(where, rule, f"a {self.task}, loss {self.loss}", "leave it out"), "class_weight"
                 )
-        if self.top_k is not None and self.task != "classification":
-            raise ArgumentError(explain(where, "top_k is of classes", f"a {self.task}", "leave it out"), "top_k")
         augmentations(self.augment)
+        if self.fold:
+            if self.task == "language":
+                raise ArgumentError(explain(where, "fold is of samples", "a text", "leave it out"), "fold")
+            object.__setattr__(self, "validation", 1 / fold_of(where, self.fold)[1])
         foreign = {name: getattr(self, name) for name in ("vocabulary", "stride") if self.task != "language"}
         foreign |= {"tokens": "" if self.tokens == "auto" or self.task == "language" else self.tokens}
         for name, value in foreign.items():

@@ -23,13 +23,17 @@ from typednn.arguments import integer
 from typednn.config.build import AnyModel
 from typednn.config.model_config import ModelConfig
 from typednn.data import ImageFiles, Loader, MixUp, augmentations, in_order
-from typednn.errors import ArgumentError, explain
-from typednn.exchange import load, load_torch
+from typednn.errors import ArgumentError, explain, listed
+from typednn.exchange import load
+from typednn.exchange.torch_state import PICKLED, torch_arrays
 from typednn.files import write_whole
 from typednn.layer import FirstChain
 from typednn.losses.weights import balanced
 from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
+from typednn.models.gpt2_weights import WHOLE
 from typednn.models.hub import local_folder
+from typednn.models.resnet import SMALL
+from typednn.module.chain import Parts
 from typednn.module.foreign import Foreign
 from typednn.module.stack import Stack
 from typednn.random import PCG32
@@ -183,10 +187,11 @@ def _trained(
     if start:
         model.load_state_dict({**model.state_dict(), **start})
     running, sizes = computed(model, fused=recipe.fuse)
+    freeze(recipe, running)
     optimizer: Any = config.optimizer()
     data = samples.shaped(*sizes, stride=recipe.stride)
     text: Any = samples.test_x
-    rows, held_back = data.split(recipe.validation, recipe.seed, recipe.stratify)
+    rows, held_back = data.split(recipe.validation, recipe.seed, recipe.stratify, recipe.fold)
     spoken = isinstance(task, Language)
     if isinstance(task, Language):
         task = replace(task, per_sample=sizes[0], vocabulary=samples.vocabulary, prompt=prompt_of(text))
@@ -310,23 +315,40 @@ def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
 
 
 def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
-    """Of the weights of a run, or of a file, those that fit ``model`` by name and shape: a last layer of other classes
-    stays as it is filled. An `ArgumentError` where less than half fit.
+    """The weights of a run, of a file, or of a folder with model.safetensors, under their names in ``model``; a last
+    layer of other classes stays as it is filled. An `ArgumentError` where another parameter does not fit.
     """
     model.init(PCG32(0))  # to know the shapes of its arrays; it is filled anew when training begins
-    if os.path.isfile(place / FILE):
-        plan = read_plan(place)
-        other: Any = plan.model_config().built()
-        Run.open(place, lock=False).load_weights(other, which(plan.recipe))
-    elif "config" in read_header("weights", place).metadata:  # one of ``model.save``
-        other = load(place)
+    wanted = model.state_dict()
+    source = place / WHOLE if place.is_dir() and not (place / FILE).is_file() else place
+    if not source.exists():
+        rule = f"must be a run, a file of weights, or a folder with {WHOLE}"
+        got = "a folder without" if place.is_dir() else "no such file or folder"
+        raise ArgumentError(explain(str(place), rule, got))
+    if source.suffix in PICKLED or (source.is_file() and "config" not in read_header("weights", source).metadata):
+        fitting, problems = torch_arrays(source, model)
     else:
-        return dict(load_torch(place, model).state_dict())
-    found, wanted = other.state_dict(), model.state_dict()
-    fitting = {name: array for name, array in found.items() if name in wanted and array.shape == wanted[name].shape}
-    if 2 * len(fitting) < len(wanted):
-        rule, got = "weights to start from must fit the model by name and shape", f"{len(fitting)} of {len(wanted)}"
-        raise ArgumentError(explain(str(place), rule, got, "start from a run of the same recipe"))
+        other: Any = load(source) if source.is_file() else read_plan(source).model_config().built()
+        if source.is_dir():
+            Run.open(source, lock=False).load_weights(other, which(read_plan(source).recipe))
+        found = other.state_dict()
+        fitting = {name: array for name, array in found.items() if name in wanted and array.shape == wanted[name].shape}
+        problems = {
+            name: f"{name!r} has shape {found[name].shape}, and must have {array.shape}"
+            if name in found
+            else f"missing {name!r}"
+            for name, array in wanted.items()
+            if name not in fitting
+        }
+    parameters = list(model.parameter_shapes())
+    last = parameters[-1].rpartition(".")[0]
+    wrong = [name for name in parameters if name in problems and name.rpartition(".")[0] != last]
+    if wrong:
+        rule = "weights to start from must fit all layers but the last, by name and shape"
+        cure = "start from weights of the same model"
+        if wrong[0].startswith("stem."):
+            cure = f"a model of images below {SMALL} pixels begins otherwise than one of larger ones: --set image=224"
+        raise ArgumentError(explain(str(place), rule, listed([problems[name] for name in wrong], "; ", 3), cure))
     return fitting
 
 
@@ -342,6 +364,17 @@ def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
     if not fused or any(isinstance(layer, Stack | Foreign) for layer in model.parts):
         return model, (model.in_features,)
     return model.as_chain(), model.sample_shape
+
+
+def freeze(recipe: Recipe, running: Any) -> None:
+    """What the recipe says of the layers that don't learn; an `ArgumentError` where the model has no such layers."""
+    if not recipe.freeze:
+        return
+    if not isinstance(running, Parts):
+        rule, got = "is of a model of layers one after another", "stacks of rows within a stack"
+        cure = """a group of the optimizer can be frozen: --set 'optimizer.group=[{ names = "0.*", frozen = true }]'"""
+        raise ArgumentError(explain("freeze", rule, got, cure), "freeze")
+    running.freeze(recipe.freeze)
 
 
 def outputs_of(model: AnyModel) -> int:
@@ -386,4 +419,5 @@ def _check(plan: Plan, samples: Samples, model: AnyModel) -> dict[str, Any]:
         plan.task.check(f"data {samples.name!r}", y, outputs_of(model))
     if plan.recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))
+    freeze(plan.recipe, computed(model, fused=plan.recipe.fuse)[0])
     return _start(plan, model)

@@ -25,6 +25,7 @@ from typednn.data import (
     cifar10_pixels,
     class_names,
     find_mnist,
+    folds,
     load,
     load_pixels,
     mnist_pixels,
@@ -162,11 +163,18 @@ class Samples:
         return min(max(1, round(share * len(self.x))), len(self.x) - 1) if share else 0
 
     def split(
-        self, share: float, seed: int, stratify: bool = False
+        self, share: float, seed: int, stratify: bool = False, fold: str = ""
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The rows of the training samples without a ``share`` of them, and the rows of the share; of each class, if
-        that is to ``stratify``. ``seed`` decides which.
+        that is to ``stratify``. ``seed`` decides which. A ``fold``, such as "2/5", is that part instead, of each class.
         """
+        if fold:
+            if self.validation:
+                got, cure = "data with a validation part of their own", "leave folds out, or join both parts"
+                raise ArgumentError(explain(f"data {self.name!r}", "folds are of all training samples", got, cure))
+            number, count = fold_of("fold", fold)
+            labels: Any = self.y if self.y.dtype.kind == "i" else len(self.y)
+            return folds(labels, count, seed=seed)[number - 1]
         count = self.held_back(share)
         if self.validation:
             rows = np.arange(len(self.x))
@@ -175,6 +183,15 @@ class Samples:
             return split(np.asarray(self.y, np.int64), share, seed=seed)
         order = PCG32(seed, 1).permutation(len(self.x))
         return np.sort(order[count:]), np.sort(order[:count])
+
+
+def fold_of(where: str, text: str) -> tuple[int, int]:
+    """Of ``"2/5"`` 2 and 5: which part is held out, and how many there are."""
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count) and int(count) >= 2):
+        rule = "fold is one part of two or more"
+        raise ArgumentError(explain(where, rule, repr(text), "such as 2/5, the second of five"), "fold")
+    return int(number), int(count)
 
 
 @final
