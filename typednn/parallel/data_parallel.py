@@ -90,6 +90,7 @@ class DataParallel:
             factor = 1.0 if divisor is None else divisor / alike
             told[place] = loss * (1.0 if divisor is None else divisor), -1.0 if divisor is None else divisor, 1.0
             sums.append([*_scaled(_leaves(grad), factor), *state.moved()])
+        assert pattern is not None, "each rank has computed a shard"
         every = self.ranks.gathered(told)
         present = every[:, 2] > 0
         total = tree_sum(sums, lambda first, second: [a + b for a, b in zip(first, second, strict=True)])
@@ -104,7 +105,11 @@ class DataParallel:
             total[:leaves] = _scaled(total[:leaves], alike / (divisor or 1.0))
         state.finish(total[leaves:], int(present.sum()))
         found: Iterator[Any] = iter(total[:leaves])
-        return pattern.map(lambda _: next(found)), divisor, loss
+
+        def summed(_: Any) -> Any:
+            return next(found)
+
+        return pattern.map(summed), divisor, loss
 
     def _exchanged(self, arrays: list[Any], present: list[bool]) -> list[Any]:
         """The sums over all ranks; arrays of one type travel together."""

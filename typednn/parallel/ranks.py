@@ -5,20 +5,27 @@ Only standard collectives of MPI are used. Each call is one that all ranks make,
 
 import atexit
 import hashlib
+import io
 import os
+import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
 import numpy.typing as npt
 
-from typednn.errors import StateError, explain, optional
+from typednn import system
+from typednn.engines import get_threads, set_threads
+from typednn.errors import MissingExtra, StateError, explain, optional
 
 # Variables with which MPICH, Open MPI and Slurm tell a process how many ranks its job has.
 SIZES: Final = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+EXTRA: Final = "pip install 'typednn[mpi]'"
 _PATIENCE = 1.0  # seconds that a rank with an error waits for the first rank's, which is then the one that is told
 
 
@@ -27,11 +34,27 @@ def started() -> bool:
     return any(name in os.environ for name in SIZES)
 
 
+def quiet_others() -> None:
+    """Let this process print nothing where it is not the first rank, unless it is the one that ends the job."""
+    if started() and Ranks().rank:
+        sys.stdout = sys.stderr = io.StringIO()
+
+
+def command(count: int, arguments: Sequence[str]) -> list[str]:
+    """What starts ``count`` ranks of ``python -m typednn`` with these arguments; a `MissingExtra` without an MPI."""
+    beside = Path(sys.executable).with_name("mpiexec")
+    found = str(beside) if beside.is_file() else shutil.which("mpiexec")
+    optional("mpi4py", "--ranks", "needs mpi4py and an MPI", EXTRA)
+    if found is None:
+        raise MissingExtra(explain("--ranks", "needs mpiexec, of an MPI", "none on the path", EXTRA))
+    return [found, "-n", str(count), sys.executable, "-m", "typednn", *arguments]
+
+
 @final
 class Ranks:
     """All ranks of the job; this process is number ``rank`` of ``size``. A process alone is rank 0 of 1.
 
-    A rank whose training ends in an error ends the job: the others would wait for it.
+    Ranks share the cores of their machine: each has as many threads as there are cores for it.
     """
 
     def __init__(self) -> None:
@@ -39,13 +62,14 @@ class Ranks:
         self._comm: Any = None
         self.rank: int = 0
         self.size: int = 1
-        self._waited_for = False
+        self._depth = 0  # blocks of `together` that this process is in
         if started():
-            self._mpi = optional(
-                "mpi4py.MPI", "DataParallel", "needs mpi4py and an MPI", "pip install 'typednn[mpi]'"
-            )
+            self._mpi = optional("mpi4py.MPI", "DataParallel", "needs mpi4py and an MPI", EXTRA)
             self._comm = self._mpi.COMM_WORLD.Dup()
             self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
+            if self.size > 1:
+                here = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED).Get_size()  # ranks on this machine
+                set_threads(min(get_threads(), max(1, system.cores() // here)))
 
     def __repr__(self) -> str:
         return f"Ranks(rank={self.rank}, size={self.size})"
@@ -90,7 +114,8 @@ class Ranks:
         self._comm.Allreduce(given, any_given, op=self._mpi.MAX)
         if not any_given[0]:
             return None
-        return next(each for each in self._comm.allgather(reason) if each is not None)
+        reasons: list[str | None] = self._comm.allgather(reason)
+        return next(each for each in reasons if each is not None)
 
     def from_first(self, value: Any) -> Any:
         """What the first rank gives."""
@@ -108,24 +133,38 @@ class Ranks:
 
     # -------------------------------------------------------------- errors
 
-    def watch(self) -> Callable[[], None]:
-        """From now on a process that ends ends the job; until what is returned is called."""
-        if self.size > 1 and not self._waited_for:
-            self._waited_for = True
+    @contextmanager
+    def together(self) -> Generator[None, None, None]:
+        """In this block, a rank that ends with an error ends the job: the others would wait for it. A signal ends all
+        ranks alike, and no job.
+        """
+        if self.size == 1:
+            yield
+            return
+        self._depth += 1
+        if self._depth == 1:
             atexit.register(self._abort)
-        return self._unwatch
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit):
+            self._leave()
+            raise
+        self._leave()
 
-    def _unwatch(self) -> None:
-        self._waited_for = False
-        atexit.unregister(self._abort)
+    def _leave(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            atexit.unregister(self._abort)
 
     def _abort(self) -> None:
-        """End all ranks; called when a process ends in the middle of a training, after its message is written."""
+        """End all ranks; called when a process ends in the middle of a training. A rank that is not the first gives that
+        one time to say what happened on both.
+        """
         if not self.is_first:
             time.sleep(_PATIENCE)
-        sys.stdout.flush()
-        print(f"typednn: rank {self.rank} of {self.size}, on {socket.gethostname()}, ended the job", file=sys.stderr)
-        sys.stderr.flush()
+        text = sys.stderr.getvalue() if isinstance(sys.stderr, io.StringIO) else ""  # of `quiet_others`
+        whose = f"typednn: rank {self.rank} of {self.size}, on {socket.gethostname()}, ended the job"
+        print(f"{text}{whose}", file=sys.__stderr__, flush=True)
         self._comm.Abort(1)
 
 

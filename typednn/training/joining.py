@@ -18,7 +18,7 @@ from typednn.version import __version__
 def agreed(ranks: Ranks, reason: str | None, stop: Stop) -> str | None:
     """Why the training ends on all ranks: the reason of the first one that has one. A signal to one is one to all."""
     found = ranks.first_reason(reason)
-    if found in signal.Signals.__members__ and stop.signal is None:
+    if found is not None and found in signal.Signals.__members__ and stop.signal is None:
         stop.signal = signal.Signals[found]
     return found
 
@@ -44,6 +44,7 @@ def join(
     given: Any = None
     if ranks.is_first:
         given = (model.state_dict(), optimizer.state_dict() if learns else None, loader.state_dict(), state)
+    begun: TrainingState
     weights, learnt, position, begun = ranks.from_first(given)
     if not ranks.is_first:
         model.load_state_dict(weights)

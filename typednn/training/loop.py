@@ -83,8 +83,8 @@ def fit(
     early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then
                            has the best weights
     progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
-    parallel               ``DataParallel()``: each batch is shared out over the ranks that ``mpiexec`` has started, each
-                           of which makes this call. The first one has the callbacks, writes the run and the progress
+    parallel               ``DataParallel()``: each batch is shared out over the processes that ``mpiexec`` has started,
+                           which all make this call. The first one has the callbacks, writes the run and the progress
     =====================  =============================================================================================
 
     A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and
@@ -117,8 +117,9 @@ def fit(
     arguments.check_watched(measured_on, early, optimizer)
     stop = Stop()
     first = parallel is None or parallel.ranks.is_first
-    done = None if parallel is None else parallel.ranks.watch()
     with ExitStack() as stack:
+        if parallel is not None:
+            stack.enter_context(parallel.ranks.together())
         session = Session(
             trained,
             loss,
@@ -151,8 +152,6 @@ def fit(
             for callback in session.callbacks:
                 callback.on_exception(error)
             raise
-    if done is not None:
-        done()
     if stop.signal is not None:
         stop.leave()
     return history
