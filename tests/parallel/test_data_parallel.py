@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import strict_array
 from safetensors.numpy import load_file
 
 from tests.cli.conftest import environment, run_command
@@ -23,7 +24,7 @@ from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.optim import SGD
 from typednn.parallel import DataParallel, Ranks
-from typednn.parallel.ranks import tree_sum
+from typednn.parallel.ranks import SIZES, SLURM, started, tree_sum
 from typednn.recipes import load_data, recipe, train
 from typednn.training import fit
 
@@ -191,6 +192,27 @@ def test_a_process_alone_is_the_first_of_one() -> None:
         raise ValueError("as it was")
 
 
+def test_a_model_elsewhere_is_refused() -> None:
+    strict_array.register()
+    model: Any = small().to("strict")
+    rule = "fit: parallel computes on the CPU, got a model on 'strict'; leave parallel out"
+    with pytest.raises(ArgumentError, match=rule):
+        DataParallel().computed(model, computing(model, MSE()), *drawn(8))
+
+
+@pytest.mark.parametrize(
+    ("variable", "count", "several"),
+    [("PMI_SIZE", "2", True), ("OMPI_COMM_WORLD_SIZE", "1", True), (SLURM, "2", True), (SLURM, "1", False)],
+)
+def test_what_started_this_process(monkeypatch: pytest.MonkeyPatch, variable: str, count: str, several: bool) -> None:
+    """Slurm says to every program that it runs how many there are."""
+    for name in SIZES:
+        monkeypatch.delenv(name, raising=False)
+    assert not started()
+    monkeypatch.setenv(variable, count)
+    assert started() == several
+
+
 # -------------------------------------------------------------- in processes
 
 PROGRAM = """
@@ -235,7 +257,7 @@ np.savez(f"rank-{parallel.ranks.rank}-of-{parallel.ranks.size}.npz", losses=hist
 """
 
 
-def started(count: int, fault: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+def ended(count: int, fault: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """``PROGRAM`` on so many ranks; a job that does not end is an error."""
     (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     ranks = [MPIEXEC, "-n", str(count)] if count > 1 else []
@@ -253,15 +275,15 @@ def started(count: int, fault: str, folder: Path) -> "subprocess.CompletedProces
 @in_processes
 def test_any_number_of_ranks_ends_with_the_same_bits(tmp_path: Path) -> None:
     for count in (1, 2, 4):
-        done = started(count, "none", tmp_path)
+        done = ended(count, "none", tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines() == [f"step {step}" for step in range(1, 16)], "the first rank has the callbacks"
     with np.load(tmp_path / "rank-0-of-1.npz") as file:
         alone = dict(file)
     assert len(alone["losses"]) == 3
-    ended = [*tmp_path.glob("rank-*.npz")]
-    assert len(ended) == 1 + 2 + 4, "each rank has the model and the losses"
-    for path in ended:
+    kept = [*tmp_path.glob("rank-*.npz")]
+    assert len(kept) == 1 + 2 + 4, "each rank has the model and the losses"
+    for path in kept:
         with np.load(path) as file:
             assert file.keys() == alone.keys()
             assert [name for name in file if file[name].tobytes() != alone[name].tobytes()] == [], path.name
@@ -270,7 +292,7 @@ def test_any_number_of_ranks_ends_with_the_same_bits(tmp_path: Path) -> None:
 @in_processes
 def test_a_rank_that_raises_ends_the_job(tmp_path: Path) -> None:
     """The other would wait for it for ever."""
-    done = started(2, "raise", tmp_path)
+    done = ended(2, "raise", tmp_path)
     assert done.returncode != 0
     assert done.stdout == "step 1\nstep 2\n"
     assert "MemoryError: no memory for this" in done.stderr
@@ -280,7 +302,7 @@ def test_a_rank_that_raises_ends_the_job(tmp_path: Path) -> None:
 
 @in_processes
 def test_ranks_with_other_settings_are_refused_before_the_first_step(tmp_path: Path) -> None:
-    done = started(2, "settings", tmp_path)
+    done = ended(2, "settings", tmp_path)
     assert done.returncode != 0
     assert "all ranks begin alike, got the settings of rank 1 differ from those of rank 0" in done.stderr
     assert "step" not in done.stdout
@@ -297,7 +319,7 @@ def test_a_run_of_two_ranks_goes_on_with_one(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="of which the digits are")
     asked = ["train", "mlp", "--data", "digits", "-q", "--set", "max_steps=6"]
     for command in (
-        [*asked, "--ranks", "2", "--time-limit", "1e-9", "--run", "stopped"],
+        [*asked, "--rank", "2", "--time-limit", "1e-9", "--run", "stopped"],
         ["resume", "stopped", "-q"],
         [*asked, "--set", "shards=8", "--run", "whole"],
     ):

@@ -1,7 +1,6 @@
 """The commands that train: train, resume."""
 
 import os
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -143,10 +142,11 @@ def resume(options: Namespace) -> int:
 def _start_ranks(options: Namespace) -> None:
     """Become ``mpiexec`` where several ranks are asked for; one of these is quiet unless it is the first."""
     if options.ranks is not None and not started():
-        at = next(place for place, word in enumerate(sys.argv) if word.partition("=")[0] == "--ranks")
-        words = [*sys.argv[1:at], *sys.argv[at + 1 + ("=" not in sys.argv[at]) :]]
-        given = command(options.ranks, words)
-        os.execv(given[0], given)
+        words: list[str] = options.given
+        short = ["--ra", "--ran", "--rank", "--ranks"]  # argparse takes what is no other option's beginning
+        at = next(place for place, word in enumerate(words) if word.partition("=")[0] in short)
+        started_by = command(options.ranks, [*words[:at], *words[at + 1 + ("=" not in words[at]) :]])
+        os.execv(started_by[0], started_by)
     quiet_others()
 
 

@@ -64,6 +64,9 @@ class DataParallel:
 
         ``compute`` gives these of some rows.
         """
+        if model.device != "cpu":
+            rule, got = "parallel computes on the CPU", f"a model on {model.device!r}"
+            raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
         state = _State(model)
         ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
         alike = -(-len(x) // self.shards)  # rows of the largest shard

@@ -24,14 +24,15 @@ from typednn.engines import get_threads, set_threads
 from typednn.errors import MissingExtra, StateError, explain, optional
 
 # Variables with which MPICH, Open MPI and Slurm tell a process how many ranks its job has.
-SIZES: Final = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+SLURM: Final = "SLURM_STEP_NUM_TASKS"
+SIZES: Final = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", SLURM)
 EXTRA: Final = "pip install 'typednn[mpi]'"
 _PATIENCE = 1.0  # seconds that a rank with an error waits for the first rank's, which is then the one that is told
 
 
 def started() -> bool:
-    """Whether this process was started by ``mpiexec`` or ``srun``, as one of a job's ranks."""
-    return any(name in os.environ for name in SIZES)
+    """Whether this process was started by ``mpiexec``, or by ``srun`` with others: Slurm counts every program."""
+    return any(name in os.environ and (name != SLURM or os.environ[name] != "1") for name in SIZES)
 
 
 def quiet_others() -> None:
@@ -157,8 +158,8 @@ class Ranks:
             atexit.unregister(self._abort)
 
     def _abort(self) -> None:
-        """End all ranks; called when a process ends in the middle of a training. A rank that is not the first gives that
-        one time to say what happened on both.
+        """End all ranks; called when a process ends in the middle of a training. A rank that is not the first gives
+        that one time to say what happened on both.
         """
         if not self.is_first:
             time.sleep(_PATIENCE)
