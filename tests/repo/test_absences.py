@@ -119,7 +119,6 @@ CHECKED: list[tuple[str, str, Callable[[], bool]]] = [
     ),
     ("design.md", "there is no global generator", _no_global_generator),
     ("design.md", "names three dtypes, which today are equal", _one_precision),
-    ("design.md", "Data-parallel training", lambda: _in_no_name("parallel", "distributed", "reduce_scatter")),
     (
         "exchange.md",
         "No control flow, no functions of the file's own, no quantised operators",
@@ -130,7 +129,7 @@ CHECKED: list[tuple[str, str, Callable[[], bool]]] = [
     ("graph.md", "There is no global generator in typednn", _no_global_generator),
     ("graph.md", "No tensor is marked as needing a gradient", lambda: not hasattr(Tensor, "requires_grad")),
     ("models.md", "It has no gradient", lambda: not hasattr(CompactGPT2, "backward") and hasattr(GPT2, "backward")),
-    ("peers.md", "typednn trains on one processor or one GPU", lambda: _in_no_name("parallel", "distributed")),
+    ("parallel.md", "Not there yet", lambda: _in_no_name("shard", "zero_redundancy", "pipeline", "overlap", "nccl")),
 ]
 
 # Sentences that name a limit which another test holds, or that speak of something else than a feature.

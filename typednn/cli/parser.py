@@ -103,6 +103,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         where = f"typednn {options.command}"
         said = as_shown(f"{where}: {got}; {cure}" if cure else f"{where}: {got}")
         top.exit(2, f"{said}\n{where} --help shows examples\n")
+    options.given = given
     return options
 
 

@@ -99,6 +99,9 @@ LAYOUT = (
 )
 TRAINING = (
     argument(
+        "--ranks", type=COUNT, metavar="N", help="so many processes share out each batch, by MPI: as mpiexec -n N does"
+    ),
+    argument(
         "--time-limit",
         type=partial(_number, float, 0, "a number of seconds above 0"),
         metavar="SECONDS",

@@ -14,6 +14,7 @@ from typednn.config.model_config import import_layers
 from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport
+from typednn.parallel.ranks import command, quiet_others, started
 from typednn.recipes import beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
@@ -32,6 +33,7 @@ _OF_A_TABLE = ("target", "columns", "exclude", "missing", "task")  # options, an
 
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
+    _start_ranks(options)
     trackers = _trackers(options)
     settings: dict[str, Any] = parsed_settings(options.settings)
     model, data = _asked(options)
@@ -131,9 +133,21 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
 
 def resume(options: Namespace) -> int:
     """Continue from the last checkpoint."""
+    _start_ranks(options)
     trackers = _trackers(options)
     import_layers(options.modules)
     return _finished(Path(options.run), options, partial(resume_run, options.run, epochs=options.epochs), trackers)
+
+
+def _start_ranks(options: Namespace) -> None:
+    """Become ``mpiexec`` where several ranks are asked for; one of these is quiet unless it is the first."""
+    if options.ranks is not None and not started():
+        words: list[str] = options.given
+        short = ["--ra", "--ran", "--rank", "--ranks"]  # argparse takes what is no other option's beginning
+        at = next(place for place, word in enumerate(words) if word.partition("=")[0] in short)
+        started_by = command(options.ranks, [*words[:at], *words[at + 1 + ("=" not in words[at]) :]])
+        os.execv(started_by[0], started_by)
+    quiet_others()
 
 
 def _trackers(options: Namespace) -> list[Callback]:

@@ -27,7 +27,8 @@ RENAMED: Final[dict[str, tuple[str, str]]] = {
 
 # The packages whose names are public.
 _PARTS = (
-    "layers losses optim training data models runs metrics tasks recipes config exchange random tensors testing graph"
+    "layers losses optim training data models runs metrics tasks recipes config exchange random tensors testing graph "
+    "parallel"
 )
 PACKAGES: Final = ("typednn", *map("typednn.{}".format, _PARTS.split()))
 

@@ -88,6 +88,8 @@ class Recipe(TrainingSettings):
     freeze            how many layers with parameters don't learn, from the first on; -1 is all but the last
     fold              "2/5": the validation is the second fifth of the training samples, of each class; "" for the share
                       that ``validation`` says
+    shards            into how many parts each batch is cut, which the ranks of a job share out; it decides the bits. 0
+                      is none, where ``mpiexec`` started the training 8 (`typednn.parallel`)
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one
                       that is trained
@@ -129,6 +131,7 @@ class Recipe(TrainingSettings):
     weights: str = ""
     freeze: int = field(default=0, kw_only=True)
     fold: str = field(default="", kw_only=True)
+    shards: int = field(default=0, kw_only=True)
     imports: tuple[str, ...] = ()
     described: ModelConfig | None = field(default=None, compare=False, repr=False)
 

@@ -12,6 +12,7 @@ curves only.
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
@@ -36,6 +37,8 @@ from typednn.models.resnet import SMALL
 from typednn.module.chain import Parts
 from typednn.module.foreign import Foreign
 from typednn.module.stack import Stack
+from typednn.parallel import DataParallel, Ranks
+from typednn.parallel.ranks import started
 from typednn.random import PCG32
 from typednn.recipes.catalogue import find
 from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, rows_of, samples_of
@@ -117,20 +120,33 @@ def train(
         source = found_by(name, samples)
     else:
         samples = data
+    recipe, parallel = _shared_out(recipe)
     plan = plan_for(recipe, samples, source or samples.source or {"name": samples.name})
     config = plan.model_config()
     model = config.built()
     start = _check(plan, samples, model)
-    if run is None:
-        return _trained(plan, config, model, start, samples, None, progress, time_limit, callbacks)
+    if run is None or not (parallel is None or parallel.ranks.is_first):
+        return _trained(plan, config, model, start, samples, None, progress, time_limit, callbacks, parallel)
 
     def prepare(folder: Path) -> None:
         if samples.vocabulary is not None:
             samples.vocabulary.save(folder / VOCABULARY)
 
-    with Run.create(run, plan.to_text(), model, config=FILE, overwrite=overwrite, prepare=prepare) as opened:
+    with ExitStack() as stack:
+        if parallel is not None:
+            stack.enter_context(parallel.ranks.together())
+        create = Run.create(run, plan.to_text(), model, config=FILE, overwrite=overwrite, prepare=prepare)
+        opened = stack.enter_context(create)
         write_whole(opened.folder / "config.toml", plan.config.encode())
-        return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks)
+        return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks, parallel)
+
+
+def _shared_out(recipe: Recipe) -> tuple[Recipe, DataParallel | None]:
+    """The recipe as it is kept, and how its batches are shared out; None where they are not cut."""
+    if not recipe.shards and not started():
+        return recipe, None
+    parallel = DataParallel(recipe.shards) if recipe.shards else DataParallel()
+    return replace(recipe, shards=parallel.shards), parallel
 
 
 def resume(
@@ -148,24 +164,33 @@ def resume(
     schedule of the learning rate then spans the whole run.
     """
     plan = read_plan(Path(run))
-    with Run.open(run) as opened:
+    ranks = Ranks()
+    parallel = DataParallel(plan.recipe.shards) if plan.recipe.shards else None
+    if parallel is None and ranks.size > 1:
+        rule, cure = "a run is resumed on several ranks that began with shards", "train --from it, or resume it on one"
+        raise ArgumentError(explain("resume", rule, "shards=0", cure), "run")
+    with ExitStack() as stack:
+        stack.enter_context(ranks.together())
+        opened = stack.enter_context(Run.open(run)) if ranks.is_first else None
         samples = plan.samples()
         if epochs is not None:
-            plan = _extended(opened, plan, samples, integer("resume", "epochs", epochs))
-        _restore_config(opened, plan)
+            plan = _extended(opened, ranks, plan, samples, integer("resume", "epochs", epochs))
+        if opened is not None:
+            _restore_config(opened, plan)
         config = plan.model_config()
         model = config.built()
-        start = {} if checkpoints(opened.checkpoint_folder) else _start(plan, model)
-        return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks)
+        start = {} if opened is None or checkpoints(opened.checkpoint_folder) else _start(plan, model)
+        return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks, parallel)
 
 
-def _extended(run: Run, plan: Plan, samples: Samples, epochs: int) -> Plan:
+def _extended(run: Run | None, ranks: Ranks, plan: Plan, samples: Samples, epochs: int) -> Plan:
     """The plan of a run with ``epochs`` more, which is written into its folder."""
-    latest = run.latest()
-    done = 0 if latest is None else len(latest.state.epochs)
+    latest = None if run is None else run.latest()
+    done: int = ranks.from_first(0 if latest is None else len(latest.state.epochs))
     recipe = replace(plan.recipe, epochs=done + epochs, least_steps=0, max_steps=None, start_from_epoch=done)
     plan = replace(plan, recipe=recipe, config=recipe.config(recipe.steps_for(rows_of(recipe, samples))))
-    run.replace_configs({FILE: plan.to_text(), "config.toml": plan.config})
+    if run is not None:
+        run.replace_configs({FILE: plan.to_text(), "config.toml": plan.config})
     return plan
 
 
@@ -179,6 +204,7 @@ def _trained(
     progress: bool | Literal["auto"],
     time_limit: float | None,
     callbacks: Sequence[Callback],
+    parallel: DataParallel | None,
 ) -> Trained:
     recipe, scaling, task = plan.recipe, plan.scaling, plan.task
     patience, first = recipe.patience, recipe.start_from_epoch
@@ -233,6 +259,7 @@ def _trained(
         time_limit=time_limit,
         early_stopping=early,
         progress=progress,
+        parallel=parallel,
     )
     scores, tested = reported(plan, running, data.test_x, data.test_y)
     _, learned = reported(plan, running, *learned_part(plan, data))

@@ -19,6 +19,7 @@ from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import InputGrad, Optimizer, Part
 from typednn.layer import Layer
+from typednn.parallel import DataParallel
 from typednn.runs.history import History
 from typednn.runs.run import Run
 from typednn.runs.state import TrainingState
@@ -58,6 +59,7 @@ def fit(
     early_stopping: EarlyStopping | None = None,
     keep: int = 3,
     progress: bool | Literal["auto"] = "auto",
+    parallel: DataParallel | None = None,
 ) -> History:
     """Train ``model`` for ``epochs`` passes over the loader's data, and return its history.
 
@@ -81,6 +83,8 @@ def fit(
     early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then
                            has the best weights
     progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
+    parallel               ``DataParallel()``: each batch is shared out over the processes that ``mpiexec`` has started,
+                           which all make this call. The first one has the callbacks, writes the run and the progress
     =====================  =============================================================================================
 
     A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and
@@ -112,7 +116,10 @@ def fit(
     arguments.check_weights(loss, loader, measured_on)
     arguments.check_watched(measured_on, early, optimizer)
     stop = Stop()
+    first = parallel is None or parallel.ranks.is_first
     with ExitStack() as stack:
+        if parallel is not None:
+            stack.enter_context(parallel.ranks.together())
         session = Session(
             trained,
             loss,
@@ -120,7 +127,7 @@ def fit(
             optimizer,
             loader,
             None,
-            arguments.callbacks_of(callbacks),
+            arguments.callbacks_of(callbacks) if first else [],
             measured_on,
             stop,
             settings,
@@ -128,14 +135,15 @@ def fit(
             time_limit=None if time_limit is None else number("fit", "time_limit", time_limit, least=0.0),
             early_stopping=early,
             keep=integer("fit", "keep", keep),
-            progress=arguments.progress_of(progress),
+            progress=first and arguments.progress_of(progress),
             state=TrainingState(origin=loader.epoch),
             config=arguments.config_of(trained, optimizer, loader),
+            parallel=parallel,
         )
         # after all checks: a wrong argument leaves no folder
-        session.run = arguments.run_of(run, trained, session.config, stack)
+        session.run = arguments.run_of(run, trained, session.config, stack) if first else None
         stack.enter_context(
-            stopping(stop, "finishing the step, then saving; once more ends at once" if progress else "")
+            stopping(stop, "finishing the step, then saving; once more ends at once" if progress and first else "")
         )
         stack.callback(trained.free_cache)
         try:

@@ -22,9 +22,9 @@ from typednn.optim import clip_grad_norm
 from typednn.optim.accumulation import Summed
 from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
-from typednn.runs.environment import differences
+from typednn.parallel import DataParallel
 from typednn.runs.history import Epoch, History, Measured, Step
-from typednn.runs.restoring import bind, restore
+from typednn.runs.restoring import bind
 from typednn.runs.run import Run
 from typednn.runs.run_files import attempted
 from typednn.runs.settings import read_settings, settings_of
@@ -39,6 +39,7 @@ from typednn.training.pending_step import PendingStep, gradient_norms
 from typednn.training.progress import Display, summary
 from typednn.training.settings import TrainingSettings
 from typednn.training.signals import Stop
+from typednn.training.starting import agreed, join, resume
 
 _UNREAD = 0.25  # seconds between two reports
 _STEP = tuple(each.name for each in fields(Step))
@@ -66,6 +67,7 @@ class Session:
     progress: bool
     state: TrainingState
     config: str = ""  # model and optimizer as TOML, where that can say them
+    parallel: DataParallel | None = None
     batch: Any = None  # x, y and what each row counts, of the step in progress
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
@@ -99,7 +101,12 @@ class Session:
 
     def train(self, stack: ExitStack) -> History:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
-        resumed = self.run is not None and self._resume(self.run)
+        told = self.settings.told(self.loss, self.loader, self.early_stopping)
+        start, resumed = (self.model, self.optimizer, self.loader), False
+        if self.run is not None:
+            self.state, resumed = resume(self.run, *start, self.callbacks, self.state, told)
+        if self.parallel is not None:
+            self.state = join(self.parallel.ranks, *start, self.state, told)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -166,6 +173,23 @@ class Session:
     # ------------------------------------------------------------------ a step
 
     def _batch(self, x: Any, y: Any, weight: Any) -> None:
+        if self.parallel is None:
+            grad, divisor, value = self._computed(x, y, weight)
+        else:
+            grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight)
+        if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
+            cure = "derive it from Gradient, or leave accumulate out"
+            raise ArgumentError(
+                explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
+            )
+        self.part.summed.add(grad, divisor)
+        self.part.batches += 1
+        self.part.rows += len(x)
+        self.part.loss += value * (1.0 if divisor is None else divisor)
+        self.part.divisor += divisor or 0.0
+
+    def _computed(self, x: Any, y: Any, weight: Any) -> tuple[Any, float | None, Any]:
+        """The gradient of these rows, what their loss divided by, and the loss."""
         loss: Any = self.loss if weight is None else SampleWeighted(self.loss, weight)
         prediction = self.model.forward(x)
         y = self.task.targets(y, prediction)
@@ -185,17 +209,7 @@ class Session:
                 self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x))
             if both is None:
                 derivative = loss.loss_grad(prediction, y)
-        grad = self.model.backward(derivative)
-        if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
-            cure = "derive it from Gradient, or leave accumulate out"
-            raise ArgumentError(
-                explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
-            )
-        self.part.summed.add(grad, divisor)
-        self.part.batches += 1
-        self.part.rows += len(x)
-        self.part.loss += value * (1.0 if divisor is None else divisor)
-        self.part.divisor += divisor or 0.0
+        return self.model.backward(derivative), divisor, value
 
     def _update(self) -> None:
         part, self.part = self.part, PendingStep()
@@ -339,6 +353,7 @@ class Session:
             "callbacks": [],
             "events": None,
             "early_stopping": None,
+            "parallel": None,
             "transforms": (),
             "progress": False,
         }
@@ -437,6 +452,8 @@ class Session:
         }
         if self.reason is None:
             self.reason = next((reason for reason, holds in reasons.items() if holds), None)
+            if self.parallel is not None:
+                self.reason = agreed(self.parallel.ranks, self.reason, self.stop)
         return self.reason is not None
 
     def _finish(self) -> None:
@@ -470,28 +487,3 @@ class Session:
         self._seconds()
         self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
         run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)
-
-    def _resume(self, run: Run) -> bool:
-        """Restore everything from the run's newest checkpoint, if there is one, and start the metrics."""
-        run.require_lock()
-        bind(self.optimizer, self.model)
-        checkpoint = run.latest()
-        if checkpoint is not None:
-            changes = "; ".join(differences(checkpoint.environment, run.environment, str(self.model.dtype)))
-            if changes:
-                run.warn(f"the bits may differ from an uninterrupted run's: {changes}")
-            restore(checkpoint, self.model, self.optimizer, self.loader)
-            self.state = checkpoint.state
-        run.start_metrics(self.state.metrics_bytes)
-        run.write_start(
-            self.state.step, self.model.device, self.settings.told(self.loss, self.loader, self.early_stopping)
-        )
-        saved = [pair for row in self.state.callbacks for pair in row.items()]
-        for callback in self.callbacks:
-            index = next((index for index, (name, _) in enumerate(saved) if name == type(callback).__qualname__), None)
-            if index is not None and (state := saved.pop(index)[1]):
-                callback.load_state_dict(state)
-        lost = ", ".join(dict.fromkeys(name for name, state in saved if state))
-        if lost:
-            run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}")
-        return checkpoint is not None

@@ -1,0 +1,14 @@
+"""Data parallel training over MPI, to the same bits on any number of ranks.
+
+    from typednn.parallel import DataParallel
+    fit(model, loss, optimizer, loader, epochs=2, parallel=DataParallel())      mpiexec -n 2 python program.py
+
+A batch is cut into a fixed number of shards, eight by default, whoever computes them. The gradient of each shard is
+computed alone, and the shards are summed in one fixed tree. `data_parallel` cuts and sums, `ranks` is what the
+processes of a job exchange. Needs mpi4py and an MPI, the extra ``typednn[mpi]``; on one rank nothing.
+"""
+
+from typednn.parallel.data_parallel import DataParallel
+from typednn.parallel.ranks import Ranks
+
+__all__ = ["DataParallel", "Ranks"]

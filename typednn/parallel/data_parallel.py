@@ -1,0 +1,185 @@
+"""DataParallel: each batch is cut into shards, and each rank computes the gradients of some of them.
+
+gradient = (Σ_s divisor_s·gradient_s) / Σ_s divisor_s       s over the shards, the sums in one fixed tree
+
+The number of shards is fixed, so the sums are the same whoever computes them: training on 1, 2, 4 or 8 ranks ends with
+the same weights, bit for bit, on processors of one type with the same versions of typednn and NumPy. A layer with batch
+statistics has those of a shard; its running statistics move by the mean over the shards. Dropout draws another mask for
+each shard, by a key of its own.
+
+Bytes: a rank sends and receives the gradient twice, as in an all-reduce. Memory: that of two gradients.
+Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, final
+
+import numpy as np
+
+from typednn.arguments import integer
+from typednn.errors import ArgumentError, explain
+from typednn.module.gradients import Gradient
+from typednn.module.module import Module
+from typednn.parallel.ranks import Ranks, tree_sum
+
+MOST: Final = 1 << 15  # shards
+
+# The gradient of some rows, what their loss divided by, and the loss.
+Computed = tuple[Any, float | None, float]
+
+
+@final
+class DataParallel:
+    """How a batch is shared out over the ranks of the job, for ``fit(…, parallel=DataParallel())``.
+
+    ``shards`` is a power of two and a multiple of the number of ranks; it decides the bits, the ranks don't. Of a batch
+    with fewer rows some shards are empty. An `ArgumentError` where ``shards`` does not fit; a
+    `typednn.errors.MissingExtra` where the process is one of several and mpi4py is not installed.
+    """
+
+    def __init__(self, shards: int = 8) -> None:
+        self.shards: int = integer("DataParallel", "shards", shards)
+        self.ranks: Ranks = Ranks()
+        if self.shards & (self.shards - 1) or self.shards > MOST:
+            rule = f"shards is a power of two, at most {MOST:,}"
+            raise ArgumentError(explain("DataParallel", rule, str(shards)), "shards")
+        if self.shards % self.ranks.size:
+            rule, got = "each rank has as many shards", f"{self.shards} shards on {self.ranks.size} ranks"
+            cure = "start 1, 2, 4 or 8 ranks, or give shards"
+            raise ArgumentError(explain("DataParallel", rule, got, cure), "shards")
+
+    def __repr__(self) -> str:
+        return f"DataParallel(shards={self.shards}, rank={self.ranks.rank}, size={self.ranks.size})"
+
+    @property
+    def own(self) -> range:
+        """The shards that this rank computes."""
+        each = self.shards // self.ranks.size
+        return range(self.ranks.rank * each, (self.ranks.rank + 1) * each)
+
+    def computed(
+        self, model: Module, compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any
+    ) -> Computed:
+        """The gradient of the batch, what its loss divided by, and its loss, the same on each rank.
+
+        ``compute`` gives these of some rows.
+        """
+        if model.device != "cpu":
+            rule, got = "parallel computes on the CPU", f"a model on {model.device!r}"
+            raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
+        state = _State(model)
+        ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
+        alike = -(-len(x) // self.shards)  # rows of the largest shard
+        sums: list[Any] = []
+        told = np.zeros((len(self.own), 3))  # of each shard: loss·divisor, divisor, whether it has rows
+        pattern: Any = None
+        for place, shard in enumerate(self.own):
+            rows = slice(ends[shard], ends[shard + 1])
+            empty = rows.start == rows.stop
+            if empty and (pattern is not None or place + 1 < len(self.own)):
+                sums.append(None)
+                continue
+            if empty:  # this rank has no rows at all: one shows what a gradient looks like
+                rows = slice(0, 1)
+            state.begin(shard)
+            grad, divisor, loss = compute(x[rows], y[rows], None if weight is None else weight[rows])
+            if not isinstance(grad, Gradient):
+                got, cure = type(grad).__qualname__, "derive it from Gradient"
+                raise ArgumentError(explain("fit", "parallel sums gradients", got, cure), "parallel")
+            pattern = grad
+            if empty:
+                sums.append(None)
+                continue
+            factor = 1.0 if divisor is None else divisor / alike
+            told[place] = loss * (1.0 if divisor is None else divisor), -1.0 if divisor is None else divisor, 1.0
+            sums.append([*_scaled(_leaves(grad), factor), *state.moved()])
+        assert pattern is not None, "each rank has computed a shard"
+        every = self.ranks.gathered(told)
+        present = every[:, 2] > 0
+        total = tree_sum(sums, lambda first, second: [a + b for a, b in zip(first, second, strict=True)])
+        if total is None:
+            total = [np.zeros_like(each) for each in (*_leaves(pattern), *state.moved())]
+        total = self._exchanged(total, [bool(part.any()) for part in np.split(present, self.ranks.size)])
+        whole = bool((every[present, 1] >= 0).all())
+        divisor = float(sum(every[present, 1].tolist())) if whole else None
+        loss = float(sum(every[present, 0].tolist())) / ((divisor or 1.0) if whole else 1.0)
+        leaves = len(_leaves(pattern))
+        if whole:
+            total[:leaves] = _scaled(total[:leaves], alike / (divisor or 1.0))
+        state.finish(total[leaves:], int(present.sum()))
+        found: Iterator[Any] = iter(total[:leaves])
+
+        def summed(_: Any) -> Any:
+            return next(found)
+
+        return pattern.map(summed), divisor, loss
+
+    def _exchanged(self, arrays: list[Any], present: list[bool]) -> list[Any]:
+        """The sums over all ranks; arrays of one type travel together."""
+        if self.ranks.size == 1:
+            return arrays
+        made: list[Any] = list(arrays)
+        for dtype in sorted({each.dtype for each in arrays}, key=str):
+            places = [place for place, each in enumerate(arrays) if each.dtype == dtype]
+            joined = np.concatenate([np.ravel(arrays[place]) for place in places])
+            vector, start = self.ranks.summed(joined, present), 0
+            for place in places:
+                stop = start + arrays[place].size
+                made[place] = vector[start:stop].reshape(arrays[place].shape)
+                start = stop
+        return made
+
+
+def _leaves(grad: Gradient) -> list[Any]:
+    """The derivatives in the order of `Gradient.map`."""
+    found: list[Any] = []
+
+    def seen(leaf: Any) -> Any:
+        found.append(leaf)
+        return leaf
+
+    grad.map(seen)
+    return found
+
+
+def _scaled(arrays: list[Any], factor: float) -> list[Any]:
+    return arrays if factor == 1.0 else [each * each.dtype.type(factor) for each in arrays]
+
+
+class _State:
+    """A model's buffers, which each shard begins with as the step found them."""
+
+    def __init__(self, model: Module) -> None:
+        learnt = {id(array) for array in model.named_parameters().values()}
+        self._buffers: dict[str, Any] = {
+            name: array for name, array in model.state_dict().items() if id(array) not in learnt
+        }
+        self._before = {name: array.copy() for name, array in self._buffers.items()}
+
+    def begin(self, shard: int) -> None:
+        """Everything as before the step; the keys of masks are the shard's."""
+        for name, array in self._buffers.items():
+            array[...] = self._before[name]
+            if _is_seed(name, array):
+                array[0] ^= shard
+
+    def moved(self) -> list[Any]:
+        """How far this shard has moved the running statistics."""
+        return [array - self._before[name] for name, array in self._buffers.items() if _is_real(array)]
+
+    def finish(self, moved: list[Any], shards: int) -> None:
+        """The running statistics go on by the mean over the ``shards``; counts as of one shard."""
+        means = iter(moved)
+        for name, array in self._buffers.items():
+            if _is_seed(name, array):
+                array[0] = self._before[name][0]
+            elif _is_real(array):
+                array[...] = self._before[name] + next(means) / array.dtype.type(shards)
+
+
+def _is_seed(name: str, array: Any) -> bool:
+    return name.rpartition(".")[2] == "seed" and array.shape == (2,) and array.dtype.kind in "iu"
+
+
+def _is_real(array: Any) -> bool:
+    return bool(array.dtype.kind == "f")

@@ -1,0 +1,92 @@
+"""How a training starts: from the checkpoint of its run, and on all ranks of a job alike, as the first one does."""
+
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from typednn.module.module import Module
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.parallel import Ranks
+from typednn.runs.environment import differences
+from typednn.runs.restoring import bind, restore
+from typednn.runs.run import Run
+from typednn.runs.state import TrainingState
+from typednn.training.batches import Batches
+from typednn.training.callbacks import Callback
+from typednn.training.signals import Stop
+from typednn.version import __version__
+
+
+def resume(
+    run: Run,
+    model: Module,
+    optimizer: Any,
+    loader: Batches[Any, Any],
+    callbacks: Sequence[Callback],
+    state: TrainingState,
+    settings: dict[str, Any],
+) -> tuple[TrainingState, bool]:
+    """Restore everything from the run's newest checkpoint, and start the metrics; the state, which is ``state`` where
+    there is no checkpoint, and whether there is one.
+    """
+    run.require_lock()
+    bind(optimizer, model)
+    checkpoint = run.latest()
+    if checkpoint is not None:
+        changes = "; ".join(differences(checkpoint.environment, run.environment, str(model.dtype)))
+        if changes:
+            run.warn(f"the bits may differ from an uninterrupted run's: {changes}")
+        restore(checkpoint, model, optimizer, loader)
+        state = checkpoint.state
+    run.start_metrics(state.metrics_bytes)
+    run.write_start(state.step, model.device, settings)
+    saved = [pair for row in state.callbacks for pair in row.items()]
+    for callback in callbacks:
+        index = next((index for index, (name, _) in enumerate(saved) if name == type(callback).__qualname__), None)
+        if index is not None and (kept := saved.pop(index)[1]):
+            callback.load_state_dict(kept)
+    lost = ", ".join(dict.fromkeys(name for name, kept in saved if kept))
+    if lost:
+        run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}")
+    return state, checkpoint is not None
+
+
+def agreed(ranks: Ranks, reason: str | None, stop: Stop) -> str | None:
+    """Why the training ends on all ranks: the reason of the first one that has one. A signal to one is one to all."""
+    found = ranks.first_reason(reason)
+    if found is not None and found in signal.Signals.__members__ and stop.signal is None:
+        stop.signal = signal.Signals[found]
+    return found
+
+
+def join(
+    ranks: Ranks,
+    model: Module,
+    optimizer: Any,
+    loader: Batches[Any, Any],
+    state: TrainingState,
+    settings: dict[str, Any],
+) -> TrainingState:
+    """Weights, optimizer, position in the data and state of the first rank, on each; a `StateError` where ranks differ
+    in versions or settings.
+    """
+    ranks.require_equal("the versions", f"typednn {__version__}, NumPy {np.__version__}".encode())
+    ranks.require_equal("the settings", repr(settings).encode())
+    if ranks.size == 1:
+        return state
+    learns = isinstance(optimizer, GradientOptimizer)
+    if learns:
+        bind(optimizer, model)
+    given: Any = None
+    if ranks.is_first:
+        given = (model.state_dict(), optimizer.state_dict() if learns else None, loader.state_dict(), state)
+    begun: TrainingState
+    weights, learnt, position, begun = ranks.from_first(given)
+    if not ranks.is_first:
+        model.load_state_dict(weights)
+        loader.load_state_dict(position)
+        if learns:
+            optimizer.load_state_dict(learnt)
+    return begun
