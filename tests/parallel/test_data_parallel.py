@@ -110,7 +110,7 @@ def test_fit_ends_where_it_ends_without_shards(accumulate: int) -> None:
 
     def trained(parallel: DataParallel | None) -> tuple[Any, Any]:
         loader = Loader(x, y, batch_size=11, rng=np.random.default_rng(2), sample_weight=weight)
-        model, more = small(), {"progress": False, "accumulate": accumulate}
+        model, more = small(), dict[str, Any](progress=False, accumulate=accumulate)
         history = fit(model, MSE(), SGD(0.1, momentum=0.9), loader, epochs=3, parallel=parallel, **more)
         return model, history.losses
 

@@ -17,6 +17,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from typednn.arguments import integer
+from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
@@ -165,7 +166,7 @@ class _State:
 
     def moved(self) -> list[Any]:
         """How far this shard has moved the running statistics."""
-        return [array - self._before[name] for name, array in self._buffers.items() if _is_real(array)]
+        return [array - self._before[name] for name, array in self._buffers.items() if is_floating(array.dtype)]
 
     def finish(self, moved: list[Any], shards: int) -> None:
         """The running statistics go on by the mean over the ``shards``; counts as of one shard."""
@@ -173,13 +174,9 @@ class _State:
         for name, array in self._buffers.items():
             if _is_seed(name, array):
                 array[0] = self._before[name][0]
-            elif _is_real(array):
+            elif is_floating(array.dtype):
                 array[...] = self._before[name] + next(means) / array.dtype.type(shards)
 
 
 def _is_seed(name: str, array: Any) -> bool:
     return name.rpartition(".")[2] == "seed" and array.shape == (2,) and array.dtype.kind in "iu"
-
-
-def _is_real(array: Any) -> bool:
-    return bool(array.dtype.kind == "f")
