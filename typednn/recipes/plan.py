@@ -284,7 +284,7 @@ def read_plan(folder: Path, *, of_fit: bool = False) -> Plan:
         before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
         before |= {"start_from_epoch": 0, "stratify": False} if version < 8 else {}
         before |= {"class_weight": None, "top_k": None} if version < 8 else {}
-        before |= {"freeze": 0, "fold": ""} if version < 9 else {}
+        before |= {"freeze": 0, "fold": "", "shards": 0} if version < 9 else {}
         _refuse_unknown(where, [str(name) for name in saved["recipe"]["imports"]])
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy

@@ -140,7 +140,7 @@ class Recipe(TrainingSettings):
         where = self.where
         for name in ("batch_size", "workers"):
             integer(where, name, getattr(self, name))
-        for name in ("least_steps", "seed", "stream", "start_from_epoch"):
+        for name in ("least_steps", "seed", "stream", "start_from_epoch", "shards"):
             integer(where, name, getattr(self, name), 0)
         for name in ("patience", "stride", "image", "top_k", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
@@ -313,8 +313,7 @@ class Recipe(TrainingSettings):
         table: dict[str, Any] = dict(self.optimizer)
         sizes: dict[str, Any] = {}
         hints = get_type_hints(Recipe)
-        # a table before its keys
-        for name, value in sorted(settings.items(), key=lambda setting: setting[0] != "optimizer"):
+        for name, value in sorted(settings.items(), key=lambda setting: setting[0] != "optimizer"):  # before its keys
             head, _, rest = name.partition(".")
             if head == "model" and rest:
                 sizes[rest] = value
@@ -390,15 +389,13 @@ CHANGEABLE: tuple[str, ...] = tuple(
 
 
 def from_json(saved: Mapping[str, Any], config: str) -> Recipe:
-    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; KeyError, TypeError or ValueError where the values
-    are no recipe.
-
+    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; KeyError, TypeError or ValueError where it is none.
     Nothing is imported: what is saved names modules, whose code would run.
     """
     imports = tuple(map(str, saved["imports"]))
     described = loads(config, "config.toml")
-    name, about = str(saved["name"]), str(saved["about"])
-    recipe = Recipe(name, described.built, dict(saved["optimizer"]), about=about, imports=imports, described=described)
+    more: dict[str, Any] = {"about": str(saved["about"]), "imports": imports, "described": described}
+    recipe = Recipe(str(saved["name"]), described.built, dict(saved["optimizer"]), **more)
     return recipe.changed({name: saved[name] for name in CHANGEABLE})
 
 

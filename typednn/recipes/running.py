@@ -347,16 +347,16 @@ def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
     """
     model.init(PCG32(0))  # to know the shapes of its arrays; it is filled anew when training begins
     wanted = model.state_dict()
-    source = place / WHOLE if place.is_dir() and not (place / FILE).is_file() else place
+    source = place / WHOLE if os.path.isdir(place) and not os.path.isfile(place / FILE) else place
     if not source.exists():
         rule = f"must be a run, a file of weights, or a folder with {WHOLE}"
-        got = "a folder without" if place.is_dir() else "no such file or folder"
+        got = "a folder without" if os.path.isdir(place) else "no such file or folder"
         raise ArgumentError(explain(str(place), rule, got))
-    if source.suffix in PICKLED or (source.is_file() and "config" not in read_header("weights", source).metadata):
+    if source.suffix in PICKLED or (os.path.isfile(source) and "config" not in read_header("weights", source).metadata):
         fitting, problems = torch_arrays(source, model)
     else:
-        other: Any = load(source) if source.is_file() else read_plan(source).model_config().built()
-        if source.is_dir():
+        other: Any = load(source) if os.path.isfile(source) else read_plan(source).model_config().built()
+        if os.path.isdir(source):
             Run.open(source, lock=False).load_weights(other, which(read_plan(source).recipe))
         found = other.state_dict()
         fitting = {name: array for name, array in found.items() if name in wanted and array.shape == wanted[name].shape}
