@@ -348,7 +348,7 @@ def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
     model.init(PCG32(0))  # to know the shapes of its arrays; it is filled anew when training begins
     wanted = model.state_dict()
     source = place / WHOLE if os.path.isdir(place) and not os.path.isfile(place / FILE) else place
-    if not source.exists():
+    if not os.path.exists(source):
         rule = f"must be a run, a file of weights, or a folder with {WHOLE}"
         got = "a folder without" if os.path.isdir(place) else "no such file or folder"
         raise ArgumentError(explain(str(place), rule, got))
