@@ -79,19 +79,21 @@ def test_the_gradient_is_that_of_the_whole_batch(loss: Any, weighs: bool, rows: 
     sharded, counted, told = DataParallel(shards).computed(model, computing(model, loss), x, y, given)
     assert counted == (None if divisor is None else pytest.approx(divisor, rel=1e-12))
     assert told == pytest.approx(value, rel=1e-12)
-    for ours, expected in zip(leaves(sharded), leaves(whole), strict=True):
+    for ours, expected in zip(sharded.leaves().values(), whole.leaves().values(), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-10, atol=1e-13)
 
 
-def leaves(grad: Any) -> list[Any]:
-    found: list[Any] = []
-
-    def seen(leaf: Any) -> Any:
-        found.append(leaf)
-        return leaf
-
-    grad.map(seen)
-    return found
+def test_the_gradient_of_a_shared_layer_is_the_sum_of_its_uses() -> None:
+    same = Linear(4, 4)
+    model: Any = (Input(4) >> same >> Tanh() >> same.shared()).init(np.random.default_rng(1)).astype(np.float64)
+    x = drawn(11)[0]
+    compute = computing(model, MSE())
+    whole, *_ = compute(x, x, None)
+    sharded, *_ = DataParallel().computed(model, compute, x, x, None)
+    ours, expected = model.named_gradients(sharded), model.named_gradients(whole)
+    assert ours.keys() == expected.keys() == model.named_parameters().keys()
+    for name, derivative in expected.items():
+        np.testing.assert_allclose(ours[name], derivative, rtol=1e-10, atol=1e-13)
 
 
 def test_a_batch_in_which_nothing_counts_has_a_gradient_of_zeros() -> None:
@@ -99,7 +101,7 @@ def test_a_batch_in_which_nothing_counts_has_a_gradient_of_zeros() -> None:
     computed = DataParallel().computed(model, computing(model, SoftmaxCrossEntropy()), drawn(7)[0], nothing, None)
     grad, divisor, value = computed
     assert (divisor, value) == (0.0, 0.0)
-    assert all(not leaf.any() for leaf in leaves(grad))
+    assert all(not leaf.any() for leaf in grad.leaves().values())
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])
@@ -306,6 +308,38 @@ def test_ranks_with_other_settings_are_refused_before_the_first_step(tmp_path: P
     assert done.returncode != 0
     assert "all ranks begin alike, got the settings of rank 1 differ from those of rank 0" in done.stderr
     assert "step" not in done.stdout
+
+
+def on_two(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(MPIEXEC), "-n", "2", sys.executable, *words],
+        cwd=folder,
+        env=environment(TYPEDNN_ENGINE="reference"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@in_processes
+def test_a_rank_that_fails_before_the_training_ends_the_job(tmp_path: Path) -> None:
+    """Only the second rank does not find the data; the first waits for it."""
+    pytest.importorskip("sklearn", reason="of which the digits are")
+    program = "from typednn.parallel import Ranks\nfrom typednn.recipes import train\n"
+    program += "train('mlp', ['digits', 'nowhere'][Ranks().rank], run='run', progress=False)"
+    done = on_two(tmp_path, "-c", program)
+    assert done.returncode != 0
+    assert "nowhere" in done.stderr
+    assert "typednn: rank 1 of 2, on " in done.stderr
+
+
+@in_processes
+def test_another_number_of_ranks_than_was_started(tmp_path: Path) -> None:
+    done = on_two(tmp_path, "-m", "typednn", "train", "mlp", "--data", "digits", "--ranks", "4")
+    assert done.returncode != 0
+    said = "typednn train: --ranks: starts ranks, or says how many there are, got 4, where 2 were started; leave it out"
+    assert done.stderr.count(said) == 1
 
 
 def weights(run: Path) -> dict[str, Any]:

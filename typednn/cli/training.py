@@ -14,7 +14,7 @@ from typednn.config.model_config import import_layers
 from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport
-from typednn.parallel.ranks import command, quiet_others, started
+from typednn.parallel.ranks import Ranks, command, quiet_others, started
 from typednn.recipes import beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
@@ -34,6 +34,11 @@ _OF_A_TABLE = ("target", "columns", "exclude", "missing", "task")  # options, an
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
     _start_ranks(options)
+    with Ranks().together():
+        return _train(options)
+
+
+def _train(options: Namespace) -> int:
     trackers = _trackers(options)
     settings: dict[str, Any] = parsed_settings(options.settings)
     model, data = _asked(options)
@@ -107,7 +112,7 @@ def _each_fold(folder: Path, options: Namespace, works: Sequence[Callable[..., T
             return result
         say(f"fold {number} of {len(works)}: train {result.train.headline}, test {result.test.headline}, in {place}")
         results.append(result)
-        if options.report:
+        if options.report and result.folder is not None:
             _write_page(place)
     say(across(results))
     if not options.quiet:
@@ -134,20 +139,25 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
 def resume(options: Namespace) -> int:
     """Continue from the last checkpoint."""
     _start_ranks(options)
-    trackers = _trackers(options)
-    import_layers(options.modules)
-    return _finished(Path(options.run), options, partial(resume_run, options.run, epochs=options.epochs), trackers)
+    with Ranks().together():
+        trackers = _trackers(options)
+        import_layers(options.modules)
+        work = partial(resume_run, options.run, epochs=options.epochs)
+        return _finished(Path(options.run), options, work, trackers)
 
 
 def _start_ranks(options: Namespace) -> None:
-    """Become ``mpiexec`` where several ranks are asked for; one of these is quiet unless it is the first."""
+    """Become ``mpiexec`` where several ranks are asked for, which starts this command so often; one of these is quiet
+    unless it is the first.
+    """
     if options.ranks is not None and not started():
-        words: list[str] = options.given
-        short = ["--ra", "--ran", "--rank", "--ranks"]  # argparse takes what is no other option's beginning
-        at = next(place for place, word in enumerate(words) if word.partition("=")[0] in short)
-        started_by = command(options.ranks, [*words[:at], *words[at + 1 + ("=" not in words[at]) :]])
-        os.execv(started_by[0], started_by)
+        words = command(options.ranks, options.given)
+        os.execv(words[0], words)
     quiet_others()
+    size = Ranks().size
+    if options.ranks not in (None, size):
+        got, cure = f"{options.ranks}, where {size} were started", "leave it out"
+        raise ArgumentError(explain("--ranks", "starts ranks, or says how many there are", got, cure))
 
 
 def _trackers(options: Namespace) -> list[Callback]:

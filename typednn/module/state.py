@@ -95,9 +95,8 @@ class Stateful:
     """What holds such a state: a `typednn.Module`."""
 
     training: bool = True
-    frozen: bool = (
-        False  # whether it computes as in eval, and is not updated, while the model trains: see `Parts.freeze`
-    )
+    # Whether it computes as in eval, and is not updated, while the model trains: see `Parts.freeze`.
+    frozen: bool = False
     __typednn_storage__: Storage
     __typednn_calls__: CallState
 

@@ -11,7 +11,7 @@ Bytes: a rank sends and receives the gradient twice, as in an all-reduce. Memory
 Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, final
 
 import numpy as np
@@ -72,41 +72,32 @@ class DataParallel:
         ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
         alike = -(-len(x) // self.shards)  # rows of the largest shard
         sums: list[Any] = []
-        told = np.zeros((len(self.own), 3))  # of each shard: loss·divisor, divisor, whether it has rows
+        told = np.zeros((len(self.own), 3))  # of each shard: loss·divisor, divisor or 0, whether it has rows
         pattern: Any = None
+        divisor: float | None = None
         for place, shard in enumerate(self.own):
             rows = slice(ends[shard], ends[shard + 1])
-            empty = rows.start == rows.stop
-            if empty and (pattern is not None or place + 1 < len(self.own)):
+            if rows.start == rows.stop:
                 sums.append(None)
                 continue
-            if empty:  # this rank has no rows at all: one shows what a gradient looks like
-                rows = slice(0, 1)
             state.begin(shard)
-            grad, divisor, loss = compute(x[rows], y[rows], None if weight is None else weight[rows])
-            if not isinstance(grad, Gradient):
-                got, cure = type(grad).__qualname__, "derive it from Gradient"
-                raise ArgumentError(explain("fit", "parallel sums gradients", got, cure), "parallel")
-            pattern = grad
-            if empty:
-                sums.append(None)
-                continue
-            factor = 1.0 if divisor is None else divisor / alike
-            told[place] = loss * (1.0 if divisor is None else divisor), -1.0 if divisor is None else divisor, 1.0
-            sums.append([*_scaled(_leaves(grad), factor), *state.moved()])
-        assert pattern is not None, "each rank has computed a shard"
+            pattern, divisor, loss = _computed(compute, x, y, weight, rows)
+            told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0, 1.0
+            scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
+            sums.append([*scaled, *state.moved()])
+        total = tree_sum(sums, lambda first, second: [a + b for a, b in zip(first, second, strict=True)])
+        if total is None:  # this rank has no rows: those of all show what a gradient looks like
+            state.begin(self.own.start)
+            pattern, divisor, _ = _computed(compute, x, y, weight, slice(None))
+            total = [np.zeros_like(each) for each in (*pattern.leaves().values(), *state.moved())]
         every = self.ranks.gathered(told)
         present = every[:, 2] > 0
-        total = tree_sum(sums, lambda first, second: [a + b for a, b in zip(first, second, strict=True)])
-        if total is None:
-            total = [np.zeros_like(each) for each in (*_leaves(pattern), *state.moved())]
         total = self._exchanged(total, [bool(part.any()) for part in np.split(present, self.ranks.size)])
-        whole = bool((every[present, 1] >= 0).all())
-        divisor = float(sum(every[present, 1].tolist())) if whole else None
-        loss = float(sum(every[present, 0].tolist())) / ((divisor or 1.0) if whole else 1.0)
-        leaves = len(_leaves(pattern))
-        if whole:
-            total[:leaves] = _scaled(total[:leaves], alike / (divisor or 1.0))
+        loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
+        leaves = len(pattern.leaves())
+        if divisor is not None:  # a mean
+            divisor, loss = whole, loss / (whole or 1.0)
+            total[:leaves] = _scaled(total[:leaves], alike / (whole or 1.0))
         state.finish(total[leaves:], int(present.sum()))
         found: Iterator[Any] = iter(total[:leaves])
 
@@ -131,20 +122,17 @@ class DataParallel:
         return made
 
 
-def _leaves(grad: Gradient) -> list[Any]:
-    """The derivatives in the order of `Gradient.map`."""
-    found: list[Any] = []
-
-    def seen(leaf: Any) -> Any:
-        found.append(leaf)
-        return leaf
-
-    grad.map(seen)
+def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any, rows: slice) -> Computed:
+    """What ``compute`` gives of these rows; an `ArgumentError` where it is no gradient that can be summed."""
+    found = compute(x[rows], y[rows], None if weight is None else weight[rows])
+    if not isinstance(found[0], Gradient):
+        got, cure = type(found[0]).__qualname__, "derive it from Gradient"
+        raise ArgumentError(explain("fit", "parallel sums gradients", got, cure), "parallel")
     return found
 
 
-def _scaled(arrays: list[Any], factor: float) -> list[Any]:
-    return arrays if factor == 1.0 else [each * each.dtype.type(factor) for each in arrays]
+def _scaled(arrays: Iterable[Any], factor: float) -> list[Any]:
+    return [*arrays] if factor == 1.0 else [each * each.dtype.type(factor) for each in arrays]
 
 
 class _State:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -33,6 +34,16 @@ _PATIENCE = 1.0  # seconds that a rank with an error waits for the first rank's,
 def started() -> bool:
     """Whether this process was started by ``mpiexec``, or by ``srun`` with others: Slurm counts every program."""
     return any(name in os.environ and (name != SLURM or os.environ[name] != "1") for name in SIZES)
+
+
+@cache
+def _world() -> tuple[Any, Any]:
+    """MPI, and a communicator of all ranks; this process gets its share of the machine's threads."""
+    mpi: Any = optional("mpi4py.MPI", "DataParallel", "needs mpi4py and an MPI", EXTRA)
+    here = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED).Get_size()  # ranks on this machine
+    if here > 1:
+        set_threads(min(get_threads(), max(1, system.cores() // here)))
+    return mpi, mpi.COMM_WORLD.Dup()
 
 
 def quiet_others() -> None:
@@ -61,16 +72,11 @@ class Ranks:
     def __init__(self) -> None:
         self._mpi: Any = None
         self._comm: Any = None
-        self.rank: int = 0
-        self.size: int = 1
-        self._depth = 0  # blocks of `together` that this process is in
         if started():
-            self._mpi = optional("mpi4py.MPI", "DataParallel", "needs mpi4py and an MPI", EXTRA)
-            self._comm = self._mpi.COMM_WORLD.Dup()
-            self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
-            if self.size > 1:
-                here = self._comm.Split_type(self._mpi.COMM_TYPE_SHARED).Get_size()  # ranks on this machine
-                set_threads(min(get_threads(), max(1, system.cores() // here)))
+            self._mpi, self._comm = _world()
+        self.rank: int = 0 if self._comm is None else self._comm.Get_rank()
+        self.size: int = 1 if self._comm is None else self._comm.Get_size()
+        self._depth = 0  # blocks of `together` of this object that the process is in
 
     def __repr__(self) -> str:
         return f"Ranks(rank={self.rank}, size={self.size})"

@@ -28,9 +28,8 @@ from typednn.recipes.texts import TINY_SHAKESPEARE
 
 # any other set of a name is of digits, or like them
 _NAMED: Final = {"cifar-10": "resnet18", "spiral": "mlp", TINY_SHAKESPEARE: "gpt2"}
-FEW: Final = (
-    2000  # samples, below which batches are small, and a small network learns more of photographs than a deep one
-)
+# Samples, below which batches are small, and a small network learns more of photographs than a deep one.
+FEW: Final = 2000
 _SMALL = 32  # samples of a small batch
 _READING = ("image", "vocabulary", "validation", "tokens")  # settings that decide how data are read
 

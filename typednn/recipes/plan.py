@@ -39,7 +39,7 @@ from typednn.tasks import Regression
 
 # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
 # ``drop_last``, 7 a checksum of the test data, 8 encodings of tables, ``stratify``, ``start_from_epoch``, weights of
-# classes, 9 ``freeze`` and ``fold``.
+# classes, 9 ``freeze``, ``fold`` and ``shards``.
 FORMAT = 9
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept

@@ -428,10 +428,10 @@ def load(path: str | Path, model: Module | None = None) -> Any:
     """What was trained: of a run's folder its `Predictor` (`load_run`), of a file that ``model.save(path)`` wrote the
     model (`typednn.exchange.load`). With ``model``, that is filled with the weights of either, and given back.
     """
-    if path_of("load", path).is_dir():
+    place = path_of("load", path)
+    if place.is_dir():
         if model is None:
-            return load_run(path)
-        place = path_of("load", path)
+            return load_run(place)
         _fill(place, read_plan(place, of_fit=True), model_of(model), None)
         return model
     return load_file(path) if model is None else load_file(path, model)

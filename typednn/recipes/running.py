@@ -112,33 +112,31 @@ def train(
     ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves
     (`Samples.source`): ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
     """
-    if isinstance(recipe, str):
-        recipe = find(recipe)
-    if data is None or isinstance(data, str):
-        name = recipe.data if data is None else data
-        samples = samples_of(recipe, {"name": name})
-        source = found_by(name, samples)
-    else:
-        samples = data
-    recipe, parallel = _shared_out(recipe)
-    plan = plan_for(recipe, samples, source or samples.source or {"name": samples.name})
-    config = plan.model_config()
-    model = config.built()
-    start = _check(plan, samples, model)
-    if run is None or not (parallel is None or parallel.ranks.is_first):
-        return _trained(plan, config, model, start, samples, None, progress, time_limit, callbacks, parallel)
+    ranks = Ranks()
+    with ranks.together():
+        if isinstance(recipe, str):
+            recipe = find(recipe)
+        if data is None or isinstance(data, str):
+            name = recipe.data if data is None else data
+            samples = samples_of(recipe, {"name": name})
+            source = found_by(name, samples)
+        else:
+            samples = data
+        recipe, parallel = _shared_out(recipe)
+        plan = plan_for(recipe, samples, source or samples.source or {"name": samples.name})
+        config = plan.model_config()
+        model = config.built()
+        start = _check(plan, samples, model)
+        if run is None or not ranks.is_first:
+            return _trained(plan, config, model, start, samples, None, progress, time_limit, callbacks, parallel)
 
-    def prepare(folder: Path) -> None:
-        if samples.vocabulary is not None:
-            samples.vocabulary.save(folder / VOCABULARY)
+        def prepare(folder: Path) -> None:
+            if samples.vocabulary is not None:
+                samples.vocabulary.save(folder / VOCABULARY)
 
-    with ExitStack() as stack:
-        if parallel is not None:
-            stack.enter_context(parallel.ranks.together())
-        create = Run.create(run, plan.to_text(), model, config=FILE, overwrite=overwrite, prepare=prepare)
-        opened = stack.enter_context(create)
-        write_whole(opened.folder / "config.toml", plan.config.encode())
-        return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks, parallel)
+        with Run.create(run, plan.to_text(), model, config=FILE, overwrite=overwrite, prepare=prepare) as opened:
+            write_whole(opened.folder / "config.toml", plan.config.encode())
+            return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks, parallel)
 
 
 def _shared_out(recipe: Recipe) -> tuple[Recipe, DataParallel | None]:
@@ -446,5 +444,6 @@ def _check(plan: Plan, samples: Samples, model: AnyModel) -> dict[str, Any]:
         plan.task.check(f"data {samples.name!r}", y, outputs_of(model))
     if plan.recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))
-    freeze(plan.recipe, computed(model, fused=plan.recipe.fuse)[0])
+    if plan.recipe.freeze:
+        freeze(plan.recipe, computed(model, fused=plan.recipe.fuse)[0])
     return _start(plan, model)

@@ -137,9 +137,10 @@ def fit(
             keep=integer("fit", "keep", keep),
             progress=first and arguments.progress_of(progress),
             state=TrainingState(origin=loader.epoch),
-            config=arguments.config_of(trained, optimizer, loader),
             parallel=parallel,
         )
+        if run is not None or session.callbacks:
+            session.config = arguments.config_of(trained, optimizer, loader)
         # after all checks: a wrong argument leaves no folder
         session.run = arguments.run_of(run, trained, session.config, stack) if first else None
         stack.enter_context(

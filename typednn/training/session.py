@@ -114,7 +114,7 @@ class Session:
         unit, per_sample = (
             (self.task.unit, self.task.per_sample) if isinstance(self.task, SpokenTask) else ("samples", 1)
         )
-        self._start()
+        self._start(told)
         self.display = Display(
             shown=self.progress,
             total=self.settings.steps(self.loader.steps_per_epoch),
@@ -146,13 +146,14 @@ class Session:
             callback.on_end(history)
         return history
 
-    def _start(self) -> None:
+    def _start(self, settings: dict[str, Any]) -> None:
         """Tell the callbacks the settings, those of the run's recipe too."""
-        run, told = self.run, settings_of(self.config, self.settings.told(self.loss, self.loader, self.early_stopping))
-        if run is not None:
-            told = attempted([], read_settings, run.folder) or told
+        folder = None if self.run is None else self.run.folder
+        if self.callbacks:
+            kept = None if folder is None else attempted([], read_settings, folder)
+            settings = kept or settings_of(self.config, settings)
         for callback in self.callbacks:
-            callback.on_start(told, None if run is None else run.folder)
+            callback.on_start(settings, folder)
 
     def _epoch(self) -> None:
         """The rest of the epoch, or until there is a reason to end."""

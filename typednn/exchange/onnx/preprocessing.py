@@ -142,8 +142,10 @@ def _encoded(file: Writer, how: Encoded) -> Sequence[str]:
     """The names of what a column becomes, each (batch, some columns) of float64."""
     if how.kind == "words":
         return _one_hot(file, how)
-    missing = file.plain("IsNaN", how.name)
     value = how.name
+    if how.fill is None and not how.gaps:
+        return [value]
+    missing = file.plain("IsNaN", how.name)
     if how.fill is not None:
         value = file.plain("Where", missing, file.constant(np.float64(how.fill)), how.name)
     return [value, file.plain("Cast", missing, to=DOUBLE)] if how.gaps else [value]
