@@ -118,7 +118,12 @@ def test_layer_norm(
     def formula(x: Any, weight: Any = None, bias: Any = None) -> Any:
         return peer.torch.nn.functional.layer_norm(x, (features,), weight, bias, 1e-3)
 
-    peer.compare(layer, numbers(seed, (*leading, features), dtype), formula)
+    x = numbers(seed, (*leading, features), dtype)
+    if features == 2:
+        # Mean and direction are all that two numbers have, so their derivative is what eps leaves of terms that cancel;
+        # where the numbers are close, both engines lose the same 50 eps against long doubles. So they are kept apart.
+        x += np.array([-3, 3], dtype) * np.where(x[..., :1] < x[..., 1:], 1, -1).astype(dtype)
+    peer.compare(layer, x, formula)
 
 
 @compiling
