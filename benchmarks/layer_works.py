@@ -264,7 +264,8 @@ class TorchAttended:
 
         for tensor in self.inputs:
             tensor.grad = None
-        output = scaled_dot_product_attention(*self.inputs, is_causal=True, dropout_p=dropout)
+        query, key, value = self.inputs
+        output = scaled_dot_product_attention(query, key, value, is_causal=True, dropout_p=dropout)
         output.backward(self.next_grad)
         return output
 

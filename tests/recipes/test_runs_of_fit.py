@@ -22,7 +22,8 @@ from typednn.html import png
 from typednn.layers import Conv2d, Embedding, Flatten, Linear, LogSoftmax, ReLU, SequenceLinear, Softmax
 from typednn.losses import L1, MSE, NLL, BCEWithLogits, CrossEntropy, SoftmaxCrossEntropy
 from typednn.optim import Adam
-from typednn.recipes import evaluate_run, load_run, resume
+from typednn.recipes import evaluate_run, load_data, load_run, recipe, resume, train
+from typednn.recipes.catalogue import starting_from
 from typednn.recipes.plan import LOSSES, read_plan
 from typednn.runs import Run
 from typednn.runs.checksums import configs_of
@@ -464,8 +465,27 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     ):
         assert words in said("predict", "own", "rows.npy", "--model", name)
     assert "only its program can go on with a run of fit" in said("resume", "run")
-    assert "write one: typednn export run --to typednn" in said("train", "mlp", "--from", "run", "--data", "digits")
-    assert "a run of typednn train, or a file" in said("train", "--from", "run")
+    assert "got no model; such as --model mlp" in said("train", "--from", "run", "--data", "digits")
+    from_own = said("train", "mlp", "--from", "own", "--data", "digits")
+    assert "a model that the run's config says, got Net; give a safetensors file" in from_own
+    assert "must fit all layers but the last" in said("train", "mlp", "--from", "run", "--data", "digits")
+
+
+@pytest.mark.parametrize("patience", [None, 1])
+def test_a_recipe_starts_from_a_run_of_fit(tmp_path: Path, patience: int | None) -> None:
+    """With the weights that it ended with, the best after early stopping; a last layer of other classes begins anew."""
+    model = Linear(784, 128).named("fc1") >> ReLU() >> Linear(128, 7).named("fc2")
+    x = np.random.default_rng(0).standard_normal((60, 784), dtype=np.float32)
+    y = np.random.default_rng(1).integers(0, 7, 60)
+    stopping = None if patience is None else EarlyStopping(patience=patience)
+    more = {} if patience is None else {"early_stopping": stopping, "validation": (x[::-1], y), "epochs": 9}
+    trained(tmp_path / "run", model, x=x, y=y, **more)
+    found = load_data("digits")
+    start = starting_from(str(tmp_path / "run"), recipe("mlp"))
+    begun = train(start.changed({"optimizer.lr": 1e-30, "max_steps": 1}), found, progress=False).model.state_dict()
+    for name in ("fc1.weight", "fc1.bias"):
+        np.testing.assert_array_equal(begun[name], model.state_dict()[name])
+    assert begun["fc2.weight"].shape == (10, 128)
 
 
 def test_a_run_without_settings_has_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from typednn.cli.output import hint, say
+from typednn.cli.output import hint, say, say_fitted
 from typednn.config.model_config import import_layers
 from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
@@ -114,7 +114,7 @@ def _each_fold(folder: Path, options: Namespace, works: Sequence[Callable[..., T
         results.append(result)
         if options.report and result.folder is not None:
             _write_page(place)
-    say(across(results))
+    say_fitted(across(results))
     if not options.quiet:
         hint(f"everything is in {folder}; next: typednn runs {folder}, or typednn report {folder}")
     return 0

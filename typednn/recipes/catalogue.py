@@ -247,9 +247,9 @@ def starting_from(path: str, of: Recipe | None = None, vocabulary: str | None = 
     vocabulary or another.
     """
     place = local_folder("--from", path).resolve()
-    if not os.path.isfile(place / FILE) and holds_run(place):
-        rule, cure = "starts from a run of typednn train, or a file", f"write one: typednn export {path} --to typednn"
-        raise ArgumentError(explain("--from", rule, f"{path}, a run of fit", cure))
+    if of is None and holds_run(place) and not os.path.isfile(place / FILE):
+        rule, cure = "a run of fit holds weights, for the model that is named", "such as --model mlp"
+        raise ArgumentError(explain("--from", rule, "no model", cure))
     if os.path.isfile(place / FILE):
         begun = read_plan(place).recipe
         same = RECIPES.get(begun.name)

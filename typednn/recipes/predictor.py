@@ -37,11 +37,9 @@ from typednn.module.module import Module
 from typednn.recipes.inputs import dark_on_light, inputs_of
 from typednn.recipes.plan import VOCABULARY, Plan, read_plan
 from typednn.recipes.rows import rows_encoded, rows_of
-from typednn.recipes.running import computed, outputs_of, which
+from typednn.recipes.running import computed, described, fill, outputs_of
 from typednn.recipes.samples import AnyTask, Scaling
 from typednn.recipes.tables import layout_of
-from typednn.runs import Run
-from typednn.runs.settings import read_settings
 from typednn.tasks import Answer, Estimate, Language, Regression
 from typednn.tasks.language import speaker_of
 from typednn.training import evaluate
@@ -372,21 +370,12 @@ def load_run(
     """
     place = path_of("load", folder)
     plan = read_plan(place, of_fit=True)
-    filled = _described(place, plan) if model is None else _given(place, plan, model)
-    step = _fill(place, plan, filled, weights)
+    filled = described(place, plan) if model is None else _given(place, plan, model)
+    step = fill(place, plan, filled, weights)
     if not plan.shape:
         plan = replace(plan, shape=_sample_of(place, filled))
     vocabulary = read_vocabulary(place / VOCABULARY) if plan.recipe.task == "language" else None
     return Predictor(place, plan, filled, step, vocabulary)
-
-
-def _described(place: Path, plan: Plan) -> AnyModel:
-    """The model of the run's config."""
-    if not plan.is_described:
-        rule, got = "the run's config must say the model", f"{plan.recipe.name}, which a config can't say"
-        cure = "name it: --model module:name; in Python load_run(run, model=...)"
-        raise ConfigError(explain(str(place), rule, got, cure))
-    return plan.model_config().built()
 
 
 def _given(place: Path, plan: Plan, model: Any) -> AnyModel:
@@ -401,14 +390,6 @@ def _given(place: Path, plan: Plan, model: Any) -> AnyModel:
             raise ArgumentError(explain("load_run", rule, got, "name a function that does"), "model") from error
     made: AnyModel = model_of(model)
     return made
-
-
-def _fill(place: Path, plan: Plan, model: Any, weights: Literal["best", "latest"] | None) -> int:
-    """Fill the model, by default with the weights that training ended with; the step that they are of."""
-    if weights is None and plan.of_fit:
-        settings = read_settings(place)
-        weights = "best" if "patience" in settings and settings.get("restore_best_weights", True) else "latest"
-    return Run.open(place, lock=False).load_weights(model, weights or which(plan.recipe)).state.step
 
 
 def _sample_of(place: Path, model: Any) -> tuple[int, ...]:
@@ -432,6 +413,6 @@ def load(path: str | Path, model: Module | None = None) -> Any:
     if place.is_dir():
         if model is None:
             return load_run(place)
-        _fill(place, read_plan(place, of_fit=True), model_of(model), None)
+        fill(place, read_plan(place, of_fit=True), model_of(model), None)
         return model
     return load_file(path) if model is None else load_file(path, model)

@@ -24,7 +24,7 @@ from typednn.arguments import integer
 from typednn.config.build import AnyModel
 from typednn.config.model_config import ModelConfig
 from typednn.data import ImageFiles, Loader, MixUp, augmentations, in_order
-from typednn.errors import ArgumentError, explain, listed
+from typednn.errors import ArgumentError, ConfigError, explain, listed
 from typednn.exchange import load
 from typednn.exchange.torch_state import PICKLED, torch_arrays
 from typednn.files import write_whole
@@ -41,7 +41,7 @@ from typednn.parallel import DataParallel, Ranks
 from typednn.parallel.ranks import started
 from typednn.random import PCG32
 from typednn.recipes.catalogue import find
-from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, rows_of, samples_of
+from typednn.recipes.plan import FILE, VOCABULARY, Plan, holds_run, plan_for, read_plan, rows_of, samples_of
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by
 from typednn.recipes.weights import weights_at
@@ -49,6 +49,7 @@ from typednn.runs import Run
 from typednn.runs.checkpoint import checkpoints
 from typednn.runs.checksums import OF_A_REPORT, renew_checksums
 from typednn.runs.run_files import read_bytes
+from typednn.runs.settings import read_settings
 from typednn.runs.shown import write_shown
 from typednn.screen import brief
 from typednn.tasks.language import Language, prompt_of
@@ -323,7 +324,7 @@ def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
     path, names = plan.recipe.weights, model.parameter_shapes()
     if not path:
         return {}
-    if not isinstance(plan.task, Language) or os.path.isfile(Path(path) / FILE):
+    if not isinstance(plan.task, Language) or holds_run(Path(path)):
         return _fitting(Path(path), model)
     weights = weights_at(local_folder("weights", path))
     own = {f"0.{name}": array for name, array in weights.named_parameters().items()}
@@ -345,7 +346,7 @@ def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
     """
     model.init(PCG32(0))  # to know the shapes of its arrays; it is filled anew when training begins
     wanted = model.state_dict()
-    source = place / WHOLE if os.path.isdir(place) and not os.path.isfile(place / FILE) else place
+    source = place / WHOLE if os.path.isdir(place) and not holds_run(place) else place
     if not os.path.exists(source):
         rule = f"must be a run, a file of weights, or a folder with {WHOLE}"
         got = "a folder without" if os.path.isdir(place) else "no such file or folder"
@@ -353,9 +354,7 @@ def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
     if source.suffix in PICKLED or (os.path.isfile(source) and "config" not in read_header("weights", source).metadata):
         fitting, problems = torch_arrays(source, model)
     else:
-        other: Any = load(source) if os.path.isfile(source) else read_plan(source).model_config().built()
-        if os.path.isdir(source):
-            Run.open(source, lock=False).load_weights(other, which(read_plan(source).recipe))
+        other: Any = load(source) if os.path.isfile(source) else _ended(source)
         found = other.state_dict()
         fitting = {name: array for name, array in found.items() if name in wanted and array.shape == wanted[name].shape}
         problems = {
@@ -375,6 +374,34 @@ def _fitting(place: Path, model: AnyModel) -> dict[str, Any]:
             cure = f"a model of images below {SMALL} pixels begins otherwise than one of larger ones: --set image=224"
         raise ArgumentError(explain(str(place), rule, listed([problems[name] for name in wrong], "; ", 3), cure))
     return fitting
+
+
+def _ended(folder: Path) -> AnyModel:
+    """The model of a run, with the weights that training ended with."""
+    plan = read_plan(folder, of_fit=True)
+    if not plan.is_described:
+        rule, got = "weights to start from are of a model that the run's config says", plan.recipe.name
+        raise ArgumentError(explain(str(folder), rule, got, "give a safetensors file of them, by the model's names"))
+    model = described(folder, plan)
+    fill(folder, plan, model, None)
+    return model
+
+
+def described(place: Path, plan: Plan) -> AnyModel:
+    """The model of the run's config."""
+    if not plan.is_described:
+        rule, got = "the run's config must say the model", f"{plan.recipe.name}, which a config can't say"
+        cure = "name it: --model module:name; in Python load_run(run, model=...)"
+        raise ConfigError(explain(str(place), rule, got, cure))
+    return plan.model_config().built()
+
+
+def fill(place: Path, plan: Plan, model: Any, weights: Literal["best", "latest"] | None) -> int:
+    """Fill the model, by default with the weights that training ended with; the step that they are of."""
+    if weights is None and plan.of_fit:
+        settings = read_settings(place)
+        weights = "best" if "patience" in settings and settings.get("restore_best_weights", True) else "latest"
+    return Run.open(place, lock=False).load_weights(model, weights or which(plan.recipe)).state.step
 
 
 def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
