@@ -14,7 +14,7 @@ texts   numbers that are counted upwards or downwards; speeches of three of     
         Shakespeare's characters, where that text is on this machine
 ======  ======================================================================  ======================================
 
-Each seed splits the data anew, and all contestants get the same split: a table and a folder each have a part to train
+``--table FILE TARGET`` adds a table from elsewhere. Each seed splits the data anew, and all contestants get the same split: a table and a folder each have a part to train
 and one to test. Scores are R² or the share of the test part that is right. The first training of a set finds no
 compiled kernels; its seconds have a column of their own. Seconds of CPU are what other work changes least. A row is
 held where typednn's median is at least that of every other, and its first training took at most a minute. The exit code
@@ -76,6 +76,11 @@ def bundled(loader: str, folder: Path, seed: int) -> None:
     labels = data.target.tolist() if loader == "load_diabetes" else data.target_names[data.target]
     make_data.table(folder / "all.csv", [*data.feature_names, "target"], *data.data.T.tolist(), labels)
     cut(folder / "all.csv", folder, seed)
+
+
+def own(table: Path, folder: Path, seed: int) -> None:
+    """A table from elsewhere, with a header."""
+    cut(table, folder, seed)
 
 
 def houses(folder: Path, seed: int) -> None:
@@ -250,9 +255,9 @@ def measured(command: Sequence[str], cache: Path) -> Result:
     return Result(float(number) / (100 if percent else 1), seconds, cpu)
 
 
-def compare(name: str, seeds: Iterable[int], settings: Sequence[str]) -> dict[str, list[Result]]:
+def compare(name: str, data: Set, seeds: Iterable[int], settings: Sequence[str]) -> dict[str, list[Result]]:
     """The results of each contestant, seed by seed."""
-    data, results = SETS[name], dict[str, list[Result]]()
+    results = dict[str, list[Result]]()
     with tempfile.TemporaryDirectory() as cache:
         for seed in seeds:
             with tempfile.TemporaryDirectory() as place:
@@ -261,7 +266,8 @@ def compare(name: str, seeds: Iterable[int], settings: Sequence[str]) -> dict[st
                 data.make(folder, seed)
                 commands = {"typednn": ["typednn", *data.command(folder), "-q", "--run", f"{place}/run", *settings]}
                 for peer in PEERS[data.kind]:
-                    commands[peer] = ["benchmarks.first_results", "--peer", peer, "--of", name, "--data", str(folder)]
+                    asked = {"peer": peer, "kind": data.kind, "target": data.target, "data": str(folder)}
+                    commands[peer] = ["benchmarks.first_results", *(f"--{key}={value}" for key, value in asked.items())]
                 for contestant, command in commands.items():
                     results.setdefault(contestant, []).append(measured(command, Path(cache)))
     return results
@@ -289,15 +295,18 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.first_results", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--sets", nargs="*", choices=list(SETS), default=list(SETS), help="(default: all)")
+    parser.add_argument(
+        "--table", action="append", nargs=2, metavar=("FILE", "TARGET"), default=[], help="a table more, as CSV"
+    )
     parser.add_argument("--seeds", type=int, default=5, help="splits of each set (default: %(default)s)")
     parser.add_argument("--set", action="append", default=[], help="a setting of typednn train, for trying others")
-    for name in ("peer", "of", "data"):
+    for name in ("peer", "kind", "target", "data"):
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.peer:
-        data, folder = SETS[options.of], Path(options.data)
-        score = of_table(options.peer, folder, data.target) if data.kind == "table" else of_files(data.kind, folder)
+        kind, folder = options.kind, Path(options.data)
+        score = of_table(options.peer, folder, options.target) if kind == "table" else of_files(kind, folder)
         print(f"test accuracy {score:.6f}")
         return 0
     print(
@@ -307,11 +316,13 @@ def main(arguments: Sequence[str]) -> int:
     print(f"  {'':14}{'':22}{'score':>7} {'':15}{'time':>9}{'CPU':>9}{'first':>10}")
     noise = machine.Noise.now()
     settings = [word for each in options.set for word in ("--set", each)]
-    for name in options.sets:
+    sets = {name: SETS[name] for name in options.sets}
+    sets |= {Path(file).stem: Set("table", partial(own, Path(file)), target) for file, target in options.table}
+    for name, data in sets.items():
         if name == "speeches" and not SHAKESPEARE.is_file():
             print(f"  {name:14}left out: no tinyshakespeare beside the repository")
             continue
-        show(name, compare(name, range(options.seeds), settings))
+        show(name, compare(name, data, range(options.seeds), settings))
     print(f"  {noise.until_now()}")
     return 0
 

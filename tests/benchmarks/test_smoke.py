@@ -345,15 +345,20 @@ def test_serving_alone() -> None:
     assert "typednn alone" in done.stdout
 
 
-def test_first_results() -> None:
-    """A table with words, gaps and dates is learnt by typednn and by its peers."""
-    done = run("benchmarks.first_results", "--seeds", "1", "--set", "max_steps=5", "--sets", "houses")
+def test_first_results(tmp_path: Path) -> None:
+    """A table with words, gaps and dates is learnt by typednn and by its peers; a table from elsewhere too."""
+    numbers = np.random.default_rng(0).standard_normal(100).tolist()
+    lines = ["a,kind", *(f"{number},{'up' if number > 0 else 'down'}" for number in numbers), ""]
+    (tmp_path / "own.csv").write_text("\n".join(lines), encoding="utf-8")
+    own = ["--table", str(tmp_path / "own.csv"), "kind"]
+    done = run("benchmarks.first_results", "--seeds", "1", "--set", "max_steps=5", "--sets", "houses", *own)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = re.findall(r"^  (\w*) +(\w+) +(-?\d\.\d{3}) \(", done.stdout, re.MULTILINE)
     names = [("houses", "typednn"), ("", "HistGradientBoosting"), ("", "RandomForest")]
-    assert [row[:2] for row in rows] == names
+    assert [row[:2] for row in rows] == [*names, ("own", "typednn"), *names[1:]]
     assert float(rows[1][2]) > 0.9
-    assert len(re.findall(r" s  (?:held|missed)$", done.stdout, re.MULTILINE)) == 1
+    assert float(rows[5][2]) > 0.9
+    assert len(re.findall(r" s  (?:held|missed)$", done.stdout, re.MULTILINE)) == 2
 
 
 def test_peers_of_files(tmp_path: Path) -> None:
