@@ -24,7 +24,8 @@ from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.optim import SGD
 from typednn.parallel import DataParallel, Ranks
-from typednn.parallel.ranks import SIZES, SLURM, started, tree_sum
+from typednn.parallel.ranks import SIZES, SLURM, started
+from typednn.parallel.sums import tree_sum
 from typednn.recipes import load_data, recipe, train
 from typednn.training import fit
 

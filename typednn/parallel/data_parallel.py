@@ -21,7 +21,8 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
-from typednn.parallel.ranks import Ranks, tree_sum
+from typednn.parallel.ranks import Ranks
+from typednn.parallel.sums import Flat, Tree, added
 
 MOST: Final = 1 << 15  # shards
 
@@ -71,55 +72,42 @@ class DataParallel:
         state = _State(model)
         ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
         alike = -(-len(x) // self.shards)  # rows of the largest shard
-        sums: list[Any] = []
-        told = np.zeros((len(self.own), 3))  # of each shard: loss·divisor, divisor or 0, whether it has rows
+        tree, told = Tree(added), np.zeros((len(self.own), 2))  # of each shard: loss·divisor, divisor or 0
         pattern: Any = None
         divisor: float | None = None
         for place, shard in enumerate(self.own):
             rows = slice(ends[shard], ends[shard + 1])
             if rows.start == rows.stop:
-                sums.append(None)
+                tree.put(None)
                 continue
             state.begin(shard)
             pattern, divisor, loss = _computed(compute, x, y, weight, rows)
-            told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0, 1.0
+            told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0
             scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
-            sums.append([*scaled, *state.moved()])
-        total = tree_sum(sums, lambda first, second: [a + b for a, b in zip(first, second, strict=True)])
-        if total is None:  # this rank has no rows: those of all show what a gradient looks like
+            tree.put([*scaled, *state.moved()])
+        if tree.total is None:  # this rank has no rows: those of all show what a gradient looks like
             state.begin(self.own.start)
             pattern, divisor, _ = _computed(compute, x, y, weight, slice(None))
-            total = [np.zeros_like(each) for each in (*pattern.leaves().values(), *state.moved())]
+            total = Flat.zeros([*pattern.leaves().values(), *state.moved()])
+        else:
+            total = Flat.of(tree.total)
         every = self.ranks.gathered(told)
-        present = every[:, 2] > 0
-        total = self._exchanged(total, [bool(part.any()) for part in np.split(present, self.ranks.size)])
+        present = np.diff(ends) > 0
+        for vector in total.vectors.values():
+            self.ranks.add_up(vector, [bool(part.any()) for part in np.split(present, self.ranks.size)])
         loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
         leaves = len(pattern.leaves())
         if divisor is not None:  # a mean
             divisor, loss = whole, loss / (whole or 1.0)
-            total[:leaves] = _scaled(total[:leaves], alike / (whole or 1.0))
-        state.finish(total[leaves:], int(present.sum()))
-        found: Iterator[Any] = iter(total[:leaves])
+            for array in total.arrays[:leaves]:
+                np.multiply(array, array.dtype.type(alike / (whole or 1.0)), out=array)
+        state.finish(total.arrays[leaves:], int(present.sum()))
+        found: Iterator[Any] = iter(total.arrays[:leaves])
 
         def summed(_: Any) -> Any:
             return next(found)
 
         return pattern.map(summed), divisor, loss
-
-    def _exchanged(self, arrays: list[Any], present: list[bool]) -> list[Any]:
-        """The sums over all ranks; arrays of one type travel together."""
-        if self.ranks.size == 1:
-            return arrays
-        made: list[Any] = list(arrays)
-        for dtype in sorted({each.dtype for each in arrays}, key=str):
-            places = [place for place, each in enumerate(arrays) if each.dtype == dtype]
-            joined = np.concatenate([np.ravel(arrays[place]) for place in places])
-            vector, start = self.ranks.summed(joined, present), 0
-            for place in places:
-                stop = start + arrays[place].size
-                made[place] = vector[start:stop].reshape(arrays[place].shape)
-                start = stop
-        return made
 
 
 def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any, rows: slice) -> Computed:

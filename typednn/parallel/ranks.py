@@ -11,9 +11,10 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -21,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn import system
-from typednn.engines import get_threads, set_threads
+from typednn.engines import empty, get_threads, set_threads
 from typednn.errors import MissingExtra, StateError, explain, optional
+from typednn.parallel.sums import tree_sum
 
 # Variables with which MPICH, Open MPI and Slurm tell a process how many ranks its job has.
 SLURM: Final = "SLURM_STEP_NUM_TASKS"
@@ -96,21 +98,25 @@ class Ranks:
         self._comm.Allgather(np.ascontiguousarray(rows), every)
         return every
 
-    def summed(self, vector: npt.NDArray[Any], present: Sequence[bool]) -> npt.NDArray[Any]:
-        """The sum of the vectors of those ranks that are ``present``, in a fixed tree.
+    def add_up(self, vector: npt.NDArray[Any], present: Sequence[bool]) -> None:
+        """The sum of the vectors of those ranks that are ``present``, in a fixed tree, written over each rank's.
 
         Each rank sums one slice of all vectors, and sends it to the others: as many bytes as an all-reduce.
         """
         if self.size == 1:
-            return vector
-        share = -(-len(vector) // self.size)
-        mine = np.zeros(share * self.size, vector.dtype)
-        mine[: len(vector)] = vector
-        slices = np.empty((self.size, share), vector.dtype)
-        self._comm.Alltoall(mine, slices)
-        total = tree_sum([each if there else None for each, there in zip(slices, present, strict=True)], np.add)
-        self._comm.Allgather(np.ascontiguousarray(total), mine)
-        return mine[: len(vector)]
+            return
+        ends = [len(vector) * rank // self.size for rank in range(self.size + 1)]
+        mine = vector[ends[self.rank] : ends[self.rank + 1]]
+        slices = empty((self.size, len(mine)), vector.dtype)
+        sent = [vector.itemsize * (stop - start) for start, stop in pairwise(ends)]
+        octets: Any = vector.view(np.uint8)  # so that MPI need not know the type
+        self._comm.Alltoallv([octets, sent], [slices.view(np.uint8), [mine.nbytes] * self.size])
+        total = tree_sum(
+            [each if there else None for each, there in zip(slices, present, strict=True)],
+            lambda first, second: np.add(first, second, out=first),
+        )
+        mine[...] = total
+        self._comm.Allgatherv(self._mpi.IN_PLACE, [octets, sent])
 
     def first_reason(self, reason: str | None) -> str | None:
         """The reason of the first rank that has one; None where none has."""
@@ -173,14 +179,3 @@ class Ranks:
         whose = f"typednn: rank {self.rank} of {self.size}, on {socket.gethostname()}, ended the job"
         print(f"{text}{whose}", file=sys.__stderr__, flush=True)
         self._comm.Abort(1)
-
-
-def tree_sum(values: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """The sum of a power of two of ``values``, neighbours first, then pairs of these; None counts as nothing."""
-    level = list(values)
-    while len(level) > 1:
-        level = [
-            second if first is None else first if second is None else add(first, second)
-            for first, second in zip(level[::2], level[1::2], strict=True)
-        ]
-    return level[0]
