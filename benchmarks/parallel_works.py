@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter, sleep
 from types import ModuleType
@@ -26,6 +27,11 @@ LENET5 = replace(works.WORKS["lenet5-step"], title="LeNet5, batch 1200, step wit
 GPT2, ROWS, LENGTH = Size(65, 256, 384, 6, 6), 16, 256  # nanoGPT's model of characters for a GPU: 10.7 M parameters
 SIZES = (784, 128, 127, 126, 125, 124, 123, 10)  # ShallowSpeed's network, batch and rate, as its train.py has them
 BATCH, PIECES, RATE = 128, 4, 0.006
+SHARED_OUT: dict[str, Callable[[Any], Any]] = {
+    "typednn": lambda parallel: parallel(),
+    "typednn-2-shards": lambda parallel: parallel(2),
+    "typednn-fastest": lambda parallel: parallel(exchange="fastest"),
+}
 PAUSE = 0.001  # seconds between two looks of a rank that waits
 
 
@@ -50,11 +56,9 @@ def _mpi() -> Any:
 class Typednn:
     """typednn, on the ranks that ``mpiexec`` has started."""
 
-    def __init__(self, model: Any, loss: Any, optimizer: Any, x: Any, y: Any, exchange: Any) -> None:
-        from typednn.parallel import DataParallel
-
+    def __init__(self, model: Any, loss: Any, optimizer: Any, x: Any, y: Any, parallel: Any) -> None:
         self.model, self.loss, self.optimizer, self.x, self.y = model, loss, optimizer, x, y
-        self.parallel = DataParallel(exchange=exchange)
+        self.parallel = parallel
         self.model.train()
 
     def _compute(self, x: Any, y: Any, _: Any) -> tuple[Any, float | None, float]:
@@ -166,7 +170,7 @@ class ShallowSpeed:
         return dict(enumerate_names(each.grad.reshape(-1).copy() for each in self.model.parameters()))
 
 
-def _mlp(exchange: str) -> Any:
+def _mlp(parallel: Any) -> Typednn:
     """ShallowSpeed's network and initial weights in typednn; its loss is a sum over outputs, a mean over rows."""
     from typednn import Input
     from typednn.layers import Linear, ReLU, Softmax
@@ -174,7 +178,7 @@ def _mlp(exchange: str) -> Any:
     from typednn.optim import SGD
 
     model: Any = Input(SIZES[0])
-    for place, (features, outputs) in enumerate(zip(SIZES, SIZES[1:], strict=False), 1):
+    for place, (features, outputs) in enumerate(pairwise(SIZES), 1):
         model = model >> Linear(features, outputs)
         model = model >> (Softmax() if place == len(SIZES) - 1 else ReLU())
     arrays = model.init(np.random.default_rng(0)).named_parameters()
@@ -185,14 +189,14 @@ def _mlp(exchange: str) -> Any:
             array[...] = drawn.astype(np.float32) / np.sqrt(array.shape[1])
         else:
             array[...] = 0
-    return Typednn(model, MSE(reduction="sum"), SGD(RATE / BATCH), *rows_of_numbers(), exchange)
+    return Typednn(model, MSE(reduction="sum"), SGD(RATE / BATCH), *rows_of_numbers(), parallel)
 
 
 class _Summed:
     """`_mlp`, whose gradients are compared as ShallowSpeed gives them: of the mean over rows."""
 
-    def __init__(self, exchange: str) -> None:
-        self.inner = _mlp(exchange)
+    def __init__(self, parallel: Any) -> None:
+        self.inner = _mlp(parallel)
 
     def step(self) -> object:
         return self.inner.step()
@@ -204,19 +208,21 @@ class _Summed:
 
 def job(name: str, work: str, folder: Path) -> Job:
     """The training of this library."""
-    exchange = "fastest" if name == "typednn-fastest" else "exact"
     if name == "shallowspeed":
         return ShallowSpeed()
     if name == "torch":
         return Distributed(work, folder)
+    from typednn.parallel import DataParallel
+
+    parallel = SHARED_OUT[name](DataParallel)
     if work == "mlp":
-        return _Summed(exchange)
+        return _Summed(parallel)
     if work == "lenet5":
         inner = works.Typednn(LENET5, fused=True)
-        return Typednn(inner.model, inner.loss, inner.optimizer, inner.x, inner.y, exchange)
+        return Typednn(inner.model, inner.loss, inner.optimizer, inner.x, inner.y, parallel)
     ours = gpt2_works.Ours(GPT2, folder)
     rows = tokens(GPT2, ROWS, LENGTH), tokens(GPT2, ROWS, LENGTH, seed=1)
-    return Typednn(ours.model, ours.loss, ours.optimizer, *rows, exchange)
+    return Typednn(ours.model, ours.loss, ours.optimizer, *rows, parallel)
 
 
 def serve(name: str, work: str, folder: Path) -> None:
@@ -224,7 +230,7 @@ def serve(name: str, work: str, folder: Path) -> None:
     comm = _mpi().COMM_WORLD
     rank, size = comm.Get_rank(), comm.Get_size()
     training = job(name, work, folder)
-    if rank == 0 and isinstance(training, Typednn):
+    if rank == 0 and name in SHARED_OUT:
         from typednn.engines import blas, get_threads
 
         print(f"  {name}, {size} ranks: {get_threads()} thread each, {blas.why()}", file=sys.stderr, flush=True)

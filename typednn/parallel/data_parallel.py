@@ -21,7 +21,7 @@ import numpy as np
 from typednn.arguments import choice, integer
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
-from typednn.module.gradients import Gradient
+from typednn.module.gradients import Gradient, set_shared
 from typednn.module.module import Module
 from typednn.parallel.ranks import Ranks
 from typednn.parallel.sums import Flat, Tree, added
@@ -93,20 +93,26 @@ class DataParallel:
         tree, told = Tree(added), np.zeros((len(self.own), 2))  # of each shard: loss·divisor, divisor or 0
         pattern: Any = None
         divisor: float | None = None
+        leaves = 0
         for place, shard in enumerate(self.own):
             rows = slice(ends[shard], ends[shard + 1])
             if rows.start == rows.stop:
                 tree.put(None)
                 continue
             state.begin(shard)
+            shared = None if pattern is None else pattern.shared_leaves()  # the same in each shard
             pattern, divisor, loss = _computed(compute, x, y, weight, rows)
+            if shared is not None:
+                set_shared(pattern, shared)
             told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0
             scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
+            leaves = len(scaled)
             tree.put([*scaled, *state.moved()])
         if tree.total is None:  # this rank has no rows: those of all show what a gradient looks like
             state.begin(self.own.start)
             pattern, divisor, _ = _computed(compute, x, y, weight, slice(None))
-            total = Flat.zeros([*pattern.leaves().values(), *state.moved()])
+            found = [*pattern.leaves().values()]
+            leaves, total = len(found), Flat.zeros([*found, *state.moved()])
         else:
             total = Flat.of(tree.total)
         every = self.ranks.gathered(told)
@@ -117,16 +123,15 @@ class DataParallel:
             else:
                 self.ranks.add_up(vector, [bool(part.any()) for part in np.split(present, self.ranks.size)])
         loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
-        leaves = len(pattern.leaves())
         if divisor is not None:  # a mean
             divisor, loss = whole, loss / (whole or 1.0)
             for array in total.arrays[:leaves]:
                 np.multiply(array, array.dtype.type(alike / (whole or 1.0)), out=array)
         state.finish(total.arrays[leaves:], int(present.sum()))
-        found: Iterator[Any] = iter(total.arrays[:leaves])
+        sums: Iterator[Any] = iter(total.arrays[:leaves])
 
         def summed(_: Any) -> Any:
-            return next(found)
+            return next(sums)
 
         return pattern.map(summed), divisor, loss
 
