@@ -56,6 +56,7 @@ def mpiexec() -> str:
 
 
 def on_ranks(count: int, *words: str) -> list[str]:
+    """The command that starts so many ranks of a module."""
     return [mpiexec(), "-n", str(count), sys.executable, "-m", *words]
 
 

@@ -33,6 +33,7 @@ def seconds(comm: MPI.Comm, run: Callable[..., object], arguments: tuple[Any, ..
 
 
 def exchange(comm: MPI.Comm, ranks: Ranks) -> None:
+    """The sum of a vector in both ways."""
     if ranks.is_first:
         print(f"sum over {ranks.size} ranks: bytes, exact in ms, all-reduce in ms, ratio")
     for size in SIZES[1:]:
@@ -54,6 +55,7 @@ def there_and_back(comm: MPI.Comm, mine: Any, other: Any) -> None:
 
 
 def messages(comm: MPI.Comm) -> None:
+    """One way, all-reduce and all-to-all."""
     rank, count = comm.Get_rank(), comm.Get_size()
     if rank == 0:
         print(f"{count} ranks: bytes, point to point, all-reduce, all-to-all, in µs")
