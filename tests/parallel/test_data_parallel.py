@@ -25,7 +25,7 @@ from typednn.losses.sample_weights import SampleWeighted
 from typednn.optim import SGD
 from typednn.parallel import DataParallel, Ranks
 from typednn.parallel.ranks import SIZES, SLURM, started
-from typednn.parallel.sums import tree_sum
+from typednn.parallel.sums import Flat, Tree, added, tree_sum
 from typednn.recipes import load_data, recipe, train
 from typednn.training import fit
 
@@ -182,6 +182,57 @@ def test_shards_that_do_not_fit(shards: Any, said: str) -> None:
     assert str(caught.value) == said
 
 
+def test_another_exchange_is_refused() -> None:
+    wrong: Any = "quick"
+    with pytest.raises(ArgumentError, match="exchange must be one of 'exact', 'fastest', got 'quick'"):
+        DataParallel(exchange=wrong)
+    said = "exchange='fastest' has a shard for each rank, got shards=8; leave shards out"
+    with pytest.raises(ArgumentError, match=said):
+        DataParallel(8, exchange="fastest")
+
+
+def test_the_fastest_exchange_on_one_rank_is_no_exchange() -> None:
+    """One shard: the gradient of the batch, to the bit."""
+    model, (x, y, weight) = small(), drawn(50)
+    compute = computing(model, SoftmaxCrossEntropy())
+    whole, divisor, value = compute(x, y, weight)
+    parallel = DataParallel(exchange="fastest")
+    assert repr(parallel) == "DataParallel(exchange='fastest', rank=0, size=1)"
+    ours, counted, told = parallel.computed(model, compute, x, y, weight)
+    assert counted == divisor
+    assert told == pytest.approx(value, rel=1e-14)
+    for mine, expected in zip(ours.leaves().values(), whole.leaves().values(), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-14)
+
+
+def test_a_training_says_what_the_fastest_exchange_gives_up(capsys: pytest.CaptureFixture[str]) -> None:
+    x, y = drawn(20)[0], np.zeros((20, 3))
+    for exchange, said in (("exact", 0), ("fastest", 1)):
+        parallel = DataParallel(exchange="fastest" if said else "exact")
+        loader = Loader(x, y, batch_size=5, rng=np.random.default_rng(2))
+        fit(small(), MSE(), SGD(0.1), loader, epochs=2, parallel=parallel, progress=True)
+        assert capsys.readouterr().err.count("exchange=fastest: on another number of ranks the bits") == said, exchange
+
+
+def test_gradients_of_two_types_are_summed_each_in_its_own() -> None:
+    """And what is summed stands in one vector for each type."""
+    shards = [[np.full((2, 3), k, np.float32), np.full(2, 10.0 * k), np.full(1, k, np.float32)] for k in (1, 2, 4, 8)]
+    tree = Tree(added)
+    for shard in shards:
+        tree.put(shard)
+    total = Flat.of(tree.total)
+    assert [(each.dtype.name, each.shape, each.flat[0]) for each in total.arrays] == [
+        ("float32", (2, 3), 15.0),
+        ("float64", (2,), 150.0),
+        ("float32", (1,), 15.0),
+    ]
+    assert {dtype.name: vector.tolist() for dtype, vector in total.vectors.items()} == {
+        "float32": [15.0] * 7,
+        "float64": [150.0] * 2,
+    }
+    assert [each.flat[0] for shard in shards for each in shard] == [1, 10, 1, 2, 20, 2, 4, 40, 4, 8, 80, 8]
+
+
 def test_a_process_alone_is_the_first_of_one() -> None:
     ranks = Ranks()
     assert (ranks.rank, ranks.size, ranks.is_first, repr(ranks)) == (0, 1, True, "Ranks(rank=0, size=1)")
@@ -231,7 +282,7 @@ from typednn.random import PCG32
 from typednn.training import Callback, fit
 
 fault = sys.argv[1]
-parallel = DataParallel()
+parallel = DataParallel(exchange="fastest" if fault == "fastest" else "exact")
 last = parallel.ranks.rank == parallel.ranks.size - 1
 rng = np.random.default_rng(0)
 x, y = rng.standard_normal((103, 6, 6, 2), dtype=np.float32), rng.integers(0, 5, 103)
@@ -293,6 +344,39 @@ def test_any_number_of_ranks_ends_with_the_same_bits(tmp_path: Path) -> None:
 
 
 @in_processes
+def test_the_fastest_exchange_gives_all_ranks_the_same_weights(tmp_path: Path) -> None:
+    """Those of the batch's gradient to rounding, but for what a layer draws, or measures, of each rank's rows."""
+    done = ended(2, "fastest", tmp_path)
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "rank-0-of-2.npz") as first, np.load(tmp_path / "rank-1-of-2.npz") as second:
+        assert [name for name in first if first[name].tobytes() != second[name].tobytes()] == []
+
+
+@in_processes
+def test_a_vector_is_summed_over_ranks(tmp_path: Path) -> None:
+    """Of any length, also with fewer numbers than ranks; ranks that are not present are left out."""
+    program = """
+import numpy as np
+from typednn.parallel import Ranks
+ranks = Ranks()
+for dtype in (np.float32, np.float64, np.int64):
+    for length in (0, 1, 2, 3, 1000, 40_001):
+        every = np.random.default_rng(length).uniform(-99, 99, (ranks.size, length)).astype(dtype)
+        mine = every[ranks.rank].copy()
+        ranks.add_up(mine, [True] * ranks.size)
+        assert np.array_equal(mine, (every[0] + every[1]) + (every[2] + every[3])), (dtype, length)
+        mine = every[ranks.rank].copy()
+        ranks.add_up(mine, [False, True, True, False])
+        assert np.array_equal(mine, every[1] + every[2]), (dtype, length)
+        mine = every[ranks.rank].copy()
+        ranks.all_reduce(mine)
+        assert np.allclose(mine, every.sum(axis=0), rtol=1e-4, atol=1e-3), (dtype, length)
+"""
+    done = on_ranks(4, tmp_path, "-c", program)
+    assert done.returncode == 0, done.stderr
+
+
+@in_processes
 def test_a_rank_that_raises_ends_the_job(tmp_path: Path) -> None:
     """The other would wait for it for ever."""
     done = ended(2, "raise", tmp_path)
@@ -312,8 +396,12 @@ def test_ranks_with_other_settings_are_refused_before_the_first_step(tmp_path: P
 
 
 def on_two(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return on_ranks(2, folder, *words)
+
+
+def on_ranks(count: int, folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [str(MPIEXEC), "-n", "2", sys.executable, *words],
+        [str(MPIEXEC), "-n", str(count), sys.executable, *words],
         cwd=folder,
         env=environment(TYPEDNN_ENGINE="reference"),
         capture_output=True,

@@ -8,7 +8,7 @@ computed alone, and the shards are summed in one fixed tree. `data_parallel` cut
 processes of a job exchange. Needs mpi4py and an MPI, the extra ``typednn[mpi]``; on one rank nothing.
 """
 
-from typednn.parallel.data_parallel import DataParallel
+from typednn.parallel.data_parallel import DataParallel, ExchangeName
 from typednn.parallel.ranks import Ranks
 
-__all__ = ["DataParallel", "Ranks"]
+__all__ = ["DataParallel", "ExchangeName", "Ranks"]

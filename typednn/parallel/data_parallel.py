@@ -3,7 +3,9 @@
 gradient = (Σ_s divisor_s·gradient_s) / Σ_s divisor_s       s over the shards, the sums in one fixed tree
 
 The number of shards is fixed, so the sums are the same whoever computes them: training on 1, 2, 4 or 8 ranks ends with
-the same weights, bit for bit, on processors of one type with the same versions of typednn and NumPy. A layer with batch
+the same weights, bit for bit, on processors of one type with the same versions of typednn and NumPy. With
+``exchange="fastest"`` each rank's rows are one shard, and MPI sums in its own order: another number of ranks gives
+other bits. A layer with batch
 statistics has those of a shard; its running statistics move by the mean over the shards. Dropout draws another mask for
 each shard, by a key of its own.
 
@@ -12,19 +14,21 @@ Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data P
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, final
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
-from typednn.arguments import integer
+from typednn.arguments import choice, integer
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
-from typednn.module.gradients import Gradient
+from typednn.module.gradients import Gradient, set_shared
 from typednn.module.module import Module
 from typednn.parallel.ranks import Ranks
 from typednn.parallel.sums import Flat, Tree, added
 
 MOST: Final = 1 << 15  # shards
+
+ExchangeName: TypeAlias = Literal["exact", "fastest"]
 
 # The gradient of some rows, what their loss divided by, and the loss.
 Computed = tuple[Any, float | None, float]
@@ -34,14 +38,22 @@ Computed = tuple[Any, float | None, float]
 class DataParallel:
     """How a batch is shared out over the ranks of the job, for ``fit(…, parallel=DataParallel())``.
 
-    ``shards`` is a power of two and a multiple of the number of ranks; it decides the bits, the ranks don't. Of a batch
-    with fewer rows some shards are empty. An `ArgumentError` where ``shards`` does not fit; a
+    ``shards`` is a power of two and a multiple of the number of ranks, by default 8; it decides the bits, the ranks
+    don't. Of a batch with fewer rows some shards are empty. ``exchange="fastest"`` gives that up: there is a shard for
+    each rank, and one plain all-reduce. An `ArgumentError` where ``shards`` does not fit; a
     `typednn.errors.MissingExtra` where the process is one of several and mpi4py is not installed.
     """
 
-    def __init__(self, shards: int = 8) -> None:
-        self.shards: int = integer("DataParallel", "shards", shards)
+    def __init__(self, shards: int | None = None, *, exchange: ExchangeName = "exact") -> None:
+        self.exchange: ExchangeName = choice("DataParallel", "exchange", exchange, get_args(ExchangeName))
         self.ranks: Ranks = Ranks()
+        if exchange == "fastest":
+            if shards is not None:
+                rule, cure = "exchange='fastest' has a shard for each rank", "leave shards out"
+                raise ArgumentError(explain("DataParallel", rule, f"shards={shards!r}", cure), "shards")
+            self.shards: int = self.ranks.size
+            return
+        self.shards = integer("DataParallel", "shards", 8 if shards is None else shards)
         if self.shards & (self.shards - 1) or self.shards > MOST:
             rule = f"shards is a power of two, at most {MOST:,}"
             raise ArgumentError(explain("DataParallel", rule, str(shards)), "shards")
@@ -51,7 +63,13 @@ class DataParallel:
             raise ArgumentError(explain("DataParallel", rule, got, cure), "shards")
 
     def __repr__(self) -> str:
-        return f"DataParallel(shards={self.shards}, rank={self.ranks.rank}, size={self.ranks.size})"
+        how = f"shards={self.shards}" if self.exchange == "exact" else f"exchange={self.exchange!r}"
+        return f"DataParallel({how}, rank={self.ranks.rank}, size={self.ranks.size})"
+
+    @property
+    def note(self) -> str:
+        """What a training with it gives up; "" where it is nothing."""
+        return "" if self.exchange == "exact" else "exchange=fastest: on another number of ranks the bits are others"
 
     @property
     def own(self) -> range:
@@ -75,37 +93,45 @@ class DataParallel:
         tree, told = Tree(added), np.zeros((len(self.own), 2))  # of each shard: loss·divisor, divisor or 0
         pattern: Any = None
         divisor: float | None = None
+        leaves = 0
         for place, shard in enumerate(self.own):
             rows = slice(ends[shard], ends[shard + 1])
             if rows.start == rows.stop:
                 tree.put(None)
                 continue
             state.begin(shard)
+            shared = None if pattern is None else pattern.shared_leaves()  # the same in each shard
             pattern, divisor, loss = _computed(compute, x, y, weight, rows)
+            if shared is not None:
+                set_shared(pattern, shared)
             told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0
             scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
+            leaves = len(scaled)
             tree.put([*scaled, *state.moved()])
         if tree.total is None:  # this rank has no rows: those of all show what a gradient looks like
             state.begin(self.own.start)
             pattern, divisor, _ = _computed(compute, x, y, weight, slice(None))
-            total = Flat.zeros([*pattern.leaves().values(), *state.moved()])
+            found = [*pattern.leaves().values()]
+            leaves, total = len(found), Flat.zeros([*found, *state.moved()])
         else:
             total = Flat.of(tree.total)
         every = self.ranks.gathered(told)
         present = np.diff(ends) > 0
         for vector in total.vectors.values():
-            self.ranks.add_up(vector, [bool(part.any()) for part in np.split(present, self.ranks.size)])
+            if self.exchange == "fastest":
+                self.ranks.all_reduce(vector)
+            else:
+                self.ranks.add_up(vector, [bool(part.any()) for part in np.split(present, self.ranks.size)])
         loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
-        leaves = len(pattern.leaves())
         if divisor is not None:  # a mean
             divisor, loss = whole, loss / (whole or 1.0)
             for array in total.arrays[:leaves]:
                 np.multiply(array, array.dtype.type(alike / (whole or 1.0)), out=array)
         state.finish(total.arrays[leaves:], int(present.sum()))
-        found: Iterator[Any] = iter(total.arrays[:leaves])
+        sums: Iterator[Any] = iter(total.arrays[:leaves])
 
         def summed(_: Any) -> Any:
-            return next(found)
+            return next(sums)
 
         return pattern.map(summed), divisor, loss
 

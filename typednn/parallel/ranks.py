@@ -118,6 +118,11 @@ class Ranks:
         mine[...] = total
         self._comm.Allgatherv(self._mpi.IN_PLACE, [octets, sent])
 
+    def all_reduce(self, vector: npt.NDArray[Any]) -> None:
+        """The sum of all ranks' vectors, in the order of MPI, written over each rank's."""
+        if self.size > 1:
+            self._comm.Allreduce(self._mpi.IN_PLACE, vector, op=self._mpi.SUM)
+
     def first_reason(self, reason: str | None) -> str | None:
         """The reason of the first rank that has one; None where none has."""
         if self.size == 1:

@@ -1,7 +1,7 @@
 """Sums of gradients: shards in one fixed tree, each sum in one vector that travels in one message.
 
 The tree adds neighbours first, then pairs of these: ((0+1)+(2+3))+((4+5)+(6+7)). Shards come one by one, and what can
-be added is added at once, so of n shards at most log2(n) + 1 sums are in memory. Sums are written over the first of two.
+be added is added at once: of n shards at most log2(n) + 1 sums are in memory. A sum is written over the first of two.
 """
 
 from collections.abc import Callable, Sequence

@@ -26,6 +26,7 @@ from typednn.data.batches import batches_in
 from typednn.errors import ArgumentError, ConfigError, explain, suggestion
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
+from typednn.parallel import ExchangeName
 from typednn.recipes.samples import fold_of
 from typednn.screen import brief
 from typednn.tasks import Classification, Language, Regression
@@ -90,6 +91,7 @@ class Recipe(TrainingSettings):
                       that ``validation`` says
     shards            into how many parts each batch is cut, which the ranks of a job share out; it decides the bits. 0
                       is none, where ``mpiexec`` started the training 8 (`typednn.parallel`)
+    exchange          how ranks sum: ``exact``, or ``fastest``, without ``shards`` and without equal bits
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one
                       that is trained
@@ -132,6 +134,7 @@ class Recipe(TrainingSettings):
     freeze: int = field(default=0, kw_only=True)
     fold: str = field(default="", kw_only=True)
     shards: int = field(default=0, kw_only=True)
+    exchange: ExchangeName = field(default="exact", kw_only=True)
     imports: tuple[str, ...] = ()
     described: ModelConfig | None = field(default=None, compare=False, repr=False)
 
@@ -145,7 +148,13 @@ class Recipe(TrainingSettings):
         for name in ("patience", "stride", "image", "top_k", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
-        named = (("loss", LossName), ("generator", GeneratorName), ("task", TaskName), ("tokens", TokensName))
+        named = (
+            ("loss", LossName),
+            ("generator", GeneratorName),
+            ("task", TaskName),
+            ("tokens", TokensName),
+            ("exchange", ExchangeName),
+        )
         for name, choices in named:
             choice(where, name, getattr(self, name), get_args(choices))
         if self.task == "regression" and (self.loss not in ("mse", "l1", "huber") or self.smoothing):

@@ -142,10 +142,10 @@ def train(
 
 def _shared_out(recipe: Recipe) -> tuple[Recipe, DataParallel | None]:
     """The recipe as it is kept, and how its batches are shared out; None where they are not cut."""
-    if not recipe.shards and not started():
+    if not recipe.shards and recipe.exchange == "exact" and not started():
         return recipe, None
-    parallel = DataParallel(recipe.shards) if recipe.shards else DataParallel()
-    return replace(recipe, shards=parallel.shards), parallel
+    parallel = DataParallel(recipe.shards or None, exchange=recipe.exchange)
+    return recipe if recipe.exchange == "fastest" else replace(recipe, shards=parallel.shards), parallel
 
 
 def resume(
@@ -164,7 +164,8 @@ def resume(
     """
     plan = read_plan(Path(run))
     ranks = Ranks()
-    parallel = DataParallel(plan.recipe.shards) if plan.recipe.shards else None
+    shards, exchange = plan.recipe.shards, plan.recipe.exchange
+    parallel = DataParallel(shards or None, exchange=exchange) if shards or exchange == "fastest" else None
     if parallel is None and ranks.size > 1:
         rule, cure = "a run is resumed on several ranks that began with shards", "train --from it, or resume it on one"
         raise ArgumentError(explain("resume", rule, "shards=0", cure), "run")

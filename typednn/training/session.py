@@ -106,7 +106,8 @@ class Session:
         if self.run is not None:
             self.state, resumed = resume(self.run, *start, self.callbacks, self.state, told)
         if self.parallel is not None:
-            self.state = join(self.parallel.ranks, *start, self.state, told)
+            settings = {**told, "parallel": (self.parallel.shards, self.parallel.exchange)}
+            self.state = join(self.parallel.ranks, *start, self.state, settings)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -124,6 +125,8 @@ class Session:
             per_sample=per_sample,
         )
         stack.callback(self.display.close)
+        if self.parallel is not None and self.parallel.note:
+            self.display.note(self.parallel.note)
         if self.run is not None:
             try:
                 self.events = Events(self.run.path("events"), self.state.step)
