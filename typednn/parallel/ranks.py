@@ -10,10 +10,10 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ import numpy.typing as npt
 from typednn import system
 from typednn.engines import get_threads, set_threads
 from typednn.errors import StateError, TypednnError, explain, optional
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 # Variables with which MPICH, Open MPI and Slurm tell a process how many ranks its job has.
 SLURM: Final = "SLURM_STEP_NUM_TASKS"
@@ -105,6 +108,14 @@ class Ranks:
         total = tree_sum([each if there else None for each, there in zip(slices, present, strict=True)], np.add)
         self._comm.Allgather(np.ascontiguousarray(total), mine)
         return mine[: len(vector)]
+
+    def shared_out(self, items: Sequence[Item], compute: Callable[[Item], Result]) -> Iterable[Result]:
+        """``compute`` of each item, in their order, on all ranks; each is computed by one. Alone, as they are read."""
+        if self.size == 1:
+            return map(compute, items)
+        own = [compute(item) for item in items[self.rank :: self.size]]
+        every: list[list[Result]] = self._comm.allgather(own)
+        return [every[place % self.size][place // self.size] for place in range(len(items))]
 
     def first_reason(self, reason: str | None) -> str | None:
         """The reason of the first rank that has one; None where none has."""
