@@ -14,11 +14,11 @@ texts   numbers that are counted upwards or downwards; speeches of three of     
         Shakespeare's characters, where that text is on this machine
 ======  ======================================================================  ======================================
 
-``--table FILE TARGET`` adds a table from elsewhere. Each seed splits the data anew, and all contestants get the same split: a table and a folder each have a part to train
-and one to test. Scores are R² or the share of the test part that is right. The first training of a set finds no
-compiled kernels; its seconds have a column of their own. Seconds of CPU are what other work changes least. A row is
-held where typednn's median is at least that of every other, and its first training took at most a minute. The exit code
-is 1 only where a program fails.
+``--table FILE TARGET`` adds a table from elsewhere. Each seed splits the data anew, and all contestants get the same
+split: a table and a folder each have a part to train and one to test. Scores are R² or the share of the test part that
+is right. The first training of a set finds no compiled kernels; its seconds have a column of their own. Seconds of CPU
+are what other work changes least. A row is held where typednn's median is at least that of every other, and its first
+training took at most a minute. The exit code is 1 only where a program fails.
 """
 
 from __future__ import annotations

@@ -102,6 +102,13 @@ TRAINING = (
         "--ranks", type=COUNT, metavar="N", help="so many processes share out each batch, by MPI: as mpiexec -n N does"
     ),
     argument(
+        "--restarts",
+        type=WHOLE,
+        default=0,
+        metavar="N",
+        help="with --ranks: where a rank dies, go on from the last checkpoint, up to N times",
+    ),
+    argument(
         "--time-limit",
         type=partial(_number, float, 0, "a number of seconds above 0"),
         metavar="SECONDS",

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from typednn.cli.output import hint, say, say_fitted
+from typednn.cli.ranks import begins, on_ranks, one_of_ranks, starts_ranks
 from typednn.config.model_config import import_layers
 from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport
-from typednn.parallel.ranks import Ranks, command, quiet_others, started
 from typednn.recipes import beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
@@ -33,8 +33,9 @@ _OF_A_TABLE = ("target", "columns", "exclude", "missing", "task")  # options, an
 
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
-    _start_ranks(options)
-    with Ranks().together():
+    if starts_ranks(options):
+        return on_ranks(options)
+    with one_of_ranks(options):
         return _train(options)
 
 
@@ -67,6 +68,7 @@ def _train(options: Namespace) -> int:
         recipe, samples = choose(data, recipe, announce=hint, settings=settings, **about)
         source = samples.source or found_by(data if isinstance(data, str) else data[0], samples)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
+    begins(folder)
     recipes = [recipe] if options.folds is None else folds_of(recipe, samples, options.folds)
     learn = learning(recipe, samples) if recipe.freeze else ""
     if not options.quiet:
@@ -138,26 +140,13 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
 
 def resume(options: Namespace) -> int:
     """Continue from the last checkpoint."""
-    _start_ranks(options)
-    with Ranks().together():
+    if starts_ranks(options):
+        return on_ranks(options)
+    with one_of_ranks(options):
         trackers = _trackers(options)
         import_layers(options.modules)
         work = partial(resume_run, options.run, epochs=options.epochs)
         return _finished(Path(options.run), options, work, trackers)
-
-
-def _start_ranks(options: Namespace) -> None:
-    """Become ``mpiexec`` where several ranks are asked for, which starts this command so often; one of these is quiet
-    unless it is the first.
-    """
-    if options.ranks is not None and not started():
-        words = command(options.ranks, options.given)
-        os.execv(words[0], words)
-    quiet_others()
-    size = Ranks().size
-    if options.ranks not in (None, size):
-        got, cure = f"{options.ranks}, where {size} were started", "leave it out"
-        raise ArgumentError(explain("--ranks", "starts ranks, or says how many there are", got, cure))
 
 
 def _trackers(options: Namespace) -> list[Callback]:

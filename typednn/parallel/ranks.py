@@ -7,30 +7,34 @@ import atexit
 import hashlib
 import io
 import os
-import shutil
 import socket
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn import system
 from typednn.engines import empty, get_threads, set_threads
-from typednn.errors import MissingExtra, StateError, explain, optional
+from typednn.errors import StateError, TypednnError, explain, optional
 from typednn.parallel.sums import tree_sum
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 # Variables with which MPICH, Open MPI and Slurm tell a process how many ranks its job has.
 SLURM: Final = "SLURM_STEP_NUM_TASKS"
 SIZES: Final = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", SLURM)
+NUMBERS: Final = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")  # and which rank it is
 EXTRA: Final = "pip install 'typednn[mpi]'"
-_PATIENCE = 1.0  # seconds that a rank with an error waits for the first rank's, which is then the one that is told
+FAULT: Final = 70  # exit code of a job that an error ended which no sentence of typednn tells: no mistake of the user's
+_PATIENCE: Final = 1.0  # seconds that the second rank with an error waits for the first one's, which then is told alone
+_MORE: Final = 0.2  # seconds that each further rank waits longer
 
 
 def started() -> bool:
@@ -54,22 +58,14 @@ def quiet_others() -> None:
         sys.stdout = sys.stderr = io.StringIO()
 
 
-def command(count: int, arguments: Sequence[str]) -> list[str]:
-    """What starts ``count`` ranks of ``python -m typednn`` with these arguments; a `MissingExtra` without an MPI."""
-    beside = Path(sys.executable).with_name("mpiexec")
-    found = str(beside) if beside.is_file() else shutil.which("mpiexec")
-    optional("mpi4py", "--ranks", "needs mpi4py and an MPI", EXTRA)
-    if found is None:
-        raise MissingExtra(explain("--ranks", "needs mpiexec, of an MPI", "none on the path", EXTRA))
-    return [found, "-n", str(count), sys.executable, "-m", "typednn", *arguments]
-
-
 @final
 class Ranks:
     """All ranks of the job; this process is number ``rank`` of ``size``. A process alone is rank 0 of 1.
 
     Ranks share the cores of their machine: each has as many threads as there are cores for it.
     """
+
+    _all_leave: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._mpi: Any = None
@@ -79,6 +75,7 @@ class Ranks:
         self.rank: int = 0 if self._comm is None else self._comm.Get_rank()
         self.size: int = 1 if self._comm is None else self._comm.Get_size()
         self._depth = 0  # blocks of `together` of this object that the process is in
+        self._code = FAULT  # that the job ends with, where this rank ends it
 
     def __repr__(self) -> str:
         return f"Ranks(rank={self.rank}, size={self.size})"
@@ -123,6 +120,14 @@ class Ranks:
         if self.size > 1:
             self._comm.Allreduce(self._mpi.IN_PLACE, vector, op=self._mpi.SUM)
 
+    def shared_out(self, items: Sequence[Item], compute: Callable[[Item], Result]) -> Iterable[Result]:
+        """``compute`` of each item, in their order, on all ranks; each is computed by one. Alone, as they are read."""
+        if self.size == 1:
+            return map(compute, items)
+        own = [compute(item) for item in items[self.rank :: self.size]]
+        every: list[list[Result]] = self._comm.allgather(own)
+        return [every[place % self.size][place // self.size] for place in range(len(items))]
+
     def first_reason(self, reason: str | None) -> str | None:
         """The reason of the first rank that has one; None where none has."""
         if self.size == 1:
@@ -153,8 +158,10 @@ class Ranks:
 
     @contextmanager
     def together(self) -> Generator[None, None, None]:
-        """In this block, a rank that ends with an error ends the job: the others would wait for it. A signal ends all
-        ranks alike, and no job.
+        """In this block, a rank that ends with an error, or alone by a signal, ends the job: the others would wait for
+        it.
+
+        The job's exit code is 1 after an error that is told in a sentence, that of the signal, or `FAULT`.
         """
         if self.size == 1:
             yield
@@ -162,12 +169,22 @@ class Ranks:
         self._depth += 1
         if self._depth == 1:
             atexit.register(self._abort)
+            Ranks._all_leave = False
         try:
             yield
-        except (KeyboardInterrupt, SystemExit):
-            self._leave()
+        except (KeyboardInterrupt, SystemExit) as stop:
+            self._code = 130 if isinstance(stop, KeyboardInterrupt) else stop.code if isinstance(stop.code, int) else 1
+            if Ranks._all_leave:
+                self._leave()
+            raise
+        except (TypednnError, OSError):
+            self._code = 1
             raise
         self._leave()
+
+    def all_leave(self) -> None:
+        """From now on a signal's exception ends no job: all ranks have agreed to end, and each does by itself."""
+        Ranks._all_leave = True
 
     def _leave(self) -> None:
         self._depth -= 1
@@ -179,8 +196,8 @@ class Ranks:
         that one time to say what happened on both.
         """
         if not self.is_first:
-            time.sleep(_PATIENCE)
+            time.sleep(_PATIENCE + _MORE * self.rank)
         text = sys.stderr.getvalue() if isinstance(sys.stderr, io.StringIO) else ""  # of `quiet_others`
         whose = f"typednn: rank {self.rank} of {self.size}, on {socket.gethostname()}, ended the job"
         print(f"{text}{whose}", file=sys.__stderr__, flush=True)
-        self._comm.Abort(1)
+        self._comm.Abort(self._code)

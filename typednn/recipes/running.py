@@ -55,8 +55,8 @@ from typednn.screen import brief
 from typednn.tasks.language import Language, prompt_of
 from typednn.tasks.regression import Regression
 from typednn.tensor_files import read_header
-from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
-from typednn.training.evaluation import evaluating
+from typednn.training import Callback, EarlyStopping, Evaluation, History, fit
+from typednn.training.evaluation import each_of, evaluated, evaluating
 
 Report: TypeAlias = ClassificationReport | LanguageReport | RegressionReport
 
@@ -261,8 +261,9 @@ def _trained(
         progress=progress,
         parallel=parallel,
     )
-    scores, tested = reported(plan, running, data.test_x, data.test_y)
-    _, learned = reported(plan, running, *learned_part(plan, data))
+    ranks = None if parallel is None else parallel.ranks
+    scores, tested = reported(plan, running, data.test_x, data.test_y, ranks)
+    _, learned = reported(plan, running, *learned_part(plan, data), ranks)
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder, history.steps - before)
@@ -300,18 +301,20 @@ def chosen(x: Any, rows: Any) -> Any:
     return x.taken(rows) if isinstance(x, ImageFiles) else x[rows]
 
 
-def reported(plan: Plan, running: Any, x: Any, y: Any) -> tuple[Any, Report]:
-    """The outputs for ``x``, and the report on them. A language model's outputs are as many as a batch's at a time, and
-    are not kept.
+def reported(plan: Plan, running: Any, x: Any, y: Any, ranks: Ranks | None = None) -> tuple[Any, Report]:
+    """The outputs for ``x``, and the report on them; ``ranks`` share out the batches. A language model's outputs are as
+    many as a batch's at a time, and are not kept.
     """
     task = plan.task
     if not isinstance(task, Language):
-        scores = evaluate(running, x, transform=plan.scaling)
+        scores = evaluated(running, x, transform=plan.scaling, ranks=ranks)
         return scores, task.report(scores, y)
+
+    def counted(rows: slice) -> Any:
+        return task.counted(running.forward(x[rows]), y[rows])
+
     with evaluating(running):
-        return None, task.measured(
-            (running.forward(x[rows]), y[rows]) for rows in in_order(len(x), plan.recipe.batch_size)
-        )
+        return None, task.reported(each_of([*in_order(len(x), plan.recipe.batch_size)], counted, ranks))
 
 
 def learned_part(plan: Plan, data: Samples) -> tuple[Any, Any]:

@@ -84,19 +84,30 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         """The accuracy: the share of labels that have the largest score. Empty where ``y`` holds no labels, 0 where
         none counts.
         """
+        return self.combined(self.counted(*batch) for batch in batches)
+
+    def counted(self, prediction: Any, y: Any) -> tuple[int, int, int, Any, Any] | None:
+        """How many labels have the largest score, are among the largest ``top_k``, and count; for ``areas`` the
+        probabilities and labels. None where ``y`` holds no labels.
+        """
+        if not is_integer(y.dtype) or y.shape != prediction.shape[:-1]:
+            return None
+        wanted, host = to_numpy(y), to_numpy(prediction)
+        counts = np.ones(wanted.shape, np.bool_) if self.ignore_index is None else wanted != self.ignore_index
+        right = int(((host.argmax(axis=-1) == wanted) & counts).sum())
+        among = 0 if self.top_k is None else int((in_top_k(host, wanted, self.top_k) & counts).sum())
+        shares, labels = (self._shares(host[counts]), wanted[counts]) if self.areas else (None, None)
+        return right, among, int(counts.sum()), shares, labels
+
+    def combined(self, counted: Iterable[tuple[int, int, int, Any, Any] | None]) -> dict[str, float]:
+        """As `metrics`."""
         right = among = total = 0
         kept: list[tuple[Any, Any]] = []
-        for scores, labels in batches:
-            if not is_integer(labels.dtype) or labels.shape != scores.shape[:-1]:
+        for each in counted:
+            if each is None:
                 return {}
-            wanted = to_numpy(labels)
-            counts = np.ones(wanted.shape, np.bool_) if self.ignore_index is None else wanted != self.ignore_index
-            host = to_numpy(scores)
-            right += int(((host.argmax(axis=-1) == wanted) & counts).sum())
-            among += 0 if self.top_k is None else int((in_top_k(host, wanted, self.top_k) & counts).sum())
-            total += int(counts.sum())
-            if self.areas:
-                kept.append((self._shares(host[counts]), wanted[counts]))
+            right, among, total = right + each[0], among + each[1], total + each[2]
+            kept += [each[3:]] if self.areas else []
         more = {} if self.top_k is None else {f"top_{self.top_k}_accuracy": among / max(total, 1)}
         found = Areas.of(*map(np.concatenate, zip(*kept, strict=True))) if kept else None
         if found is not None:

@@ -42,21 +42,30 @@ class Language(RecipeTask[LanguageReport, Never]):
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
         """Perplexity, and the share of tokens that had the largest score."""
-        report = self.measured(batches)
+        return self.combined(self.counted(*batch) for batch in batches)
+
+    def counted(self, prediction: Any, y: Any) -> tuple[float, int, int, int]:
+        """Of scores (batch, time, tokens): the loss's sum, the tokens with the largest score, all tokens, the time."""
+        wanted, scores = to_numpy(y), to_numpy(prediction)
+        counts = wanted != self.ignore_index
+        nats = SoftmaxCrossEntropy("sum", ignore_index=self.ignore_index).loss(scores, wanted)
+        right = ((scores.argmax(axis=-1) == wanted) & counts).sum()
+        return float(nats), int(right), int(counts.sum()), wanted.shape[1]
+
+    def combined(self, counted: Iterable[tuple[float, int, int, int]]) -> dict[str, float]:
+        """As `metrics`."""
+        report = self.reported(counted)
         return {"perplexity": report.perplexity, "token_accuracy": report.token_accuracy}
 
     def measured(self, batches: Iterable[tuple[Any, Any]]) -> LanguageReport:
-        """The report on batches of scores (batch, time, tokens) and ``y``; each token counts once,
-        whatever its batch.
-        """
-        nats, summed, right, tokens, length = SoftmaxCrossEntropy("sum", ignore_index=self.ignore_index), 0.0, 0, 0, 1
-        for scores, y in batches:
-            wanted = to_numpy(y)
-            counts = wanted != self.ignore_index
-            length = wanted.shape[1]
-            summed += float(nats.loss(to_numpy(scores), wanted))
-            right += int(((to_numpy(scores).argmax(axis=-1) == wanted) & counts).sum())
-            tokens += int(counts.sum())
+        """The report on batches of scores (batch, time, tokens) and ``y``."""
+        return self.reported(self.counted(*batch) for batch in batches)
+
+    def reported(self, counted: Iterable[tuple[float, int, int, int]]) -> LanguageReport:
+        """The report on batches of which this was counted; each token counts once, whatever its batch."""
+        summed, right, tokens, length = 0.0, 0, 0, 1
+        for nats, hits, among, time in counted:
+            summed, right, tokens, length = summed + nats, right + hits, tokens + among, time
         return LanguageReport(tokens, summed / max(tokens, 1), right / max(tokens, 1), length)
 
     def column(self, where: str, name: str, column: npt.NDArray[np.float64], place: Callable[[int], str]) -> Never:

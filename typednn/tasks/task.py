@@ -25,6 +25,21 @@ class Task(Protocol):
 
 
 @runtime_checkable
+class CountedTask(Task, Protocol):
+    """A task whose metrics are made of a few numbers per batch: those, and not predictions, are what the ranks of a job
+    send to each other. ``metrics`` of batches is ``combined`` of what is counted in each.
+    """
+
+    def counted(self, prediction: Any, y: Any) -> Any:
+        """What the metrics need of a batch."""
+        ...
+
+    def combined(self, counted: Iterable[Any]) -> dict[str, float]:
+        """The metrics, from what was counted in each batch, in order."""
+        ...
+
+
+@runtime_checkable
 class SpokenTask(Task, Protocol):
     """A task of texts. `fit` tells speed in ``unit``, of which a sample has ``per_sample``, and shows a text after each
     evaluation.

@@ -1,6 +1,6 @@
 """evaluate: a model's outputs for many inputs, a batch at a time. Evaluation: data to measure on while training."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar, overload
@@ -17,9 +17,12 @@ from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.module import Module
+from typednn.parallel import Ranks
+from typednn.parallel.ranks import Item, Result
 from typednn.runs.history import RECORD
 from typednn.screen import brief
 from typednn.tasks import Task
+from typednn.tasks.task import CountedTask
 from typednn.training.batches import ValuedLoss, divisor_of, mean
 
 In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
@@ -40,13 +43,29 @@ def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[
     ``transform`` turns a batch of ``x`` into the model's input, as a `typednn.data.Loader`'s does.
     Going into eval drops what forward kept: call it between steps, not between a forward and its backward.
     """
+    return evaluated(model, x, batch_size, transform)
+
+
+def evaluated(
+    model: Any, x: Any, batch_size: int = 500, transform: Callable[[Any], Any] | None = None, ranks: Ranks | None = None
+) -> Any:
+    """As `evaluate`; ``ranks`` share out the batches, and all have the outputs."""
     if not has_rows(x):
         cure = "evaluate(model, x) makes the batches itself"
         raise ArgumentError(explain("evaluate", "x is an array of inputs", type(x).__name__, cure), "x")
-    batches = (_rows_of(x, rows) for rows in in_order(len(x), batch_size))
+
+    def computed(rows: slice) -> Any:
+        batch = _rows_of(x, rows)
+        return model.forward(batch if transform is None else transform(batch))
+
     with evaluating(model):
-        outputs = [model.forward(batch if transform is None else transform(batch)) for batch in batches]
+        outputs = [*each_of([*in_order(len(x), batch_size)], computed, ranks)]
     return namespace(outputs[0]).concatenate(outputs)
+
+
+def each_of(items: Sequence[Item], compute: Callable[[Item], Result], ranks: Ranks | None) -> Iterable[Result]:
+    """``compute`` of each item, in order; ``ranks`` share them out."""
+    return map(compute, items) if ranks is None else ranks.shared_out(items, compute)
 
 
 @contextmanager
@@ -109,31 +128,41 @@ class Evaluation(Generic[In, Target]):
         return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
 
     def measure(
-        self, model: Layer[In, Out, Any], loss: ValuedLoss[Out, Target], task: Task
+        self, model: Layer[In, Out, Any], loss: ValuedLoss[Out, Target], task: Task, ranks: Ranks | None = None
     ) -> tuple[float, dict[str, float]]:
         """The loss of all rows as of one batch (a sum is added up), and the task's metrics; the model
         keeps its mode.
+
+        The ``ranks`` of a job share out the batches, and all have the result, with the same bits as one process: what
+        each batch gives is added up in the batches' order. Of a `CountedTask` they send a few numbers for each batch,
+        of any other its predictions.
         """
+        counted = task if isinstance(task, CountedTask) else None
         summed = divisor = 0.0
 
-        def batches() -> Iterator[tuple[Any, Any]]:
+        def computed(rows: slice) -> tuple[float, float | None, Any]:
+            x, y = _rows_of(self.x, rows), _rows_of(self.y, rows)
+            prediction = model.forward(to_device(x if self.transform is None else self.transform(x), model.device))
+            target = task.targets(y, prediction)
+            weight: Any = self.sample_weight
+            weighed: Any = loss if weight is None else SampleWeighted(loss, weight[rows])
+            counts = divisor_of(weighed, prediction, target)
+            value = float(weighed.loss(prediction, to_device(target, model.device)))
+            wanted = y if self.labels is None else _rows_of(self.labels, rows)
+            found = (prediction, wanted) if counted is None else counted.counted(prediction, wanted)
+            return value * (1.0 if counts is None else counts), counts, found
+
+        def batches() -> Iterator[Any]:
             nonlocal summed, divisor
-            for rows in in_order(len(self.x), self.batch_size):
-                x, y = _rows_of(self.x, rows), _rows_of(self.y, rows)
-                prediction = model.forward(to_device(x if self.transform is None else self.transform(x), model.device))
-                target = task.targets(y, prediction)
-                weight: Any = self.sample_weight
-                weighed: Any = loss if weight is None else SampleWeighted(loss, weight[rows])
-                counts = divisor_of(weighed, prediction, target)
-                summed += float(weighed.loss(prediction, to_device(target, model.device))) * (
-                    1.0 if counts is None else counts
-                )
+            every = [*in_order(len(self.x), self.batch_size)]
+            for value, counts, found in each_of(every, computed, ranks):
+                summed += value
                 divisor += counts or 0.0
-                yield prediction, y if self.labels is None else _rows_of(self.labels, rows)
+                yield found
 
         with evaluating(model):
             measured = batches()
-            metrics = task.metrics(measured)
+            metrics = task.metrics(measured) if counted is None else counted.combined(measured)
             for _ in measured:  # batches that the task has not read
                 pass
         return mean(summed, divisor), metrics

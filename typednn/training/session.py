@@ -406,7 +406,8 @@ class Session:
         state, early = self.state, self.early_stopping
         text: str | None = None
         with self._averaged():
-            value, metrics = validation.measure(self.model, self.loss, self.task)
+            ranks = None if self.parallel is None else self.parallel.ranks
+            value, metrics = validation.measure(self.model, self.loss, self.task, ranks)
             if math.isfinite(value) and isinstance(self.task, SpokenTask) and (self.progress or self.run is not None):
                 text = self.task.sample(self.model, state.step)
         if not math.isfinite(value):

@@ -56,8 +56,9 @@ def resume(
 def agreed(ranks: Ranks, reason: str | None, stop: Stop) -> str | None:
     """Why the training ends on all ranks: the reason of the first one that has one. A signal to one is one to all."""
     found = ranks.first_reason(reason)
-    if found is not None and found in signal.Signals.__members__ and stop.signal is None:
-        stop.signal = signal.Signals[found]
+    if found is not None and found in signal.Signals.__members__:
+        stop.signal = stop.signal or signal.Signals[found]
+        ranks.all_leave()
     return found
 
 
