@@ -3,12 +3,14 @@
 import sys
 
 import benchmarks.checks
+import benchmarks.clusters
 import benchmarks.first_results
 import benchmarks.gpt2
 import benchmarks.graph
 import benchmarks.kernels
 import benchmarks.layers
 import benchmarks.lenet5
+import benchmarks.parallel
 import benchmarks.serving
 import benchmarks.shakespeare
 
@@ -23,6 +25,8 @@ ALL = {
         benchmarks.gpt2,
         benchmarks.shakespeare,
         benchmarks.serving,
+        benchmarks.parallel,
+        benchmarks.clusters,
         benchmarks.first_results,
     )
 }

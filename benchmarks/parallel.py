@@ -85,9 +85,12 @@ class Turns:
         return json.loads(line)
 
     def end(self) -> None:
+        """Let the job end, and wait for it."""
+        given, told = cast("tuple[IO[str], IO[str]]", (self.process.stdin, self.process.stdout))
         with suppress(BrokenPipeError):
-            cast("IO[str]", self.process.stdin).close()
+            given.close()
         self.process.wait(timeout=60)
+        told.close()
 
 
 def compare(work: str, contestants: Sequence[tuple[str, int]], rounds: int, shallowspeed: str) -> Results:

@@ -284,6 +284,8 @@ from typednn.training import Callback, fit
 fault = sys.argv[1]
 parallel = DataParallel(exchange="fastest" if fault == "fastest" else "exact")
 last = parallel.ranks.rank == parallel.ranks.size - 1
+if fault == "shards" and last:
+    parallel = DataParallel(4)
 rng = np.random.default_rng(0)
 x, y = rng.standard_normal((103, 6, 6, 2), dtype=np.float32), rng.integers(0, 5, 103)
 model = Input(6, 6, 2) >> Conv2d(2, 4, 3) >> BatchNorm2d(4) >> ReLU() >> Flatten() >> Dropout(0.3) >> Linear(64, 5)
@@ -463,3 +465,27 @@ def test_a_run_without_shards_is_not_resumed_on_several_ranks(tmp_path: Path) ->
     assert done.returncode != 0
     assert "a run is resumed on several ranks that began with shards, got shards=0" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@in_processes
+def test_a_run_with_the_fastest_exchange_goes_on_with_one(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="of which the digits are")
+    asked = ["train", "mlp", "--data", "digits", "--set", "max_steps=6", "--set", "exchange=fastest", "--run", "run"]
+    said = "exchange=fastest: on another number of ranks the bits are others"
+    for command in ([*asked, "--ranks", "2", "--time-limit", "1e-9"], ["resume", "run"]):
+        done = run_command(*command, cwd=tmp_path, TYPEDNN_ENGINE="reference")
+        assert done.returncode == 0, done.stderr
+        assert (done.stdout + done.stderr).count(said) == 1, "the first rank says it"
+    assert len([*(tmp_path / "run" / "checkpoints").glob("step-*")]) == 2, "it was stopped, and went on"
+    done = run_command(*asked[:-1], "other", "--set", "shards=4", cwd=tmp_path, TYPEDNN_ENGINE="reference")
+    assert done.returncode != 0
+    assert "exchange='fastest' has a shard for each rank, got shards=4; leave shards out" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "other").exists()
+
+
+@in_processes
+def test_ranks_that_sum_otherwise_are_refused(tmp_path: Path) -> None:
+    done = ended(2, "shards", tmp_path)
+    assert done.returncode != 0
+    assert "all ranks begin alike, got the settings of rank 1 differ from those of rank 0" in done.stderr

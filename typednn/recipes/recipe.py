@@ -148,20 +148,12 @@ class Recipe(TrainingSettings):
         for name in ("patience", "stride", "image", "top_k", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
-        named = (
-            ("loss", LossName),
-            ("generator", GeneratorName),
-            ("task", TaskName),
-            ("tokens", TokensName),
-            ("exchange", ExchangeName),
-        )
-        for name, choices in named:
+        named = {"loss": LossName, "generator": GeneratorName, "task": TaskName, "tokens": TokensName}
+        for name, choices in {**named, "exchange": ExchangeName}.items():
             choice(where, name, getattr(self, name), get_args(choices))
         if self.task == "regression" and (self.loss not in ("mse", "l1", "huber") or self.smoothing):
-            rule, got = (
-                "a regression has the loss mse, l1 or huber, and no smoothing",
-                f"loss {self.loss}, smoothing {self.smoothing:g}",
-            )
+            rule = "a regression has the loss mse, l1 or huber, and no smoothing"
+            got = f"loss {self.loss}, smoothing {self.smoothing:g}"
             raise ArgumentError(explain(where, rule, got), "loss")
         if self.task == "language" and (self.loss != "softmax_cross_entropy" or self.smoothing or not self.vocabulary):
             rule = "a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary"
@@ -178,9 +170,8 @@ class Recipe(TrainingSettings):
             choice(where, "class_weight", self.class_weight, ("balanced",))
             if self.loss != "softmax_cross_entropy" or self.task != "classification":
                 rule = "class_weight is of a classification with the loss softmax_cross_entropy"
-                raise ArgumentError(
-                    explain(where, rule, f"a {self.task}, loss {self.loss}", "leave it out"), "class_weight"
-                )
+                got = f"a {self.task}, loss {self.loss}"
+                raise ArgumentError(explain(where, rule, got, "leave it out"), "class_weight")
         augmentations(self.augment)
         if self.fold:
             if self.task == "language":
