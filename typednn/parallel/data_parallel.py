@@ -41,6 +41,8 @@ class DataParallel:
     def __init__(self, shards: int = 8) -> None:
         self.shards: int = integer("DataParallel", "shards", shards)
         self.ranks: Ranks = Ranks()
+        self.first_row: int = 0
+        """Where the rows that are computed now begin in the batch."""
         if self.shards & (self.shards - 1) or self.shards > MOST:
             rule = f"shards is a power of two, at most {MOST:,}"
             raise ArgumentError(explain("DataParallel", rule, str(shards)), "shards")
@@ -81,6 +83,7 @@ class DataParallel:
                 sums.append(None)
                 continue
             state.begin(shard)
+            self.first_row = rows.start
             pattern, divisor, loss = _computed(compute, x, y, weight, rows)
             told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0, 1.0
             scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
