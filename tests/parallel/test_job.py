@@ -73,6 +73,17 @@ def test_a_fault_is_told_in_one_phrase(said: str, first: list[int], code: int, c
     assert (ended.failed, ended.code, ended.cause) == (True, 1, cause)
 
 
+@pytest.mark.parametrize(("told", "code", "failed"), [(1, 1, False), (143, 143, False), (70, 1, True)])
+def test_a_rank_that_ends_the_job_says_its_code(told: int, code: int, failed: bool) -> None:
+    """mpiexec kills the others, and may tell of one of these."""
+    ended, shown = heard(
+        PRESENT.format(0) + PRESENT.format(1) + f'typednn-rank:{{"ends": 1, "code": {told}}}\n' + FRAME
+    )
+    ended.close(9, None)
+    assert (ended.code, ended.failed, shown) == (code, failed, "\n")
+    assert ended.cause == ("rank 1 of 2, on node01, ended with an error" if failed else "")
+
+
 def test_ranks_that_have_not_begun_are_named() -> None:
     ended, _ = heard(PRESENT.format(0), count=4)
     ended.close(255, None)

@@ -16,6 +16,7 @@ from typednn.cli.output import say_fitted
 from typednn.engines import available as kernels_run
 from typednn.engines import blas, get_threads, processor
 from typednn.errors import installing
+from typednn.parallel.job import found_mpi
 
 _REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*$")
 
@@ -42,6 +43,7 @@ def info(options: Namespace) -> int:
         "typednn.engines.set_threads "
         "sets this",
         "numpy's blas": blas.numpy_blas() + (f" with {', '.join(threads)}" if threads else ""),
+        "mpi": found_mpi(),
         "devices": ", ".join(available()),
         "needs": ", ".join(map(_installed, required)) or "unknown: typednn is not installed",
         **{f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()},

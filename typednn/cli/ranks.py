@@ -10,8 +10,9 @@ from typing import Final, TypeAlias
 from typednn.cli.interrupts import deferred
 from typednn.cli.output import hint
 from typednn.errors import ArgumentError, explain
-from typednn.parallel.job import present, run, tell, watched
-from typednn.parallel.ranks import Ranks, quiet_others, started
+from typednn.parallel.job import present, run
+from typednn.parallel.ranks import Ranks, log_others, quiet_others, started
+from typednn.parallel.telling import tell, watched
 from typednn.recipes.plan import FILE
 from typednn.runs.checkpoint import checkpoints
 
@@ -40,13 +41,20 @@ def one_of_ranks(options: Namespace) -> Generator[None, None, None]:
         if options.ranks not in (None, ranks.size):
             got, cure = f"{options.ranks}, where {ranks.size} were started", "leave it out"
             raise ArgumentError(explain("--ranks", "starts ranks, or says how many there are", got, cure))
+        options.quiet = options.quiet or not ranks.is_first
         yield
 
 
-def begins(folder: Path) -> None:
-    """Tell the process that started the ranks where the run is, to which it goes back after a fault."""
-    if Ranks().is_first:
+def begins(folder: Path) -> Path:
+    """The first rank's ``folder`` of the run. After a fault the process that started the ranks goes back to it; what
+    other ranks have to say is logged there.
+    """
+    ranks = Ranks()
+    folder = ranks.from_first(folder)
+    if ranks.is_first:
         tell(run=str(folder))
+    log_others(folder, FILE)
+    return folder
 
 
 def on_ranks(options: Namespace) -> int:

@@ -15,6 +15,7 @@ from typednn.config.model_config import import_layers
 from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport
+from typednn.parallel import Ranks
 from typednn.recipes import beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
@@ -67,8 +68,7 @@ def _train(options: Namespace) -> int:
         about: dict[str, Any] = {name: getattr(options, name) for name in (*LAYOUT, *_OF_A_TABLE)}
         recipe, samples = choose(data, recipe, announce=hint, settings=settings, **about)
         source = samples.source or found_by(data if isinstance(data, str) else data[0], samples)
-    folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
-    begins(folder)
+    folder = begins(Path(options.run) if options.run is not None else new_folder(recipe.name))
     recipes = [recipe] if options.folds is None else folds_of(recipe, samples, options.folds)
     learn = learning(recipe, samples) if recipe.freeze else ""
     if not options.quiet:
@@ -145,8 +145,9 @@ def resume(options: Namespace) -> int:
     with one_of_ranks(options):
         trackers = _trackers(options)
         import_layers(options.modules)
+        folder = begins(Path(options.run))
         work = partial(resume_run, options.run, epochs=options.epochs)
-        return _finished(Path(options.run), options, work, trackers)
+        return _finished(folder, options, work, trackers)
 
 
 def _trackers(options: Namespace) -> list[Callback]:
@@ -176,7 +177,8 @@ def _worked(folder: Path, options: Namespace, work: Callable[..., Trained], trac
         return work(progress=progress, time_limit=options.time_limit, callbacks=trackers)
     except (KeyboardInterrupt, SystemExit) as stop:
         then = f"go on with: typednn resume {folder}{_imports(options)}"
-        hint(then if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
+        if Ranks().is_first:
+            hint(then if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
         return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
 
 

@@ -24,6 +24,7 @@ from typednn.arguments import flag, integer
 from typednn.arrays import AnyArray, Array1, IntArray1, described, is_array, is_floating, is_integer, is_number
 from typednn.data.augmentation import Augmentation, MixUp
 from typednn.data.batches import batches_in, rows_in
+from typednn.data.fingerprint import fingerprint
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
 from typednn.random import Rng
@@ -226,6 +227,10 @@ class Loader(Generic[X, Y]):
         """The shape of one row of a batch's ``x``; with a ``transform``, which is called, of the first row."""
         x = self._x if self._transform is None else self._transform(np.asarray(self._x[np.arange(1)]))
         return tuple(x.shape[1:])
+
+    def fingerprint(self) -> str:
+        """What tells these rows from others (`typednn.data.fingerprint`), before the ``transform``."""
+        return fingerprint(self._x, self._y, self.sample_weight)
 
     @property
     def steps_per_epoch(self) -> int:

@@ -47,6 +47,8 @@ class DataParallel:
     def __init__(self, shards: int | None = None, *, exchange: ExchangeName = "exact") -> None:
         self.exchange: ExchangeName = choice("DataParallel", "exchange", exchange, get_args(ExchangeName))
         self.ranks: Ranks = Ranks()
+        self.first_row: int = 0
+        """Where the rows that are computed now begin in the batch."""
         if exchange == "fastest":
             if shards is not None:
                 rule, cure = "exchange='fastest' has a shard for each rank", "leave shards out"
@@ -101,6 +103,7 @@ class DataParallel:
                 continue
             state.begin(shard)
             shared = None if pattern is None else pattern.shared_leaves()  # the same in each shard
+            self.first_row = rows.start
             pattern, divisor, loss = _computed(compute, x, y, weight, rows)
             if shared is not None:
                 set_shared(pattern, shared)

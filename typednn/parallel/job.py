@@ -22,17 +22,17 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from types import FrameType
 from typing import IO, Any, Final, TextIO, cast, final
 
-from typednn.errors import MissingExtra, explain, optional
+from typednn.errors import MissingExtra, explain, installing, optional
 from typednn.parallel.ranks import EXTRA, FAULT, NUMBERS
+from typednn.parallel.telling import MARK, WATCHED, tell
 
-_WATCHED: Final = "TYPEDNN_JOB"  # in the environment of ranks whose standard error is read
-_MARK: Final = "typednn-rank:"  # of a line that only this module reads
-_SAID: Final = re.compile(rf"{_MARK}(\{{.*?\}})\n?")
+_SAID: Final = re.compile(rf"{MARK}(\{{.*?\}})\n?")
 # What MPICH's Hydra says of a job that ended badly; an empty line comes before it.
 _BANNER: Final = re.compile(
     r"=+\n|=   (?:BAD TERMINATION|PID|EXIT CODE|CLEANING UP|YOU CAN IGNORE)|YOUR APPLICATION TERMINATED|"
@@ -58,15 +58,17 @@ def command(count: int, arguments: Sequence[str]) -> list[str]:
     return [found, "-n", str(count), sys.executable, "-m", "typednn", *arguments]
 
 
-def watched() -> bool:
-    """Whether this process is a rank that `run` started."""
-    return _WATCHED in os.environ
+def found_mpi() -> str:
+    """The MPI that is used, in a phrase; without one, what to install."""
+    try:
+        import mpi4py
 
-
-def tell(**facts: Any) -> None:
-    """Say something to the process that started this job with `run`; where no such one did, nothing."""
-    if watched() and sys.__stderr__ is not None:
-        print(f"{_MARK}{json.dumps(facts)}", file=sys.__stderr__, flush=True)
+        mpi4py.rc.initialize = False  # asked for its version only
+        mpi: Any = import_module("mpi4py.MPI")
+        version = " ".join(mpi.Get_library_version().split("\n")[0].rstrip("\0").split())
+    except (ImportError, RuntimeError):
+        return installing(f"none: {EXTRA} brings mpi4py and MPICH")
+    return f"{version}, started by {mpiexec() or 'a mpiexec that is not on the path'}"
 
 
 def present() -> None:
@@ -94,6 +96,7 @@ class Ended:
     begun: set[int] = field(default_factory=set[int])
     run: str | None = None
     first: list[int] = field(default_factory=list[int])  # the rank that ended first; several where that isn't known
+    error: int | None = None  # exit code of the rank that has ended the job; mpiexec's may be that of one it killed
     exited: bool = False  # whether that was an exit before MPI had started there, for which the others waited
     ended_by: tuple[str, int] | None = None  # the signal's name and number, as mpiexec has them
 
@@ -105,6 +108,8 @@ class Ended:
                 self.ranks[said["rank"]] = said
             if "begun" in said:
                 self.begun.add(said["begun"])
+            if "ends" in said and self.error is None:
+                self.error, self.first = said["code"], [said["ends"]]
             self.run = said.get("run", self.run)
         line = _SAID.sub("", line)
         if (by := _SIGNAL.search(line)) is not None:
@@ -113,6 +118,8 @@ class Ended:
 
     def close(self, code: int, stopped: int | None) -> None:
         """Decide by the exit code of ``mpiexec``, and by the signal that this process was given, if any."""
+        if self.error is not None:
+            code, self.ended_by = self.error, None
         if stopped is not None:
             self.code = _STOPS[signal.Signals(stopped)]
         elif self.ended_by is None and code in (0, 1, 2, *_STOPS.values()):
@@ -215,7 +222,7 @@ def _passed_on() -> Generator[tuple[Callable[[Sequence[str]], "subprocess.Popen[
         # A group of its own: Ctrl-C in a terminal comes to this process alone, which passes it on once.
         process = subprocess.Popen(
             words,
-            env={**os.environ, _WATCHED: "1"},
+            env={**os.environ, WATCHED: "1"},
             process_group=0,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

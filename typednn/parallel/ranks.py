@@ -11,9 +11,10 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar, final
 
 import numpy as np
@@ -23,6 +24,7 @@ from typednn import system
 from typednn.engines import empty, get_threads, set_threads
 from typednn.errors import StateError, TypednnError, explain, optional
 from typednn.parallel.sums import tree_sum
+from typednn.parallel.telling import tell
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -52,10 +54,42 @@ def _world() -> tuple[Any, Any]:
     return mpi, mpi.COMM_WORLD.Dup()
 
 
+@final
+class Aside(io.StringIO):
+    """The standard error of a rank that is not the first: kept, and written to a file when that may be made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: Path | None = None
+        self.beside: Path | None = None
+        """A file without which there is no folder for the log yet."""
+        self._written = 0
+
+    def flush(self) -> None:
+        if self.log is not None and self.beside is not None and self.beside.is_file():
+            new = self.getvalue()[self._written :]
+            with suppress(OSError):
+                if new:
+                    with self.log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                        file.write(new)
+                self._written += len(new)
+
+
 def quiet_others() -> None:
     """Let this process print nothing where it is not the first rank, unless it is the one that ends the job."""
     if started() and Ranks().rank:
-        sys.stdout = sys.stderr = io.StringIO()
+        Ranks.aside = Aside()
+        sys.stdout, sys.stderr = io.StringIO(), Ranks.aside
+
+
+def log_others(folder: Path, name: str) -> None:
+    """From now on what a quiet rank has to say is also in ``rank-N.log`` in a run's ``folder``, when this machine sees
+    that it has the file ``name``.
+    """
+    aside = Ranks.aside
+    if aside is not None:
+        aside.log, aside.beside = folder / f"rank-{Ranks().rank}.log", folder / name
+        aside.flush()
 
 
 @final
@@ -65,7 +99,10 @@ class Ranks:
     Ranks share the cores of their machine: each has as many threads as there are cores for it.
     """
 
-    _all_leave: ClassVar[bool] = False
+    aside: ClassVar[Aside | None] = None
+    """What this process says, where it is quiet (`quiet_others`)."""
+    _all_leave: ClassVar[bool] = False  # of this process, as the next
+    _has_given_way: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._mpi: Any = None
@@ -84,6 +121,10 @@ class Ranks:
     def is_first(self) -> bool:
         """Whether this rank writes files and messages."""
         return self.rank == 0
+
+    def on(self) -> str:
+        """Which rank this is, for a message; nothing where there are no others."""
+        return "" if self.size == 1 else f", on rank {self.rank}"
 
     # -------------------------------------------------------------- exchanges
 
@@ -144,14 +185,15 @@ class Ranks:
         """What the first rank gives."""
         return value if self.size == 1 else self._comm.bcast(value, root=0)
 
-    def require_equal(self, what: str, value: bytes) -> None:
-        """Raise a `StateError` on each rank where they differ in ``value``."""
+    def require_equal(self, what: str, value: bytes, shown: str = "") -> None:
+        """Raise a `StateError` on each rank where they differ in ``value``; it tells what is ``shown`` on each."""
         if self.size == 1:
             return
-        found = self._comm.allgather(hashlib.sha256(value).digest())
+        found = self._comm.allgather((hashlib.sha256(value).digest(), shown))
         others = [rank for rank, each in enumerate(found) if each != found[0]]
         if others:
-            got = f"{what} of rank {', '.join(map(str, others))} differ from those of rank 0"
+            told = f": {found[others[0]][1]}, and {found[0][1]}" if shown else ""
+            got = f"{what} of rank {', '.join(map(str, others))} differ from those of rank 0{told}"
             raise StateError(explain("DataParallel", "all ranks begin alike", got, "start them with the same program"))
 
     # -------------------------------------------------------------- errors
@@ -169,7 +211,7 @@ class Ranks:
         self._depth += 1
         if self._depth == 1:
             atexit.register(self._abort)
-            Ranks._all_leave = False
+            Ranks._all_leave = Ranks._has_given_way = False
         try:
             yield
         except (KeyboardInterrupt, SystemExit) as stop:
@@ -177,8 +219,9 @@ class Ranks:
             if Ranks._all_leave:
                 self._leave()
             raise
-        except (TypednnError, OSError):
-            self._code = 1
+        except BaseException as error:
+            self._code = 1 if isinstance(error, TypednnError | OSError) else FAULT
+            self._give_way()
             raise
         self._leave()
 
@@ -191,13 +234,16 @@ class Ranks:
         if not self._depth:
             atexit.unregister(self._abort)
 
-    def _abort(self) -> None:
-        """End all ranks; called when a process ends in the middle of a training. A rank that is not the first gives
-        that one time to say what happened on both.
-        """
-        if not self.is_first:
+    def _give_way(self) -> None:
+        """Let the first rank with an error be the only one that tells it: it ends the job meanwhile."""
+        if not self.is_first and not Ranks._has_given_way:
+            Ranks._has_given_way = True
             time.sleep(_PATIENCE + _MORE * self.rank)
-        text = sys.stderr.getvalue() if isinstance(sys.stderr, io.StringIO) else ""  # of `quiet_others`
+
+    def _abort(self) -> None:
+        """End all ranks; called when a process ends in the middle of a training."""
+        text = "" if Ranks.aside is None else Ranks.aside.getvalue()
         whose = f"typednn: rank {self.rank} of {self.size}, on {socket.gethostname()}, ended the job"
         print(f"{text}{whose}", file=sys.__stderr__, flush=True)
+        tell(ends=self.rank, code=self._code)
         self._comm.Abort(self._code)

@@ -45,13 +45,13 @@ def place_in_gradient(model: Module, grad: Any) -> str:
     return f'in the gradient of "{broken[-1]}"' if broken else "in a gradient"
 
 
-def place_in_forward(model: Module, x: Any) -> str:
+def place_in_forward(model: Module, x: Any, first_row: int = 0) -> str:
     """The data, the first parameter, or the first layer in the order of the forward whose numbers are not finite; else
-    the loss.
+    the loss. ``first_row`` is where the rows ``x`` are in the batch.
     """
     if not finite(x):
         row = int(np.argmin([finite(sample) for sample in x]))
-        return f"in the data: row {row} of the batch"
+        return f"in the data: row {first_row + row} of the batch"
     for name, array in model.named_parameters().items():
         if not finite(array):
             return f'in the parameter "{name}"'

@@ -107,7 +107,7 @@ class Session:
             self.state, resumed = resume(self.run, *start, self.callbacks, self.state, told)
         if self.parallel is not None:
             settings = {**told, "parallel": (self.parallel.shards, self.parallel.exchange)}
-            self.state = join(self.parallel.ranks, *start, self.state, settings)
+            self.state = join(self.parallel.ranks, *start, self.state, settings, self.validation)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -210,7 +210,9 @@ class Session:
             value, derivative = (loss.loss(prediction, y), None) if both is None else both(loss, prediction, y)
             value = float(value)
             if not math.isfinite(value):
-                self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x))
+                first = 0 if self.parallel is None else self.parallel.first_row
+                on = "" if self.parallel is None else self.parallel.ranks.on()
+                self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x, first) + on)
             if both is None:
                 derivative = loss.loss_grad(prediction, y)
         return self.model.backward(derivative), divisor, value

@@ -1,20 +1,23 @@
 """How a training starts: from the checkpoint of its run, and on all ranks of a job alike, as the first one does."""
 
 import signal
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from typednn.data.fingerprint import fingerprint
 from typednn.module.module import Module
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.parallel import Ranks
-from typednn.runs.environment import differences
+from typednn.runs.environment import differences, environment
 from typednn.runs.restoring import bind, restore
 from typednn.runs.run import Run
 from typednn.runs.state import TrainingState
 from typednn.training.batches import Batches
 from typednn.training.callbacks import Callback
+from typednn.training.evaluation import Evaluation
 from typednn.training.signals import Stop
 from typednn.version import __version__
 
@@ -69,14 +72,24 @@ def join(
     loader: Batches[Any, Any],
     state: TrainingState,
     settings: dict[str, Any],
+    validation: Evaluation[Any, Any] | None,
 ) -> TrainingState:
     """Weights, optimizer, position in the data and state of the first rank, on each; a `StateError` where ranks differ
-    in versions or settings.
+    in versions, data, model or settings.
+
+    A warning where the machines differ in what may change the bits. The weights are compared behind this: those that
+    came must be those that were sent.
     """
-    ranks.require_equal("the versions", f"typednn {__version__}, NumPy {np.__version__}".encode())
-    ranks.require_equal("the settings", repr(settings).encode())
     if ranks.size == 1:
         return state
+    _compare_environments(ranks)
+    ranks.require_equal("the data", str(getattr(loader, "fingerprint", str)()).encode())
+    if validation is not None:
+        measured = fingerprint(validation.x, validation.y, validation.labels, validation.sample_weight)
+        ranks.require_equal(f"the {validation.split} data", measured.encode())
+    arrays = {name: f"{array.shape} {array.dtype}" for name, array in model.state_dict().items()}
+    ranks.require_equal("the model's arrays", repr(arrays).encode())
+    ranks.require_equal("the settings", repr(settings).encode())
     learns = isinstance(optimizer, GradientOptimizer)
     if learns:
         bind(optimizer, model)
@@ -90,4 +103,20 @@ def join(
         loader.load_state_dict(position)
         if learns:
             optimizer.load_state_dict(learnt)
+    ranks.require_equal("the weights", b"".join(array.tobytes() for array in model.state_dict().values()))
     return begun
+
+
+def _compare_environments(ranks: Ranks) -> None:
+    """A `StateError` where versions differ; a warning, of the first rank, where anything else does that may change the
+    bits.
+    """
+    facts = environment()
+    python = ".".join(facts["python"].split(".")[:2])
+    for name, version in (("typednn", __version__), ("NumPy", np.__version__), ("Python", python)):
+        ranks.require_equal(f"the versions of {name}", version.encode(), version)
+    every = [*ranks.shared_out(range(ranks.size), lambda _: facts)]
+    for rank, other in enumerate(every):
+        found = "; ".join(differences(every[0], other))
+        if found and ranks.is_first:
+            warnings.warn(f"another number of ranks may give other bits: from rank 0 to {rank}, {found}", stacklevel=2)
