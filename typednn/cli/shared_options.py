@@ -102,6 +102,11 @@ TRAINING = (
         "--ranks", type=COUNT, metavar="N", help="so many processes share out each batch, by MPI: as mpiexec -n N does"
     ),
     argument(
+        "--shard-optimizer",
+        action="store_true",
+        help="with --ranks: each process keeps the optimizer's arrays of its part of every parameter, in less memory",
+    ),
+    argument(
         "--time-limit",
         type=partial(_number, float, 0, "a number of seconds above 0"),
         metavar="SECONDS",

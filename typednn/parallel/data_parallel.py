@@ -16,12 +16,13 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from typednn.arguments import integer
+from typednn.arguments import flag, integer
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
 from typednn.parallel.ranks import Ranks, tree_sum
+from typednn.parallel.slices import summed
 
 MOST: Final = 1 << 15  # shards
 
@@ -34,12 +35,14 @@ class DataParallel:
     """How a batch is shared out over the ranks of the job, for ``fit(…, parallel=DataParallel())``.
 
     ``shards`` is a power of two and a multiple of the number of ranks; it decides the bits, the ranks don't. Of a batch
-    with fewer rows some shards are empty. An `ArgumentError` where ``shards`` does not fit; a
+    with fewer rows some shards are empty. With ``shard_optimizer`` each rank keeps the optimizer's arrays of a slice of
+    every parameter, and steps that: the same bits in less memory. An `ArgumentError` where ``shards`` does not fit; a
     `typednn.errors.MissingExtra` where the process is one of several and mpi4py is not installed.
     """
 
-    def __init__(self, shards: int = 8) -> None:
+    def __init__(self, shards: int = 8, shard_optimizer: bool = False) -> None:
         self.shards: int = integer("DataParallel", "shards", shards)
+        self.shard_optimizer: bool = flag("DataParallel", "shard_optimizer", shard_optimizer)
         self.ranks: Ranks = Ranks()
         if self.shards & (self.shards - 1) or self.shards > MOST:
             rule = f"shards is a power of two, at most {MOST:,}"
@@ -92,19 +95,26 @@ class DataParallel:
             total = [np.zeros_like(each) for each in (*pattern.leaves().values(), *state.moved())]
         every = self.ranks.gathered(told)
         present = every[:, 2] > 0
-        total = self._exchanged(total, [bool(part.any()) for part in np.split(present, self.ranks.size)])
-        loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
         leaves = len(pattern.leaves())
+        there = [bool(part.any()) for part in np.split(present, self.ranks.size)]
+        sums = summed(self.ranks, total[:leaves], there) if self.slices else []
+        total = [*sums, *self._exchanged(total[len(sums) :], there)]
+        loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
         if divisor is not None:  # a mean
             divisor, loss = whole, loss / (whole or 1.0)
             total[:leaves] = _scaled(total[:leaves], alike / (whole or 1.0))
         state.finish(total[leaves:], int(present.sum()))
         found: Iterator[Any] = iter(total[:leaves])
 
-        def summed(_: Any) -> Any:
+        def taken(_: Any) -> Any:
             return next(found)
 
-        return pattern.map(summed), divisor, loss
+        return pattern.map(taken), divisor, loss
+
+    @property
+    def slices(self) -> bool:
+        """Whether this rank keeps the optimizer's arrays of slices only, and so gets those of the gradient."""
+        return self.shard_optimizer and self.ranks.size > 1
 
     def _exchanged(self, arrays: list[Any], present: list[bool]) -> list[Any]:
         """The sums over all ranks; arrays of one type travel together."""

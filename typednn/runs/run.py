@@ -360,9 +360,18 @@ class Run(AbstractContextManager["Run"]):
         """The place of the checkpoint of that step."""
         return self.checkpoint_folder / f"step-{step:08d}"
 
-    def save(self, state: TrainingState, model: Module, optimizer: Any, loader: Any, *, keep: int = 3) -> Path:
+    def save(
+        self,
+        state: TrainingState,
+        model: Module,
+        optimizer: Any,
+        loader: Any,
+        *,
+        keep: int = 3,
+        optimizer_state: Mapping[str, Any] | None = None,
+    ) -> Path:
         """Write a checkpoint, then `best.json`, and remove old ones. After an error the earlier checkpoints are
-        unchanged.
+        unchanged. ``optimizer_state`` is written in the place of the optimizer's own.
 
         ``state`` gets the positions of loader, generators and metrics, which `restore` and `start_metrics` restore.
         """
@@ -379,7 +388,7 @@ class Run(AbstractContextManager["Run"]):
             self.checkpoint_folder,
             state,
             model.state_dict(),
-            optimizer.state_dict(),
+            optimizer.state_dict() if optimizer_state is None else optimizer_state,
             optimizer_name=type(optimizer).__name__,
             model=structure(model),
             environment=self.environment,

@@ -68,9 +68,11 @@ def join(
     loader: Batches[Any, Any],
     state: TrainingState,
     settings: dict[str, Any],
+    *,
+    sharded: bool = False,
 ) -> TrainingState:
     """Weights, optimizer, position in the data and state of the first rank, on each; a `StateError` where ranks differ
-    in versions or settings.
+    in versions or settings. The state of an optimizer that is ``sharded`` is sent later, in slices.
     """
     ranks.require_equal("the versions", f"typednn {__version__}, NumPy {np.__version__}".encode())
     ranks.require_equal("the settings", repr(settings).encode())
@@ -81,12 +83,13 @@ def join(
         bind(optimizer, model)
     given: Any = None
     if ranks.is_first:
-        given = (model.state_dict(), optimizer.state_dict() if learns else None, loader.state_dict(), state)
+        learnt = optimizer.state_dict() if learns and not sharded else None
+        given = (model.state_dict(), learnt, loader.state_dict(), state)
     begun: TrainingState
     weights, learnt, position, begun = ranks.from_first(given)
     if not ranks.is_first:
         model.load_state_dict(weights)
         loader.load_state_dict(position)
-        if learns:
+        if learnt is not None:
             optimizer.load_state_dict(learnt)
     return begun
