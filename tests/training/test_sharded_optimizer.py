@@ -208,13 +208,12 @@ def test_a_gradient_that_is_not_finite_on_one_rank_is_refused_on_all(tmp_path: P
 
 
 @in_processes
-@pytest.mark.parametrize(("first", "second"), [("4", "2"), ("2", "4"), ("1", "2")], ids="-".join)
-@pytest.mark.parametrize("begins", [True, False], ids=["begins", "ends"])
+@pytest.mark.parametrize(("first", "second", "begins"), [("4", "2", True), ("2", "4", False), ("2", "1", True)])
 def test_a_run_goes_on_with_and_without_it(tmp_path: Path, first: str, second: str, begins: bool) -> None:
     """The files of a run that was stopped are those of one process that was not."""
     pytest.importorskip("sklearn", reason="of which the digits are")
-    asked = ["train", "mlp", "--data", "digits", "-q", "--set", "max_steps=6", "optimizer=adamw", "shards=8"]
-    option = "--shard-optimizer"
+    settings = [word for each in ("max_steps=6", "optimizer=adamw", "shards=8") for word in ("--set", each)]
+    asked, option = ["train", "mlp", "--data", "digits", "-q", *settings], "--shard-optimizer"
     for command in (
         [*asked, "--ranks", first, "--time-limit", "1e-9", "--run", "stopped", *([option] if begins else [])],
         ["resume", "stopped", "-q", "--ranks", second, *([] if begins else [option])],
