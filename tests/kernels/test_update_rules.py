@@ -80,8 +80,10 @@ def test_nan_and_infinity_are_the_references(row: Row, decay: tuple[float, float
 @each_rule
 @pytest.mark.parametrize("decay", DECAYS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_slice_has_the_bits_of_the_whole_and_of_the_reference(row: Row, decay: tuple[float, float], dtype: Any) -> None:
-    """Wherever it begins, and on either side of the size from which several threads work."""
+def test_a_slice_has_the_bits_of_the_whole_and_of_the_reference(
+    row: Row, decay: tuple[float, float], dtype: Any
+) -> None:
+    """And of the reference: wherever it begins, and on either side of the size from which several threads work."""
     numbers = row.numbers[-1]
     whole = row.state((300_007,), 3, dtype, numbers)
     slices, plain = ([None if array is None else array.copy() for array in whole] for _ in range(2))

@@ -360,18 +360,9 @@ class Run(AbstractContextManager["Run"]):
         """The place of the checkpoint of that step."""
         return self.checkpoint_folder / f"step-{step:08d}"
 
-    def save(
-        self,
-        state: TrainingState,
-        model: Module,
-        optimizer: Any,
-        loader: Any,
-        *,
-        keep: int = 3,
-        optimizer_state: Mapping[str, Any] | None = None,
-    ) -> Path:
+    def save(self, state: TrainingState, model: Module, optimizer: Any, loader: Any, *, keep: int = 3) -> Path:
         """Write a checkpoint, then `best.json`, and remove old ones. After an error the earlier checkpoints are
-        unchanged. ``optimizer_state`` is written in the place of the optimizer's own.
+        unchanged.
 
         ``state`` gets the positions of loader, generators and metrics, which `restore` and `start_metrics` restore.
         """
@@ -388,7 +379,7 @@ class Run(AbstractContextManager["Run"]):
             self.checkpoint_folder,
             state,
             model.state_dict(),
-            optimizer.state_dict() if optimizer_state is None else optimizer_state,
+            optimizer.state_dict(),
             optimizer_name=type(optimizer).__name__,
             model=structure(model),
             environment=self.environment,

@@ -486,13 +486,14 @@ class Session:
     # ------------------------------------------------------------------ saving and resuming
 
     def _save(self) -> None:
-        run = self.run
-        learnt = None if self.sharded is None else self.sharded.state_dict(wanted=run is not None)
-        if run is None:
-            return
-        self._report()
-        if self.events is not None:
-            self.events.writer.flush()
-        self._seconds()
-        self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
-        run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep, optimizer_state=learnt)
+        """Save where there is a run; where the optimizer is shared out, all ranks send their slices."""
+        run, sharded = self.run, self.sharded
+        with nullcontext() if sharded is None else sharded.whole_state(wanted=run is not None):
+            if run is None:
+                return
+            self._report()
+            if self.events is not None:
+                self.events.writer.flush()
+            self._seconds()
+            self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
+            run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)

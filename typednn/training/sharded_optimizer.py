@@ -80,7 +80,7 @@ class Slices(Module):
 class ShardedOptimizer(Optimizer):
     """``optimizer``, which goes over to this rank's slices of the model; all ranks make it at once.
 
-    Its state is that of the first rank. What travels: `whole`, `share`, `accepts`, `averaged`, `state_dict` and
+    Its state is that of the first rank. What travels: `whole`, `share`, `accepts`, `averaged`, `whole_state` and
     `give_back` are calls that all ranks make.
     """
 
@@ -160,15 +160,20 @@ class ShardedOptimizer(Optimizer):
         finally:
             put(self._model, before)
 
-    def state_dict(self, *, wanted: bool = True) -> dict[str, Any]:
-        """What the optimizer's own is on one process, on the first rank where that has it ``wanted``; nothing on the
-        others, which send an array after the other.
+    @contextmanager
+    def whole_state(self, *, wanted: bool) -> Generator[None]:
+        """In this block the first rank's optimizer is as on one process, to be saved, where that rank has it
+        ``wanted``. The others send it an array after the other.
         """
-        if not self.ranks.from_first(wanted):
-            return {}
-        whole = self._gathered()
-        arrays = {f"{name}.{key}": array for name, (_, kept) in whole.items() for key, array in kept.items()}
-        return self._optimizer.state_dict() | arrays if self.ranks.is_first else {}
+        own = self._optimizer.kept()
+        if self.ranks.from_first(wanted):
+            whole = self._gathered()
+            if self.ranks.is_first:
+                self._optimizer.hand_over(self._model, whole)
+        try:
+            yield
+        finally:
+            self._optimizer.hand_over(self._slices, own)
 
     def give_back(self) -> None:
         """The optimizer is the model's again: on the first rank with the whole state, on the others a new one."""
