@@ -66,7 +66,8 @@ class Slices(Module):
         """The slice of this parameter, with the numbers that it has now."""
         if id(weights) not in self._known:
             self.refresh()
-        own: AnyArray = self._known[id(weights)][1]
+        known = self._known.get(id(weights))
+        own: AnyArray = part(weights, *self._of) if known is None else known[1]  # the optimizer refuses an unknown one
         if not weights.flags.c_contiguous:
             own[...] = part(weights, *self._of)
         return own
