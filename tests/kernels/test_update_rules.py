@@ -76,6 +76,29 @@ def test_nan_and_infinity_are_the_references(row: Row, decay: tuple[float, float
 
 
 @needs_halide
+@quiet
+@each_rule
+@pytest.mark.parametrize("decay", DECAYS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_slice_has_the_bits_of_the_whole_and_of_the_reference(
+    row: Row, decay: tuple[float, float], dtype: Any
+) -> None:
+    """And of the reference: wherever it begins, and on either side of the size from which several threads work."""
+    numbers = row.numbers[-1]
+    whole = row.state((300_007,), 3, dtype, numbers)
+    slices, plain = ([None if array is None else array.copy() for array in whole] for _ in range(2))
+    for begin, end in ((0, 1), (1, 38), (38, 37_001), (37_001, 300_007)):
+        cut = [None if array is None else array[begin:end] for array in slices]
+        row.rule.step(*cut, *numbers, *decay)
+    row.rule.step(*whole, *numbers, *decay)
+    by_reference(row.rule.step)(*plain, *numbers, *decay)
+    for ours, other, expected in zip(slices, whole, plain, strict=True):
+        assert (ours is None) == (other is None) == (expected is None)
+        if ours is not None and other is not None and expected is not None:
+            assert ours.tobytes() == other.tobytes() == expected.tobytes()
+
+
+@needs_halide
 @each_rule
 def test_the_same_bits_on_one_thread_and_two(row: Row) -> None:
     def stepped() -> list[Any]:

@@ -93,7 +93,12 @@ def _again(options: Namespace, folder: str | None, before: _State, seconds: floa
     limit = [] if options.time_limit is None else ["--time-limit", str(max(1.0, options.time_limit - seconds))]
     if folder is None or _state(folder) in (before, _NOTHING):
         return [*options.given, *limit, *(["--run", folder] if folder and options.command == "train" else [])]
-    given = {"--quiet": options.quiet, "--report": options.report, "--debug": options.debug}
+    given = {
+        "--quiet": options.quiet,
+        "--report": options.report,
+        "--debug": options.debug,
+        "--shard-optimizer": options.shard_optimizer,
+    }
     words = ["resume", folder, *(flag for flag, is_given in given.items() if is_given), *limit]
     words += [] if options.track is None else ["--track", options.track]
     return [*words, *(word for module in options.modules for word in ("--import", module))]

@@ -109,6 +109,11 @@ TRAINING = (
         help="with --ranks: where a rank dies, go on from the last checkpoint, up to N times",
     ),
     argument(
+        "--shard-optimizer",
+        action="store_true",
+        help="with --ranks: each process keeps the optimizer's arrays of its part of every parameter, in less memory",
+    ),
+    argument(
         "--time-limit",
         type=partial(_number, float, 0, "a number of seconds above 0"),
         metavar="SECONDS",

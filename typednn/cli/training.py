@@ -91,9 +91,10 @@ def _train(options: Namespace) -> int:
         hint(f"run folder: {folder}")
     if options.dry_run:
         return 0
+    work = partial(train_recipe, data=samples, source=source, shard_optimizer=options.shard_optimizer)
     if options.folds is None:
-        return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source), trackers)
-    return _each_fold(folder, options, [partial(train_recipe, each, samples, source=source) for each in recipes])
+        return _finished(folder, options, partial(work, recipe, run=folder), trackers)
+    return _each_fold(folder, options, [partial(work, each) for each in recipes])
 
 
 def _can_fold(recipe: Recipe, samples: Samples) -> bool:
@@ -146,7 +147,7 @@ def resume(options: Namespace) -> int:
         trackers = _trackers(options)
         import_layers(options.modules)
         folder = begins(Path(options.run))
-        work = partial(resume_run, options.run, epochs=options.epochs)
+        work = partial(resume_run, options.run, epochs=options.epochs, shard_optimizer=options.shard_optimizer)
         return _finished(folder, options, work, trackers)
 
 

@@ -16,7 +16,8 @@ from typing import ClassVar, final
 from typednn.arrays import AnyArray
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer, ParameterState
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.optim.parameter_state import ParameterState
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
@@ -26,6 +27,7 @@ class Adadelta(GradientOptimizer):
     """Arguments and rule are torch.optim.Adadelta's; the paper has no rate, which is ``lr=1.0``."""
 
     folds_decay = True
+    elementwise = True
     limits: ClassVar[Mapping[str, float]] = {"rho": 1.0, "eps": math.inf}
 
     def __init__(

@@ -14,7 +14,8 @@ from typing import ClassVar, final
 from typednn.arrays import AnyArray
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer, ParameterState
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.optim.parameter_state import ParameterState
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
@@ -24,6 +25,7 @@ class Adagrad(GradientOptimizer):
     """Arguments and rule are torch.optim.Adagrad's; ``lr_decay`` lowers a schedule's rates too."""
 
     folds_decay = True
+    elementwise = True
     limits: ClassVar[Mapping[str, float]] = {
         "lr_decay": math.inf,
         "initial_accumulator_value": math.inf,

@@ -16,7 +16,8 @@ from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer, ParameterState
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.optim.parameter_state import ParameterState
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
@@ -27,6 +28,7 @@ class Adam(GradientOptimizer):
     """
 
     folds_decay = True
+    elementwise = True
     limits: ClassVar[Mapping[str, float]] = {"eps": math.inf}
     switches: ClassVar[frozenset[str]] = GradientOptimizer.switches | {"amsgrad"}
     fixed: ClassVar[frozenset[str]] = frozenset({"amsgrad"})

@@ -16,7 +16,8 @@ from typednn.arrays import AnyArray
 from typednn.kernels import update_rules
 from typednn.optim.adam import pair_of_betas
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer, ParameterState
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.optim.parameter_state import ParameterState
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group, Settings
 
@@ -26,6 +27,7 @@ class Lion(GradientOptimizer):
     """The paper's rule, with its ``weight_decay`` taken from the weights themselves."""
 
     folds_decay = True
+    elementwise = True
 
     def __init__(
         self,

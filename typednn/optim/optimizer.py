@@ -21,7 +21,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -29,7 +29,7 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn.arguments import number
-from typednn.arrays import AnyArray, device_of, namespace
+from typednn.arrays import AnyArray, device_of
 from typednn.backends import to_device
 from typednn.contracts.checks import switch
 from typednn.contracts.protocols import Optimizer
@@ -38,34 +38,10 @@ from typednn.kernels.pointwise import add_scaled, scaled, shrunk
 from typednn.module.module import Module
 from typednn.optim import saved
 from typednn.optim.ema import EMA, average, averaging, put
+from typednn.optim.parameter_state import ParameterState
 from typednn.optim.schedule import ConstantLR, Schedule, Watching, schedule
 from typednn.optim.settings import Group, Settings, completing
 from typednn.screen import as_call
-
-
-@dataclass(slots=True)
-class ParameterState:
-    """The state of one parameter: the number of its steps, and the optimizer's own arrays.
-
-    ``coupled`` and ``shrink`` are this step's weight decay, for an `apply` that folds it in: g + coupled·w and
-    w·shrink.
-    """
-
-    weights: Any
-    settings: Settings
-    step: int = 0
-    arrays: dict[str, Any] = field(default_factory=dict[str, Any])
-    coupled: float = 0.0
-    shrink: float = 1.0
-
-    def array(self, name: str, start: float = 0.0) -> Any:
-        """The optimizer's array of this name; at the first step one like the weights, filled with ``start``, at least
-        in float32.
-        """
-        if name not in self.arrays:
-            dtype = np.result_type(self.weights.dtype, np.float32)  # in float16 squares of gradients, and eps, become 0
-            self.arrays[name] = namespace(self.weights).full_like(self.weights, start, dtype=dtype)
-        return self.arrays[name]
 
 
 class GradientOptimizer(Optimizer):
@@ -75,6 +51,8 @@ class GradientOptimizer(Optimizer):
     # w·state.shrink. With ``maximize`` it then gets lr and state.coupled negated. As the step for -g is that for g
     # turned round, with running means of the other sign, this is the step for -g to the bit.
     folds_decay: ClassVar[bool] = False
+    # Whether a number's step needs no other number of its parameter, so that slices of it can be stepped apart.
+    elementwise: ClassVar[bool] = False
     # Settings of a derived class that are numbers from 0, each below this one; those that are True or False; and those
     # that are said when the optimizer is built, as groups are.
     limits: ClassVar[Mapping[str, float]] = {}
@@ -85,8 +63,8 @@ class GradientOptimizer(Optimizer):
     groups: tuple[tuple[str, Settings], ...]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        if "apply" in vars(cls) and "folds_decay" not in vars(cls):
-            cls.folds_decay = False  # its own `apply` decides, not its base's
+        for name in {"folds_decay", "elementwise"} - vars(cls).keys() if "apply" in vars(cls) else ():
+            setattr(cls, name, False)  # its own `apply` decides, not its base's
         setattr(cls, "__init__", completing(cls.__init__))  # noqa: B010  # to checkers, a constructor is no variable
         super().__init_subclass__(**keywords)
 
@@ -480,14 +458,24 @@ class GradientOptimizer(Optimizer):
             raise StateDictError(
                 explain(where, "state must belong to this optimizer and model", listed(problems, "; "))
             )
-        self._states = {}
-        self._named = {
-            name: ParameterState(None, self._settings_of(name), steps[name], arrays[name]) for name in shapes
-        }
+        self.hand_over(model, {name: (steps[name], arrays[name]) for name in shapes})
         for name, value in settings.items():
             setattr(self, name, value)
         for key, rate in self._watching().items():
             rate.load_state_dict(rates[key])
+
+    def kept(self) -> dict[str, tuple[int, dict[str, Any]]]:
+        """Of each parameter by its name the number of its steps, and the arrays, by reference."""
+        self._follow(self._bound(".kept", "state is kept by name"))
+        return {name: (state.step, state.arrays) for name, state in self._named.items()}
+
+    def hand_over(self, model: Module, kept: Mapping[str, tuple[int, dict[str, Any]]]) -> None:
+        """Go on with the parameters of another ``model``, with these steps and arrays; those left out begin anew."""
+        self._model, self._states = model, {}
+        self._named = {
+            name: ParameterState(None, self._settings_of(name), *kept.get(name, (0, {})))
+            for name in model.parameter_shapes()
+        }
 
     def array_names(self) -> tuple[str, ...]:
         """The names of the arrays this optimizer keeps for each parameter, from its first step on; ``ema`` is the

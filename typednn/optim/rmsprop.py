@@ -15,7 +15,8 @@ from typing import ClassVar, final
 from typednn.arrays import AnyArray
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer, ParameterState
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.optim.parameter_state import ParameterState
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
@@ -25,6 +26,7 @@ class RMSprop(GradientOptimizer):
     """Arguments and rule are torch.optim.RMSprop's."""
 
     folds_decay = True
+    elementwise = True
     limits: ClassVar[Mapping[str, float]] = {"alpha": 1.0, "eps": math.inf, "momentum": math.inf}
     switches: ClassVar[frozenset[str]] = GradientOptimizer.switches | {"centered"}
     fixed: ClassVar[frozenset[str]] = frozenset({"centered", "momentum"})

@@ -16,7 +16,8 @@ from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import update_rules
 from typednn.optim.ema import EMA
-from typednn.optim.optimizer import GradientOptimizer, ParameterState
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.optim.parameter_state import ParameterState
 from typednn.optim.schedule import Schedule
 from typednn.optim.settings import Group
 
@@ -26,6 +27,7 @@ class SGD(GradientOptimizer):
     """Arguments and rule are torch.optim.SGD's; ``l2`` and ``decay`` are the paper's."""
 
     folds_decay = True
+    elementwise = True
 
     def __init__(
         self,

@@ -18,12 +18,13 @@ from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
-from typednn.arguments import choice, integer
+from typednn.arguments import choice, flag, integer
 from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient, set_shared
 from typednn.module.module import Module
 from typednn.parallel.ranks import Ranks
+from typednn.parallel.slices import summed
 from typednn.parallel.sums import Flat, Tree, added
 
 MOST: Final = 1 << 15  # shards
@@ -40,12 +41,16 @@ class DataParallel:
 
     ``shards`` is a power of two and a multiple of the number of ranks, by default 8; it decides the bits, the ranks
     don't. Of a batch with fewer rows some shards are empty. ``exchange="fastest"`` gives that up: there is a shard for
-    each rank, and one plain all-reduce. An `ArgumentError` where ``shards`` does not fit; a
+    each rank, and one plain all-reduce. With ``shard_optimizer`` each rank keeps the optimizer's arrays of a slice of
+    every parameter, and steps that: the same bits in less memory. An `ArgumentError` where ``shards`` does not fit; a
     `typednn.errors.MissingExtra` where the process is one of several and mpi4py is not installed.
     """
 
-    def __init__(self, shards: int | None = None, *, exchange: ExchangeName = "exact") -> None:
+    def __init__(
+        self, shards: int | None = None, *, exchange: ExchangeName = "exact", shard_optimizer: bool = False
+    ) -> None:
         self.exchange: ExchangeName = choice("DataParallel", "exchange", exchange, get_args(ExchangeName))
+        self.shard_optimizer: bool = flag("DataParallel", "shard_optimizer", shard_optimizer)
         self.ranks: Ranks = Ranks()
         self.first_row: int = 0
         """Where the rows that are computed now begin in the batch."""
@@ -120,23 +125,35 @@ class DataParallel:
             total = Flat.of(tree.total)
         every = self.ranks.gathered(told)
         present = np.diff(ends) > 0
-        for vector in total.vectors.values():
-            if self.exchange == "fastest":
-                self.ranks.all_reduce(vector)
-            else:
-                self.ranks.add_up(vector, [bool(part.any()) for part in np.split(present, self.ranks.size)])
+        arrays = self._exchanged(total, leaves, [bool(part.any()) for part in np.split(present, self.ranks.size)])
         loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
         if divisor is not None:  # a mean
             divisor, loss = whole, loss / (whole or 1.0)
-            for array in total.arrays[:leaves]:
+            for array in arrays[:leaves]:
                 np.multiply(array, array.dtype.type(alike / (whole or 1.0)), out=array)
-        state.finish(total.arrays[leaves:], int(present.sum()))
-        sums: Iterator[Any] = iter(total.arrays[:leaves])
+        state.finish(arrays[leaves:], int(present.sum()))
+        sums: Iterator[Any] = iter(arrays[:leaves])
 
-        def summed(_: Any) -> Any:
+        def taken(_: Any) -> Any:
             return next(sums)
 
-        return pattern.map(summed), divisor, loss
+        return pattern.map(taken), divisor, loss
+
+    @property
+    def slices(self) -> bool:
+        """Whether this rank keeps the optimizer's arrays of slices only, and so gets those of the gradient."""
+        return self.shard_optimizer and self.ranks.size > 1
+
+    def _exchanged(self, total: Flat, leaves: int, present: list[bool]) -> list[Any]:
+        """The sums over all ranks; of the gradient, the first ``leaves`` arrays, slices where this rank keeps those."""
+        sums = summed(self.ranks, total.arrays[:leaves], present) if self.slices else []
+        rest = Flat.of(total.arrays[leaves:]) if self.slices else total
+        for vector in rest.vectors.values():
+            if self.exchange == "fastest":
+                self.ranks.all_reduce(vector)
+            else:
+                self.ranks.add_up(vector, present)
+        return [*sums, *rest.arrays]
 
 
 def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any, rows: slice) -> Computed:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar, final
+from typing import Any, ClassVar, Final, Self, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +117,9 @@ class Ranks:
     def __repr__(self) -> str:
         return f"Ranks(rank={self.rank}, size={self.size})"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # a copy of what is shared out is of the same ranks
+
     @property
     def is_first(self) -> bool:
         """Whether this rank writes files and messages."""
@@ -168,6 +171,36 @@ class Ranks:
         own = [compute(item) for item in items[self.rank :: self.size]]
         every: list[list[Result]] = self._comm.allgather(own)
         return [every[place % self.size][place // self.size] for place in range(len(items))]
+
+    def summed_rows(self, rows: npt.NDArray[Any], present: Sequence[bool]) -> npt.NDArray[Any]:
+        """The sum of this rank's row of those ranks that are ``present``, in a fixed tree; each gives a row for
+        every rank.
+        """
+        found = np.empty_like(rows)
+        self._comm.Alltoall(rows, found)
+        total = tree_sum([each if there else None for each, there in zip(found, present, strict=True)], np.add)
+        return np.ascontiguousarray(total)
+
+    def every_row(self, row: npt.NDArray[Any], rows: npt.NDArray[Any]) -> None:
+        """Fill ``rows`` with the row of each rank."""
+        self._comm.Allgather(row, rows)
+
+    def rows_to_first(self, row: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+        """The row of each rank, on the first rank."""
+        rows = np.empty((self.size, len(row)), row.dtype) if self.is_first else None
+        self._comm.Gather(row, rows, root=0)
+        return rows
+
+    def row_from_first(self, rows: npt.NDArray[Any] | None, row: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """This rank's row of those that the first rank gives, in ``row``."""
+        self._comm.Scatter(rows, row, root=0)
+        return row
+
+    def all(self, holds: bool) -> bool:
+        """Whether it holds on all ranks."""
+        every = np.empty(1, np.int8)
+        self._comm.Allreduce(np.array([holds], np.int8), every, op=self._mpi.MIN)
+        return bool(every[0])
 
     def first_reason(self, reason: str | None) -> str | None:
         """The reason of the first rank that has one; None where none has."""

@@ -104,11 +104,13 @@ def train(
     progress: bool | Literal["auto"] = "auto",
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
+    shard_optimizer: bool = False,
 ) -> Trained:
     """Train from the start. ``recipe`` may be the name of one, as `find` takes it. ``data`` is a name, a folder or
     `Samples`, by default the recipe's own; ``run`` a new folder, or None.
 
-    ``overwrite``: a run that is in that folder is removed first, as `Run.create` says.
+    ``overwrite``: a run that is in that folder is removed first, as `Run.create` says. ``shard_optimizer``: where
+    several processes train, as `typednn.parallel.DataParallel` says.
 
     ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves
     (`Samples.source`): ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
@@ -123,7 +125,7 @@ def train(
             source = found_by(name, samples)
         else:
             samples = data
-        recipe, parallel = _shared_out(recipe)
+        recipe, parallel = _shared_out(recipe, shard_optimizer)
         plan = plan_for(recipe, samples, source or samples.source or {"name": samples.name})
         config = plan.model_config()
         model = config.built()
@@ -140,11 +142,11 @@ def train(
             return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks, parallel)
 
 
-def _shared_out(recipe: Recipe) -> tuple[Recipe, DataParallel | None]:
+def _shared_out(recipe: Recipe, shard_optimizer: bool) -> tuple[Recipe, DataParallel | None]:
     """The recipe as it is kept, and how its batches are shared out; None where they are not cut."""
     if not recipe.shards and recipe.exchange == "exact" and not started():
         return recipe, None
-    parallel = DataParallel(recipe.shards or None, exchange=recipe.exchange)
+    parallel = DataParallel(recipe.shards or None, exchange=recipe.exchange, shard_optimizer=shard_optimizer)
     return recipe if recipe.exchange == "fastest" else replace(recipe, shards=parallel.shards), parallel
 
 
@@ -155,6 +157,7 @@ def resume(
     progress: bool | Literal["auto"] = "auto",
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
+    shard_optimizer: bool = False,
 ) -> Trained:
     """Continue the run in a folder from its last checkpoint or from the start, to the same bits as without the
     interruption.
@@ -165,7 +168,11 @@ def resume(
     plan = read_plan(Path(run))
     ranks = Ranks()
     shards, exchange = plan.recipe.shards, plan.recipe.exchange
-    parallel = DataParallel(shards or None, exchange=exchange) if shards or exchange == "fastest" else None
+    parallel = (
+        DataParallel(shards or None, exchange=exchange, shard_optimizer=shard_optimizer)
+        if shards or exchange == "fastest"
+        else None
+    )
     if parallel is None and ranks.size > 1:
         rule, cure = "a run is resumed on several ranks that began with shards", "train --from it, or resume it on one"
         raise ArgumentError(explain("resume", rule, "shards=0", cure), "run")

@@ -8,6 +8,7 @@ import numpy as np
 
 from typednn.arrays import is_floating, namespace
 from typednn.backends import to_number
+from typednn.errors import StateError, explain
 from typednn.module.calls import Call, observing
 from typednn.module.module import Module
 from typednn.training.evaluation import evaluating
@@ -64,3 +65,9 @@ def place_in_forward(model: Module, x: Any, first_row: int = 0) -> str:
     with evaluating(model), observing(model, note), np.errstate(all="ignore"):
         model.forward(x)
     return f'in the output of layer "{broken[0]}"' if broken else "in the loss itself: every layer's output is finite"
+
+
+def diverged(what: str, got: str) -> StateError:
+    """The error of a training that can't go on; ``got`` says what, when and where."""
+    cure = "lower the learning rate, clip the gradient, or look for NaN in the data"
+    return StateError(explain("fit", f"{what} must stay finite", got, cure))

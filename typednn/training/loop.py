@@ -30,6 +30,7 @@ from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
 from typednn.training.session import Session
 from typednn.training.settings import TrainingSettings
+from typednn.training.sharded_optimizer import check_sharded
 from typednn.training.signals import Stop, stopping
 
 In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
@@ -115,6 +116,7 @@ def fit(
     measured_on, early = arguments.validation_of(validation), arguments.early_stopping_of(early_stopping)
     arguments.check_weights(loss, loader, measured_on)
     arguments.check_watched(measured_on, early, optimizer)
+    check_sharded(parallel, optimizer)
     stop = Stop()
     first = parallel is None or parallel.ranks.is_first
     with ExitStack() as stack:

@@ -2,14 +2,20 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from typednn.arrays import AnyArray
 from typednn.backends import to_numpy
+from typednn.contracts.protocols import Optimizer
+from typednn.layer import Layer
 from typednn.module.module import Module
+from typednn.module.updates import update_if
 from typednn.optim.accumulation import Summed
+from typednn.training.sharded_optimizer import ShardedOptimizer
 
 
 @dataclass(slots=True)
@@ -36,3 +42,24 @@ def gradient_norms(model: Module, grad: Any) -> dict[str, float]:
     for name, array in model.named_gradients(grad).items():
         squares[name.rpartition(".")[0] or name] += float(np.sum(np.square(to_numpy(array), dtype=np.float64)))
     return {layer: math.sqrt(square) for layer, square in squares.items()}
+
+
+def updated(
+    model: Layer[Any, Any, Any],
+    optimizer: Optimizer,
+    sharded: ShardedOptimizer | None,
+    grad: Any,
+    accept: Callable[[Iterable[AnyArray]], bool] | None,
+) -> bool:
+    """Step the model, the slices of each rank where the optimizer is ``sharded``; False, and nothing written, where
+    there is ``accept`` and the derivatives are not accepted.
+    """
+    if accept is None:
+        model.update(optimizer if sharded is None else sharded, grad)
+    elif sharded is None:
+        return update_if(accept, model, optimizer, grad)
+    elif not update_if(sharded.accepts(accept), model, sharded, grad):
+        return False
+    if sharded is not None:
+        sharded.share()
+    return True

@@ -12,12 +12,11 @@ import numpy as np
 from typednn.backends import read_together, to_device
 from typednn.contracts.protocols import Optimizer
 from typednn.engines.halide.rehearsal import expecting
-from typednn.errors import ArgumentError, MissingExtra, StateError, explain
+from typednn.errors import ArgumentError, MissingExtra, explain
 from typednn.layer import Layer
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.gradients import Gradient
 from typednn.module.rehearsal import copied, is_known
-from typednn.module.updates import update_if
 from typednn.optim import clip_grad_norm
 from typednn.optim.accumulation import Summed
 from typednn.optim.ema import put
@@ -34,10 +33,11 @@ from typednn.training.batches import Batches, ValuedLoss, divisor_of, mean, one_
 from typednn.training.callbacks import Callback, EarlyStopping, is_due, saved_state
 from typednn.training.evaluation import Evaluation, checked_metrics
 from typednn.training.events import Events, Recorder
-from typednn.training.finite import all_finite, finite_each, finite_rows, place_in_forward, place_in_gradient
-from typednn.training.pending_step import PendingStep, gradient_norms
+from typednn.training.finite import all_finite, diverged, finite_each, finite_rows, place_in_forward, place_in_gradient
+from typednn.training.pending_step import PendingStep, gradient_norms, updated
 from typednn.training.progress import Display, summary
 from typednn.training.settings import TrainingSettings
+from typednn.training.sharded_optimizer import ShardedOptimizer
 from typednn.training.signals import Stop
 from typednn.training.starting import agreed, join, resume
 
@@ -68,6 +68,7 @@ class Session:
     state: TrainingState
     config: str = ""  # model and optimizer as TOML, where that can say them
     parallel: DataParallel | None = None
+    sharded: ShardedOptimizer | None = None
     batch: Any = None  # x, y and what each row counts, of the step in progress
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
@@ -107,10 +108,14 @@ class Session:
             self.state, resumed = resume(self.run, *start, self.callbacks, self.state, told)
         if self.parallel is not None:
             settings = {**told, "parallel": (self.parallel.shards, self.parallel.exchange)}
-            self.state = join(self.parallel.ranks, *start, self.state, settings, self.validation)
+            self.state = join(
+                self.parallel.ranks, *start, self.state, settings, self.validation, sharded=self.parallel.slices
+            )
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
+            if self.parallel is not None and self.parallel.slices:
+                self.sharded = ShardedOptimizer(self.parallel.ranks, self.model, self.optimizer)
             self.steps_before = self.optimizer.steps - self.state.step
         unit, per_sample = (
             (self.task.unit, self.task.per_sample) if isinstance(self.task, SpokenTask) else ("samples", 1)
@@ -143,6 +148,8 @@ class Session:
         while not self._ends():
             self._epoch()
         self._finish()
+        if self.sharded is not None:
+            self.sharded.give_back()
         state = self.state
         history = History(tuple(state.epochs), tuple(state.evaluations), state.best, state.step, self.reason or "")
         for callback in self.callbacks:
@@ -220,7 +227,10 @@ class Session:
     def _update(self) -> None:
         part, self.part = self.part, PendingStep()
         grad, part.summed = part.summed.mean(), Summed()
-        if (self.state.step + 1) % 50 == 0 or self.state.step == 0:
+        told = (self.state.step + 1) % 50 == 0 or self.state.step == 0
+        if self.sharded is not None and (told or self.transforms or self.settings.clip_grad_norm is not None):
+            grad = self.sharded.whole(grad)
+        if told:
             part.norms = gradient_norms(self.model, grad)
         for transform in self.transforms:
             grad = transform(grad)
@@ -238,10 +248,8 @@ class Session:
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
-        if looked:
-            self.model.update(self.optimizer, grad)
-        elif not update_if(all_finite, self.model, self.optimizer, grad):
-            self._gradient_diverged(grad)
+        if not updated(self.model, self.optimizer, self.sharded, grad, None if looked else all_finite):
+            self._gradient_diverged(grad if self.sharded is None else self.sharded.whole(grad))
         self.state.step += 1
         part.step, part.seconds = self.state.step, self._seconds()
         self.pending.append(part)
@@ -335,15 +343,7 @@ class Session:
         self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
 
     def _diverged(self, step: int, what: str, got: str, place: str) -> None:
-        got = f"{got} in step {step} (epoch {self.number}), first {place}"
-        raise StateError(
-            explain(
-                "fit",
-                f"{what} must stay finite",
-                got,
-                "lower the learning rate, clip the gradient, or look for NaN in the data",
-            )
-        )
+        raise diverged(what, f"{got} in step {step} (epoch {self.number}), first {place}")
 
     def _rehearse(self) -> None:
         """The step in progress, and a batch of the evaluation, on copies of all that they change."""
@@ -353,13 +353,15 @@ class Session:
         )
         if not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
             return
-        model, loss, optimizer, batch = copied(self.model, self.loss, optimizer, self.batch)
+        # of a sharded one the slices, which are stepped here without the other ranks
+        model, loss, optimizer, batch = copied(self.model, self.loss, self.sharded or optimizer, self.batch)
         nothing: dict[str, Any] = {
             "run": None,
             "callbacks": [],
             "events": None,
             "early_stopping": None,
             "parallel": None,
+            "sharded": None,
             "transforms": (),
             "progress": False,
         }
@@ -397,8 +399,8 @@ class Session:
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
-        if self.run is not None and (better or through or is_due(self.settings.checkpoint_every, step, complete)):
-            self._save(self.run)
+        if better or through or is_due(self.settings.checkpoint_every, step, complete):
+            self._save()
         if not self.pending:
             self.last_report = time.perf_counter()
         return measured
@@ -438,13 +440,15 @@ class Session:
         if isinstance(self.optimizer, GradientOptimizer):
             self.optimizer.observe({"loss": value, **metrics})
         self._call("on_evaluation", measured)
-        if best and self.run is None and early is not None and early.restore_best_weights:
+        # where the averages are those of all ranks, each takes part
+        keeps = self.run is None or self.sharded is not None
+        if best and keeps and early is not None and early.restore_best_weights:
             with self._averaged():
                 self.best_weights = {name: array.copy() for name, array in self.model.state_dict().items()}
         return measured
 
     def _averaged(self) -> AbstractContextManager[None]:
-        optimizer: Any = self.optimizer
+        optimizer: Any = self.sharded or self.optimizer
         return optimizer.averaged() if self.averages else nullcontext()
 
     def _ends(self) -> bool:
@@ -469,8 +473,9 @@ class Session:
         """
         self._report()
         step, best, early = self.state.step, self.state.best, self.early_stopping
-        if self.run is not None and not self.run.folder_of(step).is_dir():
-            self._save(self.run)
+        done = self.run is None or self.run.folder_of(step).is_dir()
+        if not (done if self.sharded is None else self.sharded.ranks.from_first(done)):
+            self._save()
         if self.reason:
             run = None if self.reason == "early stopping" else self.run
             saved = "" if run is None else f"; saved, resume it from {run.folder}"
@@ -482,15 +487,21 @@ class Session:
                 self.run.load_weights(self.model, "best")
             elif self.best_weights is not None:
                 self.model.load_state_dict(self.best_weights)
-        elif self.averages and isinstance(self.optimizer, GradientOptimizer):
-            put(self.model, self.optimizer.averages())
+        elif self.averages:
+            optimizer: Any = self.sharded or self.optimizer
+            put(self.model, optimizer.averages())
 
     # ------------------------------------------------------------------ saving and resuming
 
-    def _save(self, run: Run) -> None:
-        self._report()
-        if self.events is not None:
-            self.events.writer.flush()
-        self._seconds()
-        self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
-        run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)
+    def _save(self) -> None:
+        """Save where there is a run; where the optimizer is shared out, all ranks send their slices."""
+        run, sharded = self.run, self.sharded
+        with nullcontext() if sharded is None else sharded.whole_state(wanted=run is not None):
+            if run is None:
+                return
+            self._report()
+            if self.events is not None:
+                self.events.writer.flush()
+            self._seconds()
+            self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
+            run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)

@@ -73,9 +73,11 @@ def join(
     state: TrainingState,
     settings: dict[str, Any],
     validation: Evaluation[Any, Any] | None,
+    *,
+    sharded: bool = False,
 ) -> TrainingState:
     """Weights, optimizer, position in the data and state of the first rank, on each; a `StateError` where ranks differ
-    in versions, data, model or settings.
+    in versions, data, model or settings. The state of an optimizer that is ``sharded`` is sent later, in slices.
 
     A warning where the machines differ in what may change the bits. The weights are compared behind this: those that
     came must be those that were sent.
@@ -95,13 +97,14 @@ def join(
         bind(optimizer, model)
     given: Any = None
     if ranks.is_first:
-        given = (model.state_dict(), optimizer.state_dict() if learns else None, loader.state_dict(), state)
+        learnt = optimizer.state_dict() if learns and not sharded else None
+        given = (model.state_dict(), learnt, loader.state_dict(), state)
     begun: TrainingState
     weights, learnt, position, begun = ranks.from_first(given)
     if not ranks.is_first:
         model.load_state_dict(weights)
         loader.load_state_dict(position)
-        if learns:
+        if learnt is not None:
             optimizer.load_state_dict(learnt)
     ranks.require_equal("the weights", b"".join(array.tobytes() for array in model.state_dict().values()))
     return begun
