@@ -126,7 +126,7 @@ def main(given: Sequence[str]) -> int:
         try:
             done = until(name, folder / name, random.Random(f"{seed} {name}"), share, deadline)
         except Hangs as error:
-            print(f"{name}: FAILED {error}")
+            print(f"{name}: FAILED {error}", flush=True)
             bad = True
             continue
         kills, runs, longest, bad = kills + done[0], runs + done[1], max(longest, done[2]), bad or bool(done[3])
