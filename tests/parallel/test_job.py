@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tests.cli.conftest import environment, run_command
+from tests.parallel.processes import ranks_of
 from typednn.parallel.job import Ended, command, mpiexec
 
 in_processes = pytest.mark.skipif(mpiexec() is None, reason="needs mpiexec, of an MPI")
@@ -122,37 +122,6 @@ def weights(run: Path) -> dict[str, bytes]:
     return {"step": last.name.encode()} | {
         name: array.tobytes() for name, array in load_file(last / "weights.safetensors").items()
     }
-
-
-def ranks_of(job: int) -> dict[int, int]:
-    """The processes of a job's ranks by their numbers; those of other jobs are left alone."""
-    parents = {int(path.name): _parent(path) for path in Path("/proc").glob("[0-9]*")}
-    found: dict[int, int] = {}
-    for process in parents:
-        if job in _line(process, parents):
-            with_number = [line for line in _variables(process) if line.startswith("PMI_RANK=")]
-            if with_number:
-                found[int(with_number[0].removeprefix("PMI_RANK="))] = process
-    return found
-
-
-def _parent(path: Path) -> int:
-    try:
-        return int((path / "stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, IndexError):
-        return 0
-
-
-def _line(process: int, parents: dict[int, int]) -> Iterator[int]:
-    while process := parents.get(process, 0):
-        yield process
-
-
-def _variables(process: int) -> list[str]:
-    try:
-        return Path(f"/proc/{process}/environ").read_text().split("\0")
-    except OSError:
-        return []
 
 
 def started(folder: Path, *arguments: str) -> "subprocess.Popen[str]":

@@ -1,4 +1,4 @@
-"""What a rank tells the process that started its job with `typednn.parallel.job.run`: lines that only it reads."""
+"""What a rank tells the process that started its job with `typednn.parallel.job.run`, in lines that only it reads."""
 
 import json
 import os
