@@ -173,6 +173,7 @@ import ctypes, numpy as np
 from pathlib import Path
 import scipy_openblas32
 from typednn.engines import gemm, set_threads
+from typednn.engines.blas import on_one_thread
 a = np.ones((4, 4), np.float32)
 gemm(a, a, np.empty_like(a))
 library = ctypes.CDLL(str(next(Path(scipy_openblas32.get_lib_dir()).glob("libscipy_openblas*"))))
@@ -180,13 +181,20 @@ counts = [library.scipy_openblas_get_num_threads()]
 for count in (1, 2):
     set_threads(count)
     counts.append(library.scipy_openblas_get_num_threads())
-print(counts)
+with on_one_thread():
+    counts.append(library.scipy_openblas_get_num_threads())
+    set_threads(3)
+    counts.append(library.scipy_openblas_get_num_threads())
+    with on_one_thread():
+        pass
+    counts.append(library.scipy_openblas_get_num_threads())
+print(counts, library.scipy_openblas_get_num_threads())
 """
     environment = {**os.environ, "TYPEDNN_THREADS": "2"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=120
     )
-    assert done.stdout == "[2, 1, 2]\n", done.stderr
+    assert done.stdout == "[2, 1, 2, 1, 1, 1] 3\n", done.stderr
 
 
 def test_fork_after_a_product() -> None:

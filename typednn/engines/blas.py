@@ -8,7 +8,8 @@ kernels' threads). Variables that the user has set are kept. Without the package
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -34,12 +35,28 @@ _CORE_TYPES = {"avx2": "Haswell", "sse4.1": "Nehalem"}  # by TYPEDNN_TARGET
 SPIN = "16"  # the worker gives its core back after 2^16 ticks
 
 _lock = Lock()
+_alone = False  # whether one thread computes a product
 
 
 @dataclass(frozen=True, slots=True)
 class _Library:
     routines: Mapping[np.dtype[Any], Callable[..., None]]  # by dtype; empty where NumPy multiplies
     why: str
+
+
+@contextmanager
+def on_one_thread() -> Generator[None, None, None]:
+    """In this block one thread computes a product: OpenBLAS adds in another order with several. NumPy's own copy of it
+    is left as it is.
+    """
+    global _alone
+    before, _alone = _alone, True
+    threads.set_threads(threads.get_threads())  # tells OpenBLAS, where it is loaded
+    try:
+        yield
+    finally:
+        _alone = before
+        threads.set_threads(threads.get_threads())
 
 
 def core_type(processor: Processor) -> tuple[str | None, str]:
@@ -165,5 +182,5 @@ def _load() -> _Library:
         routine.argtypes = [integer] * 6 + [number, pointer, integer, pointer, integer, number, pointer, integer]
         routine.restype = None
     library.scipy_openblas_set_num_threads.argtypes = [integer]
-    threads.follow(library.scipy_openblas_set_num_threads)
+    threads.follow(lambda count: library.scipy_openblas_set_num_threads(1 if _alone else count))
     return _Library(routines, f"OpenBLAS multiplies, with {core} kernels ({reason})")
