@@ -52,7 +52,7 @@ def start(folder: Path, words: Sequence[str]) -> subprocess.Popen[bytes]:
 
 def killed(job: subprocess.Popen[bytes], draw: random.Random, lasts: float) -> float | None:
     """Kill a rank of the job at some moment; how long it took to go on or to end. None where it ended before."""
-    time.sleep(draw.choice([draw.uniform(0.0, 1.0), draw.uniform(0.0, lasts)]))
+    time.sleep(draw.choice([draw.uniform(0.0, 1.0), draw.uniform(0.0, lasts / 2)]))
     ranks = ranks_of(job.pid)
     if not ranks or job.poll() is not None:
         return None
