@@ -11,7 +11,7 @@ Bytes: a rank sends and receives the gradient twice, as in an all-reduce. Memory
 Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, final
 
 import numpy as np
@@ -21,6 +21,7 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
+from typednn.parallel.pipeline import Pipeline, Shard
 from typednn.parallel.ranks import Ranks, tree_sum
 
 MOST: Final = 1 << 15  # shards
@@ -34,29 +35,56 @@ class DataParallel:
     """How a batch is shared out over the ranks of the job, for ``fit(…, parallel=DataParallel())``.
 
     ``shards`` is a power of two and a multiple of the number of ranks; it decides the bits, the ranks don't. Of a batch
-    with fewer rows some shards are empty. An `ArgumentError` where ``shards`` does not fit; a
+    with fewer rows some shards are empty. With ``stages`` a chain or a GPT-2 is cut into so many parts, a rank for each,
+    and each ``stages`` ranks compute the shards together; the bits stay. An `ArgumentError` where ``shards`` does not fit; a
     `typednn.errors.MissingExtra` where the process is one of several and mpi4py is not installed.
     """
 
-    def __init__(self, shards: int = 8) -> None:
+    def __init__(self, shards: int = 8, *, stages: int = 1) -> None:
         self.shards: int = integer("DataParallel", "shards", shards)
+        self.stages: int = integer("DataParallel", "stages", stages)
         self.ranks: Ranks = Ranks()
+        self.pipeline: Pipeline | None = None  # from the first batch on
         if self.shards & (self.shards - 1) or self.shards > MOST:
             rule = f"shards is a power of two, at most {MOST:,}"
             raise ArgumentError(explain("DataParallel", rule, str(shards)), "shards")
-        if self.shards % self.ranks.size:
-            rule, got = "each rank has as many shards", f"{self.shards} shards on {self.ranks.size} ranks"
+        if self.ranks.size % self.stages:
+            rule, got = "each replica has a rank for each stage", f"{self.stages} stages on {self.ranks.size} ranks"
+            cure = f"start {self.stages} ranks, or a multiple"
+            raise ArgumentError(explain("DataParallel", rule, got, cure), "stages")
+        if self.shards % (self.ranks.size // self.stages):
+            rule, got = "each rank has as many shards", f"{self.shards} shards on {self.ranks.size // self.stages} ranks"
             cure = "start 1, 2, 4 or 8 ranks, or give shards"
             raise ArgumentError(explain("DataParallel", rule, got, cure), "shards")
+        # the ranks that compute one shard, one stage each, and those that have the same stage
+        self.chain: Ranks = self.ranks.split(self.ranks.rank // self.stages)
+        self.replicas: Ranks = self.ranks.split(self.ranks.rank % self.stages)
 
     def __repr__(self) -> str:
-        return f"DataParallel(shards={self.shards}, rank={self.ranks.rank}, size={self.ranks.size})"
+        stages = "" if self.stages == 1 else f"stages={self.stages}, "
+        return f"DataParallel(shards={self.shards}, {stages}rank={self.ranks.rank}, size={self.ranks.size})"
+
+    def begin(self, model: Module, optimizer: Any, x: Any) -> None:
+        """Before a batch: at the first one the model is cut into ``stages``, by what they cost on a shard of ``x``."""
+        if self.stages > 1 and (self.pipeline is None or self.pipeline.model is not model):
+            self.pipeline = Pipeline(model, self.ranks, self.chain, x[: -(-len(x) // self.shards)])
+            self.pipeline.release(optimizer)
+
+    def part_of(self, model: Module) -> Any:
+        """What of ``model`` learns on this rank: its stage, or all of it."""
+        return model if self.pipeline is None else self.pipeline.stage
+
+    def check(self, transforms: Sequence[Any], averages: bool) -> None:
+        """An `ArgumentError` for what a training in several stages does not have."""
+        if self.stages > 1 and (transforms or averages):
+            rule, got = "a model in stages has no transform and no average", "ema" if averages else "a transform"
+            raise ArgumentError(explain("fit", rule, got, "leave it out, or leave stages out"), "parallel")
 
     @property
     def own(self) -> range:
         """The shards that this rank computes."""
-        each = self.shards // self.ranks.size
-        return range(self.ranks.rank * each, (self.ranks.rank + 1) * each)
+        each = self.shards // self.replicas.size
+        return range(self.replicas.rank * each, (self.replicas.rank + 1) * each)
 
     def computed(
         self, model: Module, compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any
@@ -68,31 +96,28 @@ class DataParallel:
         if model.device != "cpu":
             rule, got = "parallel computes on the CPU", f"a model on {model.device!r}"
             raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
+        model = self.part_of(model)
         state = _State(model)
         ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
         alike = -(-len(x) // self.shards)  # rows of the largest shard
-        sums: list[Any] = []
+        sums: list[Any] = [None] * len(self.own)
         told = np.zeros((len(self.own), 3))  # of each shard: loss·divisor, divisor or 0, whether it has rows
         pattern: Any = None
         divisor: float | None = None
-        for place, shard in enumerate(self.own):
-            rows = slice(ends[shard], ends[shard + 1])
-            if rows.start == rows.stop:
-                sums.append(None)
-                continue
-            state.begin(shard)
-            pattern, divisor, loss = _computed(compute, x, y, weight, rows)
-            told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0, 1.0
+        rows = [(shard, slice(ends[shard], ends[shard + 1])) for shard in self.own if ends[shard] < ends[shard + 1]]
+        for (shard, _), each in zip(rows, self._shards(compute, state, x, y, weight, rows), strict=True):
+            pattern, divisor, loss, moved = each
+            told[shard - self.own.start] = loss * (1.0 if divisor is None else divisor), divisor or 0.0, 1.0
             scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
-            sums.append([*scaled, *state.moved()])
+            sums[shard - self.own.start] = [*scaled, *moved]
         total = tree_sum(sums, lambda first, second: [a + b for a, b in zip(first, second, strict=True)])
         if total is None:  # this rank has no rows: those of all show what a gradient looks like
-            state.begin(self.own.start)
-            pattern, divisor, _ = _computed(compute, x, y, weight, slice(None))
-            total = [np.zeros_like(each) for each in (*pattern.leaves().values(), *state.moved())]
-        every = self.ranks.gathered(told)
+            whole_batch = [(self.own.start, slice(0, len(x)))]
+            ((pattern, divisor, _, moved),) = self._shards(compute, state, x, y, weight, whole_batch)
+            total = [np.zeros_like(each) for each in (*pattern.leaves().values(), *moved)]
+        every = self.ranks.gathered(told).reshape(-1, self.stages, *told.shape)[:, -1].reshape(-1, 3)
         present = every[:, 2] > 0
-        total = self._exchanged(total, [bool(part.any()) for part in np.split(present, self.ranks.size)])
+        total = self._exchanged(total, [bool(part.any()) for part in np.split(present, self.replicas.size)])
         loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
         leaves = len(pattern.leaves())
         if divisor is not None:  # a mean
@@ -106,15 +131,36 @@ class DataParallel:
 
         return pattern.map(summed), divisor, loss
 
+    def _shards(
+        self,
+        compute: Callable[[Any, Any, Any], Computed],
+        state: "_State",
+        x: Any,
+        y: Any,
+        weight: Any,
+        rows: Sequence[tuple[int, slice]],
+    ) -> Iterator[Shard]:
+        """Of each shard, whose number and ``rows`` are given, what this rank computes, in order."""
+
+        def computed(x: Any, part: slice) -> Computed:
+            return _computed(compute, x, y[part], None if weight is None else weight[part])
+
+        if self.pipeline is not None:
+            yield from self.pipeline.shards(computed, x, rows, state.begin, state.moved)
+            return
+        for shard, part in rows:
+            state.begin(shard)
+            yield *computed(x[part], part), state.moved()
+
     def _exchanged(self, arrays: list[Any], present: list[bool]) -> list[Any]:
         """The sums over all ranks; arrays of one type travel together."""
-        if self.ranks.size == 1:
+        if self.replicas.size == 1:
             return arrays
         made: list[Any] = list(arrays)
         for dtype in sorted({each.dtype for each in arrays}, key=str):
             places = [place for place, each in enumerate(arrays) if each.dtype == dtype]
             joined = np.concatenate([np.ravel(arrays[place]) for place in places])
-            vector, start = self.ranks.summed(joined, present), 0
+            vector, start = self.replicas.summed(joined, present), 0
             for place in places:
                 stop = start + arrays[place].size
                 made[place] = vector[start:stop].reshape(arrays[place].shape)
@@ -122,9 +168,9 @@ class DataParallel:
         return made
 
 
-def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any, rows: slice) -> Computed:
+def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any) -> Computed:
     """What ``compute`` gives of these rows; an `ArgumentError` where it is no gradient that can be summed."""
-    found = compute(x[rows], y[rows], None if weight is None else weight[rows])
+    found = compute(x, y, weight)
     if not isinstance(found[0], Gradient):
         got, cure = type(found[0]).__qualname__, "derive it from Gradient"
         raise ArgumentError(explain("fit", "parallel sums gradients", got, cure), "parallel")

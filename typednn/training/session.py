@@ -23,6 +23,7 @@ from typednn.optim.accumulation import Summed
 from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.parallel import DataParallel
+from typednn.parallel.pipeline import Pipeline
 from typednn.runs.history import Epoch, History, Measured, Step
 from typednn.runs.restoring import bind
 from typednn.runs.run import Run
@@ -107,6 +108,7 @@ class Session:
             self.state, resumed = resume(self.run, *start, self.callbacks, self.state, told)
         if self.parallel is not None:
             self.state = join(self.parallel.ranks, *start, self.state, told)
+            self.parallel.check(self.transforms, self.averages)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -177,6 +179,7 @@ class Session:
         if self.parallel is None:
             grad, divisor, value = self._computed(x, y, weight)
         else:
+            self.parallel.begin(self.model, self.optimizer, x)
             grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight)
         if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
@@ -192,7 +195,7 @@ class Session:
     def _computed(self, x: Any, y: Any, weight: Any) -> tuple[Any, float | None, Any]:
         """The gradient of these rows, what their loss divided by, and the loss."""
         loss: Any = self.loss if weight is None else SampleWeighted(self.loss, weight)
-        prediction = self.model.forward(x)
+        prediction = self.learner.forward(x)
         y = self.task.targets(y, prediction)
         divisor = divisor_of(loss, prediction, y)  # of the labels on the host too
         if self.loss_array is not None and self.check_target is not None:
@@ -207,16 +210,17 @@ class Session:
             value, derivative = (loss.loss(prediction, y), None) if both is None else both(loss, prediction, y)
             value = float(value)
             if not math.isfinite(value):
-                self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x))
+                self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.learner, x))
             if both is None:
                 derivative = loss.loss_grad(prediction, y)
-        return self.model.backward(derivative), divisor, value
+        return self.learner.backward(derivative), divisor, value
 
     def _update(self) -> None:
         part, self.part = self.part, PendingStep()
         grad, part.summed = part.summed.mean(), Summed()
         if (self.state.step + 1) % 50 == 0 or self.state.step == 0:
-            part.norms = gradient_norms(self.model, grad)
+            part.norms = gradient_norms(self.learner, grad)
+            part.norms = part.norms if self.pipeline is None else self.pipeline.merged(part.norms)
         for transform in self.transforms:
             grad = transform(grad)
         if self.loss_array is not None:
@@ -229,13 +233,14 @@ class Session:
                 looked = True
                 if not all_finite(grad.leaves().values()):
                     self._gradient_diverged(grad)
-            grad = clip_grad_norm(grad, self.settings.clip_grad_norm)
+            norm = None if self.pipeline is None else self.pipeline.norm(grad)
+            grad = clip_grad_norm(grad, self.settings.clip_grad_norm, norm=norm)
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
         if looked:
-            self.model.update(self.optimizer, grad)
-        elif not update_if(all_finite, self.model, self.optimizer, grad):
+            self.learner.update(self.optimizer, grad)
+        elif not update_if(all_finite, self.learner, self.optimizer, grad):
             self._gradient_diverged(grad)
         self.state.step += 1
         part.step, part.seconds = self.state.step, self._seconds()
@@ -322,12 +327,22 @@ class Session:
         return isinstance(self.optimizer, GradientOptimizer) and self.optimizer.ema is not None
 
     @property
+    def pipeline(self) -> Pipeline | None:
+        """Of a model in stages."""
+        return None if self.parallel is None else self.parallel.pipeline
+
+    @property
+    def learner(self) -> Any:
+        """What of the model this process computes and updates: all of it, or a stage."""
+        return self.model if self.pipeline is None else self.pipeline.stage
+
+    @property
     def number(self) -> int:
         """The current epoch, from 1."""
         return len(self.state.epochs) + 1
 
     def _gradient_diverged(self, grad: Any) -> None:
-        self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
+        self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.learner, grad))
 
     def _diverged(self, step: int, what: str, got: str, place: str) -> None:
         got = f"{got} in step {step} (epoch {self.number}), first {place}"
@@ -346,7 +361,7 @@ class Session:
         groups = (
             [optimizer.settings, *dict(optimizer.groups).values()] if isinstance(optimizer, GradientOptimizer) else []
         )
-        if not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
+        if self.pipeline is not None or not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
             return
         model, loss, optimizer, batch = copied(self.model, self.loss, optimizer, self.batch)
         nothing: dict[str, Any] = {
@@ -392,14 +407,16 @@ class Session:
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
-        if self.run is not None and (better or through or is_due(self.settings.checkpoint_every, step, complete)):
-            self._save(self.run)
+        if better or through or is_due(self.settings.checkpoint_every, step, complete):
+            self._save()
         if not self.pending:
             self.last_report = time.perf_counter()
         return measured
 
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
         self._report()
+        if self.pipeline is not None:
+            self.pipeline.gather()
         state, early = self.state, self.early_stopping
         text: str | None = None
         with self._averaged():
@@ -463,8 +480,7 @@ class Session:
         """
         self._report()
         step, best, early = self.state.step, self.state.best, self.early_stopping
-        if self.run is not None and not self.run.folder_of(step).is_dir():
-            self._save(self.run)
+        self._save(again=False)
         if self.reason:
             run = None if self.reason == "early stopping" else self.run
             saved = "" if run is None else f"; saved, resume it from {run.folder}"
@@ -481,7 +497,13 @@ class Session:
 
     # ------------------------------------------------------------------ saving and resuming
 
-    def _save(self, run: Run) -> None:
+    def _save(self, again: bool = True) -> None:
+        """Save the step, unless it is saved and not wanted ``again``; a model in stages is gathered for it."""
+        with nullcontext() if self.pipeline is None else self.pipeline.whole(self.optimizer):
+            if self.run is not None and (again or not self.run.folder_of(self.state.step).is_dir()):
+                self._write(self.run)
+
+    def _write(self, run: Run) -> None:
         self._report()
         if self.events is not None:
             self.events.writer.flush()
