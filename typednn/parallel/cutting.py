@@ -4,6 +4,7 @@ A chain's pieces are its parts, neighbours that run as one kernel together; anot
 method ``pieces`` (`typednn.models.GPT2` has one).
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -93,13 +94,13 @@ def costs_of(steps: Sequence[Any], x: Any) -> list[float]:
     costs: list[float] = []
     for step in steps:
         (other,) = copied(step)
-        best = float("inf")
+        y, seconds = x, list[float]()
         for _ in range(2):  # the first time kernels are made
             start = time.perf_counter()
             y = other.forward(x)
             other.backward(np.zeros_like(y))
-            best = min(best, time.perf_counter() - start)
-        costs.append(best)
+            seconds.append(time.perf_counter() - start)
+        costs.append(min(seconds))
         x = y
     return costs
 
@@ -112,12 +113,12 @@ def cut(costs: Sequence[float], stages: int) -> list[int]:
     sums = [0.0, *accumulate(costs)]
     best: list[tuple[float, list[int]]] = [(cost, [0, stop]) for stop, cost in enumerate(sums)]
     for stage in range(2, stages + 1):
-        best = [
-            min(
-                ((max(best[middle][0], sums[stop] - sums[middle]), [*best[middle][1], stop])
-                 for middle in range(stage - 1, stop)),
-                default=(float("inf"), []),
-            )
-            for stop in range(len(sums))
-        ]
+        longer: list[tuple[float, list[int]]] = []
+        for stop in range(len(sums)):
+            ways = [
+                (max(best[middle][0], sums[stop] - sums[middle]), [*best[middle][1], stop])
+                for middle in range(stage - 1, stop)
+            ]
+            longer.append(min(ways) if ways else (math.inf, []))
+        best = longer
     return best[-1][1]

@@ -53,7 +53,10 @@ class DataParallel:
             cure = f"start {self.stages} ranks, or a multiple"
             raise ArgumentError(explain("DataParallel", rule, got, cure), "stages")
         if self.shards % (self.ranks.size // self.stages):
-            rule, got = "each rank has as many shards", f"{self.shards} shards on {self.ranks.size // self.stages} ranks"
+            rule, got = (
+                "each rank has as many shards",
+                f"{self.shards} shards on {self.ranks.size // self.stages} ranks",
+            )
             cure = "start 1, 2, 4 or 8 ranks, or give shards"
             raise ArgumentError(explain("DataParallel", rule, got, cure), "shards")
         # the ranks that compute one shard, one stage each, and those that have the same stage
@@ -64,15 +67,14 @@ class DataParallel:
         stages = "" if self.stages == 1 else f"stages={self.stages}, "
         return f"DataParallel(shards={self.shards}, {stages}rank={self.ranks.rank}, size={self.ranks.size})"
 
-    def begin(self, model: Module, optimizer: Any, x: Any) -> None:
-        """Before a batch: at the first one the model is cut into ``stages``, by what they cost on a shard of ``x``."""
+    def begin(self, model: Module, optimizer: Any, x: Any) -> Pipeline | None:
+        """Before a batch: at the first one the model is cut into ``stages``, by what they cost on a shard of ``x``.
+        None where it is not cut.
+        """
         if self.stages > 1 and (self.pipeline is None or self.pipeline.model is not model):
             self.pipeline = Pipeline(model, self.ranks, self.chain, x[: -(-len(x) // self.shards)])
             self.pipeline.release(optimizer)
-
-    def part_of(self, model: Module) -> Any:
-        """What of ``model`` learns on this rank: its stage, or all of it."""
-        return model if self.pipeline is None else self.pipeline.stage
+        return self.pipeline
 
     def check(self, transforms: Sequence[Any], averages: bool) -> None:
         """An `ArgumentError` for what a training in several stages does not have."""
@@ -96,8 +98,7 @@ class DataParallel:
         if model.device != "cpu":
             rule, got = "parallel computes on the CPU", f"a model on {model.device!r}"
             raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
-        model = self.part_of(model)
-        state = _State(model)
+        state = _State(model if self.pipeline is None else self.pipeline.stage)
         ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
         alike = -(-len(x) // self.shards)  # rows of the largest shard
         sums: list[Any] = [None] * len(self.own)

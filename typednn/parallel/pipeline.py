@@ -18,7 +18,6 @@ from typing import Any, final
 
 import numpy as np
 
-from typednn.errors import ArgumentError, explain
 from typednn.module.module import Module
 from typednn.parallel.cutting import check_pieces, costs_of, cut, pieces_of
 from typednn.parallel.ranks import Ranks
@@ -127,6 +126,10 @@ class Pipeline:
         own = [float(np.sum(np.square(leaf, dtype=np.float64))) for leaf in grad.leaves().values()]
         return math.sqrt(sum(square for squares in self.chain.every(own) for square in squares))
 
+    def agreed(self, holds: bool) -> bool:
+        """What the first rank says."""
+        return bool(self.chain.every(holds)[0])
+
     def merged(self, found: dict[str, Any]) -> dict[str, Any]:
         """What all stages have found, the first stage's first."""
         return {name: value for each in self.chain.every(found) for name, value in each.items()}
@@ -175,7 +178,6 @@ class Pipeline:
     def _of_stage(self, saved: dict[str, Any]) -> dict[str, Any]:
         names = self.stage.named_parameters().keys()
         return {key: value for key, value in saved.items() if key.rpartition(".")[0] in names}
-
 
 
 def _is_saved(optimizer: Any) -> bool:

@@ -26,7 +26,8 @@ class Stage(Layer[AnyArray, AnyArray, AnyChainGrad, S]):
 
     def __init__(self, pieces: Sequence[Piece], first: bool) -> None:
         self.steps: tuple[Any, ...] = tuple(steps_of(pieces))
-        self.first = first
+        self.joined: tuple[bool, ...] = tuple(isinstance(step, Parts) for step in self.steps)  # chains
+        self.first: bool = first
         self.pieces: tuple[Piece, ...] = tuple(pieces)
         self.places: dict[str, tuple[int, Member]] = dict(_places(pieces))
 
@@ -48,10 +49,11 @@ class Stage(Layer[AnyArray, AnyArray, AnyChainGrad, S]):
         gradient: Any = None
         unread = False
         for place in reversed(range(len(self.steps))):
-            step = self.steps[place]
-            unread = self.first and place == 0 and isinstance(step, Chain)
+            step: Any = self.steps[place]
+            several = self.joined[place]
+            unread = self.first and place == 0 and several
             gradient = step.run_back(derivative) if unread else step.backward(derivative)
-            parts += reversed(gradient.parts) if isinstance(step, Chain) else [gradient]
+            parts += reversed(gradient.parts) if several else [gradient]
             derivative = None if unread else gradient.input
         kind: Any = ChainGrad
         whole = tuple(reversed(parts))
@@ -83,7 +85,7 @@ class Stage(Layer[AnyArray, AnyArray, AnyChainGrad, S]):
 
 
 def steps_of(pieces: Sequence[Piece]) -> Iterator[Any]:
-    """What runs one after another: the layers of pieces, and parts of a chain as one chain, which fuses as the whole."""
+    """What runs one after another: the layers of pieces, and parts of a chain as one chain, which fuses."""
     kind: Any = Chain
     for layer, together in groupby(pieces, key=lambda piece: piece.layer):
         if layer is not None:

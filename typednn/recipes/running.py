@@ -103,11 +103,14 @@ def train(
     progress: bool | Literal["auto"] = "auto",
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
+    stages: int = 1,
 ) -> Trained:
     """Train from the start. ``recipe`` may be the name of one, as `find` takes it. ``data`` is a name, a folder or
     `Samples`, by default the recipe's own; ``run`` a new folder, or None.
 
     ``overwrite``: a run that is in that folder is removed first, as `Run.create` says.
+
+    ``stages``: into how many parts the ranks of the job cut the model, as `DataParallel` says.
 
     ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves
     (`Samples.source`): ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
@@ -122,7 +125,7 @@ def train(
             source = found_by(name, samples)
         else:
             samples = data
-        recipe, parallel = _shared_out(recipe)
+        recipe, parallel = _shared_out(recipe, stages)
         plan = plan_for(recipe, samples, source or samples.source or {"name": samples.name})
         config = plan.model_config()
         model = config.built()
@@ -139,11 +142,11 @@ def train(
             return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks, parallel)
 
 
-def _shared_out(recipe: Recipe) -> tuple[Recipe, DataParallel | None]:
+def _shared_out(recipe: Recipe, stages: int) -> tuple[Recipe, DataParallel | None]:
     """The recipe as it is kept, and how its batches are shared out; None where they are not cut."""
-    if not recipe.shards and not started():
+    if not recipe.shards and not started() and stages == 1:
         return recipe, None
-    parallel = DataParallel(recipe.shards) if recipe.shards else DataParallel()
+    parallel = DataParallel(recipe.shards, stages=stages) if recipe.shards else DataParallel(stages=stages)
     return replace(recipe, shards=parallel.shards), parallel
 
 
@@ -154,17 +157,18 @@ def resume(
     progress: bool | Literal["auto"] = "auto",
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
+    stages: int = 1,
 ) -> Trained:
     """Continue the run in a folder from its last checkpoint or from the start, to the same bits as without the
     interruption.
 
     ``epochs``: train so many more, from the last checkpoint on, also where the run had ended or stopped early; a
-    schedule of the learning rate then spans the whole run.
+    schedule of the learning rate then spans the whole run. ``stages`` as for `train`; those before don't count.
     """
     plan = read_plan(Path(run))
     ranks = Ranks()
-    parallel = DataParallel(plan.recipe.shards) if plan.recipe.shards else None
-    if parallel is None and ranks.size > 1:
+    parallel = DataParallel(plan.recipe.shards, stages=stages) if plan.recipe.shards else None
+    if parallel is None and max(ranks.size, stages) > 1:
         rule, cure = "a run is resumed on several ranks that began with shards", "train --from it, or resume it on one"
         raise ArgumentError(explain("resume", rule, "shards=0", cure), "run")
     with ExitStack() as stack:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from typednn.runs.settings import read_settings, settings_of
 from typednn.runs.state import TrainingState
 from typednn.tasks import SpokenTask, Task
 from typednn.training.batches import Batches, ValuedLoss, divisor_of, mean, one_pass
-from typednn.training.callbacks import Callback, EarlyStopping, is_due, saved_state
+from typednn.training.callbacks import Callback, Called, EarlyStopping, called, is_due, saved_state
 from typednn.training.evaluation import Evaluation, checked_metrics
 from typednn.training.events import Events, Recorder
 from typednn.training.finite import all_finite, finite_each, finite_rows, place_in_forward, place_in_gradient
@@ -69,6 +69,7 @@ class Session:
     state: TrainingState
     config: str = ""  # model and optimizer as TOML, where that can say them
     parallel: DataParallel | None = None
+    pipeline: Pipeline | None = None  # of a model in stages, from the first batch on
     batch: Any = None  # x, y and what each row counts, of the step in progress
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
@@ -179,7 +180,7 @@ class Session:
         if self.parallel is None:
             grad, divisor, value = self._computed(x, y, weight)
         else:
-            self.parallel.begin(self.model, self.optimizer, x)
+            self.pipeline = self.parallel.begin(self.model, self.optimizer, x)
             grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight)
         if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
@@ -219,8 +220,8 @@ class Session:
         part, self.part = self.part, PendingStep()
         grad, part.summed = part.summed.mean(), Summed()
         if (self.state.step + 1) % 50 == 0 or self.state.step == 0:
-            part.norms = gradient_norms(self.learner, grad)
-            part.norms = part.norms if self.pipeline is None else self.pipeline.merged(part.norms)
+            norms = gradient_norms(self.learner, grad)
+            part.norms = norms if self.pipeline is None else self.pipeline.merged(norms)
         for transform in self.transforms:
             grad = transform(grad)
         if self.loss_array is not None:
@@ -295,20 +296,9 @@ class Session:
             self._call("on_step", done)
             self.display.step(each.step, self.number, mean(self.state.loss_sum, self.state.divisor), speed)
 
-    def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], value: Step | Measured | Epoch) -> None:
-        """Call this method of every callback; the first that returns a reason ends the training."""
-        for callback in self.callbacks:
-            reason: object = getattr(callback, name)(value)
-            if reason is not None and not isinstance(reason, str):
-                raise ArgumentError(
-                    explain(
-                        "fit",
-                        "a callback returns None, or a text to end the training",
-                        f"{type(reason).__name__} from {type(callback).__qualname__}.{name}",
-                    ),
-                    "callbacks",
-                )
-            self.callback_reason = self.callback_reason or reason or ""
+    def _call(self, name: Called, value: Step | Measured | Epoch) -> None:
+        reason = called(self.callbacks, name, value)
+        self.callback_reason = self.callback_reason or reason
 
     def _check_finite(self, done: PendingStep) -> None:
         """Stop where a step on a device was not finite."""
@@ -325,11 +315,6 @@ class Session:
     def averages(self) -> bool:
         """Whether the optimizer averages the weights; then evaluations, and the model at the end, have the average."""
         return isinstance(self.optimizer, GradientOptimizer) and self.optimizer.ema is not None
-
-    @property
-    def pipeline(self) -> Pipeline | None:
-        """Of a model in stages."""
-        return None if self.parallel is None else self.parallel.pipeline
 
     @property
     def learner(self) -> Any:
@@ -361,7 +346,8 @@ class Session:
         groups = (
             [optimizer.settings, *dict(optimizer.groups).values()] if isinstance(optimizer, GradientOptimizer) else []
         )
-        if self.pipeline is not None or not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
+        known = is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups])
+        if not known or self.pipeline is not None:  # a stage's own kernels come one after another
             return
         model, loss, optimizer, batch = copied(self.model, self.loss, optimizer, self.batch)
         nothing: dict[str, Any] = {
@@ -407,7 +393,8 @@ class Session:
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
-        if better or through or is_due(self.settings.checkpoint_every, step, complete):
+        due = better or through or is_due(self.settings.checkpoint_every, step, complete)
+        if due if self.pipeline is None else self.pipeline.agreed(due):
             self._save()
         if not self.pending:
             self.last_report = time.perf_counter()
