@@ -35,8 +35,9 @@ class DataParallel:
     """How a batch is shared out over the ranks of the job, for ``fit(…, parallel=DataParallel())``.
 
     ``shards`` is a power of two and a multiple of the number of ranks; it decides the bits, the ranks don't. Of a batch
-    with fewer rows some shards are empty. With ``stages`` a chain or a GPT-2 is cut into so many parts, a rank for each,
-    and each ``stages`` ranks compute the shards together; the bits stay. An `ArgumentError` where ``shards`` does not fit; a
+    with fewer rows some shards are empty. With ``stages`` a chain or a GPT-2 is cut into so many parts, and so many
+    ranks compute a shard together, each a part of the model: ``shards`` is then a multiple of the ranks divided by the
+    stages. The bits stay the same. An `ArgumentError` where ``shards`` or ``stages`` does not fit; a
     `typednn.errors.MissingExtra` where the process is one of several and mpi4py is not installed.
     """
 
