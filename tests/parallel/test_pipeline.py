@@ -22,6 +22,7 @@ from typednn.layers import BatchNorm1d, Dropout, Linear, ReLU, Tanh
 from typednn.models import GPT2, lenet5
 from typednn.parallel import DataParallel
 from typednn.parallel.cutting import check_pieces, cut, pieces_of
+from typednn.parallel.pipeline import Pipeline
 from typednn.parallel.stage import Stage
 from typednn.random import PCG32
 
@@ -147,6 +148,39 @@ def test_stages_need_a_rank_each() -> None:
         DataParallel(stages=2)
 
 
+class Middle:
+    """The second rank of four, whose neighbours are always there; what it does is noted."""
+
+    size, rank, is_first = 4, 1, False
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def from_first(self, _: Any) -> list[int]:
+        return [0, 1, 2, 3, 5]
+
+    def receive(self, sender: int, kind: int) -> tuple[Any, float]:
+        return np.ones((2, 8), np.float32), 2.0
+
+    def send(self, array: Any, to: int, kind: int, number: float | None) -> list[Any]:
+        self.done.append({2: "F", 0: "B"}[to])
+        return [array]
+
+    def wait(self, sent: Any) -> None:
+        self.done.append(str(len(sent)))
+
+
+@pytest.mark.parametrize(("shards", "order"), [(5, "FFFBFBFBBB10"), (2, "FFBB4"), (1, "FB2")])
+def test_a_forward_and_a_backward_in_turns(shards: int, order: str) -> None:
+    """Two forwards ahead, so that three shards at most are kept."""
+    chain: Any = Middle()
+    pipeline = Pipeline(mlp(), chain, chain, None)
+    rows = [(shard, slice(0, 2)) for shard in range(shards)]
+    found = list(pipeline.shards(lambda x, part: (x, None, 0.0), None, rows, lambda shard: None, list))
+    assert "".join(chain.done) == order
+    assert [divisor for _, divisor, _, _ in found] == [2.0] * shards
+
+
 @pytest.mark.parametrize(("transforms", "averages", "got"), [((abs,), False, "a transform"), ((), True, "ema")])
 def test_what_a_model_in_stages_does_not_have(transforms: Any, averages: bool, got: str) -> None:
     parallel = DataParallel()
@@ -192,6 +226,10 @@ def trained(name, model, x, y, optimizer, **more):
     told = {"losses": history.losses, "measured": [each.loss for each in history.evaluations]}
     if parallel.ranks.is_first:
         told["norms"] = norms.seen
+    if stages > 1:
+        kept = optimizer.state_dict()
+        told["held"] = [each for each in model.named_parameters() if any(hasattr(kept[key], "nbytes")
+                        for key in kept if key.rpartition(".")[0] == each)]
     np.savez(f"{name}-{parallel.ranks.rank}", **told, **model.state_dict())
 
 rng = np.random.default_rng(0)
@@ -238,10 +276,16 @@ def test_stages_end_with_the_bits_of_one_rank(alone: Path, tmp_path: Path, count
     for name in ("mlp", "lenet5", "gpt2"):
         with np.load(alone / f"{name}-0.npz") as file:
             expected = dict(file)
+        held: list[str] = []  # of the optimizer, by the ranks of a replica
         for rank in range(count):
             with np.load(tmp_path / f"{name}-{rank}.npz") as file:
-                assert file.keys() | {"norms"} == expected.keys()
-                assert [each for each in file if file[each].tobytes() != expected[each].tobytes()] == [], (name, rank)
+                ours = dict(file)
+            held += [] if rank >= stages else ours["held"].tolist()
+            del ours["held"]
+            assert ours.keys() | {"norms"} == expected.keys()
+            assert [each for each in ours if ours[each].tobytes() != expected[each].tobytes()] == [], (name, rank)
+        learnt = [each for each in expected if each.endswith(("weight", "bias"))]
+        assert sorted(held) == sorted(learnt), "each parameter's arrays are on one rank of a replica"
 
 
 @in_processes

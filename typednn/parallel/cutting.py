@@ -1,4 +1,4 @@
-"""How a model is cut into stages: the pieces it consists of, what each costs, and the cut whose longest stage is shortest.
+"""How a model is cut into stages: its pieces, what each costs, and the cut whose longest stage is the shortest.
 
 A chain's pieces are its parts, neighbours that run as one kernel together; another model says its pieces itself, by a
 method ``pieces`` (`typednn.models.GPT2` has one).
