@@ -76,7 +76,9 @@ def on_ranks(options: Namespace) -> int:
             break
         restart += 1
         if len(ended.begun) < count:
-            count = next((each for each in range(count - 1, 0, -1) if not count % each), 1)
+            count = next(
+                (each for each in range(count - 1, 0, -1) if not count % each and not each % options.stages), count
+            )
         words = [*_again(options, folder, before, time.monotonic() - start), "--ranks", str(count)]
         ranks = "1 rank" if count == 1 else f"{count} ranks"
         hint(f"typednn: {ended.cause}; restart {restart} of {options.restarts}: {_place(folder)}, on {ranks}")
@@ -100,6 +102,7 @@ def _again(options: Namespace, folder: str | None, before: _State, seconds: floa
         "--shard-optimizer": options.shard_optimizer,
     }
     words = ["resume", folder, *(flag for flag, is_given in given.items() if is_given), *limit]
+    words += [] if options.stages == 1 else ["--stages", str(options.stages)]
     words += [] if options.track is None else ["--track", options.track]
     return [*words, *(word for module in options.modules for word in ("--import", module))]
 

@@ -101,6 +101,7 @@ TRAINING = (
     argument(
         "--ranks", type=COUNT, metavar="N", help="so many processes share out each batch, by MPI: as mpiexec -n N does"
     ),
+    argument("--stages", type=COUNT, default=1, metavar="S", help="cut the model into so many parts, a rank for each"),
     argument(
         "--restarts",
         type=WHOLE,

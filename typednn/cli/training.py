@@ -175,7 +175,7 @@ def _worked(folder: Path, options: Namespace, work: Callable[..., Trained], trac
     """The result of a training; after a stop the exit code, having said what to do next."""
     try:
         progress = False if options.quiet else "auto"
-        return work(progress=progress, time_limit=options.time_limit, callbacks=trackers)
+        return work(progress=progress, time_limit=options.time_limit, callbacks=trackers, stages=options.stages)
     except (KeyboardInterrupt, SystemExit) as stop:
         then = f"go on with: typednn resume {folder}{_imports(options)}"
         if Ranks().is_first:

@@ -24,6 +24,7 @@ and the tied head as in the code published with it.
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal, final
 
 from jaxtyping import Float, Integer
@@ -53,7 +54,9 @@ from typednn.layers.learned_positions import LearnedPositionsGrad
 from typednn.layers.multi_head_attention import MultiHeadAttentionGrad
 from typednn.layers.repeat import RepeatGrad
 from typednn.layers.sequence_linear import SequenceLinearGrad
+from typednn.models.gpt2_pieces import GPT2End, GPT2Start
 from typednn.module.gradients import ElementwiseGrad, Gradient
+from typednn.parallel.cutting import Piece
 from typednn.random import HeNormal, Normal, Rng, XavierUniform
 
 SPREAD = 0.02  # of initial weights
@@ -223,6 +226,22 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         ln_f = self.ln_f.backward(next_grad)
         h = self.h.backward(ln_f.input)
         return ln_f, h, self.wpe.backward(self.drop.backward(h.input).input)
+
+    def pieces(self) -> list[Piece]:
+        """What a training in stages cuts it into: the embeddings, each block, and the head."""
+        tied = self.wte if self.lm_head is None else None
+        start: GPT2Start = GPT2Start(self.wte, self.wpe, self.drop)
+        end: GPT2End = GPT2End(self.wte, self.ln_f, self.lm_head)
+        head = () if self.lm_head is None else (("lm_head", self.lm_head, attrgetter("lm_head")),)
+        embeddings = (("wte", self.wte, attrgetter("wte")), ("wpe", self.wpe, attrgetter("wpe")))
+        return [
+            Piece((*embeddings, ("drop", self.drop, lambda _: ElementwiseGrad(None, None))), start, tied),
+            *(
+                Piece(((f"h.copies.{place}", block, lambda grad: grad),), block)
+                for place, block in enumerate(self.h.copies)
+            ),
+            Piece((("ln_f", self.ln_f, attrgetter("ln_f")), *head), end, tied),
+        ]
 
     def read(
         self, x: Integer[IntArray2, "batch time"], state: tuple[Cache, ...] = ()

@@ -13,7 +13,7 @@ Bytes: a rank sends and receives the gradient twice, as in an all-reduce. Memory
 Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient, set_shared
 from typednn.module.module import Module
+from typednn.parallel.pipeline import Pipeline, Shard
 from typednn.parallel.ranks import Ranks
 from typednn.parallel.slices import summed
 from typednn.parallel.sums import Flat, Tree, added
@@ -42,18 +43,34 @@ class DataParallel:
     ``shards`` is a power of two and a multiple of the number of ranks, by default 8; it decides the bits, the ranks
     don't. Of a batch with fewer rows some shards are empty. ``exchange="fastest"`` gives that up: there is a shard for
     each rank, and one plain all-reduce. With ``shard_optimizer`` each rank keeps the optimizer's arrays of a slice of
-    every parameter, and steps that: the same bits in less memory. An `ArgumentError` where ``shards`` does not fit; a
+    every parameter, and steps that: the same bits in less memory. With ``stages`` a chain or a GPT-2 is cut into so
+    many parts, and so many ranks compute a shard together, each a part of the model: ``shards`` is then a multiple of
+    the ranks divided by the stages. The bits stay the same. An `ArgumentError` where they don't fit; a
     `typednn.errors.MissingExtra` where the process is one of several and mpi4py is not installed.
     """
 
     def __init__(
-        self, shards: int | None = None, *, exchange: ExchangeName = "exact", shard_optimizer: bool = False
+        self,
+        shards: int | None = None,
+        *,
+        exchange: ExchangeName = "exact",
+        shard_optimizer: bool = False,
+        stages: int = 1,
     ) -> None:
         self.exchange: ExchangeName = choice("DataParallel", "exchange", exchange, get_args(ExchangeName))
         self.shard_optimizer: bool = flag("DataParallel", "shard_optimizer", shard_optimizer)
+        self.stages: int = integer("DataParallel", "stages", stages)
         self.ranks: Ranks = Ranks()
+        self.pipeline: Pipeline | None = None  # from the first batch on
         self.first_row: int = 0
         """Where the rows that are computed now begin in the batch."""
+        # the ranks that compute one shard, one stage each, and those that have the same stage
+        self.chain: Ranks = self.ranks
+        self.replicas: Ranks = self.ranks
+        given = "exchange='fastest'" if exchange == "fastest" else "shard_optimizer" if shard_optimizer else ""
+        if self.stages > 1 and given:
+            rule, cure = "a model in stages has the exact exchange and whole optimizers", "leave one of both out"
+            raise ArgumentError(explain("DataParallel", rule, f"stages={stages} with {given}", cure), "stages")
         if exchange == "fastest":
             if shards is not None:
                 rule, cure = "exchange='fastest' has a shard for each rank", "leave shards out"
@@ -64,14 +81,25 @@ class DataParallel:
         if self.shards & (self.shards - 1) or self.shards > MOST:
             rule = f"shards is a power of two, at most {MOST:,}"
             raise ArgumentError(explain("DataParallel", rule, str(shards)), "shards")
-        if self.shards % self.ranks.size:
-            rule, got = "each rank has as many shards", f"{self.shards} shards on {self.ranks.size} ranks"
+        if self.ranks.size % self.stages:
+            rule, got = "each replica has a rank for each stage", f"{self.stages} stages on {self.ranks.size} ranks"
+            cure = f"start {self.stages} ranks, or a multiple"
+            raise ArgumentError(explain("DataParallel", rule, got, cure), "stages")
+        if self.shards % (self.ranks.size // self.stages):
+            rule, got = (
+                "each rank has as many shards",
+                f"{self.shards} shards on {self.ranks.size // self.stages} ranks",
+            )
             cure = "start 1, 2, 4 or 8 ranks, or give shards"
             raise ArgumentError(explain("DataParallel", rule, got, cure), "shards")
+        if self.stages > 1:
+            self.chain = self.ranks.split(self.ranks.rank // self.stages)
+            self.replicas = self.ranks.split(self.ranks.rank % self.stages)
 
     def __repr__(self) -> str:
+        stages = "" if self.stages == 1 else f"stages={self.stages}, "
         how = f"shards={self.shards}" if self.exchange == "exact" else f"exchange={self.exchange!r}"
-        return f"DataParallel({how}, rank={self.ranks.rank}, size={self.ranks.size})"
+        return f"DataParallel({how}, {stages}rank={self.ranks.rank}, size={self.ranks.size})"
 
     @property
     def note(self) -> str:
@@ -79,10 +107,30 @@ class DataParallel:
         return "" if self.exchange == "exact" else "exchange=fastest: on another number of ranks the bits are others"
 
     @property
+    def told(self) -> tuple[int, str, bool, int]:
+        """What must be alike on all ranks."""
+        return self.shards, self.exchange, self.shard_optimizer, self.stages
+
+    def begin(self, model: Module, optimizer: Any, x: Any) -> Pipeline | None:
+        """Before a batch: at the first one the model is cut into ``stages``, by what they cost on a shard of ``x``.
+        None where it is not cut.
+        """
+        if self.stages > 1 and (self.pipeline is None or self.pipeline.model is not model):
+            self.pipeline = Pipeline(model, self.ranks, self.chain, x[: -(-len(x) // self.shards)])
+            self.pipeline.release(optimizer)
+        return self.pipeline
+
+    def check(self, transforms: Sequence[Any], averages: bool) -> None:
+        """An `ArgumentError` for what a training in several stages does not have."""
+        if self.stages > 1 and (transforms or averages):
+            rule, got = "a model in stages has no transform and no average", "ema" if averages else "a transform"
+            raise ArgumentError(explain("fit", rule, got, "leave it out, or leave stages out"), "parallel")
+
+    @property
     def own(self) -> range:
         """The shards that this rank computes."""
-        each = self.shards // self.ranks.size
-        return range(self.ranks.rank * each, (self.ranks.rank + 1) * each)
+        each = self.shards // self.replicas.size
+        return range(self.replicas.rank * each, (self.replicas.rank + 1) * each)
 
     def computed(
         self, model: Module, compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any
@@ -94,38 +142,39 @@ class DataParallel:
         if model.device != "cpu":
             rule, got = "parallel computes on the CPU", f"a model on {model.device!r}"
             raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
-        state = _State(model)
+        state = _State(model if self.pipeline is None else self.pipeline.stage)
         ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
         alike = -(-len(x) // self.shards)  # rows of the largest shard
         tree, told = Tree(added), np.zeros((len(self.own), 2))  # of each shard: loss·divisor, divisor or 0
         pattern: Any = None
         divisor: float | None = None
         leaves = 0
+        rows = [(shard, slice(ends[shard], ends[shard + 1])) for shard in self.own if ends[shard] < ends[shard + 1]]
+        shards = self._shards(compute, state, x, y, weight, rows)
         for place, shard in enumerate(self.own):
-            rows = slice(ends[shard], ends[shard + 1])
-            if rows.start == rows.stop:
+            if ends[shard] == ends[shard + 1]:
                 tree.put(None)
                 continue
-            state.begin(shard)
             shared = None if pattern is None else pattern.shared_leaves()  # the same in each shard
-            self.first_row = rows.start
-            pattern, divisor, loss = _computed(compute, x, y, weight, rows)
+            pattern, divisor, loss, moved = next(shards)
             if shared is not None:
                 set_shared(pattern, shared)
             told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0
             scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
             leaves = len(scaled)
-            tree.put([*scaled, *state.moved()])
+            tree.put([*scaled, *moved])
+        next(shards, None)  # a stage waits here for what it has sent
         if tree.total is None:  # this rank has no rows: those of all show what a gradient looks like
-            state.begin(self.own.start)
-            pattern, divisor, _ = _computed(compute, x, y, weight, slice(None))
+            everything = [(self.own.start, slice(0, len(x)))]
+            ((pattern, divisor, _, moved),) = self._shards(compute, state, x, y, weight, everything)
             found = [*pattern.leaves().values()]
-            leaves, total = len(found), Flat.zeros([*found, *state.moved()])
+            leaves, total = len(found), Flat.zeros([*found, *moved])
         else:
             total = Flat.of(tree.total)
-        every = self.ranks.gathered(told)
+        # the loss is known to the last stage
+        every = self.ranks.gathered(told).reshape(-1, self.stages, *told.shape)[:, -1].reshape(-1, 2)
         present = np.diff(ends) > 0
-        arrays = self._exchanged(total, leaves, [bool(part.any()) for part in np.split(present, self.ranks.size)])
+        arrays = self._exchanged(total, leaves, [bool(part.any()) for part in np.split(present, self.replicas.size)])
         loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
         if divisor is not None:  # a mean
             divisor, loss = whole, loss / (whole or 1.0)
@@ -145,20 +194,44 @@ class DataParallel:
         return self.shard_optimizer and self.ranks.size > 1
 
     def _exchanged(self, total: Flat, leaves: int, present: list[bool]) -> list[Any]:
-        """The sums over all ranks; of the gradient, the first ``leaves`` arrays, slices where this rank keeps those."""
+        """The sums over all ranks with the same stage; of the gradient, the first ``leaves`` arrays, slices where this
+        rank keeps those.
+        """
         sums = summed(self.ranks, total.arrays[:leaves], present) if self.slices else []
         rest = Flat.of(total.arrays[leaves:]) if self.slices else total
         for vector in rest.vectors.values():
             if self.exchange == "fastest":
                 self.ranks.all_reduce(vector)
             else:
-                self.ranks.add_up(vector, present)
+                self.replicas.add_up(vector, present)
         return [*sums, *rest.arrays]
 
+    def _shards(
+        self,
+        compute: Callable[[Any, Any, Any], Computed],
+        state: "_State",
+        x: Any,
+        y: Any,
+        weight: Any,
+        rows: Sequence[tuple[int, slice]],
+    ) -> Iterator[Shard]:
+        """Of each shard, whose number and ``rows`` are given, what this rank computes, in order."""
 
-def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any, rows: slice) -> Computed:
+        def computed(x: Any, part: slice) -> Computed:
+            self.first_row = part.start
+            return _computed(compute, x, y[part], None if weight is None else weight[part])
+
+        if self.pipeline is not None:
+            yield from self.pipeline.shards(computed, x, rows, state.begin, state.moved)
+            return
+        for shard, part in rows:
+            state.begin(shard)
+            yield *computed(x[part], part), state.moved()
+
+
+def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any) -> Computed:
     """What ``compute`` gives of these rows; an `ArgumentError` where it is no gradient that can be summed."""
-    found = compute(x[rows], y[rows], None if weight is None else weight[rows])
+    found = compute(x, y, weight)
     if not isinstance(found[0], Gradient):
         got, cure = type(found[0]).__qualname__, "derive it from Gradient"
         raise ArgumentError(explain("fit", "parallel sums gradients", got, cure), "parallel")

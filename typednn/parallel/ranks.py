@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import pairwise
@@ -37,6 +37,8 @@ EXTRA: Final = "pip install 'typednn[mpi]'"
 FAULT: Final = 70  # exit code of a job that an error ended which no sentence of typednn tells: no mistake of the user's
 _PATIENCE: Final = 1.0  # seconds that the second rank with an error waits for the first one's, which then is told alone
 _MORE: Final = 0.2  # seconds that each further rank waits longer
+_FLOATS: Final = ("float16", "float32", "float64")
+_HEADER: Final = 12  # numbers: dtype, axes, whether there is a number, the number, sizes
 
 
 def started() -> bool:
@@ -213,6 +215,58 @@ class Ranks:
             return None
         reasons: list[str | None] = self._comm.allgather(reason)
         return next(each for each in reasons if each is not None)
+
+    def split(self, group: int) -> "Ranks":
+        """Those ranks that give the same ``group``, in the same order; all ranks call it."""
+        other = object.__new__(Ranks)
+        vars(other).update(vars(self), _depth=0)
+        if self.size > 1:
+            other._comm = self._comm.Split(group, self.rank)
+            other.rank, other.size = other._comm.Get_rank(), other._comm.Get_size()
+        return other
+
+    def every(self, value: Any) -> list[Any]:
+        """What each rank gives, in the ranks' order."""
+        return [value] if self.size == 1 else self._comm.allgather(value)
+
+    def shared(self, arrays: dict[str, Any] | None, root: int) -> Iterator[tuple[str, Any]]:
+        """What the rank ``root`` gives by name, one after another: arrays, and numbers as they are."""
+        if self.size == 1:
+            yield from (arrays or {}).items()
+            return
+        told = [
+            (name, getattr(value, "shape", None), str(value.dtype) if hasattr(value, "dtype") else value)
+            for name, value in (arrays or {}).items()
+        ]
+        for name, shape, kind in self._comm.bcast(told, root=root):
+            if shape is None:
+                yield name, kind
+                continue
+            array = np.empty(shape, kind) if arrays is None else np.ascontiguousarray(arrays[name])
+            self._comm.Bcast(array.reshape(-1).view(np.uint8), root=root)
+            yield name, array
+
+    def send(self, array: npt.NDArray[Any], to: int, kind: int, number: float | None = None) -> list[Any]:
+        """Begin to send an array, and a number with it; what `wait` waits for."""
+        told = np.zeros(_HEADER)
+        told[:4] = _FLOATS.index(str(array.dtype)), array.ndim, number is not None, number or 0.0
+        told[4 : 4 + array.ndim] = array.shape
+        octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        return [(self._comm.Isend(each, dest=to, tag=kind), each) for each in (told, octets)]
+
+    def receive(self, sender: int, kind: int) -> tuple[npt.NDArray[Any], float | None]:
+        """What `send` sends, in the order in which it was sent."""
+        told = np.empty(_HEADER)
+        self._comm.Recv(told, source=sender, tag=kind)
+        shape = tuple(map(int, told[4 : 4 + int(told[1])]))
+        array: npt.NDArray[Any] = np.empty(shape, _FLOATS[int(told[0])])
+        self._comm.Recv(array.reshape(-1).view(np.uint8), source=sender, tag=kind)
+        return array, float(told[3]) if told[2] else None
+
+    def wait(self, sent: Sequence[Any]) -> None:
+        """Until all that was sent may be changed."""
+        for request, _ in sent:
+            request.Wait()
 
     def from_first(self, value: Any) -> Any:
         """What the first rank gives."""

@@ -105,12 +105,15 @@ def train(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
     shard_optimizer: bool = False,
+    stages: int = 1,
 ) -> Trained:
     """Train from the start. ``recipe`` may be the name of one, as `find` takes it. ``data`` is a name, a folder or
     `Samples`, by default the recipe's own; ``run`` a new folder, or None.
 
     ``overwrite``: a run that is in that folder is removed first, as `Run.create` says. ``shard_optimizer``: where
     several processes train, as `typednn.parallel.DataParallel` says.
+
+    ``stages``: into how many parts the ranks of the job cut the model, as `DataParallel` says.
 
     ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves
     (`Samples.source`): ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
@@ -125,7 +128,7 @@ def train(
             source = found_by(name, samples)
         else:
             samples = data
-        recipe, parallel = _shared_out(recipe, shard_optimizer)
+        recipe, parallel = _shared_out(recipe, shard_optimizer, stages)
         plan = plan_for(recipe, samples, source or samples.source or {"name": samples.name})
         config = plan.model_config()
         model = config.built()
@@ -142,11 +145,12 @@ def train(
             return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks, parallel)
 
 
-def _shared_out(recipe: Recipe, shard_optimizer: bool) -> tuple[Recipe, DataParallel | None]:
+def _shared_out(recipe: Recipe, shard_optimizer: bool, stages: int) -> tuple[Recipe, DataParallel | None]:
     """The recipe as it is kept, and how its batches are shared out; None where they are not cut."""
-    if not recipe.shards and recipe.exchange == "exact" and not started():
+    if not recipe.shards and recipe.exchange == "exact" and not started() and stages == 1:
         return recipe, None
-    parallel = DataParallel(recipe.shards or None, exchange=recipe.exchange, shard_optimizer=shard_optimizer)
+    how: dict[str, Any] = {"exchange": recipe.exchange, "shard_optimizer": shard_optimizer, "stages": stages}
+    parallel = DataParallel(recipe.shards or None, **how)
     return recipe if recipe.exchange == "fastest" else replace(recipe, shards=parallel.shards), parallel
 
 
@@ -158,22 +162,24 @@ def resume(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
     shard_optimizer: bool = False,
+    stages: int = 1,
 ) -> Trained:
     """Continue the run in a folder from its last checkpoint or from the start, to the same bits as without the
     interruption.
 
     ``epochs``: train so many more, from the last checkpoint on, also where the run had ended or stopped early; a
-    schedule of the learning rate then spans the whole run.
+    schedule of the learning rate then spans the whole run. ``stages`` as for `train`; those before don't count.
     """
     plan = read_plan(Path(run))
     ranks = Ranks()
-    shards, exchange = plan.recipe.shards, plan.recipe.exchange
-    parallel = (
-        DataParallel(shards or None, exchange=exchange, shard_optimizer=shard_optimizer)
-        if shards or exchange == "fastest"
-        else None
-    )
-    if parallel is None and ranks.size > 1:
+    shards = plan.recipe.shards
+    how: dict[str, Any] = {
+        "exchange": plan.recipe.exchange,
+        "shard_optimizer": shard_optimizer,
+        "stages": stages,
+    }
+    parallel = DataParallel(shards or None, **how) if shards or how["exchange"] == "fastest" else None
+    if parallel is None and max(ranks.size, stages) > 1:
         rule, cure = "a run is resumed on several ranks that began with shards", "train --from it, or resume it on one"
         raise ArgumentError(explain("resume", rule, "shards=0", cure), "run")
     with ExitStack() as stack:

@@ -28,6 +28,13 @@ class Step:
     gradient_norms: dict[str, float] | None = None
     """By layer; every fiftieth step has it."""
 
+    def as_json(self) -> dict[str, Any]:
+        """By the names above; norms where there are some. Not asdict, which copies, as this runs at every step."""
+        row = {name: getattr(self, name) for name in self.__slots__}
+        if self.gradient_norms is None:
+            del row["gradient_norms"]
+        return row
+
 
 @dataclass(frozen=True, slots=True)
 class Epoch:

@@ -1,15 +1,18 @@
 """Hooks that `fit` calls, and how often periodic work runs."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from typednn.arguments import integer, number
 from typednn.errors import ArgumentError, explain
 from typednn.files import parsed
 from typednn.runs.history import Epoch, History, Measured, Step
 from typednn.runs.state import Json
+
+Called: TypeAlias = Literal["on_step", "on_evaluation", "on_epoch"]
 
 
 class Callback(Protocol):
@@ -67,6 +70,19 @@ def saved_state(callback: Callback) -> Json:
             explain("fit", "state_dict gives a dict of JSON values", f"{state!r:.100} from {name}"), "callbacks"
         )
     return {name: plain}
+
+
+def called(callbacks: Iterable[Callback], name: Called, value: Step | Measured | Epoch) -> str:
+    """Call this method of every callback; the first reason to end the training, "" where there is none."""
+    first = ""
+    for callback in callbacks:
+        reason: object = getattr(callback, name)(value)
+        if reason is not None and not isinstance(reason, str):
+            rule = "a callback returns None, or a text to end the training"
+            got = f"{type(reason).__name__} from {type(callback).__qualname__}.{name}"
+            raise ArgumentError(explain("fit", rule, got), "callbacks")
+        first = first or reason or ""
+    return first
 
 
 @dataclass(frozen=True, slots=True)

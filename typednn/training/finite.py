@@ -11,6 +11,7 @@ from typednn.backends import to_number
 from typednn.errors import StateError, explain
 from typednn.module.calls import Call, observing
 from typednn.module.module import Module
+from typednn.parallel.stage import Stage
 from typednn.training.evaluation import evaluating
 
 
@@ -52,7 +53,8 @@ def place_in_forward(model: Module, x: Any, first_row: int = 0) -> str:
     """
     if not finite(x):
         row = int(np.argmin([finite(sample) for sample in x]))
-        return f"in the data: row {first_row + row} of the batch"
+        later = isinstance(model, Stage) and not model.first
+        return f"in {'what an earlier stage gave' if later else 'the data'}: row {first_row + row} of the batch"
     for name, array in model.named_parameters().items():
         if not finite(array):
             return f'in the parameter "{name}"'

@@ -35,6 +35,14 @@ class PendingStep:
     seconds: float = 0.0
     norms: dict[str, float] | None = None
 
+    def add(self, grad: Any, divisor: float | None, loss: Any, rows: int) -> None:
+        """One more batch: its gradient, what its loss divided by, its loss and its rows."""
+        self.summed.add(grad, divisor)
+        self.batches += 1
+        self.rows += rows
+        self.loss += loss * (1.0 if divisor is None else divisor)
+        self.divisor += divisor or 0.0
+
 
 def gradient_norms(model: Module, grad: Any) -> dict[str, float]:
     """The Euclidean norm of each layer's gradient, by the layer's path."""

@@ -4,8 +4,8 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, final
+from dataclasses import dataclass, field, replace
+from typing import Any, final
 
 import numpy as np
 
@@ -22,15 +22,14 @@ from typednn.optim.accumulation import Summed
 from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.parallel import DataParallel
+from typednn.parallel.pipeline import Pipeline
 from typednn.runs.history import Epoch, History, Measured, Step
 from typednn.runs.restoring import bind
 from typednn.runs.run import Run
-from typednn.runs.run_files import attempted
-from typednn.runs.settings import read_settings, settings_of
 from typednn.runs.state import TrainingState
 from typednn.tasks import SpokenTask, Task
 from typednn.training.batches import Batches, ValuedLoss, divisor_of, mean, one_pass
-from typednn.training.callbacks import Callback, EarlyStopping, is_due, saved_state
+from typednn.training.callbacks import Callback, Called, EarlyStopping, called, is_due, saved_state
 from typednn.training.evaluation import Evaluation, checked_metrics
 from typednn.training.events import Events, Recorder
 from typednn.training.finite import all_finite, diverged, finite_each, finite_rows, place_in_forward, place_in_gradient
@@ -39,10 +38,9 @@ from typednn.training.progress import Display, summary
 from typednn.training.settings import TrainingSettings
 from typednn.training.sharded_optimizer import ShardedOptimizer
 from typednn.training.signals import Stop
-from typednn.training.starting import agreed, join, resume
+from typednn.training.starting import agreed, join, resume, start_callbacks
 
 _UNREAD = 0.25  # seconds between two reports
-_STEP = tuple(each.name for each in fields(Step))
 
 
 @final
@@ -69,6 +67,7 @@ class Session:
     config: str = ""  # model and optimizer as TOML, where that can say them
     parallel: DataParallel | None = None
     sharded: ShardedOptimizer | None = None
+    pipeline: Pipeline | None = None  # of a model in stages, from the first batch on
     batch: Any = None  # x, y and what each row counts, of the step in progress
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
@@ -107,10 +106,11 @@ class Session:
         if self.run is not None:
             self.state, resumed = resume(self.run, *start, self.callbacks, self.state, told)
         if self.parallel is not None:
-            settings = {**told, "parallel": (self.parallel.shards, self.parallel.exchange)}
+            settings = {**told, "parallel": self.parallel.told}
             self.state = join(
                 self.parallel.ranks, *start, self.state, settings, self.validation, sharded=self.parallel.slices
             )
+            self.parallel.check(self.transforms, self.averages)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -120,7 +120,7 @@ class Session:
         unit, per_sample = (
             (self.task.unit, self.task.per_sample) if isinstance(self.task, SpokenTask) else ("samples", 1)
         )
-        self._start(told)
+        start_callbacks(self.callbacks, self.run, self.config, told)
         self.display = Display(
             shown=self.progress,
             total=self.settings.steps(self.loader.steps_per_epoch),
@@ -156,15 +156,6 @@ class Session:
             callback.on_end(history)
         return history
 
-    def _start(self, settings: dict[str, Any]) -> None:
-        """Tell the callbacks the settings, those of the run's recipe too."""
-        folder = None if self.run is None else self.run.folder
-        if self.callbacks:
-            kept = None if folder is None else attempted([], read_settings, folder)
-            settings = kept or settings_of(self.config, settings)
-        for callback in self.callbacks:
-            callback.on_start(settings, folder)
-
     def _epoch(self) -> None:
         """The rest of the epoch, or until there is a reason to end."""
         self.model.train()
@@ -187,22 +178,19 @@ class Session:
         if self.parallel is None:
             grad, divisor, value = self._computed(x, y, weight)
         else:
+            self.pipeline = self.parallel.begin(self.model, self.optimizer, x)
             grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight)
         if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
             raise ArgumentError(
                 explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
             )
-        self.part.summed.add(grad, divisor)
-        self.part.batches += 1
-        self.part.rows += len(x)
-        self.part.loss += value * (1.0 if divisor is None else divisor)
-        self.part.divisor += divisor or 0.0
+        self.part.add(grad, divisor, value, len(x))
 
     def _computed(self, x: Any, y: Any, weight: Any) -> tuple[Any, float | None, Any]:
         """The gradient of these rows, what their loss divided by, and the loss."""
         loss: Any = self.loss if weight is None else SampleWeighted(self.loss, weight)
-        prediction = self.model.forward(x)
+        prediction = self.learner.forward(x)
         y = self.task.targets(y, prediction)
         divisor = divisor_of(loss, prediction, y)  # of the labels on the host too
         if self.loss_array is not None and self.check_target is not None:
@@ -219,10 +207,12 @@ class Session:
             if not math.isfinite(value):
                 first = 0 if self.parallel is None else self.parallel.first_row
                 on = "" if self.parallel is None else self.parallel.ranks.on()
-                self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x, first) + on)
+                self._diverged(
+                    self.state.step + 1, "the loss", str(value), place_in_forward(self.learner, x, first) + on
+                )
             if both is None:
                 derivative = loss.loss_grad(prediction, y)
-        return self.model.backward(derivative), divisor, value
+        return self.learner.backward(derivative), divisor, value
 
     def _update(self) -> None:
         part, self.part = self.part, PendingStep()
@@ -231,7 +221,8 @@ class Session:
         if self.sharded is not None and (told or self.transforms or self.settings.clip_grad_norm is not None):
             grad = self.sharded.whole(grad)
         if told:
-            part.norms = gradient_norms(self.model, grad)
+            norms = gradient_norms(self.learner, grad)
+            part.norms = norms if self.pipeline is None else self.pipeline.merged(norms)
         for transform in self.transforms:
             grad = transform(grad)
         if self.loss_array is not None:
@@ -244,11 +235,12 @@ class Session:
                 looked = True
                 if not all_finite(grad.leaves().values()):
                     self._gradient_diverged(grad)
-            grad = clip_grad_norm(grad, self.settings.clip_grad_norm)
+            norm = None if self.pipeline is None else self.pipeline.norm(grad)
+            grad = clip_grad_norm(grad, self.settings.clip_grad_norm, norm=norm)
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
-        if not updated(self.model, self.optimizer, self.sharded, grad, None if looked else all_finite):
+        if not updated(self.learner, self.optimizer, self.sharded, grad, None if looked else all_finite):
             self._gradient_diverged(grad if self.sharded is None else self.sharded.whole(grad))
         self.state.step += 1
         part.step, part.seconds = self.state.step, self._seconds()
@@ -289,34 +281,13 @@ class Session:
                 each.step, self.number, mean(each.loss, each.divisor), each.rate, speed, each.seconds, each.norms
             )
             if self.run is not None:
-                # Not asdict, which copies, as this runs at every step.
-                self.run.write_metrics(
-                    {
-                        "kind": "step",
-                        **{
-                            name: getattr(done, name)
-                            for name in _STEP
-                            if name != "gradient_norms" or done.gradient_norms is not None
-                        },
-                    }
-                )
+                self.run.write_metrics({"kind": "step", **done.as_json()})
             self._call("on_step", done)
             self.display.step(each.step, self.number, mean(self.state.loss_sum, self.state.divisor), speed)
 
-    def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], value: Step | Measured | Epoch) -> None:
-        """Call this method of every callback; the first that returns a reason ends the training."""
-        for callback in self.callbacks:
-            reason: object = getattr(callback, name)(value)
-            if reason is not None and not isinstance(reason, str):
-                raise ArgumentError(
-                    explain(
-                        "fit",
-                        "a callback returns None, or a text to end the training",
-                        f"{type(reason).__name__} from {type(callback).__qualname__}.{name}",
-                    ),
-                    "callbacks",
-                )
-            self.callback_reason = self.callback_reason or reason or ""
+    def _call(self, name: Called, value: Step | Measured | Epoch) -> None:
+        reason = called(self.callbacks, name, value)
+        self.callback_reason = self.callback_reason or reason
 
     def _check_finite(self, done: PendingStep) -> None:
         """Stop where a step on a device was not finite."""
@@ -335,12 +306,17 @@ class Session:
         return isinstance(self.optimizer, GradientOptimizer) and self.optimizer.ema is not None
 
     @property
+    def learner(self) -> Any:
+        """What of the model this process computes and updates: all of it, or a stage."""
+        return self.model if self.pipeline is None else self.pipeline.stage
+
+    @property
     def number(self) -> int:
         """The current epoch, from 1."""
         return len(self.state.epochs) + 1
 
     def _gradient_diverged(self, grad: Any) -> None:
-        self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
+        self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.learner, grad))
 
     def _diverged(self, step: int, what: str, got: str, place: str) -> None:
         raise diverged(what, f"{got} in step {step} (epoch {self.number}), first {place}")
@@ -351,7 +327,8 @@ class Session:
         groups = (
             [optimizer.settings, *dict(optimizer.groups).values()] if isinstance(optimizer, GradientOptimizer) else []
         )
-        if not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
+        known = is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups])
+        if not known or self.pipeline is not None:  # a stage's own kernels come one after another
             return
         # of a sharded one the slices, which are stepped here without the other ranks
         model, loss, optimizer, batch = copied(self.model, self.loss, self.sharded or optimizer, self.batch)
@@ -399,7 +376,8 @@ class Session:
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
-        if better or through or is_due(self.settings.checkpoint_every, step, complete):
+        due = better or through or is_due(self.settings.checkpoint_every, step, complete)
+        if due if self.pipeline is None else self.pipeline.agreed(due):
             self._save()
         if not self.pending:
             self.last_report = time.perf_counter()
@@ -407,6 +385,8 @@ class Session:
 
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
         self._report()
+        if self.pipeline is not None:
+            self.pipeline.gather()
         state, early = self.state, self.early_stopping
         text: str | None = None
         with self._averaged():
@@ -474,8 +454,10 @@ class Session:
         self._report()
         step, best, early = self.state.step, self.state.best, self.early_stopping
         done = self.run is None or self.run.folder_of(step).is_dir()
-        if not (done if self.sharded is None else self.sharded.ranks.from_first(done)):
-            self._save()
+        if self.sharded is not None:
+            done = self.sharded.ranks.from_first(done)
+        if not done or self.pipeline is not None:
+            self._save(again=not done)
         if self.reason:
             run = None if self.reason == "early stopping" else self.run
             saved = "" if run is None else f"; saved, resume it from {run.folder}"
@@ -493,15 +475,23 @@ class Session:
 
     # ------------------------------------------------------------------ saving and resuming
 
-    def _save(self) -> None:
-        """Save where there is a run; where the optimizer is shared out, all ranks send their slices."""
-        run, sharded = self.run, self.sharded
-        with nullcontext() if sharded is None else sharded.whole_state(wanted=run is not None):
-            if run is None:
-                return
-            self._report()
-            if self.events is not None:
-                self.events.writer.flush()
-            self._seconds()
-            self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
-            run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)
+    def _save(self, again: bool = True) -> None:
+        """Save where there is a run, and the step is wanted ``again`` or not saved yet. All ranks give what they have
+        of a model in stages, and of an optimizer that is shared out.
+        """
+        whole: AbstractContextManager[None] = nullcontext()
+        if self.pipeline is not None:
+            whole = self.pipeline.whole(self.optimizer)
+        elif self.sharded is not None:
+            whole = self.sharded.whole_state(wanted=self.run is not None)
+        with whole:
+            if self.run is not None and again:
+                self._write(self.run)
+
+    def _write(self, run: Run) -> None:
+        self._report()
+        if self.events is not None:
+            self.events.writer.flush()
+        self._seconds()
+        self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
+        run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)

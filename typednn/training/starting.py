@@ -2,7 +2,7 @@
 
 import signal
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from typednn.parallel import Ranks
 from typednn.runs.environment import differences, environment
 from typednn.runs.restoring import bind, restore
 from typednn.runs.run import Run
+from typednn.runs.run_files import attempted
+from typednn.runs.settings import read_settings, settings_of
 from typednn.runs.state import TrainingState
 from typednn.training.batches import Batches
 from typednn.training.callbacks import Callback
@@ -54,6 +56,17 @@ def resume(
     if lost:
         run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}")
     return state, checkpoint is not None
+
+
+def start_callbacks(callbacks: Sequence[Callback], run: Run | None, config: str, settings: Mapping[str, Any]) -> None:
+    """Tell the callbacks the settings, those of the run's recipe too."""
+    if not callbacks:
+        return
+    folder = None if run is None else run.folder
+    kept = None if folder is None else attempted([], read_settings, folder)
+    told = kept or settings_of(config, settings)
+    for callback in callbacks:
+        callback.on_start(told, folder)
 
 
 def agreed(ranks: Ranks, reason: str | None, stop: Stop) -> str | None:
