@@ -3,6 +3,7 @@
 Truth is training on one rank without it.
 """
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -212,16 +213,20 @@ def test_a_gradient_that_is_not_finite_on_one_rank_is_refused_on_all(tmp_path: P
 def test_a_run_goes_on_with_and_without_it(tmp_path: Path, first: str, second: str, begins: bool) -> None:
     """The files of a run that was stopped are those of one process that was not."""
     pytest.importorskip("sklearn", reason="of which the digits are")
-    settings = [word for each in ("max_steps=6", "optimizer=adamw", "shards=8") for word in ("--set", each)]
+    settings = [word for each in ("max_steps=6", "checkpoint_every=3", "optimizer=adamw", "shards=8") for word in ("--set", each)]
     asked, option = ["train", "mlp", "--data", "digits", "-q", *settings], "--shard-optimizer"
+    checkpoints = tmp_path / "stopped" / "checkpoints"
     for command in (
-        [*asked, "--ranks", first, "--time-limit", "1e-9", "--run", "stopped", *([option] if begins else [])],
+        [*asked, "--ranks", first, "--run", "stopped", *([option] if begins else [])],
         ["resume", "stopped", "-q", "--ranks", second, *([] if begins else [option])],
         [*asked, "--run", "whole"],
     ):
         done = run_command(*command, cwd=tmp_path, TYPEDNN_ENGINE="reference")
         assert done.returncode == 0, done.stderr
-    assert len([*(tmp_path / "stopped" / "checkpoints").glob("step-*")]) == 2, "it was stopped, and went on"
+        assert sorted(path.name for path in checkpoints.glob("step-*")) == ["step-00000003", "step-00000006"]
+        if "stopped" in command and command[0] == "train":  # as if it had been stopped after step 3
+            shutil.rmtree(checkpoints / "step-00000006")
+            (checkpoints / "best.json").unlink()
     for name in ("weights", "optimizer"):
         ours, expected = (
             load_file(tmp_path / run / "checkpoints" / "step-00000006" / f"{name}.safetensors")
