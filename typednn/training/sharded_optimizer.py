@@ -43,8 +43,8 @@ class Slices(Module):
     """
 
     def __init__(self, model: Module, rank: int, size: int) -> None:
-        self._whole = model.named_parameters
-        self._of = rank, size
+        self._whole: Callable[[], dict[str, AnyArray]] = model.named_parameters
+        self._of: tuple[int, int] = (rank, size)
         self._known: dict[int, tuple[Any, Any]] = {}  # of a parameter's id: the parameter and its slice
         self.refresh()
 
@@ -87,9 +87,9 @@ class ShardedOptimizer(Optimizer):
 
     def __init__(self, ranks: Ranks, model: Module, optimizer: GradientOptimizer) -> None:
         self.ranks: Ranks = ranks
-        self._model = model
-        self._optimizer = optimizer
-        self._slices = Slices(model, ranks.rank, ranks.size)
+        self._model: Module = model
+        self._optimizer: GradientOptimizer = optimizer
+        self._slices: Slices = Slices(model, ranks.rank, ranks.size)
         plain, arrays = ranks.from_first(self._described(optimizer.state_dict()))
         whole = optimizer.kept()
         optimizer.hand_over(self._slices, {})
