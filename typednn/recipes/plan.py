@@ -8,6 +8,7 @@ table's columns became these (`typednn.data.Encoding.as_json`), "targets": {"mea
 """
 
 import json
+import os
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -334,12 +335,12 @@ def _encoding(saved: Any, version: int) -> Encoding | None:
 
 def holds_run(folder: Path) -> bool:
     """Whether a folder is a run's, of `typednn train` or of `typednn.training.fit`."""
-    return (folder / FILE).is_file() or _is_of_fit(folder)
+    return os.path.isfile(folder / FILE) or _is_of_fit(folder)  # False for a path too long for a file system
 
 
 def _is_of_fit(folder: Path) -> bool:
     """Whether a run never had a recipe; one that lost it is damaged."""
-    if not all((folder / name).is_file() for name in ("config.toml", "environment.json")):
+    if not all(os.path.isfile(folder / name) for name in ("config.toml", "environment.json")):
         return False
     return f'"{FILE}"'.encode() not in (read_bytes(folder, CHECKSUMS) or b"")
 
