@@ -13,13 +13,15 @@ Bytes: a rank sends and receives the gradient twice, as in an all-reduce. Memory
 Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
 from typednn.arguments import choice, flag, integer
 from typednn.arrays import is_floating
+from typednn.engines.blas import on_one_thread
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient, set_shared
 from typednn.module.module import Module
@@ -105,6 +107,14 @@ class DataParallel:
     def note(self) -> str:
         """What a training with it gives up; "" where it is nothing."""
         return "" if self.exchange == "exact" else "exchange=fastest: on another number of ranks the bits are others"
+
+    @contextmanager
+    def together(self) -> Generator[None, None, None]:
+        """In this block all ranks train, and one with an error ends the job. With the exact exchange one thread
+        computes a product, so that the cores that a rank has don't change the bits.
+        """
+        with self.ranks.together(), on_one_thread() if self.exchange == "exact" else nullcontext():
+            yield
 
     @property
     def told(self) -> tuple[int, str, bool, int]:

@@ -18,7 +18,6 @@ import numpy as np
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import InputGrad, Optimizer, Part
-from typednn.engines.blas import on_one_thread
 from typednn.layer import Layer
 from typednn.parallel import DataParallel
 from typednn.runs.history import History
@@ -122,9 +121,7 @@ def fit(
     first = parallel is None or parallel.ranks.is_first
     with ExitStack() as stack:
         if parallel is not None:
-            stack.enter_context(parallel.ranks.together())
-            if parallel.exchange == "exact":
-                stack.enter_context(on_one_thread())  # so that the cores that a rank has don't change the bits
+            stack.enter_context(parallel.together())
         session = Session(
             trained,
             loss,
