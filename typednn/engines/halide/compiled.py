@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -58,6 +59,29 @@ def kernel(
     plan = Plan(name, build, inputs, outputs, tuple(sorted((options or {}).items())), written)
     with _lock():
         return _kernels.setdefault(plan, Kernel(plan))
+
+
+# Called with what a kernel is about to be called with: its plan, its inputs, and each output, as the plan lists them.
+Note = Callable[[Plan, tuple[Any, ...]], object]
+
+
+@contextmanager
+def noting(note: Note) -> Generator[None]:
+    """Within this block, ``note`` is told of each call of a kernel that this process has had before."""
+    with _lock():
+        calls = [(kernel, kernel.call) for kernel in _kernels.values()]
+    for kernel, call in calls:
+        kernel.call = partial(_noted, kernel.plan, call, note)
+    try:
+        yield
+    finally:
+        for kernel, call in calls:
+            kernel.call = call
+
+
+def _noted(plan: Plan, call: Callable[..., None], note: Note, *arguments: Any) -> None:
+    note(plan, plan.in_full(arguments))
+    call(*arguments)
 
 
 def count() -> int:
@@ -174,7 +198,7 @@ def _in_memory(plan: Plan) -> Callable[..., None]:
         return aligned.reshape(-1) if argument.flat else aligned
 
     def call(*named: Any) -> None:
-        values = (*named[: len(plan.inputs)], *(named[number] for number in plan.written), *named[len(plan.inputs) :])
+        values = plan.in_full(named)
         frame.check(values)
         try:
             compiled(*map(binding_argument, values, arguments))
