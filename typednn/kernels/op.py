@@ -134,7 +134,7 @@ class Op:
 
     @cached_property
     def kernel(self) -> Callable[..., Engine | None]:
-        """As `engine`, for ``using("kernels")``: kernels also where NumPy, BLAS or Winograd's convolution is quicker."""
+        """As `engine`, for ``using("kernels")``: also where NumPy, BLAS or Winograd's convolution is quicker."""
         kernels = tuple(each.from_one() for each in self.engines if each.name not in ("blas", "winograd"))
         return _dispatching(self, self.signature, kernels)[0]
 

@@ -67,9 +67,9 @@ Note = Callable[[Plan, tuple[Any, ...]], object]
 
 @contextmanager
 def noting(note: Note) -> Generator[None]:
-    """Within this block, ``note`` is told of each call of a kernel that this process has had before."""
+    """Within this block, ``note`` is told of each call of a kernel that has been called before."""
     with _lock():
-        calls = [(kernel, kernel.call) for kernel in _kernels.values()]
+        calls = [(kernel, kernel.call) for kernel in _kernels.values() if kernel.is_loaded]
     for kernel, call in calls:
         kernel.call = partial(_noted, kernel.plan, call, note)
     try:
@@ -118,10 +118,15 @@ class Kernel:
         self.load()
         self.call(*arguments)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is ready to be called."""
+        return self.call != self._first_call
+
     def load(self) -> None:
         """Be ready to be called: compiled, unless it is on disk, and loaded."""
         with self._lock():
-            if self.call == self._first_call:
+            if not self.is_loaded:
                 run = _load(self.plan) if toolchain.linkers() else None
                 self.call = _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
 

@@ -11,12 +11,11 @@ The calls are those of these two inputs: whoever uses them compares their result
 from __future__ import annotations
 
 import copy
-import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn, cast, final
 
 import numpy as np
 
@@ -152,7 +151,8 @@ class _Recorder:
 
     def observe(self, ran: Ran) -> None:
         """An op was computed."""
-        for result in ran.result if isinstance(ran.result, tuple) else (ran.result,):
+        results = cast("tuple[Any, ...]", ran.result) if isinstance(ran.result, tuple) else (ran.result,)
+        for result in results:
             if type(result) is np.ndarray:
                 self._held.append(result)
                 if ran.engine == "reference":
@@ -214,7 +214,7 @@ def _recorded(model: Module, x: np.ndarray[Any, Any]) -> tuple[_Recorder, tuple[
     recorder = _Recorder(model, x)
     other: Any = copy.copy(model)  # on the same arrays
     for path, layer in other.named_modules():
-        if path and not type(layer).foreign:
+        if path and not layer.foreign:
             name = f'{layer.label()}, layer "{path}"'
             vars(layer)["forward"] = partial(_called, recorder.layers, name, layer.__class__.forward, layer)
     other.eval()
@@ -251,7 +251,9 @@ def _program(recorder: _Recorder, result: tuple[int, tuple[int, ...], np.dtype[A
         weights += constant.array.tobytes()
         weights += bytes(-len(weights) % ALIGNMENT)
     offsets, arena = _arena([*recorder.written.values()])
-    starts = sorted((each.low, each.size, offset) for each, offset in zip(recorder.written.values(), offsets, strict=True))
+    starts = sorted(
+        (each.low, each.size, offset) for each, offset in zip(recorder.written.values(), offsets, strict=True)
+    )
 
     def buffer(place: Place, extents: tuple[int, ...], dtype: np.dtype[Any], address: int) -> Buffer:
         if place is Place.INPUT:
@@ -279,8 +281,8 @@ def _program(recorder: _Recorder, result: tuple[int, tuple[int, ...], np.dtype[A
 
 
 def _arena(written: Sequence[_Written]) -> tuple[list[int], int]:
-    """The offset of each in one piece of memory, and its bytes: the largest first, each at the lowest place that is free
-    from its first use to its last.
+    """The offset of each in one piece of memory, and its bytes: the largest first, each at the lowest place that is
+    free from its first use to its last.
     """
     offsets = [0] * len(written)
     placed: list[int] = []

@@ -50,9 +50,19 @@ class Variant:
     target: str
 
     @property
+    def instructions(self) -> list[str]:
+        """What the processor needs, by a C compiler's names."""
+        return [name for part in self.target.split("-") for name in _INSTRUCTIONS.get(part, ())]
+
+    @property
+    def said(self) -> str:
+        """The instruction set, in words."""
+        return f"a processor with {', '.join(self.instructions)}" if self.name == "host" else self.name
+
+    @property
     def condition(self) -> str:
         """In C: whether this processor has it."""
-        names = [name for part in self.target.split("-") for name in _INSTRUCTIONS.get(part, ())]
+        names = self.instructions
         return " && ".join(f'__builtin_cpu_supports("{name}")' for name in names) or "1"
 
 
@@ -90,7 +100,7 @@ class Texts:
             "y_size": str(_size(y)),
             "x_shape": " x ".join(map(str, x.extents)),
             "y_shape": " x ".join(map(str, y.extents)),
-            "targets": " or ".join(each.name for each in self.variants),
+            "targets": " or ".join(each.said for each in self.variants),
         }
 
     def header(self) -> str:
@@ -108,7 +118,8 @@ class Texts:
         program, plans = self.program, self.plans
         buffers = [each for call in program.calls for each in call.arguments if isinstance(each, Buffer)]
         numbers = [each for call in program.calls for each in call.arguments if not isinstance(each, Buffer)]
-        arguments, found = [], [0, 0]
+        arguments: list[int] = []
+        found = [0, 0]
         for call in program.calls:
             for each in call.arguments:
                 array = isinstance(each, Buffer)
@@ -147,15 +158,15 @@ class Texts:
         """Makefile."""
         return Template(_MAKEFILE).substitute(self._words)
 
-    def readme(self, elsewhere: Sequence[str], difference: float, scaling: str) -> str:
-        """README.md; ``elsewhere``: ops that an ordinary forward computes without kernels, and how far that is off."""
+    def readme(self, elsewhere: Sequence[str], difference: float, preparing: Sequence[str]) -> str:
+        """README.md; ``elsewhere``: ops that an ordinary forward computes without kernels, and how far that is off;
+        ``preparing``: what else is to be said of the numbers that it reads and gives.
+        """
         program = self.program
-        ops = (
-            f"An ordinary forward computes {', '.join(elsewhere)}: the numbers differ by up to {difference:.1e} of the "
-            "largest."
-            if elsewhere
-            else "An ordinary forward has them too."
-        )
+        ops = "They are the same without it."
+        if elsewhere:
+            apart = f"differ by up to {difference:.0e} of the largest" if difference else "have the same bits"
+            ops = f"Without it these are not computed by kernels: {', '.join(elsewhere)}; the answers {apart}."
         return Template(_README).substitute(
             self._words,
             x_size_each=_size(program.input) // program.input.extents[0],
@@ -163,8 +174,8 @@ class Texts:
             weights=len(program.weights),
             halide=version("halide"),
             elsewhere=ops,
-            rounding="" if self.variants[0].name == "host" else ", those of another processor to rounding",
-            scaling=f": {scaling}" if scaling else "",
+            rounding="" if self.variants[0].name == "host" else ", up to the rounding of another processor",
+            preparing="".join(f"\n  - {each}" for each in preparing),
         )
 
 
@@ -183,32 +194,40 @@ def _listed(values: Iterable[object]) -> str:
 
 def _quoted(text: str) -> str:
     """A literal of C: bytes that are no plain characters in octal, which ends after three digits."""
-    return '"' + "".join(
-        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode()
-    ) + '"'
+    return (
+        '"'
+        + "".join(
+            chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode()
+        )
+        + '"'
+    )
 
 
 _README: Final = """\
 # $name
 
-$label, written by typednn $version as a C library for Linux on x86-64 ($targets): `$name.o` and `$name.h`.
+A model of typednn ($label), written by typednn $version as a C library for Linux on x86-64: `$name.o` and `$name.h`.
+It runs on $targets; elsewhere `${name}_new` gives NULL.
 
     make && ./example < samples.bin
 
-`samples.bin` holds the inputs as they lie in memory, $x_type, $batch x ${x_size_each} numbers a forward ($x_shape, the last axis side by
-side); of NumPy's arrays, `x.tofile("samples.bin")`. `example.c` is what a program needs: `${name}_new`, `${name}_forward`, `${name}_free`.
-One model computes for one thread at a time; make another for another thread. Memory of one: $arena bytes.
+`samples.bin` holds the inputs as they lie in memory: $batch x $x_size_each numbers ($x_type) for each forward,
+$x_shape, the last axis side by side; of NumPy's arrays, `x.tofile("samples.bin")`. `example.c` is all that a program
+needs. One model computes for one thread at a time, in $arena bytes of its own; make another for another thread.
 
-- The object file needs the C library, libm and libpthread, nothing else; with a glibc before 2.34 link `-ldl` too. It holds the weights
-  ($weights bytes), the kernels, and the parts of Halide's runtime (Halide $halide, MIT license) that start threads.
-- A forward is for a batch of $batch. Other sizes: `typednn export --batch N`.
-- The numbers have the bits of Python's `model.forward` within `typednn.engines.using("kernels")`$rounding. $elsewhere
-- The model reads numbers that are prepared as in training$scaling. Neither that nor the reading of words or images is in the library.
+- The object file needs the C library, libm and libpthread, nothing else; with a glibc before 2.34 link `-ldl` too. It
+  holds the weights ($weights bytes), the kernels, and the runtime of Halide $halide, whose license (MIT) asks that its
+  notice goes with it: https://github.com/halide/Halide/blob/main/LICENSE.txt
+- One forward computes a batch of $batch. For other sizes: `typednn export --batch N`.
+- The numbers have the bits of Python's `model.forward` within `typednn.engines.using("kernels")`$rounding.
+  $elsewhere
+- The model reads numbers that are prepared as in training, and answers in training's numbers: reading images, words or
+  tables is not in the library, nor is scaling.$preparing
 - `HL_NUM_THREADS=1`, or `${name}_threads(1)`, keeps it on one core; the numbers are the same.
 """
 
 _HEADER: Final = """\
-/* $label, written by typednn $version. Link $name.o, -lm and -lpthread. */
+/* A model of typednn ($label), written by typednn $version. Link $name.o, -lm and -lpthread. */
 #ifndef ${NAME}_H
 #define ${NAME}_H
 
@@ -221,13 +240,13 @@ extern "C" {
 #define ${NAME}_Y $y_size /* numbers that it writes: $y_shape */
 
 /* The model with its memory: one for each thread that computes. */
-typedef struct $name $name;
+typedef struct ${name}_model ${name}_model;
 
-/* NULL where there is no memory, or where the processor lacks instructions: $targets. */
-$name *${name}_new(void);
+/* NULL where there is no memory, or where the processor is not $targets. */
+${name}_model *${name}_new(void);
 /* y = the model's answers to x. 0, or Halide's code of an error, which is told on standard error. */
-int ${name}_forward($name *model, const $x_type *x, $y_type *y);
-void ${name}_free($name *model);
+int ${name}_forward(${name}_model *model, const $x_type *x, $y_type *y);
+void ${name}_free(${name}_model *model);
 /* Threads that one forward may use, of all models of this process; at first HL_NUM_THREADS, or all cores. */
 void ${name}_threads(int count);
 $names
@@ -289,7 +308,7 @@ extern const uint8_t ${name}_weights[] __attribute__((visibility("hidden")));
 $names
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-struct $name {
+struct ${name}_model {
     buffer buffers[COUNT(arrays)];
     dimension dimensions[$ranks];
     uint64_t numbers[COUNT(numbers)];
@@ -311,10 +330,10 @@ $supported
     return 0;
 }
 
-$name *${name}_new_of(int variant)
+${name}_model *${name}_new_of(int variant)
 {
     if (!supported(variant)) return NULL;
-    $name *model = calloc(1, sizeof *model);
+    ${name}_model *model = calloc(1, sizeof *model);
     uint8_t *arena = aligned_alloc(64, $arena);
     if (!model || !arena) {
         free(model);
@@ -349,14 +368,14 @@ $name *${name}_new_of(int variant)
     return model;
 }
 
-$name *${name}_new(void)
+${name}_model *${name}_new(void)
 {
     for (int variant = 0; variant < $variants; variant++)
         if (supported(variant)) return ${name}_new_of(variant);
     return NULL;
 }
 
-int ${name}_forward($name *model, const $x_type *x, $y_type *y)
+int ${name}_forward(${name}_model *model, const $x_type *x, $y_type *y)
 {
     for (size_t i = 0; i < COUNT(arrays); i++)
         if (arrays[i].place == INPUT) model->buffers[i].host = (uint8_t *)x + arrays[i].offset;
@@ -369,7 +388,7 @@ int ${name}_forward($name *model, const $x_type *x, $y_type *y)
     return 0;
 }
 
-void ${name}_free($name *model)
+void ${name}_free(${name}_model *model)
 {
     if (!model) return;
     free(model->arena);
@@ -393,8 +412,8 @@ static $y_type y[${NAME}_Y];
 
 int main(void)
 {
-    $name *model = ${name}_new();
-    if (!model) return fputs("no memory, or not a processor for $targets\\n", stderr), 1;
+    ${name}_model *model = ${name}_new();
+    if (!model) return fputs("no memory, or not $targets\\n", stderr), 1;
     while (fread(x, sizeof x, 1, stdin) == 1) {
         if (${name}_forward(model, x, y)) return 1;
         for (int i = 0; i < ${NAME}_Y; i++)
