@@ -28,6 +28,7 @@ from typednn.engines.halide import toolchain
 from typednn.engines.halide.toolchain import Target
 from typednn.errors import ArgumentError, EngineError, LocatedError, explain, installing
 from typednn.exchange.c.recording import WHERE, record
+from typednn.exchange.c import source
 from typednn.exchange.c.source import Texts, Variant
 from typednn.exchange.checked import check_model
 from typednn.exchange.tracing import example
@@ -38,6 +39,7 @@ Processors: TypeAlias = Literal["host", "avx512", "avx2", "both"]
 TARGETS: Final[tuple[Processors, ...]] = ("host", "avx512", "avx2", "both")
 TOLERANCE: Final = 1e-5  # of the largest number, between two instruction sets, whose sums have other orders
 _SCALES: Final = (1.0, 1.0, 1.0, 0.01, 100.0)  # of inputs: two that are recorded, the others compared
+WARNINGS: Final[tuple[str, ...]] = ()  # options of the C compiler, which tests set
 _AVX512: Final = "avx512_skylake"  # Halide's name for what processors with AVX-512 have, but for the Xeon Phi
 
 
@@ -174,7 +176,7 @@ def _built(texts: Texts, targets: Sequence[_Compiled], compiler: str, folder: Pa
     (folder / "weights.bin").write_bytes(texts.program.weights)
     (folder / f"{texts.name}.h").write_text(texts.header())
     (folder / "plan.c").write_text(texts.plan("weights.bin"))
-    _run([compiler, "-O2", "-std=gnu11", "-fPIC", "-Wall", "-Wextra", "-c", "plan.c", "-o", "plan.o"], folder)
+    _run([compiler, "-O2", "-std=gnu11", "-fPIC", *WARNINGS, "-c", "plan.c", "-o", "plan.o"], folder)
     _run([compiler, "-r", "-nostdlib", "-o", f"{texts.name}.o", "plan.o", "runtime.o", *objects], folder)
     return (folder / f"{texts.name}.o").read_bytes()
 
@@ -189,7 +191,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """Beside an ordinary forward: the ops that it computes without kernels, and the largest difference."""
 
     elsewhere: tuple[str, ...]
@@ -203,7 +205,7 @@ def _compared(
     folder: Path,
     model: Module,
     given: Sequence[np.ndarray[Any, Any]],
-) -> _Found:
+) -> Found:
     """Compare the library in ``folder`` with the model, on each of ``given``; an `ArgumentError` where they differ."""
     library = folder / "check.so"
     _run([compiler, "-shared", "-Wl,-Bsymbolic", "-o", library.name, f"{texts.name}.o", "-lm", "-lpthread"], folder)
@@ -237,7 +239,7 @@ def _compared(
     elsewhere = {f"{each.op.name} ({_LIBRARIES[each.engine]})" for each in ran if each.engine in _LIBRARIES}
     kept = {each for each in elsewhere if not each.startswith(_VIEWS)}
     difference = max(_difference(a, b) for a, b in zip(ordinary, expected, strict=True))
-    return _Found(tuple(sorted(kept)), difference)
+    return Found(tuple(sorted(kept)), difference)
 
 
 _LIBRARIES: Final = {"reference": "NumPy", "blas": "OpenBLAS", "winograd": "Winograd's convolution"}

@@ -69,7 +69,7 @@ class Program:
 
 
 @dataclass(slots=True)
-class _Written:
+class Written:
     """Memory that kernels write: the intervals written, and the first and last call that use it."""
 
     first: int
@@ -112,7 +112,7 @@ class _Recorder:
         self.x: np.ndarray[Any, Any] = x
         # of each call: the plan, and of each argument its extents, dtype and address, or of a number its bits
         self.calls: list[tuple[Plan, list[tuple[Place, tuple[int, ...], np.dtype[Any], int] | int]]] = []
-        self.written: dict[int, _Written] = {}  # by the identity of the array that owns the memory
+        self.written: dict[int, Written] = {}  # by the identity of the array that owns the memory
         self.constants: dict[tuple[int, int], _Constant] = {}  # by address and bytes
         self.layers: list[str] = [model.label()]  # those that are being called
         self._numpys: dict[int, tuple[str, str]] = {}  # by the owner of a result: the op that NumPy computed, and where
@@ -139,7 +139,7 @@ class _Recorder:
         if owner is self.x:
             return Place.INPUT
         if wrote:
-            self.written.setdefault(id(owner), _Written(call, call)).add(start, stop)
+            self.written.setdefault(id(owner), Written(call, call)).add(start, stop)
         elif id(owner) not in self.written:
             what, layer = self._numpys.get(id(owner), ("arithmetic outside of kernels", self.layers[-1]))
             self.constants.setdefault((start, array.nbytes), _Constant(array, layer, what))
@@ -250,7 +250,7 @@ def _program(recorder: _Recorder, result: tuple[int, tuple[int, ...], np.dtype[A
         constants[key] = len(weights)
         weights += constant.array.tobytes()
         weights += bytes(-len(weights) % ALIGNMENT)
-    offsets, arena = _arena([*recorder.written.values()])
+    offsets, arena = arena_of([*recorder.written.values()])
     starts = sorted(
         (each.low, each.size, offset) for each, offset in zip(recorder.written.values(), offsets, strict=True)
     )
@@ -280,7 +280,7 @@ def _program(recorder: _Recorder, result: tuple[int, tuple[int, ...], np.dtype[A
     )
 
 
-def _arena(written: Sequence[_Written]) -> tuple[list[int], int]:
+def arena_of(written: Sequence[Written]) -> tuple[list[int], int]:
     """The offset of each in one piece of memory, and its bytes: the largest first, each at the lowest place that is
     free from its first use to its last.
     """

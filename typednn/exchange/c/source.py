@@ -29,7 +29,7 @@ _TYPES: Final = {
     "bool": ("bool", 1, 1),
 }
 # What a compiler's builtin calls the instructions of Halide's targets; others come with these.
-_INSTRUCTIONS: Final = {
+INSTRUCTIONS: Final = {
     "sse41": ("sse4.1",),
     "avx": ("avx",),
     "avx2": ("avx2",),
@@ -52,7 +52,7 @@ class Variant:
     @property
     def instructions(self) -> list[str]:
         """What the processor needs, by a C compiler's names."""
-        return [name for part in self.target.split("-") for name in _INSTRUCTIONS.get(part, ())]
+        return [name for part in self.target.split("-") for name in INSTRUCTIONS.get(part, ())]
 
     @property
     def said(self) -> str:
