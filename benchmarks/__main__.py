@@ -4,6 +4,7 @@ import sys
 
 import benchmarks.checks
 import benchmarks.first_results
+import benchmarks.from_c
 import benchmarks.gpt2
 import benchmarks.graph
 import benchmarks.kernels
@@ -22,6 +23,7 @@ ALL = {
         benchmarks.graph,
         benchmarks.gpt2,
         benchmarks.shakespeare,
+        benchmarks.from_c,
         benchmarks.serving,
         benchmarks.first_results,
     )

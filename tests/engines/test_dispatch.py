@@ -103,7 +103,10 @@ def test_using() -> None:
             assert fast(X)
         assert not fast(X)
     assert fast(X)
-    with pytest.raises(ArgumentError, match="using: must be one of fast, reference, kernels, got 'halide'"), using("halide"):
+    with (
+        pytest.raises(ArgumentError, match="using: must be one of fast, reference, kernels, got 'halide'"),
+        using("halide"),
+    ):
         pass
     assert fast(X)
 
@@ -127,15 +130,15 @@ def test_kernels_alone() -> None:
         ("linear.forward", "blas"): lambda: linear.forward(*wide, IDENTITY),
         ("conv2d.forward", "winograd"): lambda: conv2d.forward(*images, None, window)[0],
     }
-    for (op, engine), call in calls.items():
+    for (name, engine), call in calls.items():
         ordinary = call()
-        assert engines_of(call) == {(op, engine)}
+        assert engines_of(call) == {(name, engine)}
         with using("kernels"):
-            assert engines_of(call) == {(op, "halide")}
+            assert engines_of(call) == {(name, "halide")}
             np.testing.assert_allclose(call(), ordinary, rtol=1e-4, atol=1e-4)
             with using("reference"):
-                assert engines_of(call) == {(op, "reference")}
-        assert engines_of(call) == {(op, engine)}
+                assert engines_of(call) == {(name, "reference")}
+        assert engines_of(call) == {(name, engine)}
     with using("kernels"):
         assert engines_of(lambda: adaptive_avg_pool2d.forward(images[0], (2, 2))) == {
             ("adaptive_avg_pool2d.forward", "reference")

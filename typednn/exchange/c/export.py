@@ -26,9 +26,8 @@ from typednn.engines.counters import Ran
 from typednn.engines.halide import cache as on_disk
 from typednn.engines.halide import toolchain
 from typednn.engines.halide.toolchain import Target
-from typednn.errors import ArgumentError, EngineError, LocatedError, explain, installing
+from typednn.errors import ArgumentError, EngineError, LocatedError, NotInitialised, explain, installing
 from typednn.exchange.c.recording import WHERE, record
-from typednn.exchange.c import source
 from typednn.exchange.c.source import Texts, Variant
 from typednn.exchange.checked import check_model
 from typednn.exchange.tracing import example
@@ -81,6 +80,8 @@ def export_c(
     given = [_like(shapes[0], batch, rng, scale) for scale in _SCALES]
     try:
         program = record(model, given[:2])
+    except NotInitialised:
+        raise
     except LocatedError as error:
         raise ArgumentError(
             explain(f"{model.label()}.forward", "must take the example", str(error)), "inputs"
