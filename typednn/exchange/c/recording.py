@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from typing import Any, NoReturn, cast, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 
@@ -151,7 +151,8 @@ class _Recorder:
 
     def observe(self, ran: Ran) -> None:
         """An op was computed."""
-        results = cast("tuple[Any, ...]", ran.result) if isinstance(ran.result, tuple) else (ran.result,)
+        given: Any = ran.result
+        results: list[Any] = [*given] if type(given) is tuple else [given]
         for result in results:
             if type(result) is np.ndarray:
                 self._held.append(result)
