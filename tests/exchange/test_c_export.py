@@ -18,7 +18,7 @@ from typednn import Elementwise, ElementwiseGrad, GraphElementwise, Input
 from typednn.engines import EngineError, available, processor, using
 from typednn.errors import ArgumentError, DataError, NotInitialised
 from typednn.exchange import export_c
-from typednn.exchange.c import export, recording
+from typednn.exchange.c import export, recording, source
 from typednn.graph import sigmoid
 from typednn.graph.tensor import AnyTensor
 from typednn.layer import A
@@ -184,7 +184,7 @@ def test_other_processors(target: export.Processors, tmp_path: Path) -> None:
 
 def test_another_processor_gets_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``NAME_new`` gives NULL where an instruction set is missing, and the example says so."""
-    monkeypatch.setitem(export.source.INSTRUCTIONS, "avx2", ("avx2", "sse4a", "avx5124fmaps"))  # no processor has both
+    monkeypatch.setitem(source.INSTRUCTIONS, "avx2", ("avx2", "sse4a", "avx5124fmaps"))  # no processor has both
     monkeypatch.setattr(export, "_compared", lambda *_: export.Found((), 0.0))
     program = built(export_c(mlp(), tmp_path / "m", target="avx2"))
     done = subprocess.run([program], input="", capture_output=True, text=True, check=False)

@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.engines import observing, processor, using
 from typednn.engines.counters import Ran
 from typednn.engines.halide import cache as on_disk
@@ -156,7 +157,7 @@ def _identifier(name: str) -> str:
 def _like(sample: np.ndarray[Any, Any], batch: int, rng: np.random.Generator, scale: float) -> np.ndarray[Any, Any]:
     """``batch`` samples of the kind of ``sample``, in an array that owns its memory."""
     shape = (batch, *sample.shape[1:])
-    if sample.dtype.kind == "f":
+    if is_floating(sample.dtype):
         return (scale * rng.standard_normal(shape)).astype(sample.dtype)
     return rng.choice(sample.reshape(-1), shape)
 
