@@ -243,6 +243,8 @@ class OfNumPy(Elementwise[None]):
             y = x + 1
         elif self.how == "in place":
             y += 1
+        elif self.how == "a rounding":
+            y *= np.nextafter(np.float32(1), np.float32(2))
         elif self.how == "a number":
             y = LeakyReLU(float(np.abs(np.asarray(x).flat[0]))).eval().forward(x)
         elif self.how == "a rare number" and float(np.max(np.asarray(x))) > 20:
@@ -268,6 +270,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "the last result": (lambda: with_numpy("a result"), "alone, got an output that no kernel wrote; export this"),
     "in place": (lambda: with_numpy("in place", Linear(20, 3)), "and give the same numbers in C, got a difference of"),
+    "a rounding": (lambda: with_numpy("a rounding", Linear(20, 3)), "the same numbers in C, got a difference of"),
     "a number": (
         lambda: with_numpy("a number", Linear(20, 3)),
         "alone, got calls of kernels that depend on the numbers of the input",
