@@ -5,6 +5,7 @@ import sys
 import benchmarks.checks
 import benchmarks.clusters
 import benchmarks.first_results
+import benchmarks.from_c
 import benchmarks.gpt2
 import benchmarks.graph
 import benchmarks.kernels
@@ -24,6 +25,7 @@ ALL = {
         benchmarks.graph,
         benchmarks.gpt2,
         benchmarks.shakespeare,
+        benchmarks.from_c,
         benchmarks.serving,
         benchmarks.parallel,
         benchmarks.clusters,

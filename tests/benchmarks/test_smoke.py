@@ -179,6 +179,18 @@ def test_calls() -> None:
     assert [row.count("; least") for row in rows] == [3, 3]
 
 
+@pytest.mark.parity
+def test_from_c() -> None:
+    done = run("benchmarks.from_c", "--turns", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line.partition("  ")[0] for line in done.stdout.splitlines()[2:]] == [
+        "C",
+        "Python",
+        "ONNX Runtime, run",
+        "ONNX Runtime, bound arrays",
+    ]
+
+
 def test_the_public_ways_of_calls_compute_the_same() -> None:
     """A caller without generated code: for outputs, numbers, and an output that is written over an input."""
     patched = f"""

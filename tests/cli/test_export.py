@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from onnx.reference import ReferenceEvaluator
 
 from typednn import Input, load
 from typednn.data import read_token_table, train_tokenizer
+from typednn.engines import available, using
 from typednn.exchange import load_bin, load_json
 from typednn.layers import Linear
 from typednn.models import GPT2, lenet5, read_gpt_c, save_gpt2
@@ -130,6 +132,29 @@ def test_mistakes(at_once: Command, tmp_path: Path, trained: tuple[Path, Any]) -
     assert at_once("export", "m.safetensors").returncode == 2
     assert (tmp_path / "m.safetensors").read_bytes() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["m.safetensors", "run"]
+
+
+@pytest.mark.skipif(not shutil.which("cc") or not available(), reason="needs Halide and a C compiler")
+def test_to_c(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """The library of a run computes the run's model; names of classes, and what it scales, are in its texts."""
+    run = load_run(trained[0])
+    done = at_once("export", trained[0], "--to", "c", "--batch", "2", "--output", tmp_path / "lib")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path / 'lib'}\n"
+    told = [line for line in done.stderr.splitlines() if line.startswith("the model reads scaled numbers: (x - [")]
+    assert len(told) == 1
+    assert f"- {told[0]}\n" in (tmp_path / "lib" / "README.md").read_text()
+    subprocess.run(["make", "-s"], cwd=tmp_path / "lib", check=True)
+    x = np.random.default_rng(0).standard_normal((2, 4), np.float32)
+    printed = subprocess.run([tmp_path / "lib" / "example"], input=x.tobytes(), capture_output=True, check=True).stdout
+    model: Any = run.model
+    with using("kernels"):
+        expected = model.eval().forward(x)
+    assert np.array_equal(np.array(printed.split(), np.float32).reshape(expected.shape), expected)
+    _refused(
+        at_once("export", trained[0], "--to", "npz", "--batch", "2"), "--batch: is for a C library, got --to npz; leave"
+    )
+    _refused(at_once("export", trained[0], "--to", "onnx", "--target", "avx2"), "--target: is for a C library, got ")
 
 
 @pytest.mark.parity

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ import pytest
 from typednn.engines import counters, counting, dispatch, fast, observing, using
 from typednn.engines.halide import toolchain
 from typednn.errors import ArgumentError
+from typednn.kernels import adaptive_avg_pool2d, conv2d, linear
+from typednn.kernels.activations import IDENTITY
+from typednn.kernels.conv2d import Window
 from typednn.kernels.op import OPS, Engine, Op, op
+from typednn.kernels.pointwise import relu
 
 SUPPORT = Path(__file__).parents[1] / "support"
 X = np.ones((4, 6), np.float32)
@@ -98,9 +103,47 @@ def test_using() -> None:
             assert fast(X)
         assert not fast(X)
     assert fast(X)
-    with pytest.raises(ArgumentError, match="using: must be one of fast, reference, got 'halide'"), using("halide"):
+    with (
+        pytest.raises(ArgumentError, match="using: must be one of fast, reference, kernels, got 'halide'"),
+        using("halide"),
+    ):
         pass
     assert fast(X)
+
+
+def engines_of(call: Callable[[], object]) -> set[tuple[str, str]]:
+    with counting() as counts:
+        call()
+    return set(counts)
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+def test_kernels_alone() -> None:
+    """Where NumPy, OpenBLAS or Winograd's convolution is quicker too; what has no kernel stays with NumPy."""
+    rng = np.random.default_rng(0)
+    few = rng.standard_normal((2, 3), np.float32)
+    wide = [rng.standard_normal(shape, np.float32) for shape in ((64, 500), (450, 500), (450,))]
+    images = rng.standard_normal((8, 16, 16, 32), np.float32), rng.standard_normal((32, 3, 3, 32), np.float32)
+    window = Window(padding=(1, 1, 1, 1))
+    calls: dict[tuple[str, str], Callable[[], Any]] = {
+        ("relu.forward", "reference"): lambda: relu.forward(few),
+        ("linear.forward", "blas"): lambda: linear.forward(*wide, IDENTITY),
+        ("conv2d.forward", "winograd"): lambda: conv2d.forward(*images, None, window)[0],
+    }
+    for (name, engine), call in calls.items():
+        ordinary = call()
+        assert engines_of(call) == {(name, engine)}
+        with using("kernels"):
+            assert engines_of(call) == {(name, "halide")}
+            np.testing.assert_allclose(call(), ordinary, rtol=1e-4, atol=1e-4)
+            with using("reference"):
+                assert engines_of(call) == {(name, "reference")}
+        assert engines_of(call) == {(name, engine)}
+    with using("kernels"):
+        assert engines_of(lambda: adaptive_avg_pool2d.forward(images[0], (2, 2))) == {
+            ("adaptive_avg_pool2d.forward", "reference")
+        }
+    assert not counters.observers
 
 
 def test_environment_forces_the_reference() -> None:

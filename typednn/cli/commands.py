@@ -296,7 +296,7 @@ examples:
     ),
     "export": Command(
         "export",
-        "write a trained model for other programs: ONNX, PyTorch, NumPy, gpt.c, JSON",
+        "write a trained model for other programs: ONNX, PyTorch, NumPy, C, gpt.c, JSON",
         (
             argument(
                 "source",
@@ -305,13 +305,23 @@ examples:
             ),
             argument(
                 "--to",
-                choices=("onnx", "torch", "npz", "typednn", "gpt.c", "json", "bin"),
+                choices=("onnx", "torch", "npz", "typednn", "gpt.c", "json", "bin", "c"),
                 required=True,
                 help="the format",
             ),
-            argument("--output", metavar="FILE", help="by default the source's name here, with the format's ending"),
+            argument(
+                "--output",
+                metavar="FILE",
+                help="by default the source's name here, with the format's ending; a folder of c",
+            ),
             argument("--weights", choices=("best", "latest"), help="of a run; as in eval"),
             argument("--channels-first", action="store_true", help="of onnx: images are channels, height, width"),
+            argument("--batch", type=COUNT, metavar="N", help="of c: samples of one forward; by default 1"),
+            argument(
+                "--target",
+                choices=("host", "avx512", "avx2", "both"),
+                help="of c: processors like this one, or all with these instructions; both: what the processor has",
+            ),
             MODEL,
             IMPORT,
         ),
@@ -323,6 +333,7 @@ examples:
   typednn export runs/lenet5-1 --to typednn     one file, which typednn.load reads
   typednn export runs/gpt2-1 --to gpt.c         gpt2-1.bin, gpt.c's file of a model, and gpt2-1.tokenizer.bin
   typednn export runs/lenet5-1 --to json        the numbers as JSON; --to bin: the raw numbers, nothing else
+  typednn export runs/lenet5-1 --to c           lenet5-1-c/: an object file, a header and an example for any C program
 """,
     ),
     "summary": Command(

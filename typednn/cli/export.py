@@ -15,7 +15,17 @@ from typednn.data.labels import names_of
 from typednn.data.token_files import packed
 from typednn.data.vocabulary import END, token_of
 from typednn.errors import ArgumentError, StackError, explain, listed
-from typednn.exchange import Preprocessing, export_bin, export_json, export_npz, export_onnx, export_torch, load, save
+from typednn.exchange import (
+    Preprocessing,
+    export_bin,
+    export_c,
+    export_json,
+    export_npz,
+    export_onnx,
+    export_torch,
+    load,
+    save,
+)
 from typednn.files import path_of, write_whole
 from typednn.layer import Input
 from typednn.models import write_gpt_c
@@ -37,6 +47,7 @@ FORMATS: Final[Mapping[str, tuple[str, Callable[[Any, Path], object]]]] = {
     "typednn": (".safetensors", save),
     "json": (".json", export_json),
     "bin": (".params.bin", export_bin),
+    "c": ("-c", export_c),
 }
 
 
@@ -55,6 +66,9 @@ def export(options: Namespace) -> int:
     if options.channels_first and options.to != "onnx":
         cure = "leave it out: torch has its layouts anyway"
         raise ArgumentError(explain("--channels-first", "is the layout of images in ONNX", f"--to {options.to}", cure))
+    for option, value in (("--batch", options.batch), ("--target", options.target)):
+        if value is not None and options.to != "c":
+            raise ArgumentError(explain(option, "is for a C library", f"--to {options.to}", "leave it out"))
     if options.weights is not None and not holds_run(source):
         raise ArgumentError(
             explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out")
@@ -64,6 +78,16 @@ def export(options: Namespace) -> int:
     model, more = _model(source, options)
     if options.to == "onnx":
         export_onnx(model, output, channels_first=options.channels_first, **more)
+    elif options.to == "c":
+        export_c(
+            model,
+            output,
+            batch=options.batch or 1,
+            target=options.target or "host",
+            name=name.partition(".")[0],
+            names=more.get("names", ()),
+            preparing=_preparing(more.get("preprocessing")),
+        )
     else:
         write(model, output)
     say(str(output))
@@ -138,14 +162,25 @@ def _tell(preprocessing: Preprocessing | None, of_the_file: bool) -> None:
             columns = [f"{each.name}{kinds.get(each.kind, '')}" for each in preprocessing.columns]
             hint(f"the file's inputs are the columns {listed(columns)}")
         return
+    for line in _preparing(preprocessing):
+        hint(line)
+
+
+def _preparing(preprocessing: Preprocessing | None) -> list[str]:
+    """What is to be done before and after the model."""
+    lines: list[str] = []
+    if preprocessing is None:
+        return lines
     if preprocessing.encoding is not None and preprocessing.columns:
-        hint(f"the model's inputs are the columns {listed(preprocessing.encoding.names)}, as typednn docs data says")
+        columns = listed(preprocessing.encoding.names)
+        lines.append(f"the model's inputs are the columns {columns}, as typednn docs data says")
     mean, deviation = _numbers(preprocessing.mean), _numbers(preprocessing.deviation)
     if (mean, deviation) != ("0", "1"):
-        hint(f"the model reads scaled numbers: (x - {mean}) / {deviation}")
+        lines.append(f"the model reads scaled numbers: (x - {mean}) / {deviation}")
     mean, deviation = _numbers(preprocessing.target_mean), _numbers(preprocessing.target_deviation)
     if (mean, deviation) != ("0", "1"):
-        hint(f"the model answers in scaled numbers: y * {deviation} + {mean} has the targets' units")
+        lines.append(f"the model answers in scaled numbers: y * {deviation} + {mean} has the targets' units")
+    return lines
 
 
 def _numbers(values: float | tuple[float, ...]) -> str:

@@ -1,15 +1,17 @@
 """Whether fast kernels may run on given arrays. Every op asks this before it runs.
 
 Tests and debugging force the reference: ``using("reference")``, or ``TYPEDNN_ENGINE=reference`` in the environment.
+``using("kernels")`` gives to Halide's kernels what NumPy or BLAS would compute sooner, as an exported C plan does.
 """
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
+from typednn.engines.counters import observing
 from typednn.engines.halide import toolchain
 from typednn.errors import ArgumentError, explain
 
@@ -20,11 +22,13 @@ _ndarray = np.ndarray
 # Kernels count elements in 32 bits.
 LIMIT = 2**31
 _ENGINES = ("fast", "reference")
+KERNELS = "kernels"
 
 
-def _check(where: str, engine: str) -> str:
-    if engine not in _ENGINES:
-        raise ArgumentError(explain(where, f"must be one of {', '.join(_ENGINES)}", repr(engine)), "engine")
+def _check(where: str, engine: str, *more: str) -> str:
+    known = (*_ENGINES, *more)
+    if engine not in known:
+        raise ArgumentError(explain(where, f"must be one of {', '.join(known)}", repr(engine)), "engine")
     return engine
 
 
@@ -35,7 +39,7 @@ _on: bool | None = None  # None until the first question, as looking for the com
 
 
 def chosen_engine() -> str:
-    """The chosen engine: "fast", even where no compiler is installed, or "reference"."""
+    """The chosen engine: "fast", even where no compiler is installed, "kernels" or "reference"."""
     return _engines[-1][0]
 
 
@@ -61,19 +65,29 @@ def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = FLOATS) -> bool:
 def _decide() -> bool:
     global _on
     if _on is None:
-        _on = chosen_engine() == "fast" and toolchain.available()
+        _on = chosen_engine() != "reference" and toolchain.available()
     return _on
+
+
+def _nothing(_ran: object) -> None:
+    """An observer that does nothing."""
 
 
 @contextmanager
 def using(engine: str) -> Generator[None]:
-    """Within this block, in every thread, ops run on ``engine``: "reference", or "fast" where it is available."""
+    """Within this block, in every thread, ops run on ``engine``: "reference", or "fast" where it is available.
+
+    "kernels" is "fast" without what is no Halide kernel: an op with a kernel that takes its arrays runs on it, however
+    few numbers there are, and neither BLAS nor Winograd's convolution runs.
+    """
     global _on
-    own = (_check("using", engine),)
+    own = (_check("using", engine, KERNELS),)
     _engines.append(own)
     _on = None
     try:
-        yield
+        # an op that is observed asks which engine is chosen; others would ask at every call
+        with observing(_nothing) if engine == KERNELS else nullcontext():
+            yield
     finally:
         _engines[:] = [other for other in _engines if other is not own]
         _on = None

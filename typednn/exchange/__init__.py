@@ -9,12 +9,14 @@ PyTorch's       `export_torch`: safetensors, or ``.pt``                      `lo
 NPZ             `export_npz`                                                 ``numpy.load``
 JSON            `export_json`                                                `load_json`, into a model
 raw numbers     `export_bin`                                                 `load_bin`, into a model
+C library       `export_c`: an object file, a header and an example          any C compiler
 ==============  ===========================================================  ==========================
 """
 
 from typing import TYPE_CHECKING
 
 from typednn.errors.public import published
+from typednn.exchange.c.export import export_c
 from typednn.exchange.model_file import load, save
 from typednn.exchange.npz import export_npz
 from typednn.exchange.onnx.export import export_onnx
@@ -26,6 +28,7 @@ from typednn.exchange.torch_state import export_torch, load_torch
 __all__ = [
     "Preprocessing",
     "export_bin",
+    "export_c",
     "export_json",
     "export_npz",
     "export_onnx",

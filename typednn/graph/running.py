@@ -131,7 +131,7 @@ def plan_of(program: Program, arrays: Sequence[Any]) -> Plan:
 def _engine(arrays: Sequence[Any]) -> str:
     """Who computes: "halide" for NumPy's arrays, "cuda" for a GPU's, "" where the interpreter does."""
     kinds: set[Any] = {type(array) for array in arrays}
-    if chosen_engine() != "fast" or len(kinds) > 1:
+    if chosen_engine() == "reference" or len(kinds) > 1:
         return ""
     if kinds <= {np.ndarray}:
         return "halide" if available() else ""

@@ -17,9 +17,10 @@ engine ran; `typednn.engines.observing` shows each run with its arguments and re
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar, cast, final
@@ -28,6 +29,7 @@ import numpy as np
 
 from typednn.engines import fast
 from typednn.engines.counters import Ran, observers
+from typednn.engines.dispatch import KERNELS, chosen_engine
 from typednn.engines.halide.rehearsal import rehearsing
 from typednn.generated import execute
 
@@ -76,6 +78,12 @@ class Engine:
         self.plan: Callable[..., Any] | None = plan
         self.on: Callable[..., bool] = on
 
+    def from_one(self) -> Engine:
+        """The same for one number and more."""
+        other = copy.copy(self)
+        other.least = 1
+        return other
+
     def condition(self, scope: dict[str, Any], call: str) -> str:
         """A Python expression: whether this engine computes the op for the arguments ``call``. Its names are put in
         ``scope``.
@@ -111,18 +119,24 @@ class Op:
         writes: str,
         names: Sequence[str],
     ) -> None:
-        signature: Mapping[str, inspect.Parameter] = {} if names else inspect.signature(reference).parameters
+        self.signature: Mapping[str, inspect.Parameter] = {} if names else inspect.signature(reference).parameters
         self.name: str = name
         self.reference: Callable[..., Any] = reference
         self.engines: tuple[Engine, ...] = engines
         self.flops: Callable[..., int] = partial(_for_each_number, flops) if isinstance(flops, int) else flops
         self.keeps: tuple[str, ...] = tuple(keeps.split())
         self.backward: Op | None = backward
-        self.names: tuple[str, ...] = tuple(names or signature)
+        self.names: tuple[str, ...] = tuple(names or self.signature)
         self.writes: tuple[int, ...] = tuple(map(self.names.index, writes.split()))
-        functions = _dispatching(self, signature)
+        functions = _dispatching(self, self.signature, engines)
         self.engine: Callable[..., Engine | None] = functions[0]
         self.run: Callable[..., Any] = functions[1]
+
+    @cached_property
+    def kernel(self) -> Callable[..., Engine | None]:
+        """As `engine`, for ``using("kernels")``: also where NumPy, BLAS or Winograd's convolution is quicker."""
+        kernels = tuple(each.from_one() for each in self.engines if each.name not in ("blas", "winograd"))
+        return _dispatching(self, self.signature, kernels)[0]
 
     def run_reference(self, *arguments: Any) -> Any:
         """The reference's result, written over the arguments that the op writes."""
@@ -137,7 +151,7 @@ class Op:
     def observed(self, *arguments: Any) -> Any:
         """Run the op and report the run to all observers."""
         began = perf_counter()
-        engine = self.engine(*arguments)
+        engine = (self.kernel if chosen_engine() == KERNELS else self.engine)(*arguments)
         engine_arguments = arguments if engine is None or engine.plan is None else (engine.plan(*arguments), *arguments)
         result = self.run_reference(*arguments) if engine is None else engine.run(*engine_arguments)
         ran = Ran(self, "reference" if engine is None else engine.name, arguments, result, perf_counter() - began)
@@ -184,7 +198,7 @@ def _for_each_number(flops: int, first: Any, *_: Any) -> int:
 
 
 def _dispatching(
-    of: Op, signature: Mapping[str, inspect.Parameter]
+    of: Op, signature: Mapping[str, inspect.Parameter], engines: Sequence[Engine]
 ) -> tuple[Callable[..., Engine | None], Callable[..., Any]]:
     """Two functions of the op's arguments: the engine that covers them, or None; and the result.
 
@@ -207,7 +221,7 @@ def _dispatching(
     }
     scope |= defaults
     engine, run = [f"def engine({head}):"], [f"def run({head}):", f"    if observers: return observed({call})"]
-    for each in of.engines:
+    for each in engines:
         scope |= {each.name: each, f"{each.name}_run": each.run}
         condition = each.condition(scope, call)
         engine.append(f"    if {condition}: return {each.name}")

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -60,6 +61,29 @@ def kernel(
         return _kernels.setdefault(plan, Kernel(plan))
 
 
+# Called with what a kernel is about to be called with: its plan, its inputs, and each output, as the plan lists them.
+Note = Callable[[Plan, tuple[Any, ...]], object]
+
+
+@contextmanager
+def noting(note: Note) -> Generator[None]:
+    """Within this block, ``note`` is told of each call of a kernel that has been called before."""
+    with _lock():
+        calls = [(kernel, kernel.call) for kernel in _kernels.values() if kernel.is_loaded]
+    for kernel, call in calls:
+        kernel.call = partial(_noted, kernel.plan, call, note)
+    try:
+        yield
+    finally:
+        for kernel, call in calls:
+            kernel.call = call
+
+
+def _noted(plan: Plan, call: Callable[..., None], note: Note, *arguments: Any) -> None:
+    note(plan, plan.in_full(arguments))
+    call(*arguments)
+
+
 def count() -> int:
     """How many different kernels this process has."""
     return len(_kernels)
@@ -94,10 +118,15 @@ class Kernel:
         self.load()
         self.call(*arguments)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is ready to be called."""
+        return self.call != self._first_call
+
     def load(self) -> None:
         """Be ready to be called: compiled, unless it is on disk, and loaded."""
         with self._lock():
-            if self.call == self._first_call:
+            if not self.is_loaded:
                 run = _load(self.plan) if toolchain.linkers() else None
                 self.call = _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
 
@@ -174,7 +203,7 @@ def _in_memory(plan: Plan) -> Callable[..., None]:
         return aligned.reshape(-1) if argument.flat else aligned
 
     def call(*named: Any) -> None:
-        values = (*named[: len(plan.inputs)], *(named[number] for number in plan.written), *named[len(plan.inputs) :])
+        values = plan.in_full(named)
         frame.check(values)
         try:
             compiled(*map(binding_argument, values, arguments))

@@ -88,6 +88,11 @@ class Plan:
     options: tuple[tuple[str, Any], ...]
     written: tuple[int, ...] = ()  # the inputs that the first outputs are written over
 
+    def in_full(self, named: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of a call with the outputs that are written over inputs."""
+        inputs = len(self.inputs)
+        return *named[:inputs], *(named[number] for number in self.written), *named[inputs:]
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -119,7 +124,12 @@ def fingerprint() -> tuple[str, ...]:
 @cache
 def host() -> Target:
     """The machine that this process runs on, or the part of it that ``TYPEDNN_TARGET`` says."""
-    here, limit = processor.host(), processor.target()
+    return part_of_host(processor.target())
+
+
+def part_of_host(limit: str) -> Target:
+    """The part of this machine that has no instruction beyond ``limit``, as ``TYPEDNN_TARGET`` may be."""
+    here = processor.limited(processor.host(), limit)
     features = str(hl.get_host_target()).split("-")
     return Target(
         "-".join(each for each in features if not processor.left_out(each, limit)), processor.for_schedules(here)

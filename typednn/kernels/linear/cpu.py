@@ -11,7 +11,7 @@ import numpy as np
 
 from typednn.arrays import Array1, Array2
 from typednn.engines import Array, Kernel, empty, gemm, kernel, processor, specialised
-from typednn.engines.dispatch import FLOAT32
+from typednn.engines.dispatch import FLOAT32, KERNELS, chosen_engine
 from typednn.kernels import sums
 from typednn.kernels.activations import Activation
 from typednn.kernels.linear import schedules
@@ -22,7 +22,7 @@ ROWS_A_READ = 8  # up to here, one read of weights that lie in memory is quicker
 
 
 def plan(x: Array2, weight: Array2, bias: Array1 | None, activation: Activation) -> Kernel | None:
-    """The kernel of `forward`; None where BLAS is quicker."""
+    """The kernel of `forward`; None where BLAS is quicker, unless kernels alone are asked for."""
     (out_features, in_features), batch = weight.shape, x.shape[0]
     in_memory = out_features * in_features >= schedules.WEIGHTS
     few = batch <= (ROWS_A_READ if in_memory else FEW_ROWS)
@@ -31,6 +31,7 @@ def plan(x: Array2, weight: Array2, bias: Array1 | None, activation: Activation)
         or (in_memory and few)
         or (out_features <= SMALL and in_features <= SMALL)
         or out_features < _lanes(x.dtype)
+        or chosen_engine() == KERNELS
     ):
         return _forward[few, weight.shape, bias is not None, activation, x.dtype]
     return None
