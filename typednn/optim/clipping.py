@@ -13,13 +13,18 @@ from typednn.module.gradients import Gradient
 G = TypeVar("G", bound=Gradient)
 
 
-def clip_grad_norm(grad: G, max_norm: float, *, norm: float | None = None) -> G:
+def clip_grad_norm(grad: G, max_norm: float) -> G:
     """``grad`` scaled so that its norm over all parameters is at most ``max_norm``, as torch.nn.utils.clip_grad_norm_
     does.
 
     A NaN or an infinity in it is an error, as with PyTorch's ``error_if_nonfinite=True``: no factor makes such a
-    gradient small. ``norm`` is that of all parameters where ``grad`` has some of them, a stage's.
+    gradient small.
     """
+    return clipped(grad, max_norm, None)
+
+
+def clipped(grad: G, max_norm: float, norm: float | None) -> G:
+    """As `clip_grad_norm`; ``norm`` is that of all parameters where ``grad`` has some of them, a stage's."""
     where = "clip_grad_norm"
     largest = number(where, "max_norm", max_norm, least=0.0)
     check_gradient(where, grad)

@@ -17,8 +17,8 @@ from typednn.layer import Layer
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.gradients import Gradient
 from typednn.module.rehearsal import copied, is_known
-from typednn.optim import clip_grad_norm
 from typednn.optim.accumulation import Summed
+from typednn.optim.clipping import clipped
 from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.parallel import DataParallel
@@ -236,7 +236,7 @@ class Session:
                 if not all_finite(grad.leaves().values()):
                     self._gradient_diverged(grad)
             norm = None if self.pipeline is None else self.pipeline.norm(grad)
-            grad = clip_grad_norm(grad, self.settings.clip_grad_norm, norm=norm)
+            grad = clipped(grad, self.settings.clip_grad_norm, norm)
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
