@@ -25,7 +25,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
@@ -35,6 +34,7 @@ import numpy as np
 from benchmarks.gpt2_works import Ours, apart
 from benchmarks.machine import How, Noise, described, environment
 from benchmarks.parallel_works import GPT2, SHARED_OUT, SIZES
+from typednn.parallel.job import mpiexec
 
 PARTS = ("scaling", "torch", "mlp", "exchange", "messages")
 TOLERANCE = 2e-4  # of the norm of an array
@@ -49,15 +49,9 @@ Results = dict[str, tuple[float, float]]
 STEPS = {"lenet5": 20, "gpt2": 1, "mlp": 100}  # of a turn
 
 
-def mpiexec() -> str:
-    """The command, beside this Python or on the path; "" where there is none."""
-    beside = Path(sys.executable).with_name("mpiexec")
-    return str(beside) if beside.is_file() else which("mpiexec") or ""
-
-
 def on_ranks(count: int, *words: str) -> list[str]:
     """The command that starts so many ranks of a module."""
-    return [mpiexec(), "-n", str(count), sys.executable, "-m", *words]
+    return [mpiexec() or "", "-n", str(count), sys.executable, "-m", *words]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 import pytest
 
 import benchmarks.parallel
-from benchmarks.parallel import beside, compare, main, mpiexec, scaling
-
-in_processes = pytest.mark.skipif(not mpiexec(), reason="needs mpiexec, of an MPI")
+from benchmarks.parallel import beside, compare, main, scaling
+from tests.parallel.processes import in_processes
 
 
 @in_processes

@@ -3,9 +3,7 @@
 Truth is the gradient of the whole batch, NumPy, and training on one rank.
 """
 
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,8 @@ import pytest
 import strict_array
 from safetensors.numpy import load_file
 
-from tests.cli.conftest import environment, run_command
+from tests.cli.conftest import run_command
+from tests.parallel.processes import in_processes, on_ranks, stopped_after
 from typednn import Input
 from typednn.data import Loader
 from typednn.errors import ArgumentError
@@ -30,10 +29,6 @@ from typednn.recipes import load_data, recipe, train
 from typednn.training import fit
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
-
-BESIDE = Path(sys.executable).with_name("mpiexec")
-MPIEXEC = str(BESIDE) if BESIDE.is_file() else shutil.which("mpiexec")
-in_processes = pytest.mark.skipif(MPIEXEC is None, reason="needs mpiexec, of an MPI")
 
 
 def small() -> Any:
@@ -314,18 +309,8 @@ np.savez(f"rank-{parallel.ranks.rank}-of-{parallel.ranks.size}.npz", losses=hist
 
 
 def ended(count: int, fault: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """``PROGRAM`` on so many ranks; a job that does not end is an error."""
-    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-    ranks = [MPIEXEC, "-n", str(count)] if count > 1 else []
-    return subprocess.run(
-        [*map(str, ranks), sys.executable, "program.py", fault],
-        cwd=folder,
-        env=environment(TYPEDNN_ENGINE="reference"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    """``PROGRAM`` on so many ranks."""
+    return on_ranks(count, folder, fault, program=PROGRAM)
 
 
 @in_processes
@@ -401,18 +386,6 @@ def on_two(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return on_ranks(2, folder, *words)
 
 
-def on_ranks(count: int, folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [str(MPIEXEC), "-n", str(count), sys.executable, *words],
-        cwd=folder,
-        env=environment(TYPEDNN_ENGINE="reference"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
 @in_processes
 def test_a_rank_that_fails_before_the_training_ends_the_job(tmp_path: Path) -> None:
     """Only the second rank does not find the data; the first waits for it."""
@@ -442,16 +415,17 @@ def weights(run: Path) -> dict[str, Any]:
 def test_a_run_of_two_ranks_goes_on_with_one(tmp_path: Path) -> None:
     """As one rank that was not stopped."""
     pytest.importorskip("sklearn", reason="of which the digits are")
-    asked = ["train", "mlp", "--data", "digits", "-q", "--set", "max_steps=6"]
+    asked = ["train", "mlp", "--data", "digits", "-q", "--set", "max_steps=6", "--set", "checkpoint_every=3"]
     for command in (
-        [*asked, "--rank", "2", "--time-limit", "1e-9", "--run", "stopped"],
+        [*asked, "--rank", "2", "--run", "stopped"],
         ["resume", "stopped", "-q"],
         [*asked, "--set", "shards=8", "--run", "whole"],
     ):
         done = run_command(*command, cwd=tmp_path, TYPEDNN_ENGINE="reference")
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.splitlines()) <= 1, "only the first rank speaks"
-    assert len([*(tmp_path / "stopped" / "checkpoints").glob("step-*")]) == 2, "it was stopped, and went on"
+        if "--rank" in command:
+            stopped_after(tmp_path / "stopped", 3)
     ours, expected = weights(tmp_path / "stopped"), weights(tmp_path / "whole")
     assert ours.keys() == expected.keys()
     assert [name for name, array in ours.items() if array.tobytes() != expected[name].tobytes()] == []

@@ -1,17 +1,13 @@
 """Evaluations that ranks share out: the numbers of one process, to the bit, and each batch computed once."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.cli.conftest import environment
-from tests.parallel.test_job import in_processes
-from typednn.parallel.job import mpiexec
+from tests.parallel.processes import in_processes, on_ranks
 from typednn.tasks import Classification, Language
 from typednn.tasks.task import CountedTask
 
@@ -72,16 +68,9 @@ with open(f"{ranks.size}-{ranks.rank}.json", "w") as file:
 
 @in_processes
 def test_any_number_of_ranks_measures_the_same_bits(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     for count in (1, 2, 4):
-        words = [str(mpiexec()), "-n", str(count)] if count > 1 else []
-        subprocess.run(
-            [*words, sys.executable, "program.py"],
-            cwd=tmp_path,
-            env=environment(TYPEDNN_ENGINE="reference"),
-            check=True,
-            timeout=60,
-        )
+        done = on_ranks(count, tmp_path, program=PROGRAM)
+        assert done.returncode == 0, done.stderr
     told = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     assert len(told) == 1 + 2 + 4
     alone = told["1-0"]

@@ -16,10 +16,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from tests.cli.conftest import environment, run_command
-from tests.parallel.processes import ranks_of
+from tests.parallel.processes import in_processes, ranks_of
 from typednn.parallel.job import Ended, command, mpiexec
-
-in_processes = pytest.mark.skipif(mpiexec() is None, reason="needs mpiexec, of an MPI")
 
 # What MPICH 5.0.2 prints where a rank was killed.
 FRAME = """

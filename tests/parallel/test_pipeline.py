@@ -4,7 +4,6 @@ Truth is the model in one piece, all cuts there are, and training on one rank.
 """
 
 import subprocess
-import sys
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tests.cli.conftest import environment, run_command
-from tests.parallel.test_data_parallel import MPIEXEC, in_processes, on_two
+from tests.cli.conftest import run_command
+from tests.parallel.processes import in_processes, on_ranks, stopped_after
 from typednn import Input
 from typednn.engines import using
 from typednn.errors import ArgumentError
@@ -219,10 +218,12 @@ def trained(name, model, x, y, optimizer, **more):
     model.init(PCG32(1 + parallel.ranks.rank))
     if wrong == ["nan"] and parallel.ranks.is_first:
         model.named_parameters()["0.weight"][0] = np.nan
-    history = fit(
-        model, SoftmaxCrossEntropy(), optimizer, Loader(x, y, batch_size=more.pop("rows"), rng=PCG32(3)), epochs=2,
-        parallel=parallel, validation=(x[:20], y[:20]), progress=False, callbacks=[norms], **more,
-    )
+    rows = more.pop("rows")
+    for _ in range(2):  # the second one goes on with the optimizer of the first
+        history = fit(
+            model, SoftmaxCrossEntropy(), optimizer, Loader(x, y, batch_size=rows, rng=PCG32(3)), epochs=2,
+            parallel=parallel, validation=(x[:20], y[:20]), progress=False, callbacks=[norms], **more,
+        )
     told = {"losses": history.losses, "measured": [each.loss for each in history.evaluations]}
     if parallel.ranks.is_first:
         told["norms"] = norms.seen
@@ -244,18 +245,8 @@ trained("gpt2", GPT2(19, 8, 12, 3, 2, dropout=0.1), x, y, AdamW(1e-2), rows=30, 
 
 
 def ended(count: int, folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    folder.mkdir(exist_ok=True)
-    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-    ranks = [str(MPIEXEC), "-n", str(count)] if count > 1 else []
-    return subprocess.run(
-        [*ranks, sys.executable, "program.py", *words],
-        cwd=folder,
-        env=environment(TYPEDNN_ENGINE="reference"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=90,
-    )
+    """``PROGRAM`` on so many ranks."""
+    return on_ranks(count, folder, *words, program=PROGRAM)
 
 
 @pytest.fixture(scope="module")
@@ -306,7 +297,7 @@ def test_a_model_that_is_no_chain_ends_in_one_error(tmp_path: Path) -> None:
         "fit(Linear(2, 2).init(PCG32(0)), MSE(), SGD(0.1), Loader(x, x, batch_size=8, rng=PCG32(1)), epochs=1,\n"
         "    parallel=DataParallel(stages=2))\n"
     )
-    done = on_two(tmp_path, "-c", program)
+    done = on_ranks(2, tmp_path, "-c", program)
     assert done.returncode != 0
     assert "fit: stages are parts of a chain or of GPT-2, got Linear" in done.stderr
 
@@ -324,17 +315,17 @@ def saved(run: Path) -> dict[str, bytes]:
 def test_a_run_goes_on_with_other_stages(tmp_path: Path) -> None:
     """Its files are those of one rank that was not stopped."""
     pytest.importorskip("sklearn", reason="of which the digits are")
-    asked = ["train", "mlp", "--data", "digits", "-q", "--set", "max_steps=6", "--set", "checkpoint_every=1"]
-    stopped = ["--time-limit", "1e-9"]
-    for command in (
-        [*asked, "--ranks", "2", "--stages", "2", *stopped, "--run", "stopped"],
-        ["resume", "stopped", "-q", *stopped],
-        ["resume", "stopped", "-q", "--ranks", "2", "--stages", "2"],
-        [*asked, "--set", "shards=8", "--run", "whole"],
+    asked = ["train", "mlp", "--data", "digits", "-q", "--set", "max_steps=6", "--set", "checkpoint_every=2"]
+    for command, step in (
+        ([*asked, "--ranks", "2", "--stages", "2", "--run", "stopped"], 2),
+        (["resume", "stopped", "-q"], 4),
+        (["resume", "stopped", "-q", "--ranks", "2", "--stages", "2"], 6),
+        ([*asked, "--set", "shards=8", "--run", "whole"], 6),
     ):
         done = run_command(*command, cwd=tmp_path, TYPEDNN_ENGINE="reference")
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.splitlines()) <= 1, "only the first rank speaks"
+        stopped_after(tmp_path / "stopped", step)
     ours, expected = saved(tmp_path / "stopped"), saved(tmp_path / "whole")
     assert ours.keys() == expected.keys()
     assert any(name.startswith("optimizer") for name in ours)

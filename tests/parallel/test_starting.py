@@ -4,7 +4,6 @@ Truth is which rank was made to differ.
 """
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.conftest import environment, run_command
-from tests.parallel.test_job import in_processes
+from tests.cli.conftest import run_command
+from tests.parallel.processes import in_processes, on_ranks
 from typednn.data import Loader
 from typednn.data.fingerprint import fingerprint
-from typednn.parallel.job import mpiexec
 
 PROGRAM = """
 import sys
@@ -74,16 +72,7 @@ fit(model, MSE(), SGD(0.1), loader, epochs=1, progress=False, **more)
 
 def ended(fault: str, folder: Path, count: int = 2) -> "subprocess.CompletedProcess[str]":
     """``PROGRAM`` on so many ranks, of which the last has the fault."""
-    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-    return subprocess.run(
-        [str(mpiexec()), "-n", str(count), sys.executable, "program.py", fault],
-        cwd=folder,
-        env=environment(TYPEDNN_ENGINE="reference"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return on_ranks(count, folder, fault, program=PROGRAM)
 
 
 @in_processes

@@ -3,9 +3,6 @@
 Truth is training on one rank without it.
 """
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +10,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tests.cli.conftest import environment, run_command
-from tests.parallel.test_data_parallel import MPIEXEC, in_processes, small
+from tests.cli.conftest import run_command
+from tests.parallel.processes import in_processes, on_ranks, stopped_after
+from tests.parallel.test_data_parallel import small
 from typednn.data import Loader
 from typednn.errors import ArgumentError
 from typednn.losses import MSE
@@ -82,28 +80,13 @@ np.savez(f"{sys.argv[2]}-{parallel.ranks.rank}.npz", **found)
 """
 
 
-def on_ranks(count: int, program: str, *words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """``program`` on so many ranks; a job that does not end is an error."""
-    (folder / "program.py").write_text(program, encoding="utf-8")
-    ranks = [str(MPIEXEC), "-n", str(count)] if count > 1 else []
-    return subprocess.run(
-        [*ranks, sys.executable, "program.py", *words],
-        cwd=folder,
-        env=environment(TYPEDNN_ENGINE="reference"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-
-
 @in_processes
 def test_any_optimizer_on_any_number_of_ranks_ends_with_the_bits_of_one(tmp_path: Path) -> None:
     """Weights, losses and the optimizer's own arrays: with groups, decay, averages, clipping, transforms, accumulation,
     rates that watch a loss, early stopping, a shared layer, a parameter of one number and one that is not C-contiguous.
     """
     for count in (1, 2, 4):
-        done = on_ranks(count, TRAININGS, "sharded" if count > 1 else "not", f"of-{count}", folder=tmp_path)
+        done = on_ranks(count, tmp_path, "sharded" if count > 1 else "not", f"of-{count}", program=TRAININGS)
         assert done.returncode == 0, done.stderr
     with np.load(tmp_path / "of-1-0.npz") as file:
         alone = dict(file)
@@ -150,7 +133,7 @@ np.save(f"{parallel.ranks.rank}-of-{parallel.ranks.size}.npy", seen[-1] / (2 * 4
 def test_a_rank_of_four_keeps_a_quarter(tmp_path: Path) -> None:
     """Of the bytes of AdamW's arrays."""
     for count in (1, 4):
-        done = on_ranks(count, MEMORY, folder=tmp_path)
+        done = on_ranks(count, tmp_path, program=MEMORY)
         assert done.returncode == 0, done.stderr
     assert float(np.load(tmp_path / "0-of-1.npy")) == 1.0
     shares = [float(np.load(tmp_path / f"{rank}-of-4.npy")) for rank in range(4)]
@@ -201,7 +184,7 @@ raise SystemExit
 @pytest.mark.parametrize("row", [0, 1], ids=["the-first-rank's", "the-second-rank's"])
 def test_a_gradient_that_is_not_finite_on_one_rank_is_refused_on_all(tmp_path: Path, row: int) -> None:
     """With the same words, before anything is written."""
-    done = on_ranks(2, NOT_FINITE, str(row), folder=tmp_path)
+    done = on_ranks(2, tmp_path, str(row), program=NOT_FINITE)
     told = [(tmp_path / f"told-{rank}").read_text(encoding="utf-8") for rank in (0, 1)]
     assert told[0] == told[1], done.stderr
     said = 'the gradient must stay finite, got NaN or infinity in step 2 (epoch 1), first in the gradient of "0.weight"'
@@ -226,8 +209,7 @@ def test_a_run_goes_on_with_and_without_it(tmp_path: Path, first: str, second: s
         assert done.returncode == 0, done.stderr
         assert sorted(path.name for path in checkpoints.glob("step-*")) == ["step-00000003", "step-00000006"]
         if "stopped" in command and command[0] == "train":  # as if it had been stopped after step 3
-            shutil.rmtree(checkpoints / "step-00000006")
-            (checkpoints / "best.json").unlink()
+            stopped_after(tmp_path / "stopped", 3)
     for name in ("weights", "optimizer"):
         ours, expected = (
             load_file(tmp_path / run / "checkpoints" / "step-00000006" / f"{name}.safetensors")

@@ -5,11 +5,10 @@ gradient = (Σ_s divisor_s·gradient_s) / Σ_s divisor_s       s over the shards
 The number of shards is fixed, so the sums are the same whoever computes them: training on 1, 2, 4 or 8 ranks ends with
 the same weights, bit for bit, on processors of one type with the same versions of typednn and NumPy. With
 ``exchange="fastest"`` each rank's rows are one shard, and MPI sums in its own order: another number of ranks gives
-other bits. A layer with batch
-statistics has those of a shard; its running statistics move by the mean over the shards. Dropout draws another mask for
-each shard, by a key of its own.
+other bits. A layer with batch statistics has those of a shard; its running statistics move by the mean over the shards.
+Dropout draws another mask for each shard, by a key of its own.
 
-Bytes: a rank sends and receives the gradient twice, as in an all-reduce. Memory: that of two gradients.
+Bytes: a rank sends and receives the gradient twice, as in an all-reduce. Memory: of n shards at most log2(n) + 1 sums.
 Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
 """
 
@@ -122,10 +121,11 @@ class DataParallel:
         return self.shards, self.exchange, self.shard_optimizer, self.stages
 
     def begin(self, model: Module, optimizer: Any, x: Any) -> Pipeline | None:
-        """Before a batch: at the first one the model is cut into ``stages``, by what they cost on a shard of ``x``.
-        None where it is not cut.
+        """Before the first batch of a training: the model is cut into ``stages``, by what they cost on a shard of
+        ``x``. None where it is not cut.
         """
-        if self.stages > 1 and (self.pipeline is None or self.pipeline.model is not model):
+        self.pipeline = None
+        if self.stages > 1:
             self.pipeline = Pipeline(model, self.ranks, self.chain, x[: -(-len(x) // self.shards)])
             self.pipeline.release(optimizer)
         return self.pipeline

@@ -148,9 +148,14 @@ class Pipeline:
     @contextmanager
     def whole(self, optimizer: Any) -> Generator[None]:
         """In this block the first rank's model and optimizer have what all stages have, to be saved."""
+        self.give_back(optimizer)
+        yield
+        self.release(optimizer)
+
+    def give_back(self, optimizer: Any) -> None:
+        """Each rank gets the weights and buffers of all stages, and the first one the optimizer's arrays."""
         self.gather()
         if not _is_saved(optimizer):
-            yield
             return
         saved = optimizer.state_dict()
         for root in range(self.chain.size):
@@ -160,8 +165,6 @@ class Pipeline:
                     saved[name] = value
         if self.is_first:
             optimizer.load_state_dict(saved)
-        yield
-        self.release(optimizer)
 
     def release(self, optimizer: Any) -> None:
         """Let go of the optimizer's arrays of other stages."""

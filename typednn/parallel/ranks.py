@@ -1,6 +1,6 @@
 """The ranks of a job, and what they exchange: one process each, started by ``mpiexec``.
 
-Only standard collectives of MPI are used. Each call is one that all ranks make, in the same order.
+Only standard collectives of MPI are used, which all ranks call in the same order, and messages between two ranks.
 """
 
 import atexit
@@ -154,11 +154,7 @@ class Ranks:
         sent = [vector.itemsize * (stop - start) for start, stop in pairwise(ends)]
         octets: Any = vector.view(np.uint8)  # so that MPI need not know the type
         self._comm.Alltoallv([octets, sent], [slices.view(np.uint8), [mine.nbytes] * self.size])
-        total = tree_sum(
-            [each if there else None for each, there in zip(slices, present, strict=True)],
-            lambda first, second: np.add(first, second, out=first),
-        )
-        mine[...] = total
+        mine[...] = _sum_of(slices, present)
         self._comm.Allgatherv(self._mpi.IN_PLACE, [octets, sent])
 
     def all_reduce(self, vector: npt.NDArray[Any]) -> None:
@@ -171,7 +167,7 @@ class Ranks:
         if self.size == 1:
             return map(compute, items)
         own = [compute(item) for item in items[self.rank :: self.size]]
-        every: list[list[Result]] = self._comm.allgather(own)
+        every: list[list[Result]] = self.every(own)
         return [every[place % self.size][place // self.size] for place in range(len(items))]
 
     def summed_rows(self, rows: npt.NDArray[Any], present: Sequence[bool]) -> npt.NDArray[Any]:
@@ -180,8 +176,7 @@ class Ranks:
         """
         found = np.empty_like(rows)
         self._comm.Alltoall(rows, found)
-        total = tree_sum([each if there else None for each, there in zip(found, present, strict=True)], np.add)
-        return np.ascontiguousarray(total)
+        return _sum_of(found, present)
 
     def every_row(self, row: npt.NDArray[Any], rows: npt.NDArray[Any]) -> None:
         """Fill ``rows`` with the row of each rank."""
@@ -213,7 +208,7 @@ class Ranks:
         self._comm.Allreduce(given, any_given, op=self._mpi.MAX)
         if not any_given[0]:
             return None
-        reasons: list[str | None] = self._comm.allgather(reason)
+        reasons: list[str | None] = self.every(reason)
         return next(each for each in reasons if each is not None)
 
     def split(self, group: int) -> "Ranks":
@@ -276,7 +271,7 @@ class Ranks:
         """Raise a `StateError` on each rank where they differ in ``value``; it tells what is ``shown`` on each."""
         if self.size == 1:
             return
-        found = self._comm.allgather((hashlib.sha256(value).digest(), shown))
+        found = self.every((hashlib.sha256(value).digest(), shown))
         others = [rank for rank, each in enumerate(found) if each != found[0]]
         if others:
             told = f": {found[others[0]][1]}, and {found[0][1]}" if shown else ""
@@ -334,3 +329,12 @@ class Ranks:
         print(f"{text}{whose}", file=sys.__stderr__, flush=True)
         tell(ends=self.rank, code=self._code)
         self._comm.Abort(self._code)
+
+
+def _sum_of(rows: npt.NDArray[Any], present: Sequence[bool]) -> npt.NDArray[Any]:
+    """The sum of those rows that are ``present``, in the tree, written over one of them."""
+    there: npt.NDArray[Any] = tree_sum(
+        [row if is_there else None for row, is_there in zip(rows, present, strict=True)],
+        lambda first, second: np.add(first, second, out=first),
+    )
+    return there

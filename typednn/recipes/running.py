@@ -12,7 +12,7 @@ curves only.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
@@ -275,8 +275,9 @@ def _trained(
         parallel=parallel,
     )
     ranks = None if parallel is None else parallel.ranks
-    scores, tested = reported(plan, running, data.test_x, data.test_y, ranks)
-    _, learned = reported(plan, running, *learned_part(plan, data), ranks)
+    with nullcontext() if parallel is None else parallel.together():
+        scores, tested = reported(plan, running, data.test_x, data.test_y, ranks)
+        _, learned = reported(plan, running, *learned_part(plan, data), ranks)
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder, history.steps - before)
@@ -399,7 +400,7 @@ def _ended(folder: Path) -> AnyModel:
     if not plan.is_described:
         rule, got = "weights to start from are of a model that the run's config says", plan.recipe.name
         raise ArgumentError(explain(str(folder), rule, got, "give a safetensors file of them, by the model's names"))
-    model = described(folder, plan)
+    model = plan.model_config().built()
     fill(folder, plan, model, None)
     return model
 

@@ -150,6 +150,8 @@ class Session:
         self._finish()
         if self.sharded is not None:
             self.sharded.give_back()
+        if self.pipeline is not None:
+            self.pipeline.give_back(self.optimizer)
         state = self.state
         history = History(tuple(state.epochs), tuple(state.evaluations), state.best, state.step, self.reason or "")
         for callback in self.callbacks:
@@ -178,7 +180,8 @@ class Session:
         if self.parallel is None:
             grad, divisor, value = self._computed(x, y, weight)
         else:
-            self.pipeline = self.parallel.begin(self.model, self.optimizer, x)
+            if self.pipeline is None:
+                self.pipeline = self.parallel.begin(self.model, self.optimizer, x)
             grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight)
         if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
@@ -454,10 +457,8 @@ class Session:
         self._report()
         step, best, early = self.state.step, self.state.best, self.early_stopping
         done = self.run is None or self.run.folder_of(step).is_dir()
-        if self.sharded is not None:
-            done = self.sharded.ranks.from_first(done)
-        if not done or self.pipeline is not None:
-            self._save(again=not done)
+        if not (done if self.parallel is None else self.parallel.ranks.from_first(done)):
+            self._save()
         if self.reason:
             run = None if self.reason == "early stopping" else self.run
             saved = "" if run is None else f"; saved, resume it from {run.folder}"
@@ -475,9 +476,9 @@ class Session:
 
     # ------------------------------------------------------------------ saving and resuming
 
-    def _save(self, again: bool = True) -> None:
-        """Save where there is a run, and the step is wanted ``again`` or not saved yet. All ranks give what they have
-        of a model in stages, and of an optimizer that is shared out.
+    def _save(self) -> None:
+        """Save where there is a run. All ranks give what they have of a model in stages, and of an optimizer that is
+        shared out.
         """
         whole: AbstractContextManager[None] = nullcontext()
         if self.pipeline is not None:
@@ -485,7 +486,7 @@ class Session:
         elif self.sharded is not None:
             whole = self.sharded.whole_state(wanted=self.run is not None)
         with whole:
-            if self.run is not None and again:
+            if self.run is not None:
                 self._write(self.run)
 
     def _write(self, run: Run) -> None:

@@ -1,5 +1,6 @@
 """How a training starts: from the checkpoint of its run, and on all ranks of a job alike, as the first one does."""
 
+import hashlib
 import signal
 import warnings
 from collections.abc import Mapping, Sequence
@@ -119,7 +120,10 @@ def join(
         loader.load_state_dict(position)
         if learnt is not None:
             optimizer.load_state_dict(learnt)
-    ranks.require_equal("the weights", b"".join(array.tobytes() for array in model.state_dict().values()))
+    weights_now = hashlib.sha256()
+    for array in model.state_dict().values():
+        weights_now.update(np.ascontiguousarray(array).data)
+    ranks.require_equal("the weights", weights_now.digest())
     return begun
 
 
@@ -131,7 +135,7 @@ def _compare_environments(ranks: Ranks) -> None:
     python = ".".join(facts["python"].split(".")[:2])
     for name, version in (("typednn", __version__), ("NumPy", np.__version__), ("Python", python)):
         ranks.require_equal(f"the versions of {name}", version.encode(), version)
-    every = [*ranks.shared_out(range(ranks.size), lambda _: facts)]
+    every = ranks.every(facts)
     for rank, other in enumerate(every):
         found = "; ".join(differences(every[0], other))
         if found and ranks.is_first:

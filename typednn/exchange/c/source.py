@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from string import Template
@@ -29,7 +29,7 @@ _TYPES: Final = {
     "bool": ("bool", 1, 1),
 }
 # What a compiler's builtin calls the instructions of Halide's targets; others come with these.
-INSTRUCTIONS: Final = {
+INSTRUCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "sse41": ("sse4.1",),
     "avx": ("avx",),
     "avx2": ("avx2",),
