@@ -181,6 +181,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             held.append(scaling(work, options.rounds))
         if "torch" in parts and find_spec("torch") is not None:
             held.append(beside(work, "torch", options.rounds, ""))
+        elif "torch" in parts:
+            print("PyTorch is left out: it is not installed")
     if "mlp" in parts and options.shallowspeed:
         held.append(beside("mlp", "shallowspeed", options.rounds, options.shallowspeed))
     elif "mlp" in parts:
