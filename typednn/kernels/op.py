@@ -132,6 +132,9 @@ class Op:
         self.engine: Callable[..., Engine | None] = functions[0]
         self.run: Callable[..., Any] = functions[1]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Op:
+        return self  # a copy of what is computed by an op is computed by the same one
+
     @cached_property
     def kernel(self) -> Callable[..., Engine | None]:
         """As `engine`, for ``using("kernels")``: also where NumPy, BLAS or Winograd's convolution is quicker."""
