@@ -70,6 +70,14 @@ def model_of(model: Any) -> Any:
     return trained
 
 
+def check_precision(model: Any, precision: str | None) -> None:
+    """Mixed precision is of float32 models on the CPU."""
+    where = model.device if model.device != "cpu" else str(model.dtype)
+    if precision is not None and where != "float32":
+        got = f"a model {'on ' if model.device != 'cpu' else 'in '}{where}"
+        raise _wrong("precision", f"precision={precision!r} is of float32 models on the CPU, not of {got}", precision)
+
+
 def check_order(loss: object, optimizer: object) -> None:
     """The second and third argument are what their places say, objects and no names."""
     for role, passed, method, package, usual in (

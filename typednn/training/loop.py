@@ -18,6 +18,7 @@ import numpy as np
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import InputGrad, Optimizer, Part
+from typednn.engines.precision import Precision, mixed_precision
 from typednn.layer import Layer
 from typednn.parallel import DataParallel
 from typednn.runs.history import History
@@ -54,6 +55,7 @@ def fit(
     accumulate: int = 1,
     transform: Callable[[G], G] | Sequence[Callable[[G], G]] = (),
     clip_grad_norm: float | None = None,
+    precision: Precision | None = None,
     evaluate_every: int | Every | None = None,
     checkpoint_every: int | Every | None = None,
     time_limit: float | None = None,
@@ -79,6 +81,8 @@ def fit(
     accumulate             batches per update, as if they were one batch. The epoch's last update may have fewer
     transform              a function from gradient to gradient, or several in order, between backward and update
     clip_grad_norm         the largest norm of the gradient over all parameters, after ``transform``
+    precision              ``"bf16-mixed"``: linear layers of a float32 model multiply in bfloat16
+                           (`typednn.engines.precision`); evaluations don't
     time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is
                            ``"time limit"``
     early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then
@@ -110,9 +114,11 @@ def fit(
         max_steps=max_steps,
         accumulate=accumulate,
         clip_grad_norm=clip_grad_norm,
+        precision=precision,
         evaluate_every=evaluate_every,
         checkpoint_every=checkpoint_every,
     )
+    arguments.check_precision(trained, settings.precision)
     measured_on, early = arguments.validation_of(validation), arguments.early_stopping_of(early_stopping)
     arguments.check_weights(loss, loader, measured_on)
     arguments.check_watched(measured_on, early, optimizer)
@@ -122,6 +128,7 @@ def fit(
     with ExitStack() as stack:
         if parallel is not None:
             stack.enter_context(parallel.together())
+        stack.enter_context(mixed_precision(precision is not None))
         session = Session(
             trained,
             loss,
