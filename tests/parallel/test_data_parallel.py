@@ -290,7 +290,7 @@ calls = 0
 def transformed(rows):
     global calls
     calls += 1
-    if fault == "raise" and last and calls == 3:
+    if fault == "raise" and last and calls == 9:  # the third batch's first of four shards
         raise MemoryError("no memory for this")
     return rows
 

@@ -14,6 +14,7 @@ Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data P
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
@@ -120,13 +121,13 @@ class DataParallel:
         """What must be alike on all ranks."""
         return self.shards, self.exchange, self.shard_optimizer, self.stages
 
-    def begin(self, model: Module, optimizer: Any, x: Any) -> Pipeline | None:
-        """Before the first batch of a training: the model is cut into ``stages``, by what they cost on a shard of
-        ``x``. None where it is not cut.
+    def begin(self, model: Module, optimizer: Any, x: Any, rows: int) -> Pipeline | None:
+        """Before the first batch of a training, which has so many rows: the model is cut into ``stages``, by what they
+        cost on a shard of ``x``. None where it is not cut.
         """
         self.pipeline = None
         if self.stages > 1:
-            self.pipeline = Pipeline(model, self.ranks, self.chain, x[: -(-len(x) // self.shards)])
+            self.pipeline = Pipeline(model, self.ranks, self.chain, x[: -(-rows // self.shards)])
             self.pipeline.release(optimizer)
         return self.pipeline
 
@@ -142,25 +143,49 @@ class DataParallel:
         each = self.shards // self.replicas.size
         return range(self.replicas.rank * each, (self.replicas.rank + 1) * each)
 
+    def _ends(self, rows: int) -> list[int]:
+        """Where each shard of a batch of so many rows begins, and where the last one ends."""
+        return [rows * shard // self.shards for shard in range(self.shards + 1)]
+
+    def own_rows(self, rows: int) -> list[slice]:
+        """Which of a batch's rows this rank needs: those of each of its shards that has some, in order. Without any it
+        needs the next one, to know what a gradient looks like.
+        """
+        ends = self._ends(rows)[self.own.start : self.own.stop + 1]
+        return [slice(*each) for each in pairwise(ends) if each[0] < each[1]] or [slice(ends[0], ends[0] + 1)]
+
+    def batches(self, loader: Any) -> Iterator[Any]:
+        """The rest of the loader's epoch, with the rows of this rank only where the loader can do that."""
+        shares = hasattr(loader.__class__, "shared_batches")  # an object may pass on the names of another
+        found: Iterator[Any] = loader.shared_batches(self.own_rows) if shares else loader.batches()
+        return found
+
     def computed(
-        self, model: Module, compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any
+        self,
+        model: Module,
+        compute: Callable[[Any, Any, Any], Computed],
+        x: Any,
+        y: Any,
+        weight: Any,
+        whole: int | None = None,
     ) -> Computed:
         """The gradient of the batch, what its loss divided by, and its loss, the same on each rank.
 
-        ``compute`` gives these of some rows.
+        ``compute`` gives these of some rows. ``whole`` is how many rows the batch has, where ``x`` has `own_rows` only.
         """
         if model.device != "cpu":
             rule, got = "parallel computes on the CPU", f"a model on {model.device!r}"
             raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
         state = _State(model if self.pipeline is None else self.pipeline.stage)
-        ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
-        alike = -(-len(x) // self.shards)  # rows of the largest shard
+        count, before = (len(x), 0) if whole is None else (whole, self.own_rows(whole)[0].start)
+        ends = [end - before for end in self._ends(count)]  # places in x
+        alike = -(-count // self.shards)  # rows of the largest shard
         tree, told = Tree(added), np.zeros((len(self.own), 2))  # of each shard: loss·divisor, divisor or 0
         pattern: Any = None
         divisor: float | None = None
         leaves = 0
         rows = [(shard, slice(ends[shard], ends[shard + 1])) for shard in self.own if ends[shard] < ends[shard + 1]]
-        shards = self._shards(compute, state, x, y, weight, rows)
+        shards = self._shards(compute, state, x, y, weight, rows, before)
         for place, shard in enumerate(self.own):
             if ends[shard] == ends[shard + 1]:
                 tree.put(None)
@@ -174,9 +199,9 @@ class DataParallel:
             leaves = len(scaled)
             tree.put([*scaled, *moved])
         next(shards, None)  # a stage waits here for what it has sent
-        if tree.total is None:  # this rank has no rows: those of all show what a gradient looks like
+        if tree.total is None:  # this rank has no rows: those that it got show what a gradient looks like
             everything = [(self.own.start, slice(0, len(x)))]
-            ((pattern, divisor, _, moved),) = self._shards(compute, state, x, y, weight, everything)
+            ((pattern, divisor, _, moved),) = self._shards(compute, state, x, y, weight, everything, before)
             found = [*pattern.leaves().values()]
             leaves, total = len(found), Flat.zeros([*found, *moved])
         else:
@@ -185,11 +210,11 @@ class DataParallel:
         every = self.ranks.gathered(told).reshape(-1, self.stages, *told.shape)[:, -1].reshape(-1, 2)
         present = np.diff(ends) > 0
         arrays = self._exchanged(total, leaves, [bool(part.any()) for part in np.split(present, self.replicas.size)])
-        loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
+        loss, counted = (float(sum(every[present, column].tolist())) for column in (0, 1))
         if divisor is not None:  # a mean
-            divisor, loss = whole, loss / (whole or 1.0)
+            divisor, loss = counted, loss / (counted or 1.0)
             for array in arrays[:leaves]:
-                np.multiply(array, array.dtype.type(alike / (whole or 1.0)), out=array)
+                np.multiply(array, array.dtype.type(alike / (counted or 1.0)), out=array)
         state.finish(arrays[leaves:], int(present.sum()))
         sums: Iterator[Any] = iter(arrays[:leaves])
 
@@ -224,11 +249,14 @@ class DataParallel:
         y: Any,
         weight: Any,
         rows: Sequence[tuple[int, slice]],
+        before: int,
     ) -> Iterator[Shard]:
-        """Of each shard, whose number and ``rows`` are given, what this rank computes, in order."""
+        """Of each shard, whose number and ``rows`` are given, what this rank computes, in order; ``before`` rows of the
+        batch are before ``x``.
+        """
 
         def computed(x: Any, part: slice) -> Computed:
-            self.first_row = part.start
+            self.first_row = before + part.start
             return _computed(compute, x, y[part], None if weight is None else weight[part])
 
         if self.pipeline is not None:

@@ -68,7 +68,7 @@ class Session:
     parallel: DataParallel | None = None
     sharded: ShardedOptimizer | None = None
     pipeline: Pipeline | None = None  # of a model in stages, from the first batch on
-    batch: Any = None  # x, y and what each row counts, of the step in progress
+    batch: Any = None  # of the step in progress x, y, what each row counts, and how many rows there are on all ranks
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
     loss_array: Callable[[Any, Any], Any] | None = None
@@ -161,10 +161,9 @@ class Session:
     def _epoch(self) -> None:
         """The rest of the epoch, or until there is a reason to end."""
         self.model.train()
-        for batch in self.loader.batches():
-            weight = getattr(batch, "sample_weight", None)
-            self.batch = batch.x, batch.y, weight
-            self._batch(to_device(batch.x, self.model.device), batch.y, weight)
+        for batch in self.loader.batches() if self.parallel is None else self.parallel.batches(self.loader):
+            self.batch = batch.x, batch.y, getattr(batch, "sample_weight", None), getattr(batch, "whole", None)
+            self._batch(to_device(batch.x, self.model.device), *self.batch[1:])
             last = self.loader.step >= self.loader.steps_per_epoch
             if self.part.batches == self.settings.accumulate or last:
                 self._update()
@@ -176,19 +175,20 @@ class Session:
 
     # ------------------------------------------------------------------ a step
 
-    def _batch(self, x: Any, y: Any, weight: Any) -> None:
+    def _batch(self, x: Any, y: Any, weight: Any, whole: int | None) -> None:
+        rows = whole or len(x)
         if self.parallel is None:
             grad, divisor, value = self._computed(x, y, weight)
         else:
             if self.pipeline is None:
-                self.pipeline = self.parallel.begin(self.model, self.optimizer, x)
-            grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight)
+                self.pipeline = self.parallel.begin(self.model, self.optimizer, x, rows)
+            grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight, whole)
         if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
             raise ArgumentError(
                 explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
             )
-        self.part.add(grad, divisor, value, len(x))
+        self.part.add(grad, divisor, value, rows)
 
     def _computed(self, x: Any, y: Any, weight: Any) -> tuple[Any, float | None, Any]:
         """The gradient of these rows, what their loss divided by, and the loss."""
