@@ -183,10 +183,10 @@ def test_a_forward_and_a_backward_in_turns(shards: int, order: str) -> None:
 @pytest.mark.parametrize(("transforms", "averages", "got"), [((abs,), False, "a transform"), ((), True, "ema")])
 def test_what_a_model_in_stages_does_not_have(transforms: Any, averages: bool, got: str) -> None:
     parallel = DataParallel()
-    parallel.check(transforms, averages)
+    parallel.check(mlp(), transforms, averages)
     parallel.stages = 2
     with pytest.raises(ArgumentError, match=f"a model in stages has no transform and no average, got {got}; leave"):
-        parallel.check(transforms, averages)
+        parallel.check(mlp(), transforms, averages)
 
 
 # -------------------------------------------------------------- in processes

@@ -20,11 +20,13 @@ from typing import Any, Final, Literal, TypeAlias, final, get_args
 import numpy as np
 
 from typednn.arguments import choice, flag, integer
-from typednn.arrays import is_floating
+from typednn.arrays import is_array, is_floating, namespace
+from typednn.backends import read_together, to_device
 from typednn.engines.blas import on_one_thread
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient, set_shared
 from typednn.module.module import Module
+from typednn.parallel.nccl import Nccl
 from typednn.parallel.pipeline import Pipeline, Shard
 from typednn.parallel.ranks import Ranks
 from typednn.parallel.slices import summed
@@ -64,6 +66,7 @@ class DataParallel:
         self.stages: int = integer("DataParallel", "stages", stages)
         self.ranks: Ranks = Ranks()
         self.pipeline: Pipeline | None = None  # from the first batch on
+        self.gpus: Nccl | None = None  # of several ranks with a model on GPUs
         self.first_row: int = 0
         """Where the rows that are computed now begin in the batch."""
         # the ranks that compute one shard, one stage each, and those that have the same stage
@@ -131,11 +134,25 @@ class DataParallel:
             self.pipeline.release(optimizer)
         return self.pipeline
 
-    def check(self, transforms: Sequence[Any], averages: bool) -> None:
-        """An `ArgumentError` for what a training in several stages does not have."""
+    def check(self, model: Module, transforms: Sequence[Any], averages: bool) -> None:
+        """Before a training: an `ArgumentError` for what one in several stages, or on a device, does not have. Ranks
+        with GPUs meet here.
+        """
+        self.ranks.require_equal("the devices of the model", model.device.encode(), model.device)
+        self.gpus = None if model.device == "cpu" else self._met(model.device)
         if self.stages > 1 and (transforms or averages):
             rule, got = "a model in stages has no transform and no average", "ema" if averages else "a transform"
             raise ArgumentError(explain("fit", rule, got, "leave it out, or leave stages out"), "parallel")
+
+    def _met(self, device: str) -> Nccl | None:
+        if self.shard_optimizer or self.stages > 1:
+            rule = "a model on a device has whole optimizers and one stage"
+            got = f"{'stages' if self.stages > 1 else 'shard_optimizer'} with a model on {device!r}"
+            raise ArgumentError(explain("fit", rule, got, "leave it out, or leave the model on the CPU"), "parallel")
+        if self.ranks.size > 1 and device != "cuda":
+            rule, got = "ranks exchange arrays of 'cpu' and 'cuda'", f"a model on {device!r}"
+            raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
+        return self.gpus or (Nccl(self.ranks) if self.ranks.size > 1 else None)
 
     @property
     def own(self) -> range:
@@ -155,8 +172,11 @@ class DataParallel:
         return [slice(*each) for each in pairwise(ends) if each[0] < each[1]] or [slice(ends[0], ends[0] + 1)]
 
     def batches(self, loader: Any) -> Iterator[Any]:
-        """The rest of the loader's epoch, with the rows of this rank only where the loader can do that."""
-        shares = hasattr(loader.__class__, "shared_batches")  # an object may pass on the names of another
+        """The rest of the loader's epoch, with the rows of this rank only where the loader can do that. Ranks with GPUs
+        get all: each looks for rows that are not finite.
+        """
+        # an object may pass on the names of another
+        shares = self.gpus is None and hasattr(loader.__class__, "shared_batches")
         found: Iterator[Any] = loader.shared_batches(self.own_rows) if shares else loader.batches()
         return found
 
@@ -172,16 +192,16 @@ class DataParallel:
         """The gradient of the batch, what its loss divided by, and its loss, the same on each rank.
 
         ``compute`` gives these of some rows. ``whole`` is how many rows the batch has, where ``x`` has `own_rows` only.
+        Where ``compute`` leaves losses on a device, those of all shards are read at once, and the batch's is put there.
         """
-        if model.device != "cpu":
-            rule, got = "parallel computes on the CPU", f"a model on {model.device!r}"
-            raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
         state = _State(model if self.pipeline is None else self.pipeline.stage)
         count, before = (len(x), 0) if whole is None else (whole, self.own_rows(whole)[0].start)
         ends = [end - before for end in self._ends(count)]  # places in x
         alike = -(-count // self.shards)  # rows of the largest shard
         tree, told = Tree(added), np.zeros((len(self.own), 2))  # of each shard: loss·divisor, divisor or 0
+        losses: dict[int, Any] = {}
         pattern: Any = None
+        loss: Any = None
         divisor: float | None = None
         leaves = 0
         rows = [(shard, slice(ends[shard], ends[shard + 1])) for shard in self.own if ends[shard] < ends[shard + 1]]
@@ -194,18 +214,20 @@ class DataParallel:
             pattern, divisor, loss, moved = next(shards)
             if shared is not None:
                 set_shared(pattern, shared)
-            told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0
+            losses[place], told[place] = loss, (1.0 if divisor is None else divisor, divisor or 0.0)
             scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
             leaves = len(scaled)
             tree.put([*scaled, *moved])
         next(shards, None)  # a stage waits here for what it has sent
         if tree.total is None:  # this rank has no rows: those that it got show what a gradient looks like
             everything = [(self.own.start, slice(0, len(x)))]
-            ((pattern, divisor, _, moved),) = self._shards(compute, state, x, y, weight, everything, before)
+            ((pattern, divisor, loss, moved),) = self._shards(compute, state, x, y, weight, everything, before)
             found = [*pattern.leaves().values()]
             leaves, total = len(found), Flat.zeros([*found, *moved])
         else:
             total = Flat.of(tree.total)
+            told[[*losses], 0] *= _numbers([*losses.values()])
+        late = is_array(loss)
         # the loss is known to the last stage
         every = self.ranks.gathered(told).reshape(-1, self.stages, *told.shape)[:, -1].reshape(-1, 2)
         present = np.diff(ends) > 0
@@ -214,14 +236,15 @@ class DataParallel:
         if divisor is not None:  # a mean
             divisor, loss = counted, loss / (counted or 1.0)
             for array in arrays[:leaves]:
-                np.multiply(array, array.dtype.type(alike / (counted or 1.0)), out=array)
+                namespace(array).multiply(array, array.dtype.type(alike / (counted or 1.0)), out=array)
         state.finish(arrays[leaves:], int(present.sum()))
         sums: Iterator[Any] = iter(arrays[:leaves])
 
         def taken(_: Any) -> Any:
             return next(sums)
 
-        return pattern.map(taken), divisor, loss
+        value: Any = to_device(np.asarray(loss), model.device) if late else loss
+        return pattern.map(taken), divisor, value
 
     @property
     def slices(self) -> bool:
@@ -236,9 +259,9 @@ class DataParallel:
         rest = Flat.of(total.arrays[leaves:]) if self.slices else total
         for vector in rest.vectors.values():
             if self.exchange == "fastest":
-                self.ranks.all_reduce(vector)
+                (self.gpus or self.ranks).all_reduce(vector)
             else:
-                self.replicas.add_up(vector, present)
+                (self.gpus or self.replicas).add_up(vector, present)
         return [*sums, *rest.arrays]
 
     def _shards(
@@ -274,6 +297,11 @@ def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weig
         got, cure = type(found[0]).__qualname__, "derive it from Gradient"
         raise ArgumentError(explain("fit", "parallel sums gradients", got, cure), "parallel")
     return found
+
+
+def _numbers(losses: list[Any]) -> list[float]:
+    """Losses as numbers; those on a device are waited for once."""
+    return [number for (number,) in read_together(losses)] if is_array(losses[0]) else losses
 
 
 def _scaled(arrays: Iterable[Any], factor: float) -> list[Any]:

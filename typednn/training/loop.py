@@ -85,7 +85,8 @@ def fit(
                            has the best weights
     progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
     parallel               ``DataParallel()``: each batch is shared out over the processes that ``mpiexec`` has started,
-                           which all make this call. The first one has the callbacks, writes the run and the progress
+                           which all make this call. The first one has the callbacks, writes the run and the progress.
+                           With a model on a GPU, make it before the model is moved there
     =====================  =============================================================================================
 
     A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and

@@ -106,11 +106,11 @@ class Session:
         if self.run is not None:
             self.state, resumed = resume(self.run, *start, self.callbacks, self.state, told)
         if self.parallel is not None:
+            self.parallel.check(self.model, self.transforms, self.averages)
             settings = {**told, "parallel": self.parallel.told}
             self.state = join(
                 self.parallel.ranks, *start, self.state, settings, self.validation, sharded=self.parallel.slices
             )
-            self.parallel.check(self.transforms, self.averages)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -177,6 +177,8 @@ class Session:
 
     def _batch(self, x: Any, y: Any, weight: Any, whole: int | None) -> None:
         rows = whole or len(x)
+        if self.loss_array is not None:
+            self.part.finite.append(finite_rows(x))
         if self.parallel is None:
             grad, divisor, value = self._computed(x, y, weight)
         else:
@@ -202,7 +204,6 @@ class Session:
         y = to_device(y, self.model.device)
         if self.loss_array is not None:
             value, derivative = loss.loss_array(prediction, y), loss.loss_grad(prediction, y)
-            self.part.finite.append(finite_rows(x))
         else:
             both = self.loss_and_grad if weight is None else None
             value, derivative = (loss.loss(prediction, y), None) if both is None else both(loss, prediction, y)
