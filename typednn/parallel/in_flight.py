@@ -1,5 +1,5 @@
-"""What shards leave in a model. A layer keeps what one forward leaves for its backward; where several forwards of a model wait for theirs,
-what each has left is taken away and put back. So is what a shard has done to buffers.
+"""What shards leave in a model: layers keep what one forward leaves for its backward, and a forward changes buffers.
+Where several wait in the middle, what each has left is taken away and put back.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,6 +48,8 @@ class ShardState:
             name: array for name, array in model.state_dict().items() if id(array) not in learnt
         }
         self._before = {name: array.copy() for name, array in self._buffers.items()}
+        # a layer may hold others for a moment, as `Repeat` does
+        self._places = [(cell, cell.array) for *_, cell in model.named_fields("buffer") if cell.array is not None]
 
     def begin(self, shard: int) -> None:
         """Everything as before the step; the keys of masks are the shard's."""
@@ -56,14 +58,20 @@ class ShardState:
             if _is_seed(name, array):
                 array[0] ^= shard
 
-    def left(self) -> tuple[Left, list[Any]]:
-        """What this shard's forward has left so far, which is taken away."""
-        return taken(calls_of(self._nodes)), [array.copy() for array in self._buffers.values()]
+    def left(self) -> tuple[Left, list[Any], list[Any]]:
+        """What this shard has left so far, which is taken away."""
+        held = [cell.array for cell, _ in self._places]
+        for cell, array in self._places:
+            cell.array = array
+        return taken(calls_of(self._nodes)), held, [array.copy() for array in self._buffers.values()]
 
-    def put_back(self, left: tuple[Left, list[Any]]) -> None:
+    def put_back(self, left: tuple[Left, list[Any], list[Any]]) -> None:
         """Go on with what a shard has left."""
-        put_back(left[0])
-        for array, value in zip(self._buffers.values(), left[1], strict=True):
+        calls, held, values = left
+        put_back(calls)
+        for (cell, _), array in zip(self._places, held, strict=True):
+            cell.array = array
+        for array, value in zip(self._buffers.values(), values, strict=True):
             array[...] = value
 
     def moved(self) -> list[Any]:

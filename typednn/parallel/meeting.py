@@ -24,7 +24,7 @@ from typednn.engines.halide.rehearsal import expected, expecting
 from typednn.errors import ArgumentError, StateError, explain
 from typednn.module.module import Module
 from typednn.module.running_statistics import Normalising, meeting_with
-from typednn.parallel.in_flight import Left, ShardState
+from typednn.parallel.in_flight import ShardState
 from typednn.parallel.ranks import Ranks
 
 
@@ -46,7 +46,7 @@ class Part:
         self.layer: Normalising | None = None
         """Where it waits."""
         self.numbers: Any = None  # that it gives there
-        self.left: tuple[Left, list[Any]] | None = None  # what its forward has left by then
+        self.left: Any = None  # what its forward has left by then
         self.result: Any = None
         self._compute = compute
         self._said: SimpleQueue[BaseException | None] = SimpleQueue()
