@@ -40,7 +40,7 @@ from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.gradients import ElementwiseGrad
 from typednn.module.running_statistics import divided
 from typednn.optim import SGD
-from typednn.parallel import DataParallel
+from typednn.parallel import DataParallel, Ranks
 from typednn.parallel import meeting as meetings
 from typednn.training import fit
 
@@ -205,13 +205,15 @@ def threads() -> list[str]:
     return [each.name for each in threading.enumerate()]
 
 
-def test_a_nan_in_one_shard_is_one_error_which_names_its_row() -> None:
+@pytest.mark.parametrize("name", MODELS)
+def test_a_nan_in_one_shard_is_one_error_which_names_its_row(name: str) -> None:
     """Though all shards have it in their statistics, and the first one's loss is the first that is no number."""
-    x, y, before = drawn(40)[0], np.zeros((40, 3)), threads()
+    model, y, before = MODELS[name](), np.zeros((40, 3)), threads()
+    x = fed(model, drawn(40)[0])
     x[29] = np.nan
     loader = Loader(x, y, batch_size=40, shuffle=False)
     with pytest.raises(StateError) as caught:
-        fit(rows_model(), MSE(), SGD(0.1), loader, epochs=1, progress=False, parallel=DataParallel(sync_batchnorm=True))
+        fit(model, MSE(), SGD(0.1), loader, epochs=1, progress=False, parallel=DataParallel(sync_batchnorm=True))
     assert str(caught.value) == (
         "fit: the loss must stay finite, got nan in step 1 (epoch 1), first in the data: row 29 of the batch; lower the"
         " learning rate, clip the gradient, or look for NaN in the data"
@@ -278,6 +280,28 @@ def test_shards_that_do_not_meet_are_an_error(skipped: str) -> None:
         DataParallel(sync_batchnorm=True).computed(model, computing(model, MSE()), x, x, None)
 
 
+def test_a_loss_that_is_not_finite_is_looked_for_layer_by_layer() -> None:
+    """In eval, where a layer without running statistics has those of the rows that it reads."""
+    model: Any = Input(4) >> BatchNorm1d(4, track_running_stats=False) >> Linear(4, 3)
+    model.init(np.random.default_rng(0)).astype(np.float64)[1].weight[...] = 1e200
+    loader = Loader(drawn(40)[0], np.zeros((40, 3)), batch_size=40, shuffle=False)
+    with np.errstate(all="ignore"), pytest.raises(StateError, match="first in the loss itself: every layer's output"):
+        fit(model, MSE(), SGD(0.1), loader, epochs=1, progress=False, parallel=DataParallel(sync_batchnorm=True))
+
+
+def test_ranks_that_do_not_meet_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each shard is at one layer, and those of another rank at another one."""
+
+    def elsewhere(self: Ranks, rows: Any) -> Any:
+        rows[4:, -1] += 1  # the layer's place
+        return rows
+
+    monkeypatch.setattr(Ranks, "gathered", elsewhere)
+    model, (x, y, _) = rows_model(), drawn(40)
+    with pytest.raises(StateError, match="the same layers, in the same order, got shards at two layers; leave"):
+        DataParallel(sync_batchnorm=True).computed(model, computing(model, SoftmaxCrossEntropy()), x, y, None)
+
+
 def test_a_derivative_within_a_kernel_is_not_read_later() -> None:
     """It would need the sums of all shards once more."""
     model: Any = (Input(4) >> BatchNorm1d(4) >> ReLU() >> Linear(4, 3)).init(np.random.default_rng(0))
@@ -319,7 +343,7 @@ from typednn.data import Loader
 from typednn.layers import BatchNorm1d, BatchNorm2d, Conv2d, Dropout, Flatten, Linear, ReLU, Residual
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import SGD
-from typednn.parallel import DataParallel
+from typednn.parallel import DataParallel, Ranks
 from typednn.random import PCG32
 from typednn.training import fit
 
