@@ -7,6 +7,7 @@ in tests/parity/test_normalisation.py.
 import os
 import signal
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from safetensors.numpy import load_file
 from tests.cli.conftest import run_command
 from tests.parallel.processes import in_processes, on_ranks, stopped_after
 from tests.parallel.test_data_parallel import drawn, small
-from typednn import Array2, Input, Layer, S
+from typednn import Array2, Gradient, Input, Layer, S
 from typednn.data import Loader
 from typednn.engines import using
 from typednn.errors import ArgumentError, ShapeError, StateError
@@ -40,8 +41,8 @@ from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.gradients import ElementwiseGrad
 from typednn.module.running_statistics import divided
 from typednn.optim import SGD
-from typednn.parallel import DataParallel, Ranks
-from typednn.parallel import meeting as meetings
+from typednn.parallel import DataParallel, Ranks, data_parallel
+from typednn.recipes import load_data, recipe, resume, running, train
 from typednn.training import fit
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
@@ -176,26 +177,41 @@ def test_one_row_in_all_gives_no_statistics() -> None:
 def test_frozen_layers_and_layers_of_no_batch_meet_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then no thread is started."""
     frozen = (Input(4) >> Linear(4, 4) >> BatchNorm1d(4) >> Linear(4, 3)).init(np.random.default_rng(0))
-    monkeypatch.setattr(meetings, "Part", None)
+    monkeypatch.setattr(data_parallel, "Part", None)
     for model in (small(), frozen.freeze().astype(np.float64)):
         parallel = DataParallel(sync_batchnorm=True)
         parallel.computed(model, computing(model, MSE()), drawn(9)[0], np.ones((9, 3)), None)
 
 
-def test_a_frozen_layer_before_one_that_learns() -> None:
-    """Its chain is computed in two halves."""
+def test_a_chain_whose_first_layer_is_frozen_inside_a_model() -> None:
+    """It is computed in two halves, of which the second keeps for itself what its backward needs."""
+
+    @dataclass(frozen=True)
+    class NetGrad(Gradient):
+        input: Float[Array2, "batch 4"]
+        body: Any
+        head: Any
+
+    class Net(Layer[Array2, Array2, NetGrad, S]):
+        def __init__(self) -> None:
+            self.body: Any = (Linear(4, 4) >> BatchNorm1d(4) >> ReLU()).freeze(1)
+            self.head: Any = BatchNorm1d(4) >> Linear(4, 3)
+
+        def forward(self, x: Float[Array2, "batch 4"]) -> Float[Array2, "batch 3"]:
+            y: Array2 = self.head.forward(self.body.forward(x))
+            return y
+
+        def backward(self, next_grad: Float[Array2, "batch 3"]) -> NetGrad:
+            head = self.head.backward(next_grad)
+            return NetGrad(np.zeros((len(next_grad), 4)), self.body.backward(head.input), head)
+
+    ours, whole = (Net().init(np.random.default_rng(0)).astype(np.float64) for _ in range(2))
     x, y, _ = drawn(20)
-
-    def made() -> Any:
-        model: Any = Input(4) >> Linear(4, 4) >> BatchNorm1d(4) >> Linear(4, 4) >> BatchNorm1d(4) >> ReLU()
-        return (model >> Linear(4, 3)).init(np.random.default_rng(0)).astype(np.float64).freeze(1)
-
-    ours, whole = made(), made()
     expected, *_ = computing(whole, SoftmaxCrossEntropy())(x, y, None)
     compute = computing(ours, SoftmaxCrossEntropy())
     found, *_ = DataParallel(4, sync_batchnorm=True).computed(ours, compute, x, y, None)
-    for ours_leaf, leaf in zip(found.leaves().values(), expected.leaves().values(), strict=True):
-        np.testing.assert_allclose(ours_leaf, leaf, rtol=1e-8, atol=1e-12)
+    for leaf, wanted in zip(found.leaves().values(), expected.leaves().values(), strict=True):
+        np.testing.assert_allclose(leaf, wanted, rtol=1e-8, atol=1e-12)
 
 
 # -------------------------------------------------------------- what goes wrong
@@ -281,10 +297,10 @@ def test_shards_that_do_not_meet_are_an_error(skipped: str) -> None:
 
 
 def test_a_loss_that_is_not_finite_is_looked_for_layer_by_layer() -> None:
-    """In eval, where a layer without running statistics has those of the rows that it reads."""
+    """In eval, where a layer without running statistics has those of the rows that it reads. One shard is left."""
     model: Any = Input(4) >> BatchNorm1d(4, track_running_stats=False) >> Linear(4, 3)
-    model.init(np.random.default_rng(0)).astype(np.float64)[1].weight[...] = 1e200
-    loader = Loader(drawn(40)[0], np.zeros((40, 3)), batch_size=40, shuffle=False)
+    model = (model >> BatchNorm1d(3, track_running_stats=False)).init(np.random.default_rng(0)).astype(np.float64)
+    loader = Loader(drawn(40)[0], np.diag(np.full(40, 1e200))[:, :3], batch_size=40, shuffle=False)
     with np.errstate(all="ignore"), pytest.raises(StateError, match="first in the loss itself: every layer's output"):
         fit(model, MSE(), SGD(0.1), loader, epochs=1, progress=False, parallel=DataParallel(sync_batchnorm=True))
 
@@ -343,7 +359,7 @@ from typednn.data import Loader
 from typednn.layers import BatchNorm1d, BatchNorm2d, Conv2d, Dropout, Flatten, Linear, ReLU, Residual
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import SGD
-from typednn.parallel import DataParallel, Ranks
+from typednn.parallel import DataParallel, Ranks, data_parallel
 from typednn.random import PCG32
 from typednn.training import fit
 
@@ -406,6 +422,22 @@ def test_the_fastest_exchange_has_the_statistics_of_all_ranks(tmp_path: Path) ->
     with np.load(tmp_path / "rank-0-of-1.npz") as one, np.load(tmp_path / "rank-1-of-2.npz") as two:
         for name in one:
             np.testing.assert_allclose(two[name], one[name], rtol=1e-3, atol=1e-4, err_msg=name)
+
+
+def test_a_run_keeps_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So its shards meet when it is resumed."""
+    pytest.importorskip("sklearn", reason="of which the digits are")
+    made: list[DataParallel] = []
+
+    def kept(*given: Any, **more: Any) -> DataParallel:
+        made.append(DataParallel(*given, **more))
+        return made[-1]
+
+    monkeypatch.setattr(running, "DataParallel", kept)
+    asked = recipe("mlp").changed({"max_steps": 1, "shards": 2, "sync_batchnorm": True})
+    train(asked, load_data("digits"), run=tmp_path / "run", progress=False)
+    resume(tmp_path / "run", progress=False)
+    assert [each.sync_batchnorm for each in made] == [True, True]
 
 
 SMALL = """

@@ -48,8 +48,8 @@ class ShardState:
             name: array for name, array in model.state_dict().items() if id(array) not in learnt
         }
         self._before = {name: array.copy() for name, array in self._buffers.items()}
-        # a layer may hold others for a moment, as `Repeat` does
-        self._places = [(cell, cell.array) for *_, cell in model.named_fields("buffer") if cell.array is not None]
+        # in backward a layer may hold others for a moment, as `Repeat` does
+        self._cells = [cell for *_, cell in model.named_fields("buffer")]
 
     def begin(self, shard: int) -> None:
         """Everything as before the step; the keys of masks are the shard's."""
@@ -60,16 +60,14 @@ class ShardState:
 
     def left(self) -> tuple[Left, list[Any], list[Any]]:
         """What this shard has left so far, which is taken away."""
-        held = [cell.array for cell, _ in self._places]
-        for cell, array in self._places:
-            cell.array = array
+        held = [cell.array for cell in self._cells]
         return taken(calls_of(self._nodes)), held, [array.copy() for array in self._buffers.values()]
 
     def put_back(self, left: tuple[Left, list[Any], list[Any]]) -> None:
         """Go on with what a shard has left."""
         calls, held, values = left
         put_back(calls)
-        for (cell, _), array in zip(self._places, held, strict=True):
+        for cell, array in zip(self._cells, held, strict=True):
             cell.array = array
         for array, value in zip(self._buffers.values(), values, strict=True):
             array[...] = value
