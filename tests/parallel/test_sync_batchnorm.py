@@ -131,7 +131,8 @@ def test_numbers_far_from_zero_lose_no_more_than_in_one_piece(engine: str) -> No
     """In float32, on kernels too: means of 1000 beside deviations of 1, and one channel that does not vary."""
     x = (1000 + np.random.default_rng(0).standard_normal((64, 5, 4))).astype(np.float32)
     x[..., 3] = 7
-    one, eight = (BatchNorm1d(4, rng=np.random.default_rng(0)) for _ in range(2))
+    made: list[Any] = [BatchNorm1d(4, rng=np.random.default_rng(0)) for _ in range(2)]
+    one, eight = made
     exact = (x - x.mean((0, 1), dtype=np.float64)) / np.sqrt(x.var((0, 1), dtype=np.float64) + one.eps)
     outputs: list[Any] = []
 
