@@ -116,7 +116,7 @@ def test_the_gradient_is_the_losss_slope(name: str) -> None:
     grad, *_ = parallel.computed(model, compute, x, y, weight)
     derivatives, step = model.named_gradients(grad), 1e-6
     for path, array in model.named_parameters().items():
-        place = np.unravel_index(array.size // 2, array.shape)
+        place: Any = np.unravel_index(array.size // 2, array.shape)
         losses: list[float] = []
         for moved in (step, -2 * step):
             array[place] += moved
