@@ -52,7 +52,7 @@ device, case = sys.argv[1:]
 cupy_on_ranks.install(gpus=1 if case == "crowded" else 8, nccl=case != "without")
 strict_array.register()
 more = {"exchange": "fastest"} if case == "fastest" else {"shard_optimizer": case == "sharded"}
-parallel = DataParallel(stages=1 + (case == "stages"), **more)
+parallel = DataParallel(stages=1 + (case == "stages"), sync_batchnorm=case == "synced", **more)
 rank, size = parallel.ranks.rank, parallel.ranks.size
 rng = np.random.default_rng(0)
 x, y = rng.standard_normal((52, 6, 6, 2), dtype=np.float32), rng.integers(0, 5, 52)
@@ -133,10 +133,11 @@ def test_the_fastest_exchange_gives_all_ranks_the_same_weights(tmp_path: Path) -
     ("case", "said"),
     [
         ("elsewhere", "fit: ranks exchange arrays of 'cpu' and 'cuda', got a model on 'strict'; leave parallel out"),
-        ("stages", "fit: a model on a device has whole optimizers and one stage, got stages with a model on 'cuda'"),
+        ("stages", "one stage and statistics of shards, got stages with a model on 'cuda'; leave it out, or leave the"),
+        ("synced", "one stage and statistics of shards, got sync_batchnorm with a model on 'cuda'; leave it out, or"),
         ("crowded", "DataParallel: each rank has a GPU of its own, got GPU 0000:00:00.0 of "),
         ("without", "DataParallel: needs NCCL to sum over GPUs, got a CuPy without it; pip install nvidia-nccl-cu12"),
-        ("sharded", "fit: a model on a device has whole optimizers and one stage, got shard_optimizer with a model on"),
+        ("sharded", "fit: a model on a device has whole optimizers, one stage and statistics of shards, got shard_opt"),
         ("mixed", "all ranks begin alike, got the devices of the model of rank 1 differ from those of rank 0: cpu,"),
     ],
 )

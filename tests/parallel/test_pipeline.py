@@ -21,6 +21,7 @@ from typednn.layers import BatchNorm1d, Dropout, Linear, ReLU, Tanh
 from typednn.models import GPT2, lenet5
 from typednn.parallel import DataParallel
 from typednn.parallel.cutting import check_pieces, cut, pieces_of
+from typednn.parallel.in_flight import put_back
 from typednn.parallel.pipeline import Pipeline
 from typednn.parallel.stage import Stage
 from typednn.random import PCG32
@@ -92,7 +93,7 @@ def _compare_at_each_place(make: Any) -> None:
         assert scores.tobytes() == expected.tobytes()
         derivative = np.random.default_rng(0).standard_normal(scores.shape, dtype=np.float32)
         later = stages[1].backward(derivative)
-        stages[0].put_back(kept)
+        put_back(kept)
         if pieces[0].tied is not None:
             stages[0].steps[0].derivative = stages[1].steps[-1].derivative
         earlier = stages[0].backward(later.input)

@@ -17,6 +17,7 @@ from typednn.layer import Layer
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.gradients import Gradient
 from typednn.module.rehearsal import copied, is_known
+from typednn.module.running_statistics import divided
 from typednn.optim.accumulation import Summed
 from typednn.optim.clipping import clipped
 from typednn.optim.ema import put
@@ -198,6 +199,7 @@ class Session:
         prediction = self.learner.forward(x)
         y = self.task.targets(y, prediction)
         divisor = divisor_of(loss, prediction, y)  # of the labels on the host too
+        divided(divisor)
         if self.loss_array is not None and self.check_target is not None:
             # while the labels are on the host: on the device this would wait
             self.check_target(y, prediction.shape[-1])
@@ -209,11 +211,9 @@ class Session:
             value, derivative = (loss.loss(prediction, y), None) if both is None else both(loss, prediction, y)
             value = float(value)
             if not math.isfinite(value):
-                first = 0 if self.parallel is None else self.parallel.first_row
-                on = "" if self.parallel is None else self.parallel.ranks.on()
-                self._diverged(
-                    self.state.step + 1, "the loss", str(value), place_in_forward(self.learner, x, first) + on
-                )
+                rows, first, on = (x, 0, "") if self.parallel is None else self.parallel.searched(x, self.batch[0])
+                place = place_in_forward(self.learner, rows, first)
+                self._diverged(self.state.step + 1, "the loss", str(value), place + on)
             if both is None:
                 derivative = loss.loss_grad(prediction, y)
         return self.learner.backward(derivative), divisor, value
