@@ -34,6 +34,7 @@ gpu_tests=(python3 -m pytest "${pytest[@]}" -m gpu)
 part machine 30 bash -c 'nvidia-smi -L; python3 -c "import sys, numpy, cupy; print(sys.version); print(\"numpy\", numpy.__version__, \"cupy\", cupy.__version__); print(cupy.cuda.runtime.getDeviceProperties(0)[\"name\"])"'
 part kernels 60 "${gpu_tests[@]}" tests/kernels/cuda tests/backends
 part laws 60 "${gpu_tests[@]}" tests/laws
+part nccl 60 "${gpu_tests[@]}" -n 0 tests/parallel/test_nccl.py
 part networks 120 python3 -m benchmarks.gpu --seconds 1
 part gpt2 120 python3 -m benchmarks.gpu_gpt2
 if command -v compute-sanitizer > /dev/null; then

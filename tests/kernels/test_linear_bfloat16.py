@@ -95,6 +95,7 @@ def test_factors_are_rounded_and_sums_are_not(batch: int, depth: int, width: int
 @settings(max_examples=20)
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), kinds)
 def test_without_the_instruction(batch: int, depth: int, width: int, kind: Any) -> None:
+    """Z-F9: factors in bfloat16, sums in float32."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bfloat16, "multiplies_bfloat16", lambda: False)
         check(batch, depth, width, *kind)

@@ -21,6 +21,7 @@ from typednn.layers import BatchNorm1d, Dropout, Linear, ReLU, Tanh
 from typednn.models import GPT2, lenet5
 from typednn.parallel import DataParallel
 from typednn.parallel.cutting import check_pieces, cut, pieces_of
+from typednn.parallel.in_flight import put_back
 from typednn.parallel.pipeline import Pipeline
 from typednn.parallel.stage import Stage
 from typednn.random import PCG32
@@ -92,7 +93,7 @@ def _compare_at_each_place(make: Any) -> None:
         assert scores.tobytes() == expected.tobytes()
         derivative = np.random.default_rng(0).standard_normal(scores.shape, dtype=np.float32)
         later = stages[1].backward(derivative)
-        stages[0].put_back(kept)
+        put_back(kept)
         if pieces[0].tied is not None:
             stages[0].steps[0].derivative = stages[1].steps[-1].derivative
         earlier = stages[0].backward(later.input)
@@ -183,10 +184,10 @@ def test_a_forward_and_a_backward_in_turns(shards: int, order: str) -> None:
 @pytest.mark.parametrize(("transforms", "averages", "got"), [((abs,), False, "a transform"), ((), True, "ema")])
 def test_what_a_model_in_stages_does_not_have(transforms: Any, averages: bool, got: str) -> None:
     parallel = DataParallel()
-    parallel.check(transforms, averages)
+    parallel.check(mlp(), transforms, averages)
     parallel.stages = 2
     with pytest.raises(ArgumentError, match=f"a model in stages has no transform and no average, got {got}; leave"):
-        parallel.check(transforms, averages)
+        parallel.check(mlp(), transforms, averages)
 
 
 # -------------------------------------------------------------- in processes

@@ -50,9 +50,7 @@ if last and fault == "weights":
     model.parameters()[0][...] += 1
 if fault == "one row" and last:
     def broken(rows):
-        rows = rows.copy()
-        rows[30] = np.nan
-        return rows
+        return np.where((rows == x[30]).all(axis=1, keepdims=True), np.nan, rows)
 elif fault == "both":
     def broken(rows):
         return rows * np.nan

@@ -23,7 +23,9 @@ from typednn.layers import (
     RMSNorm,
 )
 from typednn.losses import SoftmaxCrossEntropy
+from typednn.module.running_statistics import divided
 from typednn.optim import SGD
+from typednn.parallel import DataParallel
 
 pytestmark = [pytest.mark.parity, pytest.mark.usefixtures("few_kernels")]
 
@@ -169,8 +171,11 @@ def test_initial_state_is_pytorchs(torch: Any, layer: Any) -> None:
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_ten_steps_of_training(torch: Any, fused: bool) -> None:
-    """Z-F3: a network with batch and layer normalisation: losses, weights and running statistics, then eval."""
+@pytest.mark.parametrize("shards", [0, 2, 8])
+def test_ten_steps_of_training(torch: Any, fused: bool, shards: int) -> None:
+    """Z-F3: a network with batch and layer normalisation: losses, weights and running statistics, then eval. In shards,
+    too, most of one row.
+    """
     rng = np.random.default_rng(0)
     model = (
         Input(6, 6, 2) >> Conv2d(2, 4, 3) >> BatchNorm2d(4) >> ReLU() >> Flatten() >> Linear(64, 8) >> BatchNorm1d(8)
@@ -201,11 +206,19 @@ def test_ten_steps_of_training(torch: Any, fused: bool) -> None:
         }
     )
     ours_step, theirs_step = SGD(0.1, momentum=0.9), torch.optim.SGD(theirs.parameters(), 0.1, momentum=0.9)
-    loss = SoftmaxCrossEntropy()
+    loss, parallel = SoftmaxCrossEntropy(), DataParallel(shards or 1, sync_batchnorm=True)
+
+    def compute(x: Any, labels: Any, weight: Any) -> Any:
+        scores = model.forward(x)
+        divided(len(x))
+        value, derivative = loss.loss_and_grad(scores, labels)
+        return model.backward(derivative), float(len(x)), float(value)
+
     for _ in range(10):
         x, labels = rng.standard_normal((9, 6, 6, 2)).astype(np.float32), rng.integers(0, 3, 9)
-        value, derivative = loss.loss_and_grad(model.forward(x), labels)
-        model.update(ours_step, model.backward(derivative))
+        computed = compute(x, labels, None) if not shards else parallel.computed(model, compute, x, labels, None)
+        grad, _, value = computed
+        model.update(ours_step, grad)
         theirs_step.zero_grad()
         expected = nn.functional.cross_entropy(theirs(torch.tensor(x).permute(0, 3, 1, 2)), torch.tensor(labels))
         expected.backward()

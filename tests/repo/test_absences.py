@@ -128,7 +128,7 @@ CHECKED: list[tuple[str, str, Callable[[], bool]]] = [
     ("graph.md", "There is no global generator in typednn", _no_global_generator),
     ("graph.md", "No tensor is marked as needing a gradient", lambda: not hasattr(Tensor, "requires_grad")),
     ("models.md", "It has no gradient", lambda: not hasattr(CompactGPT2, "backward") and hasattr(GPT2, "backward")),
-    ("parallel.md", "Not there yet", lambda: _in_no_name("shard", "zero_redundancy", "pipeline", "overlap", "nccl")),
+    ("parallel.md", "Not there yet", lambda: _in_no_name("shard", "zero_redundancy", "pipeline", "overlap")),
 ]
 
 # Sentences that name a limit which another test holds, or that speak of something else than a feature.

@@ -123,6 +123,18 @@ def _index(where: str, index: Any) -> Any:
 # --- the array ------------------------------------------------------------------------------------------------------
 
 
+class Address(int):
+    """Where an array begins, for a library that takes addresses. It knows the array, so that this can be checked."""
+
+    array: StrictArray
+
+
+class Memory(NamedTuple):
+    """What of an array's memory CuPy tells."""
+
+    ptr: Address
+
+
 class Flags(NamedTuple):
     """The flags that CuPy's arrays have; ``writeable`` is not among them."""
 
@@ -225,6 +237,12 @@ class StrictArray:
     def flags(self) -> Flags:
         flags = self._base.flags
         return Flags(flags.c_contiguous, flags.f_contiguous, flags.owndata)
+
+    @property
+    def data(self) -> Memory:
+        address = Address(self._base.ctypes.data)
+        address.array = self
+        return Memory(address)
 
     def __repr__(self) -> str:
         return repr(self._base).replace("array", "StrictArray", 1)

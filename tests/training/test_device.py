@@ -22,6 +22,7 @@ from typednn.errors import ArgumentError, StateError
 from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.optim import Adam
+from typednn.parallel import DataParallel
 from typednn.random import PCG32
 from typednn.runs import Run
 from typednn.training import Callback, Evaluation, History, Step, fit, session
@@ -178,6 +179,16 @@ def test_a_plain_step_does_not_wait(reads: list[str]) -> None:
     assert len(waits) == 60
     assert [step for step, count in enumerate(waits, 1) if count] == [1, 50]
     assert len(reads) == sum(waits) + 1
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_with_parallel_each_batch_is_read_once(reads: list[str], shards: int) -> None:
+    """The losses of all shards together. The weights are those of the same shards on the CPU."""
+    loader, mine, its = Noted(*_data(), reads), _model(), _model("cpu")
+    _fit(mine, *_data(), loader=loader, parallel=DataParallel(shards))
+    assert set(loader.waits()[1:49]) == {1}
+    _fit(its, *_data(), parallel=DataParallel(shards))
+    assert _weights(mine) == _weights(its)
 
 
 def test_slow_steps_are_read_one_by_one(reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

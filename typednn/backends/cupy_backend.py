@@ -5,7 +5,7 @@
 
 import sys
 from types import ModuleType
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from typednn.backends.backend import A, Backend
 from typednn.errors import DeviceError, MissingExtra, explain
@@ -24,6 +24,17 @@ def _cupy() -> ModuleType:
     return cupy
 
 
+def nccl() -> ModuleType:
+    """CuPy's wrapper of NCCL, by which GPUs exchange arrays; a `MissingExtra` without it."""
+    _cupy()
+    from cupy.cuda import nccl
+
+    if not nccl.available:
+        got, cure = "a CuPy without it", "pip install nvidia-nccl-cu12, or the one of your CUDA"
+        raise MissingExtra(explain("DataParallel", "needs NCCL to sum over GPUs", got, cure), name="cupy.cuda.nccl")
+    return nccl
+
+
 def _unusable(reason: Exception) -> DeviceError:
     return DeviceError(
         explain(
@@ -38,9 +49,10 @@ def _unusable(reason: Exception) -> DeviceError:
 
 @final
 class CupyBackend(Backend):
-    """One GPU, the one that CuPy calls current."""
+    """One GPU: the one that CuPy calls current, or that of a ``number``, from the first use on."""
 
     device = "cuda"
+    number: ClassVar[int | None] = None  # of a process among those of its job on its machine, which take GPUs in turn
     _works = False
 
     @property
@@ -69,8 +81,11 @@ class CupyBackend(Backend):
             return
         cupy = _cupy()
         try:
-            if cupy.cuda.runtime.getDeviceCount() == 0:
+            count = cupy.cuda.runtime.getDeviceCount()
+            if count == 0:
                 raise RuntimeError("no CUDA device found")
+            if self.number is not None:
+                cupy.cuda.Device(self.number % count).use()
             cupy.add(cupy.ones(1, dtype=cupy.float32), 1)
             cupy.cuda.Device().synchronize()
         except Exception as error:

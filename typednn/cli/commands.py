@@ -26,7 +26,7 @@ SETTINGS: Final = """
   clip_grad_norm precision accumulate patience start_from_epoch validation stratify
   evaluate_every checkpoint_every fuse image augment balance class_weight
   top_k drop_last workers vocabulary tokens stride weights freeze fold
-  shards exchange"""
+  shards exchange sync_batchnorm"""
 
 
 COMMANDS: Final = {

@@ -313,6 +313,9 @@ class MixUp:
         return one_hot(y, self.classes)
 
 
+Changes: TypeAlias = Augmentation | MixUp | Sequence[Augmentation | MixUp] | None
+
+
 def _mix(first: Any, second: Any, share: float) -> Any:
     kind = first.dtype.type
     return kind(share) * first + kind(1.0 - share) * second
@@ -334,6 +337,30 @@ AUGMENTATIONS: Final[Mapping[str, Callable[..., Augmentation | MixUp]]] = Mappin
         )
     }
 )
+
+
+def checked_changes(augment: Changes, x: Any) -> tuple[tuple[Augmentation, ...], MixUp | None]:
+    """Of a loader's ``augment`` the changes of an image, and that of a batch; an `ArgumentError` for others."""
+    given: Any = augment
+    several = type(given) in (list, tuple)
+    changes: tuple[Any, ...] = () if given is None else tuple(given) if several else (given,)
+    for place, change in enumerate(changes):
+        if isinstance(change, type) or not (callable(change) or isinstance(change, MixUp)):
+            got = f"the class {change.__name__}" if isinstance(change, type) else type(change).__name__
+            cure = f"write {change.__name__}()" if isinstance(change, type) else "such as RandomHorizontalFlip()"
+            raise ArgumentError(
+                explain("Loader", "augment is a change of images, or a list of them", got, cure), "augment"
+            )
+        if isinstance(change, MixUp) and place < len(changes) - 1:
+            raise ArgumentError(
+                explain("Loader", "MixUp is of a batch, so it is the last of augment", f"number {place + 1}"), "augment"
+            )
+    alone = tuple(change for change in changes if not isinstance(change, MixUp))
+    if alone and len(x.shape) != 4:
+        got = f"shape {tuple(x.shape)}"
+        raise ArgumentError(explain("Loader", "augment changes images (n, height, width, channels)", got), "augment")
+    mixups = [change for change in changes if isinstance(change, MixUp)]
+    return alone, mixups[0] if mixups else None
 
 
 def augmentations(tables: Sequence[str | Mapping[str, Any]]) -> tuple[Augmentation | MixUp, ...]:

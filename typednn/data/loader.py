@@ -22,7 +22,7 @@ from typing_extensions import TypeVar
 
 from typednn.arguments import flag, integer
 from typednn.arrays import AnyArray, Array1, IntArray1, described, is_array, is_floating, is_integer, is_number
-from typednn.data.augmentation import Augmentation, MixUp
+from typednn.data.augmentation import Changes, checked_changes
 from typednn.data.batches import batches_in, rows_in
 from typednn.data.fingerprint import fingerprint
 from typednn.data.prefetch import prefetch
@@ -35,7 +35,7 @@ X = TypeVar("X", bound=np.ndarray[Any, Any])
 Y = TypeVar("Y", bound=np.ndarray[Any, Any])
 Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
 Read = TypeVar("Read", bound=np.ndarray[Any, Any], covariant=True)
-Changes: TypeAlias = Augmentation | MixUp | Sequence[Augmentation | MixUp] | None
+Shares: TypeAlias = Callable[[int], Sequence[slice]]  # of a number of rows neighbouring parts
 
 
 class Rows(Protocol[Read]):
@@ -55,13 +55,14 @@ class Rows(Protocol[Read]):
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch(Generic[X, Y]):
     """One batch: copies of rows of ``x`` and ``y``; ``indices`` are the numbers of the rows, ``sample_weight`` what
-    each counts, where that was said.
+    each counts, where that was said. ``whole`` is how many rows the batch has, where these are a share of it.
     """
 
     x: X
     y: Y
     indices: IntArray1
     sample_weight: Array1 | None = None
+    whole: int | None = None
 
     def __repr__(self) -> str:
         return brief(self)
@@ -79,7 +80,7 @@ class Loader(Generic[X, Y]):
     batches are made ahead in background threads, ``workers`` of them; 0 makes each when it is needed. Batches are the
     same, to the bit, for any number of workers. ``transform(x)`` may change a batch's ``x`` there; it must give the
     same for the same rows, or a continued run differs from one that was not interrupted. It is called by several
-    threads at once where there are several workers.
+    threads at once where there are several workers, and in a training in parallel with the rows of each shard.
 
     ``weights`` (n) draws each row of an epoch with a probability in proportion to its weight, independently of the
     others, so that a row comes more than once or not at all; ``balance=True`` gives all rows of a class together the
@@ -168,7 +169,7 @@ class Loader(Generic[X, Y]):
             raise ArgumentError(
                 explain("Loader", "x and y must have as many rows, and at least one", f"{len(x)} and {len(y)}")
             )
-        self._changes, self._mixup = _checked_changes(augment, x)
+        self._changes, self._mixup = checked_changes(augment, x)
         self._random = bool(self._changes) or self._mixup is not None
         unchecked: object = rng
         if (shuffle or self._random) and not isinstance(unchecked, Rng):
@@ -267,11 +268,20 @@ class Loader(Generic[X, Y]):
 
         One iterator at a time: a new call, or `load_state_dict`, makes the previous one invalid, and ends its thread.
         """
+        return self._batches(None)
+
+    def shared_batches(self, own: Shares) -> Iterator[Batch[X, Y]]:
+        """`batches`, of which each has a share of its rows only, to the same bits: ``own(rows)`` says which parts of so
+        many. Others are not read, but for `MixUp`, which mixes all. ``transform`` is called with each part alone.
+        """
+        return self._batches(own)
+
+    def _batches(self, own: Shares | None) -> Iterator[Batch[X, Y]]:
         if self._order is None:
             self._drawn_from = None if self._rng is None else generator_state(self._rng)
             self._order = self._draw()
         self._running += 1
-        return self._rest(*self._order, self._running)
+        return self._rest(*self._order, self._running, own)
 
     def state_dict(self) -> dict[str, Any]:
         """The position, as JSON-able values."""
@@ -353,13 +363,15 @@ class Loader(Generic[X, Y]):
             return order, ()
         return order, tuple(int(word * 2.0**32) for word in np.asarray(self._rng.random((4,)), np.float64).tolist())
 
-    def _rest(self, order: npt.NDArray[np.int64], seed: tuple[int, ...], running: int) -> Iterator[Batch[X, Y]]:
+    def _rest(
+        self, order: npt.NDArray[np.int64], seed: tuple[int, ...], running: int, own: Shares | None
+    ) -> Iterator[Batch[X, Y]]:
         if running == self._running:
             count = self.steps_per_epoch
 
             def made(place: int) -> Batch[X, Y]:
                 rows = rows_in(place, count, self.rows, self.batch_size, drop_last=self.drop_last)
-                return self._batch(order[rows], rows.start, seed)
+                return self._batch(order[rows], rows.start, seed, own)
 
             for batch in prefetch(made, range(self.step, count), self._ahead, self._workers):
                 if running != self._running:
@@ -380,17 +392,35 @@ class Loader(Generic[X, Y]):
         self._order, self._drawn_from = None, None
         self._running += 1
 
-    def _batch(self, rows: npt.NDArray[np.int64], start: int, seed: tuple[int, ...]) -> Batch[X, Y]:
-        x: Any = np.asarray(self._x[rows])
-        y: Any = np.asarray(self._y[rows])
+    def _batch(self, rows: npt.NDArray[np.int64], start: int, seed: tuple[int, ...], own: Shares | None) -> Batch[X, Y]:
+        whole = len(rows)
+        parts = [slice(0, whole)] if own is None else own(whole)
+        mine = slice(parts[0].start, parts[-1].stop)
+        read = mine if self._mixup is None else slice(0, whole)
+        x: Any = np.asarray(self._x[rows[read]])
+        y: Any = np.asarray(self._y[rows[read]])
         if self._random and not is_floating(x.dtype):
             x = x.astype(np.float32)
         if self._changes:
-            x = np.stack([self._changed(image, _generator(seed, 0, start + place)) for place, image in enumerate(x)])
+            places = range(start + read.start, start + read.stop)
+            x = np.stack([self._changed(x[k], _generator(seed, 0, place)) for k, place in enumerate(places)])
         if self._mixup is not None:
-            x, y = self._mixup.mixed(x, y, _generator(seed, 1, start))
-        weight: Any = None if self.sample_weight is None else self.sample_weight[rows]
-        return Batch(x if self._transform is None else self._transform(x), y, rows, weight)
+            x, y = (each[mine] for each in self._mixup.mixed(x, y, _generator(seed, 1, start)))
+        weight: Any = None if self.sample_weight is None else self.sample_weight[rows[mine]]
+        return Batch(self._transformed(x, parts), y, rows[mine], weight, None if own is None else whole)
+
+    def _transformed(self, x: Any, parts: Sequence[slice]) -> Any:
+        """``transform`` of each part alone, so that its bits don't depend on which others are made with it."""
+        if self._transform is None or len(parts) == 1:
+            return x if self._transform is None else self._transform(x)
+        first = parts[0].start
+        made = [self._transform(x[part.start - first : part.stop - first]) for part in parts]
+        for part, each in zip(parts, made, strict=True):
+            shape = (part.stop - part.start, *made[0].shape[1:])
+            if each.shape != shape:
+                rule, cure = f"transform gives {shape} of the next shard", "let each row depend on itself alone"
+                raise ArgumentError(explain("Loader", rule, f"shape {each.shape}", cure), "transform")
+        return np.concatenate(made)
 
     def _changed(self, image: Any, rng: np.random.Generator) -> Any:
         for change in self._changes:
@@ -403,29 +433,6 @@ def _generator(seed: tuple[int, ...], use: int, place: int) -> np.random.Generat
     that makes it.
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(use, place)))
-
-
-def _checked_changes(augment: Changes, x: Any) -> tuple[tuple[Augmentation, ...], MixUp | None]:
-    given: Any = augment
-    several = type(given) in (list, tuple)
-    changes: tuple[Any, ...] = () if given is None else tuple(given) if several else (given,)
-    for place, change in enumerate(changes):
-        if isinstance(change, type) or not (callable(change) or isinstance(change, MixUp)):
-            got = f"the class {change.__name__}" if isinstance(change, type) else type(change).__name__
-            cure = f"write {change.__name__}()" if isinstance(change, type) else "such as RandomHorizontalFlip()"
-            raise ArgumentError(
-                explain("Loader", "augment is a change of images, or a list of them", got, cure), "augment"
-            )
-        if isinstance(change, MixUp) and place < len(changes) - 1:
-            raise ArgumentError(
-                explain("Loader", "MixUp is of a batch, so it is the last of augment", f"number {place + 1}"), "augment"
-            )
-    alone = tuple(change for change in changes if not isinstance(change, MixUp))
-    if alone and len(x.shape) != 4:
-        got = f"shape {tuple(x.shape)}"
-        raise ArgumentError(explain("Loader", "augment changes images (n, height, width, channels)", got), "augment")
-    mixups = [change for change in changes if isinstance(change, MixUp)]
-    return alone, mixups[0] if mixups else None
 
 
 def _shares(weights: Any, y: Any, shuffle: bool) -> npt.NDArray[np.float64] | None:

@@ -41,7 +41,7 @@ from typednn.module.calls import locate, take_part
 from typednn.module.chain import gradients_of, run
 from typednn.module.gradients import ElementwiseGrad, agrees, deferred, unreadable
 from typednn.module.module import Module
-from typednn.module.running_statistics import inferred, infers, normalised
+from typednn.module.running_statistics import derivatives, inferred, infers, meeting_here, normalised
 from typednn.module.state import Cell
 
 _ACTIVATIONS: dict[type, Activation] = {
@@ -265,16 +265,15 @@ class BatchNormAct(OneOp):
 
     def forward(self, x: Any, weight: Any, keeps: bool) -> tuple[Any, Any]:
         y, mean, variance = normalised(self.layer, x, self.activation)
-        return y, (mean, variance)
+        return y, (mean, variance, meeting_here())  # a derivative that is read later meets there too
 
     def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
-        x, _, (mean, variance) = kept
-        layer = self.layer
-        return batch_norm.backward(next_grad, x, mean, variance, layer.weight, layer.bias, layer.eps, self.activation)
+        x, _, (mean, variance, meeting) = kept
+        return derivatives(self.layer, next_grad, x, mean, variance, meeting, self.activation)
 
     def again(self, kept: Any) -> Any:
         # By the mean and variance of then: an x that was moved or scaled has others, which would give the same y.
-        x, _, (mean, variance) = kept
+        x, _, (mean, variance, _) = kept
         return batch_norm.infer(x, mean, variance, self.layer.weight, self.layer.bias, self.layer.eps, self.activation)
 
     def infer(self, x: Any) -> Any:

@@ -18,11 +18,10 @@ from jaxtyping import Float, Integer
 
 from typednn.arguments import flag, integer, number
 from typednn.arrays import AnyArray, Array1, IntArray0
-from typednn.kernels import batch_norm
 from typednn.layer import Positionwise, Rows
 from typednn.module.fields import Buffer, Kept, Parameter
 from typednn.module.gradients import ElementwiseGrad, Gradient
-from typednn.module.running_statistics import inferred, infers, normalised
+from typednn.module.running_statistics import derivatives, inferred, infers, meeting_here, normalised
 from typednn.random import Rng
 
 
@@ -81,9 +80,7 @@ class BatchNorm1d(Positionwise[BatchNorm1dGrad]):
         return y
 
     def backward(self, next_grad: Float[Rows, "*batch {self.num_features}"]) -> ElementwiseGrad[Rows, BatchNorm1dGrad]:
-        dx, dweight, dbias = batch_norm.backward(
-            next_grad, self._x, self._mean, self._variance, self.weight, self.bias, self.eps
-        )
+        dx, dweight, dbias = derivatives(self, next_grad, self._x, self._mean, self._variance, meeting_here())
         return ElementwiseGrad(
             dx, BatchNorm1dGrad(dweight, dbias) if self.weight is not None else BatchNorm1dGrad(None, None)
         )

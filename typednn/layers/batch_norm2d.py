@@ -18,11 +18,10 @@ from jaxtyping import Float, Integer
 
 from typednn.arguments import flag, integer, number
 from typednn.arrays import Array1, Array4, IntArray0
-from typednn.kernels import batch_norm
 from typednn.layer import Layer, S
 from typednn.module.fields import Buffer, Kept, Parameter
 from typednn.module.gradients import Gradient
-from typednn.module.running_statistics import inferred, infers, normalised
+from typednn.module.running_statistics import derivatives, inferred, infers, meeting_here, normalised
 from typednn.random import Rng
 
 
@@ -84,7 +83,5 @@ class BatchNorm2d(Layer[Array4, Array4, BatchNorm2dGrad, S]):
         return y
 
     def backward(self, next_grad: Float[Array4, "batch height width {self.num_features}"]) -> BatchNorm2dGrad:
-        dx, dweight, dbias = batch_norm.backward(
-            next_grad, self._x, self._mean, self._variance, self.weight, self.bias, self.eps
-        )
+        dx, dweight, dbias = derivatives(self, next_grad, self._x, self._mean, self._variance, meeting_here())
         return BatchNorm2dGrad(dx, *((dweight, dbias) if self.weight is not None else (None, None)))

@@ -5,9 +5,10 @@
 
 A batch is cut into a fixed number of shards, eight by default, whoever computes them. The gradient of each shard is
 computed alone, and the shards are summed in one fixed tree. `data_parallel` cuts and sums, `ranks` is what the
-processes of a job exchange; `sums` adds gradients, and `slices` cuts arrays over the ranks. A model may be cut too, a
-stage on each rank: `cutting`, `stage` and `pipeline`. Needs mpi4py and an MPI, the extra ``typednn[mpi]``; on one rank
-nothing.
+processes of a job exchange, and `nccl` what their GPUs do; `sums` adds gradients, and `slices` cuts arrays over the
+ranks. `in_flight` is what shards leave that wait in the middle: at a `meeting`, where batch normalisations get the
+statistics of all, or in a model that is cut too, a stage on each rank: `cutting`, `stage` and `pipeline`. Needs mpi4py
+and an MPI, the extra ``typednn[mpi]``; on one rank nothing.
 """
 
 from typednn.parallel.data_parallel import DataParallel, ExchangeName

@@ -5,8 +5,9 @@ gradient = (Σ_s divisor_s·gradient_s) / Σ_s divisor_s       s over the shards
 The number of shards is fixed, so the sums are the same whoever computes them: training on 1, 2, 4 or 8 ranks ends with
 the same weights, bit for bit, on processors of one type with the same versions of typednn and NumPy. With
 ``exchange="fastest"`` each rank's rows are one shard, and MPI sums in its own order: another number of ranks gives
-other bits. A layer with batch statistics has those of a shard; its running statistics move by the mean over the shards.
-Dropout draws another mask for each shard, by a key of its own.
+other bits. A layer with batch statistics has those of a shard, and its running statistics move by the mean over the
+shards; with ``sync_batchnorm`` batch normalisations have those of the batch (`typednn.parallel.meeting`). Dropout draws
+another mask for each shard, by a key of its own.
 
 Bytes: a rank sends and receives the gradient twice, as in an all-reduce. Memory: of n shards at most log2(n) + 1 sums.
 Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
@@ -14,16 +15,22 @@ Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data P
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 
 from typednn.arguments import choice, flag, integer
-from typednn.arrays import is_floating
+from typednn.arrays import is_array, namespace
+from typednn.backends import read_together, to_device
 from typednn.engines.blas import on_one_thread
 from typednn.errors import ArgumentError, explain
 from typednn.module.gradients import Gradient, set_shared
 from typednn.module.module import Module
+from typednn.parallel.in_flight import ShardState
+from typednn.parallel.meeting import Meetings, Part
+from typednn.parallel.nccl import Nccl
 from typednn.parallel.pipeline import Pipeline, Shard
 from typednn.parallel.ranks import Ranks
 from typednn.parallel.slices import summed
@@ -46,7 +53,9 @@ class DataParallel:
     each rank, and one plain all-reduce. With ``shard_optimizer`` each rank keeps the optimizer's arrays of a slice of
     every parameter, and steps that: the same bits in less memory. With ``stages`` a chain or a GPT-2 is cut into so
     many parts, and so many ranks compute a shard together, each a part of the model: ``shards`` is then a multiple of
-    the ranks divided by the stages. The bits stay the same. An `ArgumentError` where they don't fit; a
+    the ranks divided by the stages. The bits stay the same. With ``sync_batchnorm`` batch normalisations have the mean
+    and variance of the whole batch, and their backward its sums: a rank's shards run side by side, and what the
+    forwards of all of them keep is in memory at once. An `ArgumentError` where they don't fit; a
     `typednn.errors.MissingExtra` where the process is one of several and mpi4py is not installed.
     """
 
@@ -57,20 +66,25 @@ class DataParallel:
         exchange: ExchangeName = "exact",
         shard_optimizer: bool = False,
         stages: int = 1,
+        sync_batchnorm: bool = False,
     ) -> None:
         self.exchange: ExchangeName = choice("DataParallel", "exchange", exchange, get_args(ExchangeName))
         self.shard_optimizer: bool = flag("DataParallel", "shard_optimizer", shard_optimizer)
         self.stages: int = integer("DataParallel", "stages", stages)
+        self.sync_batchnorm: bool = flag("DataParallel", "sync_batchnorm", sync_batchnorm)
         self.ranks: Ranks = Ranks()
         self.pipeline: Pipeline | None = None  # from the first batch on
+        self.gpus: Nccl | None = None  # of several ranks with a model on GPUs
         self.first_row: int = 0
         """Where the rows that are computed now begin in the batch."""
         # the ranks that compute one shard, one stage each, and those that have the same stage
         self.chain: Ranks = self.ranks
         self.replicas: Ranks = self.ranks
-        given = "exchange='fastest'" if exchange == "fastest" else "shard_optimizer" if shard_optimizer else ""
+        others = {"exchange='fastest'": exchange == "fastest", "shard_optimizer": shard_optimizer}
+        given = next((name for name, is_given in {**others, "sync_batchnorm": sync_batchnorm}.items() if is_given), "")
         if self.stages > 1 and given:
-            rule, cure = "a model in stages has the exact exchange and whole optimizers", "leave one of both out"
+            rule = "a model in stages has the exact exchange, whole optimizers and statistics of shards"
+            cure = "leave one of both out"
             raise ArgumentError(explain("DataParallel", rule, f"stages={stages} with {given}", cure), "stages")
         if exchange == "fastest":
             if shards is not None:
@@ -100,7 +114,8 @@ class DataParallel:
     def __repr__(self) -> str:
         stages = "" if self.stages == 1 else f"stages={self.stages}, "
         how = f"shards={self.shards}" if self.exchange == "exact" else f"exchange={self.exchange!r}"
-        return f"DataParallel({how}, {stages}rank={self.ranks.rank}, size={self.ranks.size})"
+        synced = "sync_batchnorm=True, " if self.sync_batchnorm else ""
+        return f"DataParallel({how}, {stages}{synced}rank={self.ranks.rank}, size={self.ranks.size})"
 
     @property
     def note(self) -> str:
@@ -116,25 +131,48 @@ class DataParallel:
             yield
 
     @property
-    def told(self) -> tuple[int, str, bool, int]:
+    def told(self) -> tuple[int, str, bool, int, bool]:
         """What must be alike on all ranks."""
-        return self.shards, self.exchange, self.shard_optimizer, self.stages
+        return self.shards, self.exchange, self.shard_optimizer, self.stages, self.sync_batchnorm
 
-    def begin(self, model: Module, optimizer: Any, x: Any) -> Pipeline | None:
-        """Before the first batch of a training: the model is cut into ``stages``, by what they cost on a shard of
-        ``x``. None where it is not cut.
+    def begin(self, model: Module, optimizer: Any, x: Any, rows: int) -> Pipeline | None:
+        """Before the first batch of a training, which has so many rows: the model is cut into ``stages``, by what they
+        cost on a shard of ``x``. None where it is not cut.
         """
         self.pipeline = None
         if self.stages > 1:
-            self.pipeline = Pipeline(model, self.ranks, self.chain, x[: -(-len(x) // self.shards)])
+            self.pipeline = Pipeline(model, self.ranks, self.chain, x[: -(-rows // self.shards)])
             self.pipeline.release(optimizer)
         return self.pipeline
 
-    def check(self, transforms: Sequence[Any], averages: bool) -> None:
-        """An `ArgumentError` for what a training in several stages does not have."""
+    def check(self, model: Module, transforms: Sequence[Any], averages: bool) -> None:
+        """Before a training: an `ArgumentError` for what one in several stages, or on a device, does not have. Ranks
+        with GPUs meet here.
+        """
+        self.ranks.require_equal("the devices of the model", model.device.encode(), model.device)
+        self.gpus = None if model.device == "cpu" else self._met(model.device)
         if self.stages > 1 and (transforms or averages):
             rule, got = "a model in stages has no transform and no average", "ema" if averages else "a transform"
             raise ArgumentError(explain("fit", rule, got, "leave it out, or leave stages out"), "parallel")
+
+    def _met(self, device: str) -> Nccl | None:
+        others = {"stages": self.stages > 1, "sync_batchnorm": self.sync_batchnorm}
+        given = [name for name, is_given in {**others, "shard_optimizer": self.shard_optimizer}.items() if is_given]
+        if given:
+            rule = "a model on a device has whole optimizers, one stage and statistics of shards"
+            got = f"{given[0]} with a model on {device!r}"
+            raise ArgumentError(explain("fit", rule, got, "leave it out, or leave the model on the CPU"), "parallel")
+        if self.ranks.size > 1 and device != "cuda":
+            rule, got = "ranks exchange arrays of 'cpu' and 'cuda'", f"a model on {device!r}"
+            raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
+        return self.gpus or (Nccl(self.ranks) if self.ranks.size > 1 else None)
+
+    def searched(self, x: Any, batch: Any) -> tuple[Any, int, str]:
+        """Where to look for what made the loss of the rows ``x`` of a ``batch`` infinite: these rows, or all whose
+        statistics they have; the first one's place in the batch; and on which rank they are, for a message.
+        """
+        rows, first = (batch, 0) if self.sync_batchnorm else (x, self.first_row)
+        return rows, first, self.ranks.on()
 
     @property
     def own(self) -> range:
@@ -142,25 +180,52 @@ class DataParallel:
         each = self.shards // self.replicas.size
         return range(self.replicas.rank * each, (self.replicas.rank + 1) * each)
 
+    def _ends(self, rows: int) -> list[int]:
+        """Where each shard of a batch of so many rows begins, and where the last one ends."""
+        return [rows * shard // self.shards for shard in range(self.shards + 1)]
+
+    def own_rows(self, rows: int) -> list[slice]:
+        """Which of a batch's rows this rank needs: those of each of its shards that has some, in order. Without any it
+        needs the next one, to know what a gradient looks like.
+        """
+        ends = self._ends(rows)[self.own.start : self.own.stop + 1]
+        return [slice(*each) for each in pairwise(ends) if each[0] < each[1]] or [slice(ends[0], ends[0] + 1)]
+
+    def batches(self, loader: Any) -> Iterator[Any]:
+        """The rest of the loader's epoch, with the rows of this rank only where the loader can do that. With GPUs and
+        with ``sync_batchnorm`` it gets all, as it looks in all for what made a loss infinite.
+        """
+        # an object may pass on the names of another
+        shares = not self.sync_batchnorm and self.gpus is None and hasattr(loader.__class__, "shared_batches")
+        found: Iterator[Any] = loader.shared_batches(self.own_rows) if shares else loader.batches()
+        return found
+
     def computed(
-        self, model: Module, compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weight: Any
+        self,
+        model: Module,
+        compute: Callable[[Any, Any, Any], Computed],
+        x: Any,
+        y: Any,
+        weight: Any,
+        whole: int | None = None,
     ) -> Computed:
         """The gradient of the batch, what its loss divided by, and its loss, the same on each rank.
 
-        ``compute`` gives these of some rows.
+        ``compute`` gives these of some rows. ``whole`` is how many rows the batch has, where ``x`` has `own_rows` only.
+        Where ``compute`` leaves losses on a device, those of all shards are read at once, and the batch's is put there.
         """
-        if model.device != "cpu":
-            rule, got = "parallel computes on the CPU", f"a model on {model.device!r}"
-            raise ArgumentError(explain("fit", rule, got, "leave parallel out"), "parallel")
-        state = _State(model if self.pipeline is None else self.pipeline.stage)
-        ends = [len(x) * shard // self.shards for shard in range(self.shards + 1)]
-        alike = -(-len(x) // self.shards)  # rows of the largest shard
+        state = ShardState(model if self.pipeline is None else self.pipeline.stage)
+        count, before = (len(x), 0) if whole is None else (whole, self.own_rows(whole)[0].start)
+        ends = [end - before for end in self._ends(count)]  # places in x
+        alike = -(-count // self.shards)  # rows of the largest shard
         tree, told = Tree(added), np.zeros((len(self.own), 2))  # of each shard: loss·divisor, divisor or 0
+        losses: dict[int, Any] = {}
         pattern: Any = None
+        loss: Any = None
         divisor: float | None = None
         leaves = 0
         rows = [(shard, slice(ends[shard], ends[shard + 1])) for shard in self.own if ends[shard] < ends[shard + 1]]
-        shards = self._shards(compute, state, x, y, weight, rows)
+        shards = self._shards(compute, state, x, y, weight, rows, before)
         for place, shard in enumerate(self.own):
             if ends[shard] == ends[shard + 1]:
                 tree.put(None)
@@ -169,34 +234,39 @@ class DataParallel:
             pattern, divisor, loss, moved = next(shards)
             if shared is not None:
                 set_shared(pattern, shared)
-            told[place] = loss * (1.0 if divisor is None else divisor), divisor or 0.0
-            scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else divisor / alike)
+            losses[place], told[place] = loss, (1.0 if divisor is None else divisor, divisor or 0.0)
+            # by 1 where nothing counts: the others' rows may count by its statistics
+            scaled = _scaled(pattern.leaves().values(), 1.0 if divisor is None else (divisor or 1.0) / alike)
             leaves = len(scaled)
             tree.put([*scaled, *moved])
         next(shards, None)  # a stage waits here for what it has sent
-        if tree.total is None:  # this rank has no rows: those of all show what a gradient looks like
+        if tree.total is None:  # this rank has no rows: those that it got show what a gradient looks like
             everything = [(self.own.start, slice(0, len(x)))]
-            ((pattern, divisor, _, moved),) = self._shards(compute, state, x, y, weight, everything)
+            shards = self._shards(compute, state, x, y, weight, everything, before, counts=False)
+            ((pattern, divisor, loss, moved),) = shards
             found = [*pattern.leaves().values()]
             leaves, total = len(found), Flat.zeros([*found, *moved])
         else:
             total = Flat.of(tree.total)
+            told[[*losses], 0] *= _numbers([*losses.values()])
+        late = is_array(loss)
         # the loss is known to the last stage
         every = self.ranks.gathered(told).reshape(-1, self.stages, *told.shape)[:, -1].reshape(-1, 2)
         present = np.diff(ends) > 0
         arrays = self._exchanged(total, leaves, [bool(part.any()) for part in np.split(present, self.replicas.size)])
-        loss, whole = (float(sum(every[present, column].tolist())) for column in (0, 1))
+        loss, counted = (float(sum(every[present, column].tolist())) for column in (0, 1))
         if divisor is not None:  # a mean
-            divisor, loss = whole, loss / (whole or 1.0)
+            divisor, loss = counted, loss / (counted or 1.0)
             for array in arrays[:leaves]:
-                np.multiply(array, array.dtype.type(alike / (whole or 1.0)), out=array)
+                namespace(array).multiply(array, array.dtype.type(alike / (counted or 1.0)), out=array)
         state.finish(arrays[leaves:], int(present.sum()))
         sums: Iterator[Any] = iter(arrays[:leaves])
 
         def taken(_: Any) -> Any:
             return next(sums)
 
-        return pattern.map(taken), divisor, loss
+        value: Any = to_device(np.asarray(loss), model.device) if late else loss
+        return pattern.map(taken), divisor, value
 
     @property
     def slices(self) -> bool:
@@ -211,28 +281,38 @@ class DataParallel:
         rest = Flat.of(total.arrays[leaves:]) if self.slices else total
         for vector in rest.vectors.values():
             if self.exchange == "fastest":
-                self.ranks.all_reduce(vector)
+                (self.gpus or self.ranks).all_reduce(vector)
             else:
-                self.replicas.add_up(vector, present)
+                (self.gpus or self.replicas).add_up(vector, present)
         return [*sums, *rest.arrays]
 
     def _shards(
         self,
         compute: Callable[[Any, Any, Any], Computed],
-        state: "_State",
+        state: ShardState,
         x: Any,
         y: Any,
         weight: Any,
         rows: Sequence[tuple[int, slice]],
+        before: int,
+        counts: bool = True,
     ) -> Iterator[Shard]:
-        """Of each shard, whose number and ``rows`` are given, what this rank computes, in order."""
+        """Of each shard, whose number and ``rows`` are given, what this rank computes, in order; ``before`` rows of the
+        batch are before ``x``. One that does not count adds nothing to the statistics of the batch.
+        """
 
         def computed(x: Any, part: slice) -> Computed:
-            self.first_row = part.start
+            self.first_row = before + part.start
             return _computed(compute, x, y[part], None if weight is None else weight[part])
 
         if self.pipeline is not None:
             yield from self.pipeline.shards(computed, x, rows, state.begin, state.moved)
+            return
+        meetings = Meetings(state.model, self.ranks, self.own) if self.sync_batchnorm else None
+        if meetings is not None and meetings.places:
+            parts = [Part(shard, counts, partial(computed, x[part], part)) for shard, part in rows]
+            for found in meetings.computed(parts, state):
+                yield *found, state.moved()
             return
         for shard, part in rows:
             state.begin(shard)
@@ -248,40 +328,10 @@ def _computed(compute: Callable[[Any, Any, Any], Computed], x: Any, y: Any, weig
     return found
 
 
+def _numbers(losses: list[Any]) -> list[float]:
+    """Losses as numbers; those on a device are waited for once."""
+    return [number for (number,) in read_together(losses)] if is_array(losses[0]) else losses
+
+
 def _scaled(arrays: Iterable[Any], factor: float) -> list[Any]:
     return [*arrays] if factor == 1.0 else [each * each.dtype.type(factor) for each in arrays]
-
-
-class _State:
-    """A model's buffers, which each shard begins with as the step found them."""
-
-    def __init__(self, model: Module) -> None:
-        learnt = {id(array) for array in model.named_parameters().values()}
-        self._buffers: dict[str, Any] = {
-            name: array for name, array in model.state_dict().items() if id(array) not in learnt
-        }
-        self._before = {name: array.copy() for name, array in self._buffers.items()}
-
-    def begin(self, shard: int) -> None:
-        """Everything as before the step; the keys of masks are the shard's."""
-        for name, array in self._buffers.items():
-            array[...] = self._before[name]
-            if _is_seed(name, array):
-                array[0] ^= shard
-
-    def moved(self) -> list[Any]:
-        """How far this shard has moved the running statistics."""
-        return [array - self._before[name] for name, array in self._buffers.items() if is_floating(array.dtype)]
-
-    def finish(self, moved: list[Any], shards: int) -> None:
-        """The running statistics go on by the mean over the ``shards``; counts as of one shard."""
-        means = iter(moved)
-        for name, array in self._buffers.items():
-            if _is_seed(name, array):
-                array[0] = self._before[name][0]
-            elif is_floating(array.dtype):
-                array[...] = self._before[name] + next(means) / array.dtype.type(shards)
-
-
-def _is_seed(name: str, array: Any) -> bool:
-    return name.rpartition(".")[2] == "seed" and array.shape == (2,) and array.dtype.kind in "iu"

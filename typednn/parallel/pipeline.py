@@ -20,6 +20,7 @@ import numpy as np
 
 from typednn.module.module import Module
 from typednn.parallel.cutting import check_pieces, costs_of, cut, pieces_of
+from typednn.parallel.in_flight import Left, put_back
 from typednn.parallel.ranks import Ranks
 from typednn.parallel.stage import Stage, steps_of
 
@@ -73,7 +74,7 @@ class Pipeline:
         input.
         """
         self._share_tied()
-        waiting: deque[tuple[list[Any], Any]] = deque()  # what forwards have kept, and how they moved statistics
+        waiting: deque[tuple[Left, Any]] = deque()  # what forwards have kept, and how they moved statistics
         left = self.chain.size - self.chain.rank - 1
         for place in range(len(rows) + left):
             if place < len(rows):
@@ -90,7 +91,7 @@ class Pipeline:
             if place >= left and waiting:
                 kept, statistics = waiting.popleft()
                 derivative, divisor = self.chain.receive(self.chain.rank + 1, _DERIVATIVE)
-                self.stage.put_back(kept)
+                put_back(kept)
                 if self.is_first and self._tied is not None:
                     self.stage.steps[0].derivative = self.chain.receive(self.chain.size - 1, _TIED)[0]
                 yield self._gone_back(self.stage.backward(derivative), divisor), divisor, 0.0, statistics

@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn import system
+from typednn.backends.cupy_backend import CupyBackend
 from typednn.engines import empty, get_threads, set_threads
 from typednn.errors import StateError, TypednnError, explain, optional
-from typednn.parallel.sums import tree_sum
+from typednn.parallel.sums import sum_of
 from typednn.parallel.telling import tell
 
 Item = TypeVar("Item")
@@ -48,10 +49,12 @@ def started() -> bool:
 
 @cache
 def _world() -> tuple[Any, Any]:
-    """MPI, and a communicator of all ranks; this process gets its share of the machine's threads."""
+    """MPI, and a communicator of all ranks; this process gets its share of the machine's threads, and a GPU."""
     mpi: Any = optional("mpi4py.MPI", "DataParallel", "needs mpi4py and an MPI", EXTRA)
-    here = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED).Get_size()  # ranks on this machine
+    machine = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED)
+    here = machine.Get_size()
     if here > 1:
+        CupyBackend.number = machine.Get_rank()
         set_threads(min(get_threads(), max(1, system.cores() // here)))
     return mpi, mpi.COMM_WORLD.Dup()
 
@@ -98,7 +101,8 @@ def log_others(folder: Path, name: str) -> None:
 class Ranks:
     """All ranks of the job; this process is number ``rank`` of ``size``. A process alone is rank 0 of 1.
 
-    Ranks share the cores of their machine: each has as many threads as there are cores for it.
+    Ranks share the cores of their machine: each has as many threads as there are cores for it, and of the GPUs the one
+    with its number on its machine, if it has not used another before.
     """
 
     aside: ClassVar[Aside | None] = None
@@ -154,7 +158,7 @@ class Ranks:
         sent = [vector.itemsize * (stop - start) for start, stop in pairwise(ends)]
         octets: Any = vector.view(np.uint8)  # so that MPI need not know the type
         self._comm.Alltoallv([octets, sent], [slices.view(np.uint8), [mine.nbytes] * self.size])
-        mine[...] = _sum_of(slices, present)
+        mine[...] = sum_of(slices, present)
         self._comm.Allgatherv(self._mpi.IN_PLACE, [octets, sent])
 
     def all_reduce(self, vector: npt.NDArray[Any]) -> None:
@@ -176,7 +180,8 @@ class Ranks:
         """
         found = np.empty_like(rows)
         self._comm.Alltoall(rows, found)
-        return _sum_of(found, present)
+        summed: npt.NDArray[Any] = sum_of(found, present)
+        return summed
 
     def every_row(self, row: npt.NDArray[Any], rows: npt.NDArray[Any]) -> None:
         """Fill ``rows`` with the row of each rank."""
@@ -329,12 +334,3 @@ class Ranks:
         print(f"{text}{whose}", file=sys.__stderr__, flush=True)
         tell(ends=self.rank, code=self._code)
         self._comm.Abort(self._code)
-
-
-def _sum_of(rows: npt.NDArray[Any], present: Sequence[bool]) -> npt.NDArray[Any]:
-    """The sum of those rows that are ``present``, in the tree, written over one of them."""
-    there: npt.NDArray[Any] = tree_sum(
-        [row if is_there else None for row, is_there in zip(rows, present, strict=True)],
-        lambda first, second: np.add(first, second, out=first),
-    )
-    return there

@@ -13,8 +13,8 @@ from typednn.layer import Chain, Layer, Parts, S
 from typednn.module.gradients import ChainGrad, deferred
 from typednn.module.layer import AnyChainGrad
 from typednn.module.module import Module
-from typednn.module.state import CallState
 from typednn.parallel.cutting import Member, Piece
+from typednn.parallel.in_flight import Left, calls_of, taken
 
 
 @final
@@ -64,24 +64,9 @@ class Stage(Layer[AnyArray, AnyArray, AnyChainGrad, S]):
     def __repr__(self) -> str:
         return f"Stage({', '.join(self.places)})"
 
-    def kept(self) -> list[tuple[CallState, Any, Any]]:
-        """What the last forward has kept, which is taken away: `put_back` brings it back."""
-        taken: list[tuple[CallState, Any, Any]] = []
-        for state in self._states():
-            taken.append((state, state.record, state.kept))
-            state.record, state.kept = None, {}
-        return taken
-
-    def put_back(self, taken: list[tuple[CallState, Any, Any]]) -> None:
-        """The backward that follows is of that forward."""
-        for state, record, kept in taken:
-            state.record, state.kept = record, kept
-
-    def _states(self) -> Iterator[CallState]:
-        yield self.__typednn_calls__
-        for step in self.steps:
-            for _, node in step.named_modules():
-                yield node.__typednn_calls__
+    def kept(self) -> Left:
+        """What the last forward has kept, which is taken away."""
+        return taken(calls_of([self, *(node for step in self.steps for _, node in step.named_modules())]))
 
 
 def steps_of(pieces: Sequence[Piece]) -> Iterator[Any]:

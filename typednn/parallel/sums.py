@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from typednn.arrays import device_of, namespace
 from typednn.engines import empty
 
 
@@ -23,7 +24,7 @@ class Flat:
         self.vectors: dict[np.dtype[Any], Any] = {}
         for dtype in sorted({each.dtype for each in like}, key=str):
             places = [place for place, each in enumerate(like) if each.dtype == dtype]
-            vector, start = empty((sum(like[place].size for place in places),), dtype), 0
+            vector, start = _vector(sum(like[place].size for place in places), like[places[0]]), 0
             for place in places:
                 stop = start + like[place].size
                 self.arrays[place] = vector[start:stop].reshape(like[place].shape)
@@ -52,13 +53,19 @@ def added(first: "Flat | Sequence[Any]", second: "Flat | Sequence[Any]") -> Flat
     """The sum, written over one that is flat, if there is one."""
     if isinstance(first, Flat) and isinstance(second, Flat):
         for dtype, vector in first.vectors.items():
-            np.add(vector, second.vectors[dtype], out=vector)
+            namespace(vector).add(vector, second.vectors[dtype], out=vector)
         return first
     ours, theirs = (each.arrays if isinstance(each, Flat) else each for each in (first, second))
     made = first if isinstance(first, Flat) else second if isinstance(second, Flat) else Flat(ours)
     for target, one, other in zip(made.arrays, ours, theirs, strict=True):
-        np.add(one, other, out=target)
+        namespace(target).add(one, other, out=target)
     return made
+
+
+def _vector(size: int, like: Any) -> Any:
+    """So many numbers of the type of ``like`` and on its device, with arbitrary values."""
+    make = empty if device_of(like) == "cpu" else namespace(like).empty
+    return make((size,), like.dtype)
 
 
 @final
@@ -92,3 +99,9 @@ def tree_sum(values: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
     for value in values:
         tree.put(value)
     return tree.total
+
+
+def sum_of(rows: Any, present: Sequence[bool]) -> Any:
+    """The sum of those rows that are ``present``, in the tree, written over one of them."""
+    there = [row if is_there else None for row, is_there in zip(rows, present, strict=True)]
+    return tree_sum(there, lambda first, second: namespace(first).add(first, second, out=first))

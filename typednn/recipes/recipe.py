@@ -92,6 +92,7 @@ class Recipe(TrainingSettings):
     shards            into how many parts each batch is cut, which the ranks of a job share out; it decides the bits. 0
                       is none, where ``mpiexec`` started the training 8 (`typednn.parallel`)
     exchange          how ranks sum: ``exact``, or ``fastest``, without ``shards`` and without equal bits
+    sync_batchnorm    whether batch normalisations have the statistics of the whole batch, where ranks share it out
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one
                       that is trained
@@ -135,6 +136,7 @@ class Recipe(TrainingSettings):
     fold: str = field(default="", kw_only=True)
     shards: int = field(default=0, kw_only=True)
     exchange: ExchangeName = field(default="exact", kw_only=True)
+    sync_batchnorm: bool = field(default=False, kw_only=True)
     imports: tuple[str, ...] = ()
     described: ModelConfig | None = field(default=None, compare=False, repr=False)
 
@@ -159,8 +161,8 @@ class Recipe(TrainingSettings):
             rule = "a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary"
             got = f"loss {self.loss}, smoothing {self.smoothing:g}, vocabulary {self.vocabulary!r}"
             raise ArgumentError(explain(where, rule, got, "such as vocabulary=characters"), "task")
-        flag(where, "balance", self.balance)
-        flag(where, "drop_last", self.drop_last)
+        for name in ("balance", "drop_last", "sync_batchnorm"):
+            flag(where, name, getattr(self, name))
         if self.augment and self.task == "language":
             raise ArgumentError(explain(where, "augment changes images", "a language model", "leave it out"), "augment")
         for name, given in (("balance", self.balance), ("top_k", self.top_k is not None)):
@@ -327,13 +329,8 @@ class Recipe(TrainingSettings):
                 rule = "is an optimizer's name or the table of its settings"
                 raise ArgumentError(explain("--set optimizer", rule, repr(value), "such as optimizer=Adam"))
             elif name == "augment":
-                plain[name] = (
-                    (value,)
-                    if isinstance(value, str | Mapping)
-                    else tuple(value)
-                    if type(value) in (list, tuple)
-                    else value
-                )
+                several: Any = [value] if isinstance(value, str | Mapping) else value
+                plain[name] = tuple(several) if type(several) in (list, tuple) else several
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:

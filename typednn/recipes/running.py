@@ -149,9 +149,15 @@ def _shared_out(recipe: Recipe, shard_optimizer: bool, stages: int) -> tuple[Rec
     """The recipe as it is kept, and how its batches are shared out; None where they are not cut."""
     if not recipe.shards and recipe.exchange == "exact" and not started() and stages == 1:
         return recipe, None
-    how: dict[str, Any] = {"exchange": recipe.exchange, "shard_optimizer": shard_optimizer, "stages": stages}
+    how = _how(recipe, shard_optimizer, stages)
     parallel = DataParallel(recipe.shards or None, **how)
     return recipe if recipe.exchange == "fastest" else replace(recipe, shards=parallel.shards), parallel
+
+
+def _how(recipe: Recipe, shard_optimizer: bool, stages: int) -> dict[str, Any]:
+    """The arguments of `DataParallel`, besides ``shards``."""
+    how = {"exchange": recipe.exchange, "sync_batchnorm": recipe.sync_batchnorm}
+    return {**how, "shard_optimizer": shard_optimizer, "stages": stages}
 
 
 def resume(
@@ -173,11 +179,7 @@ def resume(
     plan = read_plan(Path(run))
     ranks = Ranks()
     shards = plan.recipe.shards
-    how: dict[str, Any] = {
-        "exchange": plan.recipe.exchange,
-        "shard_optimizer": shard_optimizer,
-        "stages": stages,
-    }
+    how = _how(plan.recipe, shard_optimizer, stages)
     parallel = DataParallel(shards or None, **how) if shards or how["exchange"] == "fastest" else None
     if parallel is None and max(ranks.size, stages) > 1:
         rule, cure = "a run is resumed on several ranks that began with shards", "train --from it, or resume it on one"

@@ -53,7 +53,9 @@ def mean(summed: float, divisor: float) -> float:
 
 
 class BatchLike(Protocol[X, Y]):
-    """Inputs and targets of one batch. It may have ``sample_weight`` (batch) too: what each row counts in the loss."""
+    """Inputs and targets of one batch. It may have ``sample_weight`` (batch) too: what each row counts in the loss; and
+    ``whole``: how many rows the batch has, where these are those that `typednn.parallel.DataParallel.own_rows` says.
+    """
 
     @property
     def x(self) -> X: ...
@@ -67,6 +69,9 @@ class Batches(Protocol[X, Y]):
     ``epoch`` epochs are complete, and ``step`` batches of the next were taken, including the current one. ``batches()``
     gives the rest; at its end ``epoch`` grows by one and ``step`` is 0. ``load_state_dict`` of a ``state_dict`` (JSON)
     continues with the same batches.
+
+    Its class may have ``shared_batches(own)`` too. A training in parallel calls that in place of ``batches()``, and
+    gets batches of a rank's own rows: ``own(rows)`` gives the slices of a batch of so many.
     """
 
     @property

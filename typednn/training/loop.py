@@ -9,7 +9,7 @@ the last step of an epoch it happens when the epoch is complete, so that no step
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from os import PathLike
 from typing import Any, Literal, TypeVar
 
@@ -89,7 +89,8 @@ def fit(
                            has the best weights
     progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
     parallel               ``DataParallel()``: each batch is shared out over the processes that ``mpiexec`` has started,
-                           which all make this call. The first one has the callbacks, writes the run and the progress
+                           which all make this call. The first one has the callbacks, writes the run and the progress.
+                           With a model on a GPU, make it before the model is moved there
     =====================  =============================================================================================
 
     A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and
@@ -106,9 +107,8 @@ def fit(
     end. Schedules that watch a metric, such as `typednn.optim.ReduceLROnPlateau`, are told it after each evaluation.
     """
     trained: Layer[Any, Any, Any] = arguments.model_of(model)
-    arguments.check_order(loss, optimizer)
-    arguments.check_loader(loader)
-    arguments.check_end(trained, loss)
+    arguments.check_order(loss, optimizer, loader)
+    arguments.check_model(trained, loss, precision)
     settings = TrainingSettings(
         epochs=epochs,
         max_steps=max_steps,
@@ -118,16 +118,13 @@ def fit(
         evaluate_every=evaluate_every,
         checkpoint_every=checkpoint_every,
     )
-    arguments.check_precision(trained, settings.precision)
     measured_on, early = arguments.validation_of(validation), arguments.early_stopping_of(early_stopping)
-    arguments.check_weights(loss, loader, measured_on)
-    arguments.check_watched(measured_on, early, optimizer)
+    arguments.check_together(loss, loader, measured_on, early, optimizer)
     check_sharded(parallel, optimizer)
     stop = Stop()
     first = parallel is None or parallel.ranks.is_first
     with ExitStack() as stack:
-        if parallel is not None:
-            stack.enter_context(parallel.together())
+        stack.enter_context(nullcontext() if parallel is None else parallel.together())
         stack.enter_context(mixed_precision(precision is not None))
         session = Session(
             trained,

@@ -17,6 +17,7 @@ from typednn.layer import Layer
 from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.gradients import Gradient
 from typednn.module.rehearsal import copied, is_known
+from typednn.module.running_statistics import divided
 from typednn.optim.accumulation import Summed
 from typednn.optim.clipping import clipped
 from typednn.optim.ema import put
@@ -68,7 +69,7 @@ class Session:
     parallel: DataParallel | None = None
     sharded: ShardedOptimizer | None = None
     pipeline: Pipeline | None = None  # of a model in stages, from the first batch on
-    batch: Any = None  # x, y and what each row counts, of the step in progress
+    batch: Any = None  # of the step in progress x, y, what each row counts, and how many rows there are on all ranks
     part: PendingStep = field(default_factory=PendingStep)  # the step in progress
     pending: list[PendingStep] = field(default_factory=list[PendingStep])
     loss_array: Callable[[Any, Any], Any] | None = None
@@ -106,11 +107,11 @@ class Session:
         if self.run is not None:
             self.state, resumed = resume(self.run, *start, self.callbacks, self.state, told)
         if self.parallel is not None:
+            self.parallel.check(self.model, self.transforms, self.averages)
             settings = {**told, "parallel": self.parallel.told}
             self.state = join(
                 self.parallel.ranks, *start, self.state, settings, self.validation, sharded=self.parallel.slices
             )
-            self.parallel.check(self.transforms, self.averages)
         if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
             bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -161,10 +162,9 @@ class Session:
     def _epoch(self) -> None:
         """The rest of the epoch, or until there is a reason to end."""
         self.model.train()
-        for batch in self.loader.batches():
-            weight = getattr(batch, "sample_weight", None)
-            self.batch = batch.x, batch.y, weight
-            self._batch(to_device(batch.x, self.model.device), batch.y, weight)
+        for batch in self.loader.batches() if self.parallel is None else self.parallel.batches(self.loader):
+            self.batch = batch.x, batch.y, getattr(batch, "sample_weight", None), getattr(batch, "whole", None)
+            self._batch(to_device(batch.x, self.model.device), *self.batch[1:])
             last = self.loader.step >= self.loader.steps_per_epoch
             if self.part.batches == self.settings.accumulate or last:
                 self._update()
@@ -176,19 +176,22 @@ class Session:
 
     # ------------------------------------------------------------------ a step
 
-    def _batch(self, x: Any, y: Any, weight: Any) -> None:
+    def _batch(self, x: Any, y: Any, weight: Any, whole: int | None) -> None:
+        rows = whole or len(x)
+        if self.loss_array is not None:
+            self.part.finite.append(finite_rows(x))
         if self.parallel is None:
             grad, divisor, value = self._computed(x, y, weight)
         else:
             if self.pipeline is None:
-                self.pipeline = self.parallel.begin(self.model, self.optimizer, x)
-            grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight)
+                self.pipeline = self.parallel.begin(self.model, self.optimizer, x, rows)
+            grad, divisor, value = self.parallel.computed(self.model, self._computed, x, y, weight, whole)
         if self.settings.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
             raise ArgumentError(
                 explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate"
             )
-        self.part.add(grad, divisor, value, len(x))
+        self.part.add(grad, divisor, value, rows)
 
     def _computed(self, x: Any, y: Any, weight: Any) -> tuple[Any, float | None, Any]:
         """The gradient of these rows, what their loss divided by, and the loss."""
@@ -196,23 +199,21 @@ class Session:
         prediction = self.learner.forward(x)
         y = self.task.targets(y, prediction)
         divisor = divisor_of(loss, prediction, y)  # of the labels on the host too
+        divided(divisor)
         if self.loss_array is not None and self.check_target is not None:
             # while the labels are on the host: on the device this would wait
             self.check_target(y, prediction.shape[-1])
         y = to_device(y, self.model.device)
         if self.loss_array is not None:
             value, derivative = loss.loss_array(prediction, y), loss.loss_grad(prediction, y)
-            self.part.finite.append(finite_rows(x))
         else:
             both = self.loss_and_grad if weight is None else None
             value, derivative = (loss.loss(prediction, y), None) if both is None else both(loss, prediction, y)
             value = float(value)
             if not math.isfinite(value):
-                first = 0 if self.parallel is None else self.parallel.first_row
-                on = "" if self.parallel is None else self.parallel.ranks.on()
-                self._diverged(
-                    self.state.step + 1, "the loss", str(value), place_in_forward(self.learner, x, first) + on
-                )
+                rows, first, on = (x, 0, "") if self.parallel is None else self.parallel.searched(x, self.batch[0])
+                place = place_in_forward(self.learner, rows, first)
+                self._diverged(self.state.step + 1, "the loss", str(value), place + on)
             if both is None:
                 derivative = loss.loss_grad(prediction, y)
         return self.learner.backward(derivative), divisor, value

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from typednn.arrays import is_array
+from typednn.backends import to_numpy
 from typednn.data.fingerprint import fingerprint
 from typednn.module.module import Module
 from typednn.optim.optimizer import GradientOptimizer
@@ -111,8 +113,8 @@ def join(
         bind(optimizer, model)
     given: Any = None
     if ranks.is_first:
-        learnt = optimizer.state_dict() if learns and not sharded else None
-        given = (model.state_dict(), learnt, loader.state_dict(), state)
+        learnt = _on_host(optimizer.state_dict()) if learns and not sharded else None
+        given = (_on_host(model.state_dict()), learnt, loader.state_dict(), state)
     begun: TrainingState
     weights, learnt, position, begun = ranks.from_first(given)
     if not ranks.is_first:
@@ -121,10 +123,15 @@ def join(
         if learnt is not None:
             optimizer.load_state_dict(learnt)
     weights_now = hashlib.sha256()
-    for array in model.state_dict().values():
+    for array in _on_host(model.state_dict()).values():
         weights_now.update(np.ascontiguousarray(array).data)
     ranks.require_equal("the weights", weights_now.digest())
     return begun
+
+
+def _on_host(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays on the CPU, where MPI reads them, and all else as it is."""
+    return {name: to_numpy(value) if is_array(value) else value for name, value in arrays.items()}
 
 
 def _compare_environments(ranks: Ranks) -> None:
