@@ -73,13 +73,15 @@ parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
 	@$(ONE_THREAD) $(PY) -m pytest $(SHARED) -m parity
 
-torture: $(VENV)/.torture-installed $(VENV)/.parity-installed ## every property with 500 new examples, 62 or 125 where each compiles kernels; 200 kills of seven kinds of training; 100 kills of ranks; 2,000 rounds of writers; fuzz every reader; 105,000 programs of the graph, 20,000 for the mypy plugin; the paper's result on MNIST
+torture: $(VENV)/.torture-installed $(VENV)/.parity-installed ## every property with 500 new examples, 62 or 125 where each compiles kernels; 200 kills of seven kinds of training; 100 kills of ranks; the bits of 1 to 8 ranks; 2,000 rounds of writers; fuzz every reader; 105,000 programs of the graph, 20,000 for the mypy plugin; the paper's result on MNIST
 	$(call headline,500 examples of every property)
 	@$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(PY) -m pytest $(SHARED) -m "not parity and not gpu"
 	$(call headline,200 kills of seven kinds of training)
 	@$(ONE_THREAD) $(PY) -m tests.training.torture --kills 200
 	$(call headline,100 kills of ranks)
 	@$(ONE_THREAD) $(PY) -m tests.parallel.torture --kills 100
+	$(call headline,the bits of 1 to 8 ranks)
+	@$(ONE_THREAD) $(PY) -m tests.parallel.bits
 	$(call headline,several writers of one name)
 	@$(ONE_THREAD) $(PY) -m tests.torture.writers --rounds 2000
 	$(call headline,fuzzing)

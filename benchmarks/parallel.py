@@ -3,9 +3,13 @@
 =========  ===========================================================================================================
 scaling    two ranks beside one rank, LeNet5 and a GPT-2 of 10.7 M parameters, each also with the plain all-reduce
 torch      the same beside PyTorch's DistributedDataParallel over gloo, two processes
+jax        LeNet5 beside JAX with two processes, whose collectives are gloo's
+stages     a model in two stages, and two ranks with a part of the batch each, beside one rank
+zero       two ranks that share out the optimizer, and PyTorch's ZeroRedundancyOptimizer, beside two that do not
 mlp        ShallowSpeed's own network beside ShallowSpeed, of which ``--shallowspeed FOLDER`` has a copy
 exchange   the sum of a vector to the same bits on any number of ranks, beside a plain all-reduce
 messages   how long a message takes, by its size: point to point, all-reduce, all-to-all
+overlap    an exchange that is under way while matrices are multiplied, also with MPICH's thread for messages
 =========  ===========================================================================================================
 
 Losses and gradients of a first step are compared before anything is measured. The jobs take turns: each has some steps
@@ -36,7 +40,7 @@ from benchmarks.machine import How, Noise, described, environment
 from benchmarks.parallel_works import GPT2, SHARED_OUT, SIZES
 from typednn.parallel.job import mpiexec
 
-PARTS = ("scaling", "torch", "mlp", "exchange", "messages")
+PARTS = ("scaling", "torch", "jax", "stages", "zero", "mlp", "exchange", "messages", "overlap")
 TOLERANCE = 2e-4  # of the norm of an array
 EFFICIENCY = {"lenet5": 0.90, "gpt2": 0.85}
 PEER = {"lenet5": 1 / 3, "gpt2": 0.7, "mlp": 0.5}
@@ -44,6 +48,11 @@ TITLES = {
     "lenet5": "LeNet5, batch 1200, step with SGD",
     "gpt2": f"GPT-2, {GPT2.parameters / 1e6:.1f} M parameters, 16 x 256 tokens, step with AdamW",
     "mlp": f"MLP {'-'.join(map(str, SIZES))}, batch 128, step with SGD",
+}
+MORE = {  # by its part: the work, what has to be installed, and who does it on how many ranks, beside the last of them
+    "jax": ("lenet5", "jax", (("typednn", 2), ("jax", 2))),
+    "stages": ("gpt2", "typednn", (("typednn-stages", 2), ("typednn", 2), ("typednn", 1))),
+    "zero": ("gpt2", "torch", (("typednn-sharded", 2), ("typednn", 2), ("torch-zero", 2), ("torch", 2))),
 }
 Results = dict[str, tuple[float, float]]
 STEPS = {"lenet5": 20, "gpt2": 1, "mlp": 100}  # of a turn
@@ -112,6 +121,9 @@ def compare(work: str, contestants: Sequence[tuple[str, int]], rounds: int, shal
                 for each in jobs:
                     found = each.ask(f"steps {STEPS[work]}")
                     seconds[each.title] += found if number else []
+            for each in jobs:
+                told = ", ".join(f"{now:.0f} MB, at most {most:.0f}" for now, most in each.ask("memory"))
+                print(f"  {each.title:28}{told}")
             return {title: (median(found), min(found)) for title, found in seconds.items()}
         finally:
             for each in jobs:
@@ -132,18 +144,24 @@ def scaling(work: str, rounds: int) -> bool:
     return _verdict(f"efficiency, exact, at least {EFFICIENCY[work]}", [each >= EFFICIENCY[work] for each in shares[0]])
 
 
+def told(work: str, contestants: Sequence[tuple[str, int]], rounds: int, shallowspeed: str = "") -> list[Any]:
+    """The times of each as a part of those of the last, which are printed; nothing where results are apart."""
+    print(f"{TITLES[work]}, beside {contestants[-1][0]}", flush=True)
+    found = compare(work, contestants, rounds, shallowspeed)
+    *_, (theirs, best) = found.values() or [(1.0, 1.0)]
+    ratios = [(seconds / theirs, least / best) for seconds, least in found.values()]
+    for (title, (seconds, least)), ratio in zip(found.items(), ratios, strict=True):
+        beside = f"  ratio {ratio[0]:.3f}, of the fastest steps {ratio[1]:.3f}"
+        print(f"  {title:28}{1e3 * seconds:9.2f} ms, at least {1e3 * least:.2f}{beside}", flush=True)
+    return ratios
+
+
 def beside(work: str, peer: str, rounds: int, shallowspeed: str) -> bool:
     """Two ranks of typednn beside two of a peer; whether the goal is held."""
-    print(f"{TITLES[work]}, beside {peer}", flush=True)
-    found = compare(work, [(name, 2) for name in (*SHARED_OUT, peer)], rounds, shallowspeed)
-    if not found:
-        return False
-    *ours, (theirs, best) = found.values()
-    ratios = [(seconds / theirs, least / best) for seconds, least in ours]
-    for (title, (seconds, least)), ratio in zip(found.items(), [*ratios, (1.0, 1.0)], strict=True):
-        told = f"  ratio {ratio[0]:.3f}, of the fastest steps {ratio[1]:.3f}"
-        print(f"  {title:28}{1e3 * seconds:9.2f} ms, at least {1e3 * least:.2f}{told}")
-    return _verdict(f"ratio, exact, at most {PEER[work]:.2f}", [each <= PEER[work] for each in ratios[0]])
+    ratios = told(work, [(name, 2) for name in (*SHARED_OUT, peer)], rounds, shallowspeed)
+    return bool(ratios) and _verdict(
+        f"ratio, exact, at most {PEER[work]:.2f}", [each <= PEER[work] for each in ratios[0]]
+    )
 
 
 def _verdict(goal: str, held: Sequence[bool]) -> bool:
@@ -155,11 +173,11 @@ def _verdict(goal: str, held: Sequence[bool]) -> bool:
     return all(held)
 
 
-def messages(part: str, counts: Sequence[int]) -> None:
-    """The table of `benchmarks.parallel_messages`, by number of ranks."""
+def messages(part: str, counts: Sequence[int], **given: str) -> None:
+    """The table of `benchmarks.parallel_messages`, by number of ranks; variables of the environment may be given."""
     for count in counts:
         command = on_ranks(count, "benchmarks.parallel_messages", part)
-        subprocess.run(command, env=environment(How(1)), check=True)
+        subprocess.run(command, env=environment(How(1)) | given, check=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -183,6 +201,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             held.append(beside(work, "torch", options.rounds, ""))
         elif "torch" in parts:
             print("PyTorch is left out: it is not installed")
+    for part in (each for each in MORE if each in parts):
+        work, library, contestants = MORE[part]
+        if find_spec(library) is None:
+            print(f"{part} is left out: {library} is not installed")
+        else:
+            held.append(bool(told(work, contestants, options.rounds)))
     if "mlp" in parts and options.shallowspeed:
         held.append(beside("mlp", "shallowspeed", options.rounds, options.shallowspeed))
     elif "mlp" in parts:
@@ -190,6 +214,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for part in ("exchange", "messages"):
         if part in parts:
             messages(part, (2, 4))
+    if "overlap" in parts:
+        for thread in "01":
+            messages("overlap", (2,), MPICH_ASYNC_PROGRESS=thread)
     print(noise.until_now())
     return int(not all(held))
 

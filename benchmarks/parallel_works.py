@@ -1,8 +1,9 @@
 """What `benchmarks.parallel` measures: one training on several ranks, which wait between their turns.
 
 ``mpiexec -n 2 python -m benchmarks.parallel_works torch lenet5 FOLDER`` reads orders from standard input: ``results``
-writes the loss and the gradients of the first batch to FOLDER, ``steps 5`` prints the seconds of five steps. Ranks that
-wait sleep, so that they don't disturb who has the turn. The folder holds what is shared: GPT-2's weights.
+writes the loss and the gradients of the first batch to FOLDER, ``steps 5`` prints the seconds of five steps, ``memory``
+the megabytes of each rank between steps, and at most since the results. Ranks that wait sleep, so that they don't
+disturb who has the turn. The folder holds what is shared: GPT-2's weights.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from socket import socket
 from time import perf_counter, sleep
 from types import ModuleType
 from typing import Any, Protocol
@@ -31,6 +33,10 @@ SHARED_OUT: dict[str, Callable[[Any], Any]] = {
     "typednn": lambda parallel: parallel(),
     "typednn-2-shards": lambda parallel: parallel(2),
     "typednn-fastest": lambda parallel: parallel(exchange="fastest"),
+}
+DIVIDED: dict[str, Callable[[Any], Any]] = {  # what else a rank has less of
+    "typednn-stages": lambda parallel: parallel(stages=2),
+    "typednn-sharded": lambda parallel: parallel(shard_optimizer=True),
 }
 PAUSE = 0.001  # seconds between two looks of a rank that waits
 
@@ -57,35 +63,45 @@ class Typednn:
     """typednn, on the ranks that ``mpiexec`` has started."""
 
     def __init__(self, model: Any, loss: Any, optimizer: Any, x: Any, y: Any, parallel: Any) -> None:
+        from typednn.training.pending_step import updated
+        from typednn.training.sharded_optimizer import ShardedOptimizer
+
         self.model, self.loss, self.optimizer, self.x, self.y = model, loss, optimizer, x, y
+        self._updated: Callable[..., bool] = updated
         self.parallel = parallel
         self.model.train()
+        self.pipeline = parallel.begin(model, optimizer.bind(model), x)
+        self.learner: Any = model if self.pipeline is None else self.pipeline.stage
+        self.sharded = ShardedOptimizer(parallel.ranks, model, optimizer) if parallel.slices else None
 
     def _compute(self, x: Any, y: Any, _: Any) -> tuple[Any, float | None, float]:
-        prediction = self.model.forward(x)
+        prediction = self.learner.forward(x)
         value, derivative = self.loss.loss_and_grad(prediction, y)
-        return self.model.backward(derivative), self.loss.divisor(prediction, y), float(value)
+        return self.learner.backward(derivative), self.loss.divisor(prediction, y), float(value)
 
     def step(self) -> tuple[float, Any]:
         grad, _, value = self.parallel.computed(self.model, self._compute, self.x, self.y, None)
-        self.model.update(self.optimizer, grad)
+        self._updated(self.learner, self.optimizer, self.sharded, grad, None)
         return value, grad
 
     def results(self) -> dict[str, Any]:
         value, grad = self.step()
-        gradients = self.model.named_gradients(grad).values()
-        return {"loss": np.array(value), **dict(enumerate_names(each.copy() for each in gradients))}
+        gradients = self.learner.named_gradients(grad if self.sharded is None else self.sharded.whole(grad))
+        found = {name: each.copy() for name, each in gradients.items()}
+        if self.pipeline is not None:
+            found = self.pipeline.merged(found)
+        return {"loss": np.array(value), **dict(enumerate_names(found[name] for name in self.model.named_parameters()))}
 
 
 class Distributed:
-    """PyTorch's DistributedDataParallel over gloo, each rank with its rows."""
+    """PyTorch's DistributedDataParallel over gloo, each rank with its rows; ``zero`` shares out the optimizer."""
 
-    def __init__(self, work: str, folder: Path) -> None:
+    def __init__(self, work: str, folder: Path, zero: bool = False) -> None:
         import torch
 
         comm = _mpi().COMM_WORLD
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
-        store = (folder / f"store-{work}-{self.size}").as_uri()
+        store = (folder / f"store-{work}-{self.size}-{zero}").as_uri()
         torch.distributed.init_process_group("gloo", init_method=store, rank=self.rank, world_size=self.size)
         self.work = work
         if work == "lenet5":
@@ -97,10 +113,14 @@ class Distributed:
             self.x, self.y = self._own(torch.tensor(x)), self._own(torch.tensor(y))
         self.torch: Any = torch
         self.model: Any = torch.nn.parallel.DistributedDataParallel(self.inner.model)
+        if zero:
+            from torch.distributed.optim import ZeroRedundancyOptimizer
+
+            kind, rate = torch.optim.AdamW, gpt2_works.RATE
+            self.inner.optimizer = ZeroRedundancyOptimizer(self.model.parameters(), kind, lr=rate, fused=True)
 
     def _own(self, rows: Any) -> Any:
-        each = len(rows) // self.size
-        return rows[self.rank * each : (self.rank + 1) * each]
+        return own_rows(rows, self.rank, self.size)
 
     def step(self) -> Any:
         self.inner.optimizer.zero_grad()
@@ -125,6 +145,42 @@ class Distributed:
         return {"loss": value.numpy() / self.size, **dict(enumerate_names(each.copy() for each in gradients))}
 
 
+class JaxRanks:
+    """JAX with a process for each rank, over gloo: LeNet5's whole step under jit, on the rows of all."""
+
+    def __init__(self) -> None:
+        from importlib import import_module
+
+        jax, comm = import_module("jax"), _mpi().COMM_WORLD
+        rank, size = comm.Get_rank(), comm.Get_size()
+        with socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = comm.bcast(f"127.0.0.1:{free.getsockname()[1]}")
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        jax.distributed.initialize(address, num_processes=size, process_id=rank)
+        self.inner = works.Jax(LENET5)
+        sharding, mesh = jax.sharding, jax.make_mesh((size,), ("rows",))
+        rows, alike = (sharding.NamedSharding(mesh, sharding.PartitionSpec(*each)) for each in (("rows",), ()))
+        x, y = (own_rows(np.asarray(each), rank, size) for each in (self.inner.x, self.inner.y))
+        self.inner.x, self.inner.y = (jax.make_array_from_process_local_data(rows, each) for each in (x, y))
+        arrays = {name: np.asarray(each) for name, each in self.inner.parameters.items()}
+        self.inner.parameters = {name: jax.device_put(each, alike) for name, each in arrays.items()}
+
+    def step(self) -> None:
+        self.inner.run(1)
+
+    def results(self) -> dict[str, Any]:
+        grad, _ = self.inner.slopes(self.inner.parameters, self.inner.x, self.inner.y)
+        gradients = {name: works.turned_back(np.asarray(each)) for name, each in grad.items()}
+        return dict(enumerate_names(gradients[name] for name in works.weights(LENET5)))
+
+
+def own_rows(rows: Any, rank: int, size: int) -> Any:
+    """A rank's part of a batch."""
+    each = len(rows) // size
+    return rows[rank * each : (rank + 1) * each]
+
+
 def rows_of_numbers() -> tuple[Any, Any]:
     """As many as ShallowSpeed's batch, of its shape, and one of ten classes for each, as numbers."""
     rng = np.random.default_rng(6)
@@ -143,9 +199,7 @@ class ShallowSpeed:
         layers, pipe, optimizer = (import_module(f"shallowspeed.{each}") for each in ("layers", "pipe", "optimizer"))
         comm = _mpi().COMM_WORLD
         rank, size = comm.Get_rank(), comm.Get_size()
-        shown, sys.stdout = sys.stdout, sys.stderr  # it prints its layers
         self.model: Any = layers.MLP([*SIZES], stage_idx=0, n_stages=1, batch_size=BATCH)
-        sys.stdout = shown
         self.model.train()
         x, y = rows_of_numbers()
         self.mubatch_size = BATCH // size // PIECES
@@ -210,11 +264,13 @@ def job(name: str, work: str, folder: Path) -> Job:
     """The training of this library."""
     if name == "shallowspeed":
         return ShallowSpeed()
-    if name == "torch":
-        return Distributed(work, folder)
+    if name == "jax":
+        return JaxRanks()
+    if name.startswith("torch"):
+        return Distributed(work, folder, zero=name == "torch-zero")
     from typednn.parallel import DataParallel
 
-    parallel = SHARED_OUT[name](DataParallel)
+    parallel = (SHARED_OUT | DIVIDED)[name](DataParallel)
     if work == "mlp":
         return _Summed(parallel)
     if work == "lenet5":
@@ -225,12 +281,21 @@ def job(name: str, work: str, folder: Path) -> Job:
     return Typednn(ours.model, ours.loss, ours.optimizer, *rows, parallel)
 
 
+def megabytes() -> list[float]:
+    """What this process has in memory, now and at most, as Linux counts it."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    found = {line.split()[0]: float(line.split()[1]) / 1e3 * 1.024 for line in lines if line.endswith(" kB")}
+    return [found["VmRSS:"], found["VmHWM:"]]
+
+
 def serve(name: str, work: str, folder: Path) -> None:
     """Take turns until the standard input ends."""
     comm = _mpi().COMM_WORLD
     rank, size = comm.Get_rank(), comm.Get_size()
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)  # libraries print, too
     training = job(name, work, folder)
-    if rank == 0 and name in SHARED_OUT:
+    if rank == 0 and name.startswith("typednn"):
         from typednn.engines import blas, get_threads
 
         print(f"  {name}, {size} ranks: {get_threads()} thread each, {blas.why()}", file=sys.stderr, flush=True)
@@ -249,6 +314,10 @@ def serve(name: str, work: str, folder: Path) -> None:
                 found = training.results()
                 if rank == 0:
                     np.savez(folder / f"{name}-{work}-{size}.npz", **found)
+                del found
+                Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # Linux counts the peak from here on
+            case ["memory"]:
+                answer = comm.gather(megabytes())
             case ["steps", count]:
                 seconds: list[float] = []
                 comm.Barrier()
@@ -260,7 +329,7 @@ def serve(name: str, work: str, folder: Path) -> None:
             case _:
                 return
         if rank == 0:
-            print(json.dumps(answer), flush=True)
+            print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -486,10 +486,10 @@ class Jax:
         grad, _ = self.slopes(self.parameters, self.x, self.y)
         self.parameters, value, output = self.step(self.parameters, self.x, self.y)
         results = {"output": np.array(output), "loss": np.array(value)}
-        results |= {f"gradient {name}": _back(np.array(array)) for name, array in grad.items()}
+        results |= {f"gradient {name}": turned_back(np.array(array)) for name, array in grad.items()}
         self.run(STEPS - 1)
         return results | {
-            f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()
+            f"way {name}": turned_back(np.array(array)) - before[name] for name, array in self.parameters.items()
         }
 
     def described(self) -> str:
@@ -500,7 +500,8 @@ def _transposed(array: Any) -> Any:
     return array.transpose(1, 2, 3, 0) if array.ndim == 4 else array.T
 
 
-def _back(array: Any) -> Any:
+def turned_back(array: Any) -> Any:
+    """An array of JAX's layout in typednn's."""
     return array.transpose(3, 0, 1, 2) if array.ndim == 4 else array.T
 
 
