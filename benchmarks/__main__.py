@@ -11,6 +11,7 @@ import benchmarks.graph
 import benchmarks.kernels
 import benchmarks.layers
 import benchmarks.lenet5
+import benchmarks.mixed
 import benchmarks.parallel
 import benchmarks.serving
 import benchmarks.shakespeare
@@ -24,6 +25,7 @@ ALL = {
         benchmarks.layers,
         benchmarks.graph,
         benchmarks.gpt2,
+        benchmarks.mixed,
         benchmarks.shakespeare,
         benchmarks.from_c,
         benchmarks.serving,

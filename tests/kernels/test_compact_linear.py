@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from typednn.engines import available, counting, using
 from typednn.kernels import compact_linear
+from typednn.kernels.bfloat16 import from_bfloat16, to_bfloat16
 from typednn.kernels.compact_linear import cpu
 
 floats = st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False)
@@ -27,17 +28,17 @@ def rounded(x: Any, digits: int) -> Any:
 @example([1.00390625, 1.01171875, -1.00390625, 0.0, -0.0])  # in the middle between two: the even one
 def test_bfloat16_is_the_nearest(numbers: list[float]) -> None:
     x = np.array(numbers, np.float32)
-    found = compact_linear.from_bfloat16(compact_linear.to_bfloat16(x))
+    found = from_bfloat16(to_bfloat16(x))
     np.testing.assert_array_equal(found, rounded(x, 8))
     assert (np.signbit(found) == np.signbit(x)).all()
-    np.testing.assert_array_equal(found, compact_linear.from_bfloat16(compact_linear.to_bfloat16(found)))
+    np.testing.assert_array_equal(found, from_bfloat16(to_bfloat16(found)))
 
 
 def test_special_numbers_stay() -> None:
     x = np.array([np.inf, -np.inf, np.nan, 3.4028235e38, -3.4028235e38], np.float32)
     # NaN whose upper half alone would be infinite, or 0
     x = np.append(x, np.array([0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32))
-    found = compact_linear.from_bfloat16(compact_linear.to_bfloat16(x))
+    found = from_bfloat16(to_bfloat16(x))
     np.testing.assert_array_equal(found, [np.inf, -np.inf, np.nan, np.inf, -np.inf, np.nan, np.nan])
 
 

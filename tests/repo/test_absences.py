@@ -118,7 +118,6 @@ CHECKED: list[tuple[str, str, Callable[[], bool]]] = [
         lambda: not any(isinstance(kind, type) and issubclass(kind, MultiInput) for kind in LAYERS.values()),
     ),
     ("design.md", "there is no global generator", _no_global_generator),
-    ("design.md", "names three dtypes, which today are equal", _one_precision),
     (
         "exchange.md",
         "No control flow, no functions of the file's own, no quantised operators",

@@ -23,7 +23,7 @@ def test_a_changed_test_is_the_first() -> None:
 def test_tests_of_the_same_name_come_before_those_that_import_it() -> None:
     found = names("typednn/kernels/linear/cpu.py", "tests/graph/test_tape.py")
     assert found[0] == "graph/test_tape.py"
-    assert found[1] == "kernels/test_linear_cpu.py"
+    assert found[1] == "kernels/test_linear_bfloat16.py"
 
 
 def test_the_nearer_of_two_importers_comes_first() -> None:

@@ -19,7 +19,7 @@ from typednn.static_checks import KeptMypy, findings
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("typednn/layers", "typednn/models/gpt2.py", "typednn/losses", "typednn/optim", "typednn/kernels")
-OTHER_ENGINES = ("cpu.py", "cuda.py", "blocks.py", "schedules.py", "winograd.py")
+OTHER_ENGINES = ("cpu.py", "linear/bfloat16.py", "cuda.py", "blocks.py", "schedules.py", "winograd.py")
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, cast
 
+import numpy as np
+
 from typednn import losses, optim
 from typednn.config import dumps
 from typednn.errors import ArgumentError, TypednnError, explain, habits, shown
@@ -70,8 +72,8 @@ def model_of(model: Any) -> Any:
     return trained
 
 
-def check_order(loss: object, optimizer: object) -> None:
-    """The second and third argument are what their places say, objects and no names."""
+def check_order(loss: object, optimizer: object, loader: object) -> None:
+    """The second to fourth argument are what their places say: objects and no names, and batches with a position."""
     for role, passed, method, package, usual in (
         ("loss", loss, "loss_grad", losses, "SoftmaxCrossEntropy"),
         ("optimizer", optimizer, "step", optim, "Adam"),
@@ -82,10 +84,20 @@ def check_order(loss: object, optimizer: object) -> None:
             raise _wrong(
                 role, f"takes model, loss, optimizer, loader in this order, the {role} with {method}", passed, cure
             )
+    if isinstance(loader, type) or any(
+        not hasattr(loader, name) for name in ("batches", "epoch", "step", "steps_per_epoch", "state_dict")
+    ):
+        raise _wrong("loader", "the fourth argument gives the batches", loader, f"pass {_LOADER}")
 
 
-def check_end(model: Module, loss: object) -> None:
-    """The model's last layer gives what the loss reads, as far as a chain and typednn's losses show it."""
+def check_model(model: Module, loss: object, precision: str | None = None) -> None:
+    """The model's last layer gives what the loss reads, as far as a chain and typednn's losses show it; and mixed
+    precision is of float32 models on the CPU.
+    """
+    if precision is not None and (model.device != "cpu" or model.dtype != np.float32):
+        got = f"a model in {model.dtype} on {model.device!r}"
+        rule = f"precision={precision!r} is of float32 models on the CPU"
+        raise ArgumentError(explain("fit", rule, got, "leave precision out"), "precision")
     refused, reads = _READS.get(type(loss), ((), ""))
     last = model.parts[-1] if isinstance(model, Parts) and model.parts else None
     if isinstance(last, refused):
@@ -100,20 +112,6 @@ def check_end(model: Module, loss: object) -> None:
             ),
             "loss",
         )
-
-
-def check_loader(loader: object) -> None:
-    """The data come in batches, from something with a position."""
-    if isinstance(loader, type) or any(
-        not hasattr(loader, name) for name in ("batches", "epoch", "step", "steps_per_epoch", "state_dict")
-    ):
-        raise _wrong("loader", "the fourth argument gives the batches", loader, f"pass {_LOADER}")
-
-
-def check_weights(loss: object, *data: object) -> None:
-    """Where rows have weights, in a loader or an evaluation, the loss weighs them."""
-    if any(getattr(each, "sample_weight", None) is not None for each in data):
-        check_weighable("fit", loss)
 
 
 def validation_of(validation: Any) -> Evaluation[Any, Any] | None:
@@ -163,8 +161,10 @@ def task_of(task: Any) -> Task:
     return checked
 
 
-def check_watched(validation: object, early_stopping: object, optimizer: object) -> None:
-    """What watches an evaluation has one."""
+def check_together(loss: object, loader: object, validation: object, early_stopping: object, optimizer: object) -> None:
+    """Where rows have weights, the loss weighs them; what watches an evaluation has one."""
+    if any(getattr(data, "sample_weight", None) is not None for data in (loader, validation)):
+        check_weighable("fit", loss)
     watched = optimizer.watched() if isinstance(optimizer, GradientOptimizer) else ()
     if validation is None and (early_stopping is not None or watched):
         names = ", ".join(map(repr, watched))

@@ -13,6 +13,7 @@ from typednn.backends import to_device
 from typednn.contracts.protocols import Part
 from typednn.data.batches import in_order
 from typednn.data.loader import Rows, checked_sample_weight, reads_rows
+from typednn.engines.precision import mixed_precision
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
 from typednn.losses.sample_weights import SampleWeighted
@@ -133,6 +134,8 @@ class Evaluation(Generic[In, Target]):
         """The loss of all rows as of one batch (a sum is added up), and the task's metrics; the model
         keeps its mode.
 
+        All is computed in the model's dtype, while it trains in mixed precision too.
+
         The ``ranks`` of a job share out the batches, and all have the result, with the same bits as one process: what
         each batch gives is added up in the batches' order. Of a `CountedTask` they send a few numbers for each batch,
         of any other its predictions.
@@ -160,7 +163,7 @@ class Evaluation(Generic[In, Target]):
                 divisor += counts or 0.0
                 yield found
 
-        with evaluating(model):
+        with evaluating(model), mixed_precision(False):
             measured = batches()
             metrics = task.metrics(measured) if counted is None else counted.combined(measured)
             for _ in measured:  # batches that the task has not read

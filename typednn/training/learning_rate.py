@@ -54,9 +54,8 @@ def find_learning_rate(
     what they are.
     """
     trained = arguments.model_of(model)
-    arguments.check_order(loss, optimizer)
-    arguments.check_loader(loader)
-    arguments.check_end(trained, loss)
+    arguments.check_order(loss, optimizer, loader)
+    arguments.check_model(trained, loss)
     where = "find_learning_rate"
     number(where, "start", start, least=0.0)
     if not 0 < start < number(where, "end", end, least=0.0):

@@ -9,7 +9,7 @@ the last step of an epoch it happens when the epoch is complete, so that no step
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from os import PathLike
 from typing import Any, Literal, TypeVar
 
@@ -18,6 +18,7 @@ import numpy as np
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import InputGrad, Optimizer, Part
+from typednn.engines.precision import Precision, mixed_precision
 from typednn.layer import Layer
 from typednn.parallel import DataParallel
 from typednn.runs.history import History
@@ -54,6 +55,7 @@ def fit(
     accumulate: int = 1,
     transform: Callable[[G], G] | Sequence[Callable[[G], G]] = (),
     clip_grad_norm: float | None = None,
+    precision: Precision | None = None,
     evaluate_every: int | Every | None = None,
     checkpoint_every: int | Every | None = None,
     time_limit: float | None = None,
@@ -79,6 +81,8 @@ def fit(
     accumulate             batches per update, as if they were one batch. The epoch's last update may have fewer
     transform              a function from gradient to gradient, or several in order, between backward and update
     clip_grad_norm         the largest norm of the gradient over all parameters, after ``transform``
+    precision              ``"bf16-mixed"``: linear layers of a float32 model multiply in bfloat16
+                           (`typednn.engines.precision`); evaluations don't
     time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is
                            ``"time limit"``
     early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then
@@ -103,26 +107,25 @@ def fit(
     end. Schedules that watch a metric, such as `typednn.optim.ReduceLROnPlateau`, are told it after each evaluation.
     """
     trained: Layer[Any, Any, Any] = arguments.model_of(model)
-    arguments.check_order(loss, optimizer)
-    arguments.check_loader(loader)
-    arguments.check_end(trained, loss)
+    arguments.check_order(loss, optimizer, loader)
+    arguments.check_model(trained, loss, precision)
     settings = TrainingSettings(
         epochs=epochs,
         max_steps=max_steps,
         accumulate=accumulate,
         clip_grad_norm=clip_grad_norm,
+        precision=precision,
         evaluate_every=evaluate_every,
         checkpoint_every=checkpoint_every,
     )
     measured_on, early = arguments.validation_of(validation), arguments.early_stopping_of(early_stopping)
-    arguments.check_weights(loss, loader, measured_on)
-    arguments.check_watched(measured_on, early, optimizer)
+    arguments.check_together(loss, loader, measured_on, early, optimizer)
     check_sharded(parallel, optimizer)
     stop = Stop()
     first = parallel is None or parallel.ranks.is_first
     with ExitStack() as stack:
-        if parallel is not None:
-            stack.enter_context(parallel.together())
+        stack.enter_context(nullcontext() if parallel is None else parallel.together())
+        stack.enter_context(mixed_precision(precision is not None))
         session = Session(
             trained,
             loss,

@@ -4,9 +4,10 @@
 """
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, get_args
 
-from typednn.arguments import integer, number
+from typednn.arguments import choice, integer, number
+from typednn.engines.precision import Precision
 from typednn.training.callbacks import EarlyStopping, Every
 
 
@@ -21,6 +22,7 @@ class TrainingSettings:
     max_steps: int | None = None
     accumulate: int = 1
     clip_grad_norm: float | None = None
+    precision: Precision | None = None
     evaluate_every: int | Every | None = None
     checkpoint_every: int | Every | None = None
 
@@ -35,6 +37,8 @@ class TrainingSettings:
             object.__setattr__(self, name, integer(self.where, name, getattr(self, name)))
         if self.clip_grad_norm is not None:
             number(self.where, "clip_grad_norm", self.clip_grad_norm, least=0.0)
+        if self.precision is not None:
+            choice(self.where, "precision", self.precision, get_args(Precision))
 
     @property
     def where(self) -> str:

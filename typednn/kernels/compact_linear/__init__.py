@@ -3,7 +3,7 @@
 from typing import Final
 
 from typednn.kernels.compact_linear import cpu, reference
-from typednn.kernels.compact_linear.reference import from_bfloat16, packed, to_bfloat16, widened
+from typednn.kernels.compact_linear.reference import packed, widened
 from typednn.kernels.op import Engine, flops_of, op
 
 forward: Final = op(
@@ -13,4 +13,4 @@ forward: Final = op(
     flops=flops_of(reference.forward, lambda x, weight, scale=None, bias=None: 2 * x.shape[0] * weight.size),
 )
 
-__all__ = ["forward", "from_bfloat16", "packed", "to_bfloat16", "widened"]
+__all__ = ["forward", "packed", "widened"]

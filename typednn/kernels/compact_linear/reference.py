@@ -12,6 +12,7 @@ Source: Dettmers et al. 2022, "LLM.int8()", section 2, for a scale per row, absm
 from jaxtyping import Float, Integer
 
 from typednn.arrays import AnyArray, AnyIntArray, Array1, Array2, IntArray2, namespace
+from typednn.kernels.bfloat16 import from_bfloat16, to_bfloat16
 
 
 def forward(
@@ -44,16 +45,3 @@ def widened(
 ) -> Float[AnyArray, "*rows in_features"]:
     """The float32 numbers that packed weights stand for; the last axis shares a scale."""
     return from_bfloat16(weight) if scale is None else weight.astype(scale.dtype) * scale[..., None]
-
-
-def to_bfloat16(x: Float[AnyArray, "*shape"]) -> Integer[AnyIntArray, "*shape"]:
-    """The upper 16 bits of float32 numbers, rounded to the nearest, ties to even; NaN stays NaN."""
-    xp, bits = namespace(x), x.view("uint32")
-    rounded = (bits + (((bits >> 16) & 1) + 0x7FFF).astype("uint32")) >> 16
-    upper: AnyIntArray = xp.where(xp.isnan(x), (bits >> 16) | 0x40, rounded).astype("uint16")
-    return upper
-
-
-def from_bfloat16(x: Integer[AnyIntArray, "*shape"]) -> Float[AnyArray, "*shape"]:
-    """The float32 numbers with these upper bits."""
-    return (x.astype("uint32") << 16).view("float32")

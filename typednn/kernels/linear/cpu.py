@@ -4,6 +4,7 @@ Small ones are one kernel each way (`schedules`). OpenBLAS takes over where a si
 copies in cache-sized blocks pay. Bias and activation forward, dz and dbias backward, are one more pass.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -71,11 +72,16 @@ def forward(planned: Kernel, x: Array2, weight: Array2, bias: Array1 | None, act
 
 
 def forward_by_blas(
-    planned: Kernel | tuple[()], x: Array2, weight: Array2, bias: Array1 | None, activation: Activation
+    planned: Kernel | tuple[()],
+    x: Array2,
+    weight: Array2,
+    bias: Array1 | None,
+    activation: Activation,
+    product: Callable[..., object] = gemm,
 ) -> Array2:
     """y (batch, out_features), by a product and one more pass."""
     y: Array2 = empty((x.shape[0], weight.shape[0]), x.dtype)
-    gemm(x, weight, y, transpose_b=True)
+    product(x, weight, y, transpose_b=True)
     if planned:
         planned.call(y, *([] if bias is None else [bias]))
     return y
@@ -110,6 +116,7 @@ def backward_by_blas(
     y: Array2 | None,
     activation: Activation,
     wants_input: bool,
+    product: Callable[..., object] = gemm,
 ) -> tuple[Array2 | None, Array2, Array1]:
     """(dx, dweight, dbias), by a pass and two products; dx is None unless wanted."""
     dtype = x.dtype
@@ -121,8 +128,8 @@ def backward_by_blas(
         dz = empty(next_grad.shape, dtype)
         planned.call(next_grad, y, dz, dbias)
     if dx is not None:
-        gemm(dz, weight, dx)
-    gemm(dz, x, dweight, transpose_a=True)
+        product(dz, weight, dx)
+    product(dz, x, dweight, transpose_a=True)
     return dx, dweight, dbias
 
 
