@@ -87,6 +87,7 @@ kinds = st.tuples(st.booleans(), st.sampled_from(ACTIVATIONS), st.integers(0, 99
 @settings(max_examples=60)
 @given(rows, depths, columns, kinds)
 @example(1, 1, 1, (True, IDENTITY, 0))
+@example(2, 8200, 3, (False, IDENTITY, 0))  # 17 blocks of 242 pairs, the last of which is short
 @example(49, 513, 65, (True, RELU, 1))
 def test_factors_are_rounded_and_sums_are_not(batch: int, depth: int, width: int, kind: Any) -> None:
     check(batch, depth, width, *kind)

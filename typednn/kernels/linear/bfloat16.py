@@ -16,8 +16,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+import numpy as np
+
 from typednn.arrays import Array1, Array2
-from typednn.engines import Array, Cpu, Kernel, hl, kernel, nan
+from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, nan, processor
 from typednn.engines.precision import multiplies_bfloat16
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
@@ -30,6 +32,7 @@ TILES: Final = 8  # of a task
 PAIRS: Final = 256  # neighbours in k, in pairs, between two visits of a sum in memory
 LEAST: Final = 1 << 23  # multiplications from which a product in bfloat16 is quicker
 FEWEST: Final = 16  # rows of x, as the other factor is packed anew for each product
+UINT16: Final = np.dtype(np.uint16)
 REFERENCE: Final = "reference"  # the plan where there is no instruction
 
 
@@ -77,19 +80,31 @@ def _planned(x: Array2, weight: Array2, kernels: Callable[[], Any]) -> Any:
 
 def product(a: Array2, b: Array2, out: Array2, transpose_a: bool = False, transpose_b: bool = False) -> None:
     """Write the product to ``out``, by the instruction; the arguments are those of `typednn.engines.gemm`."""
-    _product(transpose_a, transpose_b).call(a, b, out)
+    lanes = processor.for_schedules(processor.host()).lanes
+    rows, strip = ROWS * TILES, lanes * VECTORS
+    depth = a.shape[not transpose_a]
+    blocks = -(-depth // (2 * PAIRS))
+    pairs = blocks * -(-depth // (2 * blocks))  # of blocks of equal size
+    pairs += -pairs % lanes
+    tasks, strips = -(-out.shape[0] // rows), -(-out.shape[1] // strip)
+    left = empty((tasks, pairs, rows, 2) if transpose_a else (tasks, rows, pairs, 2), UINT16)
+    _product(transpose_a, transpose_b).call(a, b, left, empty((strips, pairs, strip, 2), UINT16), out)
 
 
 @cache
 def _product(transpose_a: bool, transpose_b: bool) -> Kernel:
+    rows, strip = ROWS * TILES, processor.for_schedules(processor.host()).lanes * VECTORS
     a = Array("depth", "rows") if transpose_a else Array("rows", "depth")
     b = Array("columns", "depth") if transpose_b else Array("depth", "columns")
+    left = ("tasks", "pairs", rows, 2) if transpose_a else ("tasks", rows, "pairs", 2)
+    packed = Array(*left, dtype="uint16"), Array("strips", "pairs", strip, 2, dtype="uint16")
     options = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-    return kernel("linear.bfloat16", build, inputs=(a, b), outputs=(Array("rows", "columns"),), options=options)
+    outputs = (*packed, Array("rows", "columns"))
+    return kernel("linear.bfloat16", build, inputs=(a, b), outputs=outputs, options=options)
 
 
-def build(cpu: Cpu, a: hl.ImageParam, b: hl.ImageParam, *, transpose_a: bool, transpose_b: bool) -> hl.Func:
-    """out[n, m]: tasks of rows and strips, whose factors are packed before."""
+def build(cpu: Cpu, a: hl.ImageParam, b: hl.ImageParam, *, transpose_a: bool, transpose_b: bool) -> list[hl.Func]:
+    """The packed factors, and out[n, m]: tasks of rows and strips."""
     strip, rows = cpu.lanes * VECTORS, ROWS * TILES
     depth, columns = a.dim(int(transpose_a)).extent(), b.dim(int(transpose_b)).extent()
     pairs = (depth + 1) // 2
@@ -100,14 +115,16 @@ def build(cpu: Cpu, a: hl.ImageParam, b: hl.ImageParam, *, transpose_a: bool, tr
 
     left, right = hl.Func("left"), hl.Func("right")
     height = a.dim(int(not transpose_a)).extent()
-    left[side, row, pair, task] = _packed(a, 2 * pair + side, task * rows + row, depth, height, transpose_a)
+    along = (side, row, pair, task) if transpose_a else (side, pair, row, task)
+    left[along] = _packed(a, 2 * pair + side, task * rows + row, depth, height, transpose_a)
     right[side, n, pair, at] = _packed(b, 2 * pair + side, at * strip + n, depth, columns, not transpose_b)
 
     sums, total, out = hl.Func("sums"), hl.Func("total"), hl.Func("out")
     r, over = hl.RDom([(0, 2), (0, block)], "r"), hl.RDom([(0, blocks)], "over")
     step = part * block + r[1]
+    factor = left[r[0], m % rows, step, m // rows] if transpose_a else left[r[0], step, m % rows, m // rows]
     sums[n, at, m, part] = hl.f32(0)
-    sums[n, at, m, part] += _wide(left[r[0], m % rows, step, m // rows]) * _wide(right[r[0], n, step, at])
+    sums[n, at, m, part] += _wide(factor) * _wide(right[r[0], n, step, at])
     total[n, at, m] = hl.f32(0)
     total[n, at, m] += sums[n, at, m, over[0]]
     out[n, m] = total[n % strip, n // strip, m]
@@ -127,20 +144,16 @@ def build(cpu: Cpu, a: hl.ImageParam, b: hl.ImageParam, *, transpose_a: bool, tr
     multiplied.reorder(r[0], n, m, r[1]).atomic().vectorize(r[0])
     multiplied.vectorize(n, cpu.lanes).unroll(n).unroll(m)
 
-    for packed, own, size, tasks in ((left, row, rows, task), (right, n, strip, at)):
-        packed.compute_root().bound(side, 0, 2).bound(own, 0, size).align_bounds(pair, cpu.lanes)
-        packed.unroll(side).parallel(tasks)
+    for packed, tasks in ((left, task), (right, at)):
+        packed.compute_root().unroll(side).parallel(tasks)
     # along what is contiguous in memory
-    if transpose_a:
-        left.vectorize(row, cpu.lanes)
-    else:
-        left.reorder_storage(side, pair, row, task).reorder(side, pair, row, task).vectorize(pair, cpu.lanes)
+    left.vectorize(row if transpose_a else pair, cpu.lanes)
     if transpose_b:
         outer, inner = hl.Var("outer"), hl.Var("inner")
         right.split(pair, outer, inner, cpu.lanes).reorder(side, inner, n, outer, at).vectorize(inner)
     else:
         right.vectorize(n, cpu.lanes)
-    return out
+    return [left, right, out]
 
 
 def _packed(
@@ -152,8 +165,8 @@ def _packed(
     bits = hl.reinterpret(hl.UInt(32), value)
     up = bits + (((bits >> 16) & 1) + hl.u32(0x7FFF))
     upper = hl.select(nan.is_nan(value), bits | hl.u32(0x400000), up) >> 16
-    return hl.reinterpret(hl.BFloat(16), hl.cast(hl.UInt(16), upper))
+    return hl.cast(hl.UInt(16), upper)
 
 
 def _wide(x: hl.Expr) -> hl.Expr:
-    return hl.cast(hl.Float(32), x)
+    return hl.cast(hl.Float(32), hl.reinterpret(hl.BFloat(16), x))
