@@ -33,10 +33,11 @@ from typednn.data import Loader
 from typednn.layers import BatchNorm1d, Dropout, Linear, ReLU, Tanh
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import EMA, SGD, Adadelta, Adagrad, Adam, AdamW, Group, Lion, ReduceLROnPlateau, RMSprop
-from typednn.parallel import DataParallel
+from typednn.parallel import DataParallel, slices
 from typednn.random import PCG32
 from typednn.training import EarlyStopping, fit
 
+slices.TOGETHER = 100  # bytes: several messages
 sharded = sys.argv[1] == "sharded"
 rng = np.random.default_rng(0)
 x, y = rng.standard_normal((66, 4), dtype=np.float32), rng.integers(0, 3, 66)

@@ -1,15 +1,18 @@
 """Slices: of each array every rank has one, of equal size but for the last ones, in the order of the ranks.
 
-Arrays of one type travel together. A rank with no numbers of a small array sends as many bytes as the others.
+Arrays of one type travel together, as many as there is room for. A rank with no numbers of a small array sends as many
+bytes as the others.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn.parallel.ranks import Ranks
+
+TOGETHER: Final = 1 << 22  # bytes of arrays that travel in one message: larger ones gain nothing, and need room
 
 
 def share(numbers: int, size: int) -> int:
@@ -64,10 +67,22 @@ def complete(ranks: Ranks, arrays: Sequence[npt.NDArray[Any]], own: Sequence[npt
 def _by_type(
     arrays: Sequence[npt.NDArray[Any]], size: int, exchange: Callable[[Sequence[int], npt.NDArray[Any]], None]
 ) -> None:
-    """``exchange`` the arrays of each type, in rows of zeros, one for each rank."""
+    """``exchange`` the arrays of each type, in rows of zeros, one for each rank; as many at once as `TOGETHER` has
+    room for, or one.
+    """
     for dtype in sorted({each.dtype for each in arrays}, key=str):
-        places = [place for place, each in enumerate(arrays) if each.dtype == dtype]
-        exchange(places, np.zeros((size, sum(share(arrays[place].size, size) for place in places)), dtype))
+        places: list[int] = []
+        for place in [place for place, each in enumerate(arrays) if each.dtype == dtype]:
+            if places and sum(arrays[other].nbytes for other in [*places, place]) > TOGETHER:
+                exchange(places, _rows(arrays, places, size))
+                places = []
+            places.append(place)
+        exchange(places, _rows(arrays, places, size))
+
+
+def _rows(arrays: Sequence[npt.NDArray[Any]], places: Sequence[int], size: int) -> npt.NDArray[Any]:
+    """Zeros: a row for each rank, of its slices of the arrays at these places."""
+    return np.zeros((size, sum(share(arrays[place].size, size) for place in places)), arrays[places[0]].dtype)
 
 
 def _starts(arrays: Sequence[npt.NDArray[Any]], places: Sequence[int], size: int) -> list[tuple[int, int]]:
