@@ -70,7 +70,7 @@ class Typednn:
         self._updated: Callable[..., bool] = updated
         self.parallel = parallel
         self.model.train()
-        self.pipeline = parallel.begin(model, optimizer.bind(model), x)
+        self.pipeline = parallel.begin(model, optimizer.bind(model), x, len(x))
         self.learner: Any = model if self.pipeline is None else self.pipeline.stage
         self.sharded = ShardedOptimizer(parallel.ranks, model, optimizer) if parallel.slices else None
 
