@@ -1,6 +1,7 @@
 """Products in mixed precision: those of the rounded factors, in float64, up to the rounding of float32 sums."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,15 @@ def test_only_in_the_block_and_only_large_float32_products(monkeypatch: pytest.M
         monkeypatch.setattr(bfloat16, "LEAST", 4 * 8 * 8 + 1)
         assert engine(x, weight, bias) == plain
     assert engine(x, weight, bias) == plain
+
+
+def test_another_thread_is_left_alone() -> None:
+    x, weight, bias, _ = arrays(4, 8, 8, 0)
+    with mixed_precision(), counting() as counts, ThreadPoolExecutor(1) as pool:
+        pool.submit(linear.forward, x, weight, bias).result()
+        assert [engine for _, engine in counts] != ["bfloat16"]
+        linear.forward(x, weight, bias)
+        assert [engine for _, engine in counts].count("bfloat16") == 1
 
 
 def test_a_processor_without_it_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,14 @@ Source: Kalamkar et al. 2019, "A Study of BFLOAT16 for Deep Learning Training".
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from typednn.engines import processor
-from typednn.engines.dispatch import FLOAT32, chosen_engine
+from typednn.engines.dispatch import FLOAT32, LIMIT, chosen_engine
 from typednn.engines.halide import toolchain
 
 Precision: TypeAlias = Literal["bf16-mixed"]
@@ -31,27 +32,26 @@ BFLOAT16: Final = processor.AVX512 | {
     "avx512_vpopcntdq",
 }
 
-_mixed = False
+_mixed: ContextVar[bool] = ContextVar("mixed", default=False)  # two models may train in two threads
 
 
 @contextmanager
 def mixed_precision(mixed: bool = True) -> Generator[None]:
-    """Within this block, in every thread, linear layers of float32 NumPy arrays multiply in bfloat16 where that is
-    quicker: 3 to 4 times as fast where the processor has an instruction for it, and slower elsewhere.
+    """Within this block, in this thread, large linear layers of float32 NumPy arrays multiply in bfloat16: quicker
+    where the processor has an instruction for it, and slower elsewhere.
     """
-    global _mixed
-    before, _mixed = _mixed, mixed
+    token = _mixed.set(mixed)
     try:
         yield
     finally:
-        _mixed = before
+        _mixed.reset(token)
 
 
 def in_bfloat16(*arrays: object) -> bool:
     """Whether a product of ``arrays`` is one of mixed precision: float32, NumPy's, C-contiguous, not empty; an optional
     one may be None.
     """
-    return _mixed and chosen_engine() != "reference" and all(each is None or _covered(each) for each in arrays)
+    return _mixed.get() and chosen_engine() == "fast" and all(each is None or _covered(each) for each in arrays)
 
 
 @cache
@@ -67,4 +67,4 @@ def multiplies_bfloat16() -> bool:
 
 
 def _covered(array: Any) -> bool:
-    return type(array) is np.ndarray and array.dtype == FLOAT32 and array.flags.c_contiguous and array.size > 0
+    return type(array) is np.ndarray and array.dtype == FLOAT32 and array.flags.c_contiguous and 0 < array.size < LIMIT

@@ -3,11 +3,12 @@ Where several wait in the middle, what each has left is taken away and put back.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any, TypeAlias, final
 
 from typednn.arrays import is_floating
 from typednn.module.module import Module
-from typednn.module.state import CallState
+from typednn.module.state import CallState, Cell
 
 # Of each layer: what a backward is held to, what it needs, and the forward that the layer took part in.
 Left: TypeAlias = list[tuple[CallState, Any, Any, Any]]
@@ -42,14 +43,20 @@ class ShardState:
 
     def __init__(self, model: Module) -> None:
         self.model = model
-        self._nodes = [node for _, node in model.named_modules()]
         learnt = {id(array) for array in model.named_parameters().values()}
         self._buffers: dict[str, Any] = {
             name: array for name, array in model.state_dict().items() if id(array) not in learnt
         }
         self._before = {name: array.copy() for name, array in self._buffers.items()}
-        # in backward a layer may hold others for a moment, as `Repeat` does
-        self._cells = [cell for *_, cell in model.named_fields("buffer")]
+
+    @cached_property
+    def _nodes(self) -> list[Module]:
+        return [node for _, node in self.model.named_modules()]
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        """In backward a layer may hold others for a moment, as `Repeat` does."""
+        return [cell for *_, cell in self.model.named_fields("buffer")]
 
     def begin(self, shard: int) -> None:
         """Everything as before the step; the keys of masks are the shard's."""

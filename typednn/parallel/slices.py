@@ -72,11 +72,15 @@ def _by_type(
     """
     for dtype in sorted({each.dtype for each in arrays}, key=str):
         places: list[int] = []
-        for place in [place for place, each in enumerate(arrays) if each.dtype == dtype]:
-            if places and sum(arrays[other].nbytes for other in [*places, place]) > TOGETHER:
+        room = TOGETHER
+        for place, each in enumerate(arrays):
+            if each.dtype != dtype:
+                continue
+            if places and each.nbytes > room:
                 exchange(places, _rows(arrays, places, size))
-                places = []
+                places, room = [], TOGETHER
             places.append(place)
+            room -= each.nbytes
         exchange(places, _rows(arrays, places, size))
 
 

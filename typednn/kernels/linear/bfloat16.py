@@ -19,15 +19,16 @@ from typing import Any, Final
 import numpy as np
 
 from typednn.arrays import Array1, Array2
-from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, nan, processor
+from typednn.engines import Array, Cpu, Kernel, empty, hl, kernel, nan
 from typednn.engines.precision import multiplies_bfloat16
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.bfloat16 import rounded
 from typednn.kernels.linear import cpu, reference
 
+LANES: Final = 16  # of AVX-512, which the instruction needs
 ROWS: Final = 6  # of a tile, whose sums are in registers: 6·4 vectors
-VECTORS: Final = 4
+STRIP: Final = 4 * LANES  # columns
 TILES: Final = 8  # of a task
 PAIRS: Final = 256  # neighbours in k, in pairs, between two visits of a sum in memory
 LEAST: Final = 1 << 23  # multiplications from which a product in bfloat16 is quicker
@@ -80,24 +81,22 @@ def _planned(x: Array2, weight: Array2, kernels: Callable[[], Any]) -> Any:
 
 def product(a: Array2, b: Array2, out: Array2, transpose_a: bool = False, transpose_b: bool = False) -> None:
     """Write the product to ``out``, by the instruction; the arguments are those of `typednn.engines.gemm`."""
-    lanes = processor.for_schedules(processor.host()).lanes
-    rows, strip = ROWS * TILES, lanes * VECTORS
-    depth = a.shape[not transpose_a]
+    rows, depth = ROWS * TILES, a.shape[not transpose_a]
     blocks = -(-depth // (2 * PAIRS))
     pairs = blocks * -(-depth // (2 * blocks))  # of blocks of equal size
-    pairs += -pairs % lanes
-    tasks, strips = -(-out.shape[0] // rows), -(-out.shape[1] // strip)
+    pairs += -pairs % LANES
+    tasks, strips = -(-out.shape[0] // rows), -(-out.shape[1] // STRIP)
     left = empty((tasks, pairs, rows, 2) if transpose_a else (tasks, rows, pairs, 2), UINT16)
-    _product(transpose_a, transpose_b).call(a, b, left, empty((strips, pairs, strip, 2), UINT16), out)
+    _product(transpose_a, transpose_b).call(a, b, left, empty((strips, pairs, STRIP, 2), UINT16), out)
 
 
 @cache
 def _product(transpose_a: bool, transpose_b: bool) -> Kernel:
-    rows, strip = ROWS * TILES, processor.for_schedules(processor.host()).lanes * VECTORS
+    rows = ROWS * TILES
     a = Array("depth", "rows") if transpose_a else Array("rows", "depth")
     b = Array("columns", "depth") if transpose_b else Array("depth", "columns")
     left = ("tasks", "pairs", rows, 2) if transpose_a else ("tasks", rows, "pairs", 2)
-    packed = Array(*left, dtype="uint16"), Array("strips", "pairs", strip, 2, dtype="uint16")
+    packed = Array(*left, dtype="uint16"), Array("strips", "pairs", STRIP, 2, dtype="uint16")
     options = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     outputs = (*packed, Array("rows", "columns"))
     return kernel("linear.bfloat16", build, inputs=(a, b), outputs=outputs, options=options)
@@ -105,7 +104,7 @@ def _product(transpose_a: bool, transpose_b: bool) -> Kernel:
 
 def build(cpu: Cpu, a: hl.ImageParam, b: hl.ImageParam, *, transpose_a: bool, transpose_b: bool) -> list[hl.Func]:
     """The packed factors, and out[n, m]: tasks of rows and strips."""
-    strip, rows = cpu.lanes * VECTORS, ROWS * TILES
+    rows = ROWS * TILES
     depth, columns = a.dim(int(transpose_a)).extent(), b.dim(int(transpose_b)).extent()
     pairs = (depth + 1) // 2
     blocks = (pairs + PAIRS - 1) // PAIRS
@@ -117,7 +116,7 @@ def build(cpu: Cpu, a: hl.ImageParam, b: hl.ImageParam, *, transpose_a: bool, tr
     height = a.dim(int(not transpose_a)).extent()
     along = (side, row, pair, task) if transpose_a else (side, pair, row, task)
     left[along] = _packed(a, 2 * pair + side, task * rows + row, depth, height, transpose_a)
-    right[side, n, pair, at] = _packed(b, 2 * pair + side, at * strip + n, depth, columns, not transpose_b)
+    right[side, n, pair, at] = _packed(b, 2 * pair + side, at * STRIP + n, depth, columns, not transpose_b)
 
     sums, total, out = hl.Func("sums"), hl.Func("total"), hl.Func("out")
     r, over = hl.RDom([(0, 2), (0, block)], "r"), hl.RDom([(0, blocks)], "over")
@@ -127,32 +126,32 @@ def build(cpu: Cpu, a: hl.ImageParam, b: hl.ImageParam, *, transpose_a: bool, tr
     sums[n, at, m, part] += _wide(factor) * _wide(right[r[0], n, step, at])
     total[n, at, m] = hl.f32(0)
     total[n, at, m] += sums[n, at, m, over[0]]
-    out[n, m] = total[n % strip, n // strip, m]
+    out[n, m] = total[n % STRIP, n // STRIP, m]
 
     guarded = hl.TailStrategy.GuardWithIf
-    out.split(n, outer_n, n, strip, guarded).split(m, outer_m, m, rows, guarded).reorder(n, m, outer_m, outer_n)
-    out.vectorize(n, cpu.lanes).fuse(outer_m, outer_n, task).parallel(task)
+    out.split(n, outer_n, n, STRIP, guarded).split(m, outer_m, m, rows, guarded).reorder(n, m, outer_m, outer_n)
+    out.vectorize(n, LANES).fuse(outer_m, outer_n, task).parallel(task)
     for func, size in ((total, rows), (sums, ROWS)):
-        func.bound(n, 0, strip).bound_extent(m, size).bound_extent(at, 1).store_in(hl.MemoryType.Stack)
-        func.vectorize(n, cpu.lanes)
+        func.bound(n, 0, STRIP).bound_extent(m, size).bound_extent(at, 1).store_in(hl.MemoryType.Stack)
+        func.vectorize(n, LANES)
     total.compute_at(out, task)
     added = total.update()
     added.split(m, tile, row, ROWS, guarded).reorder(n, row, tile, over[0]).unroll(row)
-    added.vectorize(n, cpu.lanes).unroll(n)
+    added.vectorize(n, LANES).unroll(n)
     sums.compute_at(total, tile).unroll(n).unroll(m)
     multiplied = sums.update()
     multiplied.reorder(r[0], n, m, r[1]).atomic().vectorize(r[0])
-    multiplied.vectorize(n, cpu.lanes).unroll(n).unroll(m)
+    multiplied.vectorize(n, LANES).unroll(n).unroll(m)
 
     for packed, tasks in ((left, task), (right, at)):
         packed.compute_root().unroll(side).parallel(tasks)
     # along what is contiguous in memory
-    left.vectorize(row if transpose_a else pair, cpu.lanes)
+    left.vectorize(row if transpose_a else pair, LANES)
     if transpose_b:
         outer, inner = hl.Var("outer"), hl.Var("inner")
-        right.split(pair, outer, inner, cpu.lanes).reorder(side, inner, n, outer, at).vectorize(inner)
+        right.split(pair, outer, inner, LANES).reorder(side, inner, n, outer, at).vectorize(inner)
     else:
-        right.vectorize(n, cpu.lanes)
+        right.vectorize(n, LANES)
     return [left, right, out]
 
 
