@@ -100,19 +100,21 @@ def test_a_batch_in_which_nothing_counts_has_a_gradient_of_zeros() -> None:
     assert all(not leaf.any() for leaf in grad.leaves().values())
 
 
+def fitted(model: Any, rows: int, accumulate: int, parallel: DataParallel | None) -> tuple[Any, Any]:
+    """The model, trained on so many rows in batches of 11, and the losses."""
+    x, _, weight = drawn(rows)
+    y = np.random.default_rng(3).standard_normal((rows, 3))
+    loader = Loader(x, y, batch_size=11, rng=np.random.default_rng(2), sample_weight=weight)
+    more = dict[str, Any](progress=False, accumulate=accumulate, parallel=parallel)
+    return model, fit(model, MSE(), SGD(0.1, momentum=0.9), loader, epochs=3, **more).losses
+
+
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_fit_ends_where_it_ends_without_shards(accumulate: int) -> None:
     """To rounding: batches of other sizes too, and gradients that are added up."""
-    x, _, weight = drawn(50)
-    y = np.random.default_rng(3).standard_normal((50, 3))
-
-    def trained(parallel: DataParallel | None) -> tuple[Any, Any]:
-        loader = Loader(x, y, batch_size=11, rng=np.random.default_rng(2), sample_weight=weight)
-        model, more = small(), dict[str, Any](progress=False, accumulate=accumulate)
-        history = fit(model, MSE(), SGD(0.1, momentum=0.9), loader, epochs=3, parallel=parallel, **more)
-        return model, history.losses
-
-    (ours, losses), (plain, expected) = trained(DataParallel()), trained(None)
+    (ours, losses), (plain, expected) = (
+        fitted(small(), 50, accumulate, parallel) for parallel in (DataParallel(), None)
+    )
     assert losses == pytest.approx(expected, rel=1e-10)
     for mine, other in zip(ours.parameters(), plain.parameters(), strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)

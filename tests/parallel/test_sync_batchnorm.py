@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 
 from tests.cli.conftest import run_command
 from tests.parallel.processes import in_processes, on_ranks, stopped_after
-from tests.parallel.test_data_parallel import drawn, small
+from tests.parallel.test_data_parallel import drawn, fitted, small
 from typednn import Array2, Gradient, Input, Layer, S
 from typednn.data import Loader
 from typednn.engines import using
@@ -154,16 +154,9 @@ def test_numbers_far_from_zero_lose_no_more_than_in_one_piece(engine: str) -> No
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_fit_ends_where_it_ends_without_parallel(accumulate: int) -> None:
     """To rounding: the last batch has fewer rows than shards."""
-    x, _, weight = drawn(47)
-    y = np.random.default_rng(3).standard_normal((47, 3))
-
-    def trained(parallel: DataParallel | None) -> tuple[Any, Any]:
-        loader = Loader(x, y, batch_size=11, rng=np.random.default_rng(2), sample_weight=weight)
-        model, more = rows_model(), dict[str, Any](progress=False, accumulate=accumulate)
-        history = fit(model, MSE(), SGD(0.1, momentum=0.9), loader, epochs=3, parallel=parallel, **more)
-        return model.state_dict(), history.losses
-
-    (ours, losses), (plain, expected) = trained(DataParallel(sync_batchnorm=True)), trained(None)
+    parallels = DataParallel(sync_batchnorm=True), None
+    (synced, losses), (alone, expected) = (fitted(rows_model(), 47, accumulate, each) for each in parallels)
+    ours, plain = synced.state_dict(), alone.state_dict()
     assert losses == pytest.approx(expected, rel=1e-8)
     for name, array in plain.items():
         np.testing.assert_allclose(ours[name], array, rtol=1e-7, atol=1e-9, err_msg=name)
