@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     )
     from typednn.module.module import Module
     from typednn.module.stack import Dyn, DynGrad, Stack
+    from typednn.plans.compiled import compile
     from typednn.recipes.predictor import load
     from typednn.testing.gradcheck import gradcheck
 
@@ -101,6 +102,7 @@ _HOMES = {
     "module.module": "Module",
     "contracts.protocols": "Backward DynLayer Forward Incremental InputGrad Loss Optimizer Update",
     "module.stack": "Dyn DynGrad Stack",
+    "plans.compiled": "compile",
     "recipes.predictor": "load",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -173,6 +175,7 @@ __all__ = [
     "Update",
     "backends",
     "checking",
+    "compile",
     "config",
     "data",
     "errors",

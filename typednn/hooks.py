@@ -8,10 +8,31 @@ TYPE_CHECKING = False  # to type checkers it is true; `typing` would be much of 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
 
 fused: Callable[[Sequence[Any]], Any]
 """How a chain of these parts runs: a `typednn.fusion.Fused`."""
 
 save: Callable[[Any, str | os.PathLike[str]], None]
 """Write a model into a file: `typednn.exchange.save`."""
+
+repeaters: list[Callable[[Callable[..., Any], tuple[Any, ...], Any], object]] = []
+"""Each is told of a call of what is `repeated`: the function, its arguments and its result."""
+
+
+def repeated(function: F) -> F:
+    """Mark what is no op, but belongs to every forward: a check of its numbers, a draw, a count. Whoever repeats a
+    forward from a record of it, calls it again.
+    """
+
+    def called(*arguments: Any) -> Any:
+        result = function(*arguments)
+        if repeaters:
+            for told in tuple(repeaters):
+                told(function, arguments, result)
+        return result
+
+    called.__doc__, called.__wrapped__ = function.__doc__, function  # type: ignore[attr-defined]
+    return called  # type: ignore[return-value]

@@ -6,6 +6,7 @@ import numpy as np
 
 from typednn.contracts.checks import switch
 from typednn.errors import CheckError, explain
+from typednn.hooks import repeated
 
 
 def within(values: Any, least: int, most: int) -> bool:
@@ -38,6 +39,7 @@ def first_outside(values: Any, least: int, most: int, but: int | None = None) ->
     return f"{int(values[(row, *positions)])} in row {row}{place}"
 
 
+@repeated
 def check_range(layer: Any, what: str, values: Any, least: int, most: int) -> None:
     """`CheckError` where a layer's input has an integer that is not from ``least`` to ``most``, with its place.
 

@@ -34,6 +34,9 @@ _ROUTINES: dict[np.dtype[Any], tuple[str, Any]] = {
 _CORE_TYPES = {"avx2": "Haswell", "sse4.1": "Nehalem"}  # by TYPEDNN_TARGET
 SPIN = "16"  # the worker gives its core back after 2^16 ticks
 
+# Each is told of a routine that is about to be called, and of its arguments, arrays in place of their addresses.
+noted: list[Callable[[Callable[..., None], tuple[Any, ...]], object]] = []
+
 _lock = Lock()
 _alone = False  # whether one thread computes a product
 
@@ -116,22 +119,10 @@ def gemm(
     if routine is None or not (leading_a and leading_b and leading_out) or not (rows and columns and depth):
         np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, out=out)
         return
-    routine(
-        _ROW_MAJOR,
-        _TRANSPOSED if transpose_a else _AS_IS,
-        _TRANSPOSED if transpose_b else _AS_IS,
-        rows,
-        columns,
-        depth,
-        1.0,
-        address(a),
-        leading_a,
-        address(b),
-        leading_b,
-        0.0,
-        address(out),
-        leading_out,
-    )
+    asked = _TRANSPOSED if transpose_a else _AS_IS, _TRANSPOSED if transpose_b else _AS_IS, rows, columns, depth
+    for note in noted:
+        note(routine, (_ROW_MAJOR, *asked, 1.0, a, leading_a, b, leading_b, 0.0, out, leading_out))
+    routine(_ROW_MAJOR, *asked, 1.0, address(a), leading_a, address(b), leading_b, 0.0, address(out), leading_out)
 
 
 def _leading(matrix: np.ndarray[Any, Any]) -> int:

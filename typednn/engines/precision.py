@@ -68,3 +68,8 @@ def multiplies_bfloat16() -> bool:
 
 def _covered(array: Any) -> bool:
     return type(array) is np.ndarray and array.dtype == FLOAT32 and array.flags.c_contiguous and 0 < array.size < LIMIT
+
+
+def is_mixed() -> bool:
+    """Whether this thread computes in mixed precision."""
+    return _mixed.get()

@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from typednn.arrays import AnyArray, Array1
 from typednn.errors import ShapeError, explain
+from typednn.hooks import repeated
 from typednn.kernels import batch_norm
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.pointwise import add
@@ -111,9 +112,15 @@ def normalised(
         mean, variance, _ = found
         y = batch_norm.infer(x, mean, variance, layer.weight, layer.bias, layer.eps, activation)
     if layer.training and layer.running_mean is not None:
-        layer.num_batches_tracked[...] += 1
+        count_batch(layer.num_batches_tracked)
         batch_norm.track(layer.running_mean, layer.running_var, mean, variance, layer.momentum, count)
     return y, mean, variance
+
+
+@repeated
+def count_batch(tracked: Any) -> None:
+    """One more batch, of which the running statistics know."""
+    tracked[...] += 1
 
 
 def derivatives(

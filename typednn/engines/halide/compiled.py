@@ -61,8 +61,8 @@ def kernel(
         return _kernels.setdefault(plan, Kernel(plan))
 
 
-# Called with what a kernel is about to be called with: its plan, its inputs, and each output, as the plan lists them.
-Note = Callable[[Plan, tuple[Any, ...]], object]
+# Called with a kernel that is about to be called, and with what: its inputs, and each output, as its plan lists them.
+Note = Callable[["Kernel", tuple[Any, ...]], object]
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def noting(note: Note) -> Generator[None]:
     with _lock():
         calls = [(kernel, kernel.call) for kernel in _kernels.values() if kernel.is_loaded]
     for kernel, call in calls:
-        kernel.call = partial(_noted, kernel.plan, call, note)
+        kernel.call = partial(_noted, kernel, call, note)
     try:
         yield
     finally:
@@ -79,8 +79,8 @@ def noting(note: Note) -> Generator[None]:
             kernel.call = call
 
 
-def _noted(plan: Plan, call: Callable[..., None], note: Note, *arguments: Any) -> None:
-    note(plan, plan.in_full(arguments))
+def _noted(kernel: Kernel, call: Callable[..., None], note: Note, *arguments: Any) -> None:
+    note(kernel, kernel.plan.in_full(arguments))
     call(*arguments)
 
 
@@ -95,13 +95,15 @@ class Kernel:
     numbers for scalars.
     """
 
-    __slots__ = ("_lock", "call", "plan")
+    __slots__ = ("_lock", "call", "function", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan: Plan = plan
         self._lock = Lock()
         # A faster `__call__`. Read the attribute at each call: the first call replaces it.
         self.call: Callable[..., None] = self._first_call
+        # The compiled function, of the address of a frame, once it is loaded; None where kernels are in memory alone.
+        self.function: Callable[[int], int] | None = None
 
     def __call__(self, *arguments: Any) -> None:
         """Compute the outputs in place; an argument that is not what the plan says is a ShapeError or DTypeError."""
@@ -127,7 +129,7 @@ class Kernel:
         """Be ready to be called: compiled, unless it is on disk, and loaded."""
         with self._lock():
             if not self.is_loaded:
-                run = _load(self.plan) if toolchain.linkers() else None
+                run = self.function = _load(self.plan) if toolchain.linkers() else None
                 self.call = _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
 
 

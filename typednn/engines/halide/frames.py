@@ -64,13 +64,21 @@ class Frame:
     def fit(self, arguments: tuple[Any, ...]) -> None:
         """Prepare for ``arguments``; raise an error if they don't fit."""
         self.shapes = [None] * len(self._arguments)
-        for at, extents in zip(self._at, self.check(arguments), strict=True):
+        self.lay_out(self.check(arguments))
+        self.shapes = [getattr(value, "shape", None) for value in arguments]
+
+    def lay_out(self, extents_of: Sequence[tuple[int, ...]]) -> None:
+        """Prepare for arguments of these extents, which `check` gives."""
+        for at, extents in zip(self._at, extents_of, strict=True):
             stride = 1
             for position, extent in enumerate(reversed(extents)):
                 where = 2 * (at + _BUFFER) + 4 * position
                 self.integers[where + 1 : where + 3] = extent, stride
                 stride *= extent
-        self.shapes = [getattr(value, "shape", None) for value in arguments]
+
+    def numbers(self, number: int) -> Any:
+        """Where argument ``number``, which is no array, is filled in, at its `slot`."""
+        return getattr(self, _NUMBERS[self._dtypes[number].name])
 
     def check(self, arguments: tuple[Any, ...]) -> list[tuple[int, ...]]:
         """The extents that the kernel sees, argument by argument; an error names the first argument that is wrong."""
@@ -109,6 +117,13 @@ class Frame:
             raise ShapeError(explain(where, rule, f"shape {value.shape}, strides {value.strides}"))
 
 
+def failure(name: str, code: int, complaint: str) -> Exception:
+    """The error for a call of the kernel ``name`` that gave ``code``, not 0."""
+    if code == -11:  # halide_error_code_out_of_memory
+        return MemoryError(f"{name}: {complaint}")
+    return EngineError(f"{name} failed: {complaint}")
+
+
 def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str]) -> Callable[..., None]:
     """A function that calls ``run`` with a frame of ``plan``'s arguments.
 
@@ -119,9 +134,7 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
     """
 
     def failed(code: int) -> None:
-        if code == -11:  # halide_error_code_out_of_memory
-            raise MemoryError(f"{plan.name}: {complaint()}")
-        raise EngineError(f"{plan.name} failed: {complaint()}")
+        raise failure(plan.name, code, complaint())
 
     def new(*arguments: Any) -> Frame:
         frame = Frame(plan)

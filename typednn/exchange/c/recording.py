@@ -21,11 +21,12 @@ import numpy as np
 
 from typednn.engines import observing, using
 from typednn.engines.counters import Ran
-from typednn.engines.halide.compiled import noting
+from typednn.engines.halide.compiled import Kernel, noting
 from typednn.engines.halide.frames import Frame
 from typednn.engines.halide.toolchain import Array, Plan
 from typednn.errors import ArgumentError, explain
 from typednn.module.module import Module
+from typednn.plans.arena import arena_of
 
 ALIGNMENT = 64  # bytes
 WHERE = "export_c"
@@ -118,9 +119,9 @@ class _Recorder:
         self._numpys: dict[int, tuple[str, str]] = {}  # by the owner of a result: the op that NumPy computed, and where
         self._held: list[Any] = [x]
 
-    def note(self, plan: Plan, arguments: tuple[Any, ...]) -> None:
+    def note(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
         """A kernel is about to be called."""
-        number = len(self.calls)
+        plan, number = kernel.plan, len(self.calls)
         noted: list[tuple[Place, tuple[int, ...], np.dtype[Any], int] | int] = []
         extents = Frame(plan).check(arguments)
         declared = (*plan.inputs, *plan.outputs)
@@ -279,27 +280,3 @@ def _program(recorder: _Recorder, result: tuple[int, tuple[int, ...], np.dtype[A
         arena,
         bytes(weights),
     )
-
-
-def arena_of(written: Sequence[Written]) -> tuple[list[int], int]:
-    """The offset of each in one piece of memory, and its bytes: the largest first, each at the lowest place that is
-    free from its first use to its last.
-    """
-    offsets = [0] * len(written)
-    placed: list[int] = []
-    for place in sorted(range(len(written)), key=lambda place: -written[place].size):
-        mine = written[place]
-        taken = sorted(
-            (offsets[other], offsets[other] + written[other].size)
-            for other in placed
-            if written[other].first <= mine.last and mine.first <= written[other].last
-        )
-        start = 0
-        for low, high in taken:
-            if start + mine.size <= low:
-                break
-            start = max(start, high + -high % ALIGNMENT)
-        offsets[place] = start
-        placed.append(place)
-    size = max((offset + each.size for offset, each in zip(offsets, written, strict=True)), default=0)
-    return offsets, size + -size % ALIGNMENT

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from typednn.hooks import repeated
 from typednn.kernels.dropout import cpu, reference
 from typednn.kernels.op import Engine, op
 
@@ -14,6 +15,7 @@ dropout: Final = op(
 )
 
 
+@repeated
 def next_mask(seed: Any) -> tuple[int, int]:
     """A layer's key, and how many masks it drew before this one, which ``seed`` counts."""
     key, drawn = seed[0].item(), seed[1].item()

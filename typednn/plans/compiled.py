@@ -1,0 +1,427 @@
+"""`compile`: a model whose forward and backward are recorded once, and then made as prepared calls.
+
+=============  =======================================================================================================
+first call     layer by layer, as without a plan; kernels are compiled
+second call    the same, and recorded: each op with its engine, and where its arrays lie
+third call     both ways, which must agree to the bit in output, derivatives, buffers and draws
+later ones     the plan's calls alone: no checks, no dispatch, no new memory between layers
+=============  =======================================================================================================
+
+Each shape and dtype of the input, and training and eval, have a plan of their own. What makes a plan void, such as
+another setting of a layer or an array in the place of a weight, is noticed at the next call, which records a new one;
+what is written into a weight needs none. What a plan can't have is computed layer by layer, and `Compiled.explain` says
+why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, get_args, overload
+
+import numpy as np
+
+from typednn.arguments import choice
+from typednn.contracts.checks import switch
+from typednn.contracts.protocols import InputGrad, Optimizer
+from typednn.engines import get_threads
+from typednn.engines.counters import observers
+from typednn.engines.dispatch import chosen_engine
+from typednn.engines.precision import is_mixed
+from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, TypednnError, explain
+from typednn.module.calls import is_observed, locate
+from typednn.module.gradients import Gradient, named_leaves
+from typednn.module.layer import Layer
+from typednn.module.module import Module
+from typednn.module.rehearsal import is_known
+from typednn.module.running_statistics import meeting_here
+from typednn.plans.gradients import Keep, Template
+from typednn.plans.plan import Plan
+from typednn.plans.recording import Recorder, Unplannable
+
+if TYPE_CHECKING:
+    from typednn.plans.explain import Explained
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+G = TypeVar("G", bound=InputGrad[Any])
+Target = TypeVar("Target")
+Prediction = TypeVar("Prediction")
+Wanted = TypeVar("Wanted", contravariant=True)
+
+
+class ValuedLoss(Protocol[Prediction, Wanted]):
+    """A loss whose value is a number."""
+
+    def loss(self, prediction: Prediction, target: Wanted) -> float: ...
+
+    def loss_grad(self, prediction: Prediction, target: Wanted) -> Prediction: ...
+
+
+_SHAPES = 8  # of inputs that have plans
+_CHANGES = 8  # of a model after which it is not planned any more
+
+# The shape and dtype of the input, whether the model trains, threads, engine, mixed precision.
+_Key: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Planned:
+    """What is known of one kind of input: first nothing, then a plan, then that its results are right."""
+
+    x: Any  # an array of this shape and dtype, without memory of its own
+    calls: int = 0  # so far, computed layer by layer
+    plan: Plan | None = None
+    is_right: bool = False
+    refused: str = ""
+    # What the model was when it was recorded: the attributes of each module, and the arrays of each cell.
+    attributes: list[tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=list[Any])
+    arrays: list[tuple[Any, Any]] = field(default_factory=list[Any])
+
+    def holds(self) -> bool:
+        """Whether the model is still as it was recorded."""
+        for cell, array in self.arrays:
+            if cell.array is not array:
+                return False
+        try:
+            for now, then in self.attributes:
+                if now != then:
+                    return False
+        except ValueError:  # arrays compared
+            return False
+        return True
+
+
+@final
+class Compiled(Generic[In, Out, G]):
+    """``forward`` and ``backward`` of ``model`` as plans: see `compile`."""
+
+    def __init__(self, model: Layer[In, Out, G], keep: Keep = "parameters") -> None:
+        if not isinstance(cast("object", model), Module):
+            raise ArgumentError(explain("compile", "model is a typednn model", type(model).__name__), "model")
+        self.model: Layer[In, Out, G] = model
+        self.keep: Keep = choice("compile", "keep", keep, get_args(Keep))
+        self.changes: int = 0  # of the model, that made plans void
+        self._planned: OrderedDict[_Key, _Planned] = OrderedDict()
+        self._backward: Callable[[Any], Any] | None = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"compile({self.model!r})"
+
+    def why_not(self) -> str:
+        """Why calls are computed layer by layer, or empty."""
+        return next((each.refused for each in self._planned.values() if each.refused), "")
+
+    def explain(self, times: int = 20) -> Explained:
+        """What the newest plan computes, step by step: engine, operations, bytes, and the median seconds of ``times``
+        runs beside the limit. It makes the plan's calls on what lies in its memory: no number of the model changes.
+        """
+        from typednn.plans.explain import explained
+
+        every = [*self._planned.values()]
+        others = tuple(f"no plan: {each.refused}" for each in every if each.refused)
+        found = next((each for each in reversed(every) if each.plan is not None), None)
+        if found is None or found.plan is None:
+            got = others[0] if others else "none"
+            cure = "call forward, and in training backward, three times with inputs of one shape"
+            raise StateError(explain("Compiled.explain", "tells of a plan", got, cure))
+        return explained(self.model, found.plan, found.x, others, times)
+
+    # ------------------------------------------------------------------ calls
+
+    def forward(self, x: In) -> Out:
+        """The model's output: what ``model.forward(x)`` gives, to the bit."""
+        return cast("Out", self._output(x))
+
+    def _output(self, x: Any) -> Any:
+        model = self.model
+        if x.__class__ is not np.ndarray or not x.flags.c_contiguous or not x.size or not self._may():
+            return self._eager(x)
+        key = x.shape, x.dtype, model.training, get_threads(), chosen_engine(), is_mixed()
+        planned = self._planned.get(key)
+        if planned is None:
+            planned = self._planned[key] = _Planned(np.broadcast_to(x.dtype.type(0), x.shape))
+            if len(self._planned) > _SHAPES:
+                self._planned.popitem(last=False)
+        if planned.refused or not self._lock.acquire(blocking=False):
+            return self._eager(x)
+        try:
+            return self._forward(planned, x)
+        except (TypednnError, MemoryError) as error:
+            locate(error, model)
+            raise
+        finally:
+            self._lock.release()
+
+    def _forward(self, planned: _Planned, x: Any) -> Any:
+        plan = planned.plan
+        if plan is not None and not planned.holds():
+            self.changes += 1
+            plan, planned.plan, planned.is_right, planned.calls = None, None, False, 1
+            if self.changes >= _CHANGES:
+                planned.refused = f"the model changed {self.changes} times between calls"
+        if plan is None:
+            planned.calls += 1
+            if planned.calls < 2 or planned.refused:  # the first call compiles the kernels
+                return self._eager(x)
+            return self._recorded(planned, x)
+        if not planned.is_right:
+            return self._both(planned, plan, x)
+        y = plan.forward(x)
+        if self.model.training:
+            self.model.__typednn_calls__.record = None  # what the layers kept is of another forward
+            self._backward = _Backward(plan, y)
+        else:
+            plan.let_go()
+        return y
+
+    def backward(self, next_grad: Out) -> G:
+        """The gradient of the last `forward`, as `Layer.backward` gives it. A plan keeps the derivatives by parameters;
+        those by inputs of layers too with ``keep="inputs"``.
+        """
+        backward = self._backward
+        if backward is None:
+            rule, got = "goes back through a forward", "none in training, or one that has gone back"
+            raise NotForwarded(explain("Compiled.backward", rule, got, "call forward first"), self.model)
+        self._backward = None
+        return cast("G", backward(next_grad))
+
+    def _may(self) -> bool:
+        """Whether nothing asks for calls layer by layer."""
+        return (
+            not observers
+            and switch.mode == "cached"
+            and meeting_here() is None
+            and not is_observed(self.model)
+            and self.model.device == "cpu"
+        )
+
+    def _eager(self, x: Any) -> Any:
+        y = cast("Any", self.model).forward(x)
+        self._backward = cast("Any", self.model).backward if self.model.training else None
+        return y
+
+    # ------------------------------------------------------------------ a plan
+
+    def _arrays(self) -> list[tuple[Any, Any]]:
+        """The cells of the model's parameters and buffers, with what they hold."""
+        cells = {
+            id(cell): cell
+            for _, module in self.model.named_modules()
+            for cell in module.__typednn_storage__.cells.values()
+        }
+        return [(cell, cell.array) for cell in cells.values()]
+
+    def _recorded(self, planned: _Planned, x: Any) -> Any:
+        """The output, computed layer by layer, and recorded; `_Recording` then makes the plan."""
+        why = _unknown(self.model)
+        if why:
+            planned.refused = why
+            return self._eager(x)
+        arrays = self._arrays()
+        recorder = Recorder({id(array): array for _, array in arrays if array is not None})
+        recorder.given(x, "input")
+        y: Any = None
+        try:
+            with recorder.told():
+                y = self._eager(x)
+            output = recorder.view(y) if type(y) is np.ndarray else None
+            if output is None:
+                raise Unplannable("the output is an array that no op computed")
+        except Unplannable as error:
+            planned.refused = str(error)
+            return self._eager(x) if y is None else y
+        split = len(recorder.steps)
+
+        def made(template: Template | None) -> None:
+            planned.arrays = arrays
+            now = [(vars(module), dict(vars(module))) for _, module in self.model.named_modules()]
+            planned.attributes = now
+            if any(cell.array is not array for cell, array in arrays):
+                planned.refused = "a forward replaces an array of the model"
+                return
+            try:
+                planned.plan = Plan(recorder.steps, split, output, template)
+            except Unplannable as error:
+                planned.refused = str(error)
+
+        if not self.model.training:
+            made(None)
+            return y
+
+        def backward(next_grad: Any) -> Any:
+            model: Any = self.model
+            recorder.given(next_grad, "next_grad")
+            grad: Any = None
+            try:
+                with recorder.told():
+                    grad = model.backward(next_grad)
+                    if self.keep == "inputs":
+                        _read_inputs(grad)
+                made(Template(grad, recorder.view, self.keep))
+            except Unplannable as error:
+                planned.refused = str(error)
+            return grad
+
+        self._backward = backward
+        return y
+
+    def _both(self, planned: _Planned, plan: Plan, x: Any) -> Any:
+        """The output, computed layer by layer and by the plan, which must agree to the bit."""
+        before = [(array, array.copy()) for array in self._buffers()]
+        expected = self._eager(x)
+        after = [(array, array.copy()) for array in self._buffers()]
+        _put(before)
+        got = plan.forward(x)
+        planned.refused = _differs("the output", got, expected) or self._buffers_differ(after)
+        _put(after)
+        if not self.model.training:
+            planned.is_right = not planned.refused
+            plan.let_go()
+            return expected
+        if planned.refused:
+            planned.plan = None
+            return expected
+
+        def backward(next_grad: Any) -> Any:
+            grad = cast("Any", self.model).backward(next_grad)
+            changed = [(array, array.copy()) for array in self._buffers()]
+            _put(after)
+            own = plan.backward(np.ascontiguousarray(next_grad))
+            plan.let_go()
+            planned.refused = _gradients_differ(own, grad) or self._buffers_differ(changed)
+            _put(changed)
+            planned.is_right = not planned.refused
+            if planned.refused:
+                planned.plan = None
+            else:
+                self.model.free_cache()
+            return grad
+
+        self._backward = backward
+        return expected
+
+    def _buffers(self) -> list[Any]:
+        return [
+            cell.array
+            for _, module in self.model.named_modules()
+            for *_, cell in module.named_fields("buffer")
+            if type(cell.array) is np.ndarray
+        ]
+
+    def _buffers_differ(self, expected: list[tuple[Any, Any]]) -> str:
+        return next((why for array, copy in expected if (why := _differs("a buffer", array, copy))), "")
+
+
+class _Backward:
+    """The backward of a plan's forward."""
+
+    __slots__ = ("plan", "y")
+
+    def __init__(self, plan: Plan, y: Any) -> None:
+        self.plan: Plan = plan
+        self.y: Any = y
+
+    def __call__(self, next_grad: Any) -> Any:
+        y = self.y
+        if next_grad.__class__ is not np.ndarray or next_grad.shape != y.shape or next_grad.dtype != y.dtype:
+            rule = f"next_grad is shaped as forward's output, {y.dtype} {y.shape}"
+            is_array = next_grad.__class__ is np.ndarray
+            got = f"{next_grad.dtype} {next_grad.shape}" if is_array else next_grad.__class__.__name__
+            raise ShapeError(explain("Compiled.backward", rule, got))
+        grad = self.plan.backward(next_grad if next_grad.flags.c_contiguous else np.ascontiguousarray(next_grad))
+        self.plan.let_go()
+        return grad
+
+
+def _unknown(model: Module) -> str:
+    """Why a model can't be planned, whatever it computes."""
+    if not is_known(model):
+        part = next((part for _, part in model.named_modules() if not is_known(part)), model)
+        return f"{part.label()} is not a layer of typednn: what it computes between ops is not known"
+    return ""
+
+
+def _read_inputs(value: Any) -> None:
+    """Compute the derivatives by inputs that were put off."""
+    if isinstance(value, tuple | list):
+        for each in cast("tuple[Any, ...]", value):
+            _read_inputs(each)
+    elif isinstance(value, Gradient):
+        for each in dataclasses.fields(cast("Any", value)):
+            _read_inputs(getattr(value, each.name))
+
+
+def _put(arrays: list[tuple[Any, Any]]) -> None:
+    for array, numbers in arrays:
+        array[...] = numbers
+
+
+def _differs(what: str, got: Any, expected: Any) -> str:
+    same = got.shape == expected.shape and got.dtype == expected.dtype and got.tobytes() == expected.tobytes()
+    return "" if same else f"{what} of the plan differs from that of the layers"
+
+
+def _gradients_differ(own: Any, grad: Any) -> str:
+    """Leaf by leaf; each use of a shared parameter by itself."""
+    expected = dict(named_leaves(grad))
+    for name, leaf in named_leaves(own):
+        if why := _differs(f"the derivative by {name}", leaf, expected.pop(name)):
+            return why
+    return "a derivative is missing" if expected else ""
+
+
+@final
+class CompiledStep(Generic[In, Out, Target, G]):
+    """A whole step of training: see `compile`. ``compiled`` is its model."""
+
+    def __init__(self, compiled: Compiled[In, Out, G], loss: ValuedLoss[Out, Target], optimizer: Optimizer) -> None:
+        self.compiled: Compiled[In, Out, G] = compiled
+        self.loss: ValuedLoss[Out, Target] = loss
+        self.optimizer: Optimizer = optimizer
+        self.grad: G | None = None
+        """The gradient of the last step."""
+
+    def __call__(self, x: In, y: Target) -> float:
+        """Forward, the loss, backward and update; the loss before the update."""
+        model: Any = self.compiled.model
+        if not model.training:
+            model.train()
+        prediction = self.compiled.forward(x)
+        value = float(self.loss.loss(prediction, y))
+        self.grad = self.compiled.backward(self.loss.loss_grad(prediction, y))
+        model.update(self.optimizer, self.grad)
+        return value
+
+
+@overload
+def compile(model: Layer[In, Out, G], *, keep: Keep = "parameters") -> Compiled[In, Out, G]: ...
+@overload
+def compile(
+    model: Layer[In, Out, G], loss: ValuedLoss[Out, Target], optimizer: Optimizer, *, keep: Keep = "parameters"
+) -> CompiledStep[In, Out, Target, G]: ...
+def compile(model: Any, loss: Any = None, optimizer: Any = None, *, keep: Keep = "parameters") -> Any:
+    """``model`` with a `forward` and a `backward` that are recorded once and then made as prepared calls; with ``loss``
+    and ``optimizer`` a whole step of training.
+
+    >>> import numpy as np, typednn
+    >>> from typednn.models import lenet5
+    >>> model = lenet5(rng=np.random.default_rng(0)).eval()
+    >>> fast = typednn.compile(model)
+    >>> fast.forward(np.zeros((1, 28, 28, 1), np.float32)).shape
+    (1, 10)
+
+    Results have the bits of the layers. ``keep="inputs"``: gradients also have the derivatives by the inputs of layers,
+    which a plan otherwise leaves out. Costs: the memory of one more step while the third call is computed both ways.
+    """
+    compiled: Compiled[Any, Any, Any] = Compiled(model, keep)
+    if loss is None and optimizer is None:
+        return compiled
+    if loss is None or optimizer is None:
+        got = "a loss alone" if optimizer is None else "an optimizer alone"
+        raise ArgumentError(explain("compile", "a whole step has a loss and an optimizer", got), "optimizer")
+    return CompiledStep(compiled, loss, optimizer)
