@@ -475,9 +475,9 @@ def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monk
     train(one, samples, run=tmp_path / "older", progress=False, time_limit=1e-9)
     path = tmp_path / "older" / "recipe.json"
     saved = json.loads(path.read_text(encoding="utf-8"))
-    assert saved["format"] == 10
+    assert saved["format"] == 11
     saved["format"] = 1
-    for later in ("fuse", "task", "class_weight", "top_k", "freeze", "fold", "precision", "sync_batchnorm"):
+    for later in ("fuse", "task", "class_weight", "top_k", "freeze", "fold", "precision", "sync_batchnorm", "compile"):
         del saved["recipe"][later]
     path.write_text(json.dumps(saved), encoding="utf-8")
     # nor did it note these

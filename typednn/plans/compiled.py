@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, get_args, overload
 
 import numpy as np
@@ -40,7 +42,7 @@ from typednn.module.rehearsal import is_known
 from typednn.module.running_statistics import meeting_here
 from typednn.plans.gradients import Keep, Template
 from typednn.plans.plan import Plan
-from typednn.plans.recording import Recorder, Unplannable
+from typednn.plans.recording import Recorder, Unplannable, View
 
 if TYPE_CHECKING:
     from typednn.plans.explain import Explained
@@ -99,11 +101,15 @@ class _Planned:
 class Compiled(Generic[In, Out, G]):
     """``forward`` and ``backward`` of ``model`` as plans: see `compile`."""
 
-    def __init__(self, model: Layer[In, Out, G], keep: Keep = "parameters") -> None:
+    def __init__(
+        self, model: Layer[In, Out, G], keep: Keep = "parameters", told: Callable[[str], object] | None = None
+    ) -> None:
+        """``told`` is called with why an input has no plan; by default that is a warning."""
         if not isinstance(cast("object", model), Module):
             raise ArgumentError(explain("compile", "model is a typednn model", type(model).__name__), "model")
         self.model: Layer[In, Out, G] = model
         self.keep: Keep = choice("compile", "keep", keep, get_args(Keep))
+        self._told: Callable[[str], object] = told or _warn
         self.changes: int = 0  # of the model, that made plans void
         self._planned: OrderedDict[_Key, _Planned] = OrderedDict()
         self._backward: Callable[[Any], Any] | None = None
@@ -163,7 +169,7 @@ class Compiled(Generic[In, Out, G]):
             self.changes += 1
             plan, planned.plan, planned.is_right, planned.calls = None, None, False, 1
             if self.changes >= _CHANGES:
-                planned.refused = f"the model changed {self.changes} times between calls"
+                self._refuse(planned, f"the model changed {self.changes} times between calls")
         if plan is None:
             planned.calls += 1
             if planned.calls < 2 or planned.refused:  # the first call compiles the kernels
@@ -178,6 +184,12 @@ class Compiled(Generic[In, Out, G]):
         else:
             plan.let_go()
         return y
+
+    def _refuse(self, planned: _Planned, why: str) -> None:
+        """From now on such inputs are computed layer by layer; each reason is told once."""
+        if all(each.refused != why for each in self._planned.values()):
+            self._told(why)
+        planned.refused, planned.plan = why, None
 
     def backward(self, next_grad: Out) -> G:
         """The gradient of the last `forward`, as `Layer.backward` gives it. A plan keeps the derivatives by parameters;
@@ -217,13 +229,13 @@ class Compiled(Generic[In, Out, G]):
         return [(cell, cell.array) for cell in cells.values()]
 
     def _recorded(self, planned: _Planned, x: Any) -> Any:
-        """The output, computed layer by layer, and recorded; `_Recording` then makes the plan."""
-        why = _unknown(self.model)
-        if why:
-            planned.refused = why
+        """The output, computed layer by layer, and recorded; the plan is made behind it, or behind its backward."""
+        if why := _unknown(self.model):
+            self._refuse(planned, why)
             return self._eager(x)
-        arrays = self._arrays()
-        recorder = Recorder({id(array): array for _, array in arrays if array is not None})
+        planned.attributes = [(vars(module), dict(vars(module))) for _, module in self.model.named_modules()]
+        planned.arrays = self._arrays()
+        recorder = Recorder({id(array): array for _, array in planned.arrays if array is not None})
         recorder.given(x, "input")
         y: Any = None
         try:
@@ -232,43 +244,33 @@ class Compiled(Generic[In, Out, G]):
             output = recorder.view(y) if type(y) is np.ndarray else None
             if output is None:
                 raise Unplannable("the output is an array that no op computed")
+            if not self.model.training:
+                planned.plan = self._plan(planned, recorder, len(recorder.steps), output, None)
         except Unplannable as error:
-            planned.refused = str(error)
-            return self._eager(x) if y is None else y
-        split = len(recorder.steps)
-
-        def made(template: Template | None) -> None:
-            planned.arrays = arrays
-            now = [(vars(module), dict(vars(module))) for _, module in self.model.named_modules()]
-            planned.attributes = now
-            if any(cell.array is not array for cell, array in arrays):
-                planned.refused = "a forward replaces an array of the model"
-                return
-            try:
-                planned.plan = Plan(recorder.steps, split, output, template)
-            except Unplannable as error:
-                planned.refused = str(error)
-
-        if not self.model.training:
-            made(None)
+            self._refuse(planned, str(error))
             return y
-
-        def backward(next_grad: Any) -> Any:
-            model: Any = self.model
-            recorder.given(next_grad, "next_grad")
-            grad: Any = None
-            try:
-                with recorder.told():
-                    grad = model.backward(next_grad)
-                    if self.keep == "inputs":
-                        _read_inputs(grad)
-                made(Template(grad, recorder.view, self.keep))
-            except Unplannable as error:
-                planned.refused = str(error)
-            return grad
-
-        self._backward = backward
+        if self.model.training:
+            self._backward = partial(self._recorded_back, planned, recorder, len(recorder.steps), output)
         return y
+
+    def _recorded_back(self, planned: _Planned, recorder: Recorder, split: int, output: View, next_grad: Any) -> Any:
+        grad: Any = None
+        try:
+            recorder.given(next_grad, "next_grad")
+            with recorder.told():
+                grad = cast("Any", self.model).backward(next_grad)
+                if self.keep == "inputs":
+                    _read_inputs(grad)
+            template = Template(grad, recorder.view, self.keep)
+            planned.plan = self._plan(planned, recorder, split, output, template)
+        except Unplannable as error:
+            self._refuse(planned, str(error))
+        return grad
+
+    def _plan(self, planned: _Planned, recorder: Recorder, split: int, output: View, template: Template | None) -> Plan:
+        if any(cell.array is not array for cell, array in planned.arrays):
+            raise Unplannable("the forward replaces an array of the model")
+        return Plan(recorder.steps, split, output, template)
 
     def _both(self, planned: _Planned, plan: Plan, x: Any) -> Any:
         """The output, computed layer by layer and by the plan, which must agree to the bit."""
@@ -277,33 +279,31 @@ class Compiled(Generic[In, Out, G]):
         after = [(array, array.copy()) for array in self._buffers()]
         _put(before)
         got = plan.forward(x)
-        planned.refused = _differs("the output", got, expected) or self._buffers_differ(after)
+        why = _differs("the output", got, expected) or _all_differ(after)
         _put(after)
-        if not self.model.training:
-            planned.is_right = not planned.refused
+        if why:
+            self._refuse(planned, why)
+        elif self.model.training:
+            self._backward = partial(self._both_back, planned, plan, after)
+        else:
+            planned.is_right = True
             plan.let_go()
-            return expected
-        if planned.refused:
-            planned.plan = None
-            return expected
-
-        def backward(next_grad: Any) -> Any:
-            grad = cast("Any", self.model).backward(next_grad)
-            changed = [(array, array.copy()) for array in self._buffers()]
-            _put(after)
-            own = plan.backward(np.ascontiguousarray(next_grad))
-            plan.let_go()
-            planned.refused = _gradients_differ(own, grad) or self._buffers_differ(changed)
-            _put(changed)
-            planned.is_right = not planned.refused
-            if planned.refused:
-                planned.plan = None
-            else:
-                self.model.free_cache()
-            return grad
-
-        self._backward = backward
         return expected
+
+    def _both_back(self, planned: _Planned, plan: Plan, before: list[tuple[Any, Any]], next_grad: Any) -> Any:
+        grad = cast("Any", self.model).backward(next_grad)
+        after = [(array, array.copy()) for array in self._buffers()]
+        _put(before)
+        own = plan.backward(np.ascontiguousarray(next_grad))
+        plan.let_go()
+        why = _gradients_differ(own, grad) or _all_differ(after)
+        _put(after)
+        if why:
+            self._refuse(planned, why)
+        else:
+            planned.is_right = True
+            self.model.free_cache()
+        return grad
 
     def _buffers(self) -> list[Any]:
         return [
@@ -312,9 +312,6 @@ class Compiled(Generic[In, Out, G]):
             for *_, cell in module.named_fields("buffer")
             if type(cell.array) is np.ndarray
         ]
-
-    def _buffers_differ(self, expected: list[tuple[Any, Any]]) -> str:
-        return next((why for array, copy in expected if (why := _differs("a buffer", array, copy))), "")
 
 
 class _Backward:
@@ -338,6 +335,10 @@ class _Backward:
         return grad
 
 
+def _warn(why: str) -> None:
+    warnings.warn(f"typednn.compile: computed layer by layer, without a plan: {why}", RuntimeWarning, stacklevel=2)
+
+
 def _unknown(model: Module) -> str:
     """Why a model can't be planned, whatever it computes."""
     if not is_known(model):
@@ -359,6 +360,10 @@ def _read_inputs(value: Any) -> None:
 def _put(arrays: list[tuple[Any, Any]]) -> None:
     for array, numbers in arrays:
         array[...] = numbers
+
+
+def _all_differ(expected: list[tuple[Any, Any]]) -> str:
+    return next((why for array, copy in expected if (why := _differs("a buffer", array, copy))), "")
 
 
 def _differs(what: str, got: Any, expected: Any) -> str:

@@ -40,8 +40,9 @@ from typednn.tasks import Regression
 
 # 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
 # ``drop_last``, 7 a checksum of the test data, 8 encodings of tables, ``stratify``, ``start_from_epoch``, weights of
-# classes, 9 ``freeze``, ``fold``, ``shards`` and ``exchange``, 10 ``sync_batchnorm`` and ``precision``.
-FORMAT = 10
+# classes, 9 ``freeze``, ``fold``, ``shards`` and ``exchange``, 10 ``sync_batchnorm`` and ``precision``,
+# 11 ``compile``.
+FORMAT = 11
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
@@ -287,6 +288,7 @@ def read_plan(folder: Path, *, of_fit: bool = False) -> Plan:
         before |= {"class_weight": None, "top_k": None} if version < 8 else {}
         before |= {"freeze": 0, "fold": "", "shards": 0, "exchange": "exact"} if version < 9 else {}
         before |= {"sync_batchnorm": False, "precision": None} if version < 10 else {}
+        before |= {"compile": True} if version < 11 else {}
         _refuse_unknown(where, [str(name) for name in saved["recipe"]["imports"]])
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy

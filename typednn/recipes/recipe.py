@@ -46,7 +46,8 @@ TokensName: TypeAlias = Literal["auto", "int32", "uint16", "uint64"]
 class Recipe(TrainingSettings):
     """How to train. A recipe is immutable; ``replace`` and `changed` give another.
 
-    The settings that `fit` has too are in `TrainingSettings`: epochs, max_steps, accumulate, clip_grad_norm, precision.
+    The settings that `fit` has too are in `TrainingSettings`: epochs, max_steps, accumulate, clip_grad_norm, precision,
+    compile.
 
     ================  ==================================================================================================
     model             builds it, its parameters not yet filled; of layers that configs know, with its input declared

@@ -56,6 +56,7 @@ def fit(
     transform: Callable[[G], G] | Sequence[Callable[[G], G]] = (),
     clip_grad_norm: float | None = None,
     precision: Precision | None = None,
+    compile: bool = True,
     evaluate_every: int | Every | None = None,
     checkpoint_every: int | Every | None = None,
     time_limit: float | None = None,
@@ -83,6 +84,8 @@ def fit(
     clip_grad_norm         the largest norm of the gradient over all parameters, after ``transform``
     precision              ``"bf16-mixed"``: linear layers of a float32 model multiply in bfloat16
                            (`typednn.engines.precision`); evaluations don't
+    compile                forward and backward become a plan where they can (`typednn.compile`), with the same bits;
+                           not with ``transform``, which may read any derivative, nor with ``parallel``
     time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is
                            ``"time limit"``
     early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then
@@ -115,6 +118,7 @@ def fit(
         accumulate=accumulate,
         clip_grad_norm=clip_grad_norm,
         precision=precision,
+        compile=compile,
         evaluate_every=evaluate_every,
         checkpoint_every=checkpoint_every,
     )

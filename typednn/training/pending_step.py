@@ -15,6 +15,7 @@ from typednn.layer import Layer
 from typednn.module.module import Module
 from typednn.module.updates import update_if
 from typednn.optim.accumulation import Summed
+from typednn.training.batches import mean
 from typednn.training.sharded_optimizer import ShardedOptimizer
 
 
@@ -42,6 +43,16 @@ class PendingStep:
         self.rows += rows
         self.loss += loss * (1.0 if divisor is None else divisor)
         self.divisor += divisor or 0.0
+
+    def broken(self, device: str) -> tuple[str, str, str] | None:
+        """What of a step on a device was not finite, what it was, and where."""
+        *batches, (_, *derivatives) = self.finite
+        if not math.isfinite(self.loss):
+            places = [f"in the data: row {rows.index(0)} of the batch" for rows in batches if 0 in rows]
+            places += [f"on {device!r}, where a layer is not named: the weights have gone on"]
+            return "the loss", str(mean(self.loss, self.divisor)), places[0]
+        names = [name for name, fine in zip(self.derivatives, derivatives, strict=True) if not fine]
+        return ("the gradient", "NaN or infinity", f'in the gradient of "{names[-1]}"') if names else None
 
 
 def gradient_norms(model: Module, grad: Any) -> dict[str, float]:

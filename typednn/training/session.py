@@ -24,6 +24,7 @@ from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.parallel import DataParallel
 from typednn.parallel.pipeline import Pipeline
+from typednn.plans import Compiled
 from typednn.runs.history import Epoch, History, Measured, Step
 from typednn.runs.restoring import bind
 from typednn.runs.run import Run
@@ -79,6 +80,7 @@ class Session:
     check_target: Callable[[Any, int], object] | None = None
     loss_and_grad: Callable[[Any, Any, Any], tuple[Any, Any]] | None = field(init=False)
     at_once: bool = field(init=False)
+    compiled: Compiled[Any, Any, Any] | None = field(init=False)
     events: Events | None = None
     display: Display = field(init=False)
     callback_reason: str = ""  # the reason of a callback to end training
@@ -96,6 +98,8 @@ class Session:
                 getattr(self.loss, "check_target", None),
             )
         self.loss_and_grad = one_pass(self.loss)
+        plans = self.settings.compile and not self.transforms and self.parallel is None
+        self.compiled = Compiled(self.model, told=self._not_planned) if plans else None
         self.at_once = any(
             type(each).on_step is not Callback.on_step and not isinstance(each, Recorder) for each in self.callbacks
         )
@@ -174,6 +178,10 @@ class Session:
                         return
         self._end_epoch()
 
+    def _not_planned(self, why: str) -> None:
+        if self.run is not None:
+            self.run.write_metrics({"kind": "plan", "step": self.state.step, "text": f"layer by layer: {why}"})
+
     # ------------------------------------------------------------------ a step
 
     def _batch(self, x: Any, y: Any, weight: Any, whole: int | None) -> None:
@@ -196,7 +204,8 @@ class Session:
     def _computed(self, x: Any, y: Any, weight: Any) -> tuple[Any, float | None, Any]:
         """The gradient of these rows, what their loss divided by, and the loss."""
         loss: Any = self.loss if weight is None else SampleWeighted(self.loss, weight)
-        prediction = self.learner.forward(x)
+        learner = self.compiled or self.learner
+        prediction = learner.forward(x)
         y = self.task.targets(y, prediction)
         divisor = divisor_of(loss, prediction, y)  # of the labels on the host too
         divided(divisor)
@@ -216,7 +225,7 @@ class Session:
                 self._diverged(self.state.step + 1, "the loss", str(value), place + on)
             if both is None:
                 derivative = loss.loss_grad(prediction, y)
-        return self.learner.backward(derivative), divisor, value
+        return learner.backward(derivative), divisor, value
 
     def _update(self) -> None:
         part, self.part = self.part, PendingStep()
@@ -276,8 +285,8 @@ class Session:
         speed = sum([each.rows for each in pending]) / max(now - self.last_report, 1e-9)
         self.last_report = now
         for each in pending:
-            if self.loss_array is not None:
-                self._check_finite(each)
+            if self.loss_array is not None and (broken := each.broken(self.model.device)):
+                self._diverged(each.step, *broken)
             self.state.loss_sum += each.loss
             self.state.divisor += each.divisor
             self.state.rows += each.rows
@@ -292,17 +301,6 @@ class Session:
     def _call(self, name: Called, value: Step | Measured | Epoch) -> None:
         reason = called(self.callbacks, name, value)
         self.callback_reason = self.callback_reason or reason
-
-    def _check_finite(self, done: PendingStep) -> None:
-        """Stop where a step on a device was not finite."""
-        *batches, (_, *derivatives) = done.finite
-        if not math.isfinite(done.loss):
-            places = [f"in the data: row {rows.index(0)} of the batch" for rows in batches if 0 in rows]
-            places += [f"on {self.model.device!r}, where a layer is not named: the weights have gone on"]
-            self._diverged(done.step, "the loss", str(mean(done.loss, done.divisor)), places[0])
-        broken = [name for name, fine in zip(done.derivatives, derivatives, strict=True) if not fine]
-        if broken:
-            self._diverged(done.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
 
     @property
     def averages(self) -> bool:

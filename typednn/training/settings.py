@@ -6,7 +6,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args
 
-from typednn.arguments import choice, integer, number
+from typednn.arguments import choice, flag, integer, number
 from typednn.engines.precision import Precision
 from typednn.training.callbacks import EarlyStopping, Every
 
@@ -23,6 +23,7 @@ class TrainingSettings:
     accumulate: int = 1
     clip_grad_norm: float | None = None
     precision: Precision | None = None
+    compile: bool = True
     evaluate_every: int | Every | None = None
     checkpoint_every: int | Every | None = None
 
@@ -39,6 +40,7 @@ class TrainingSettings:
             number(self.where, "clip_grad_norm", self.clip_grad_norm, least=0.0)
         if self.precision is not None:
             choice(self.where, "precision", self.precision, get_args(Precision))
+        flag(self.where, "compile", self.compile)
 
     @property
     def where(self) -> str:
@@ -52,6 +54,7 @@ class TrainingSettings:
     def told(self, loss: object, loader: object, early_stopping: EarlyStopping | None = None) -> dict[str, Any]:
         """What is set, as JSON, with the loss's name, the loader's rows per step, and the patience."""
         given = {**self.training_arguments(), "batch_size": getattr(loader, "batch_size", None)}
+        given["compile"] = None if self.compile else False  # results are the same: only that it is off is told
         if early_stopping is not None:
             given |= {"patience": early_stopping.patience}
             given |= {} if early_stopping.restore_best_weights else {"restore_best_weights": False}
