@@ -22,6 +22,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, get_args, overload
 
 import numpy as np
@@ -79,22 +80,27 @@ class _Planned:
     plan: Plan | None = None
     is_right: bool = False
     refused: str = ""
-    # What the model was when it was recorded: the attributes of each module, and the arrays of each cell.
-    attributes: list[tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=list[Any])
-    arrays: list[tuple[Any, Any]] = field(default_factory=list[Any])
+    # What the model is, and was when it was recorded: the attributes of each module, and the array of each cell.
+    now: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    then: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    cells: list[Any] = field(default_factory=list[Any])
+    arrays: list[Any] = field(default_factory=list[Any])
+
+    def note(self, model: Module) -> None:
+        """Note what the model is."""
+        modules = [module for _, module in model.named_modules()]
+        cells = {id(cell): cell for each in modules for cell in each.__typednn_storage__.cells.values()}
+        self.now, self.then = [vars(each) for each in modules], [dict(vars(each)) for each in modules]
+        self.cells, self.arrays = [*cells.values()], [cell.array for cell in cells.values()]
 
     def holds(self) -> bool:
-        """Whether the model is still as it was recorded."""
-        for cell, array in self.arrays:
-            if cell.array is not array:
-                return False
-        try:
-            for now, then in self.attributes:
-                if now != then:
-                    return False
-        except ValueError:  # arrays compared
+        """Whether the model is as it was noted."""
+        if not all(map(is_, [cell.array for cell in self.cells], self.arrays)):
             return False
-        return True
+        try:
+            return self.now == self.then  # by identity first
+        except ValueError:  # an attribute that is another array
+            return False
 
 
 @final
@@ -112,6 +118,7 @@ class Compiled(Generic[In, Out, G]):
         self._told: Callable[[str], object] = told or _warn
         self.changes: int = 0  # of the model, that made plans void
         self._planned: OrderedDict[_Key, _Planned] = OrderedDict()
+        self._last: tuple[_Key, Any] = (), None
         self._backward: Callable[[Any], Any] | None = None
         self._lock = threading.Lock()
 
@@ -144,24 +151,29 @@ class Compiled(Generic[In, Out, G]):
         return cast("Out", self._output(x))
 
     def _output(self, x: Any) -> Any:
-        model = self.model
         if x.__class__ is not np.ndarray or not x.flags.c_contiguous or not x.size or not self._may():
             return self._eager(x)
-        key = x.shape, x.dtype, model.training, get_threads(), chosen_engine(), is_mixed()
-        planned = self._planned.get(key)
-        if planned is None:
-            planned = self._planned[key] = _Planned(np.broadcast_to(x.dtype.type(0), x.shape))
-            if len(self._planned) > _SHAPES:
-                self._planned.popitem(last=False)
+        key = x.shape, x.dtype, self.model.training, get_threads(), chosen_engine(), is_mixed()
+        if key != self._last[0]:
+            self._last = key, self._known(key, x)
+        planned = self._last[1]
         if planned.refused or not self._lock.acquire(blocking=False):
             return self._eager(x)
         try:
             return self._forward(planned, x)
         except (TypednnError, MemoryError) as error:
-            locate(error, model)
+            locate(error, self.model)
             raise
         finally:
             self._lock.release()
+
+    def _known(self, key: _Key, x: Any) -> _Planned:
+        """What is known of such inputs; those that did not come for longest are forgotten."""
+        planned = self._planned.pop(key, None) or _Planned(np.broadcast_to(x.dtype.type(0), x.shape))
+        self._planned[key] = planned
+        if len(self._planned) > _SHAPES:
+            self._planned.popitem(last=False)
+        return planned
 
     def _forward(self, planned: _Planned, x: Any) -> Any:
         plan = planned.plan
@@ -219,23 +231,13 @@ class Compiled(Generic[In, Out, G]):
 
     # ------------------------------------------------------------------ a plan
 
-    def _arrays(self) -> list[tuple[Any, Any]]:
-        """The cells of the model's parameters and buffers, with what they hold."""
-        cells = {
-            id(cell): cell
-            for _, module in self.model.named_modules()
-            for cell in module.__typednn_storage__.cells.values()
-        }
-        return [(cell, cell.array) for cell in cells.values()]
-
     def _recorded(self, planned: _Planned, x: Any) -> Any:
         """The output, computed layer by layer, and recorded; the plan is made behind it, or behind its backward."""
         if why := _unknown(self.model):
             self._refuse(planned, why)
             return self._eager(x)
-        planned.attributes = [(vars(module), dict(vars(module))) for _, module in self.model.named_modules()]
-        planned.arrays = self._arrays()
-        recorder = Recorder({id(array): array for _, array in planned.arrays if array is not None})
+        planned.note(self.model)
+        recorder = Recorder({id(array): array for array in planned.arrays if array is not None})
         recorder.given(x, "input")
         y: Any = None
         try:
@@ -268,8 +270,8 @@ class Compiled(Generic[In, Out, G]):
         return grad
 
     def _plan(self, planned: _Planned, recorder: Recorder, split: int, output: View, template: Template | None) -> Plan:
-        if any(cell.array is not array for cell, array in planned.arrays):
-            raise Unplannable("the forward replaces an array of the model")
+        if not planned.holds():
+            raise Unplannable("a forward changes an attribute of a layer, or replaces an array")
         return Plan(recorder.steps, split, output, template)
 
     def _both(self, planned: _Planned, plan: Plan, x: Any) -> Any:
