@@ -2,6 +2,7 @@
 
 ==============  =====================================================================================================
 `compiled`      `compile`: when a call is recorded, tried and planned, and what makes a plan void
+`code`          whether a user's forward and backward may be planned, by their source
 `recording`     the ops of one forward and backward, and where their arrays lie
 `natives`       an op as calls of compiled code
 `plan`          the calls, in order, with all their addresses; where arrays lie

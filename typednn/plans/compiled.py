@@ -39,8 +39,8 @@ from typednn.module.calls import is_observed, locate
 from typednn.module.gradients import Gradient, named_leaves
 from typednn.module.layer import Layer
 from typednn.module.module import Module
-from typednn.module.rehearsal import is_known
 from typednn.module.running_statistics import meeting_here
+from typednn.plans.code import unplannable
 from typednn.plans.gradients import Keep, Template
 from typednn.plans.plan import Plan
 from typednn.plans.recording import Recorder, Unplannable, View
@@ -233,7 +233,7 @@ class Compiled(Generic[In, Out, G]):
 
     def _recorded(self, planned: _Planned, x: Any) -> Any:
         """The output, computed layer by layer, and recorded; the plan is made behind it, or behind its backward."""
-        if why := _unknown(self.model):
+        if why := unplannable(self.model):
             self._refuse(planned, why)
             return self._eager(x)
         planned.note(self.model)
@@ -245,7 +245,10 @@ class Compiled(Generic[In, Out, G]):
                 y = self._eager(x)
             output = recorder.view(y) if type(y) is np.ndarray else None
             if output is None:
-                raise Unplannable("the output is an array that no op computed")
+                raise Unplannable(
+                    "the output is an array that no op computed: arithmetic of NumPy, such as x + y, is not recorded, "
+                    "ops are, such as typednn.kernels.pointwise.add"
+                )
             if not self.model.training:
                 planned.plan = self._plan(planned, recorder, len(recorder.steps), output, None)
         except Unplannable as error:
@@ -339,14 +342,6 @@ class _Backward:
 
 def _warn(why: str) -> None:
     warnings.warn(f"typednn.compile: computed layer by layer, without a plan: {why}", RuntimeWarning, stacklevel=2)
-
-
-def _unknown(model: Module) -> str:
-    """Why a model can't be planned, whatever it computes."""
-    if not is_known(model):
-        part = next((part for _, part in model.named_modules() if not is_known(part)), model)
-        return f"{part.label()} is not a layer of typednn: what it computes between ops is not known"
-    return ""
 
 
 def _read_inputs(value: Any) -> None:

@@ -164,7 +164,7 @@ class Recorder:
         if type(value) is np.ndarray:
             view = self.view(value)
             if view is None:
-                self._refuse(f"{reader} reads an array that no op computed, {_place()}")
+                self._refuse(f"{reader} reads an array that no op computed, as arithmetic of NumPy gives, {_place()}")
             return view
         kind: type = value.__class__
         if issubclass(kind, np.ndarray | np.generic):
