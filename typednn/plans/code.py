@@ -69,6 +69,7 @@ class _Method:
         self.owner: Any = owner
         self.function: Any = inspect.unwrap(function) if callable(function) else None
         self.seen: set[Any] = seen
+        self.lists: set[str] = set()  # names of lists that it makes
         self.sizes: set[str] = set()  # names of numbers that follow sizes and settings alone
 
     def why(self) -> str:
@@ -88,6 +89,8 @@ class _Method:
         assert isinstance(tree, ast.FunctionDef)
         self.own: str = tree.args.args[0].arg if self.owner is not None and tree.args.args else ""
         for problem, node in self._statements(tree.body):
+            if node is None:  # of a function that it calls
+                return problem
             return f"{function.__qualname__} {problem}, at {function.__code__.co_filename}:{node.lineno}"
         return ""
 
@@ -104,9 +107,9 @@ class _Method:
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
-                        yield from self._written(target, self._is_size(value))
+                        yield from self._assigned(target, value)
                 case ast.AnnAssign(target=target, value=value) if value is not None:
-                    yield from self._written(target, self._is_size(value))
+                    yield from self._assigned(target, value)
                 case ast.AugAssign(target=target, value=value):
                     yield from self._written(target, self._is_size(target) and self._is_size(value))
                 case ast.If(test=test, body=then, orelse=other):
@@ -114,10 +117,24 @@ class _Method:
                     yield from self._statements([*then, *other])
                 case ast.For(target=target, iter=over, body=then, orelse=other):
                     for _ in range(2):  # a turn sees what the one before has assigned
-                        yield from self._written(target, self._is_size(over))
+                        yield from self._iterated(target, over)
                         yield from self._statements([*then, *other])
                 case _:
                     pass
+
+    def _assigned(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Any]]:
+        if isinstance(target, ast.Name):
+            makes = isinstance(value, ast.List | ast.ListComp)
+            (self.lists.add if makes else self.lists.discard)(target.id)
+        yield from self._written(target, self._is_size(value))
+
+    def _iterated(self, target: ast.expr, over: ast.expr) -> Iterator[tuple[str, Any]]:
+        match target, over:
+            case ast.Tuple(elts=[number, each]), ast.Call(func=ast.Name(id="enumerate"), args=[rows]):
+                yield from self._written(number, is_size=True)
+                yield from self._written(each, self._is_size(rows))
+            case _:
+                yield from self._written(target, self._is_size(over))
 
     def _written(self, target: ast.expr, is_size: bool) -> Iterator[tuple[str, Any]]:
         match target:
@@ -148,7 +165,7 @@ class _Method:
                     for value in values[:-1]:
                         yield from self._decided(value)
                 case ast.comprehension(target=target, iter=over, ifs=tests):
-                    yield from self._written(target, self._is_size(over))
+                    yield from self._iterated(target, over)
                     for test in tests:
                         yield from self._decided(test)
                 case _:
@@ -195,11 +212,11 @@ class _Method:
             return
         if inspect.isfunction(found) or inspect.ismethod(found):
             has: Any = getattr(found, "__self__", None)
-            if isinstance(has, Module) and method in ("forward", "backward"):
+            if isinstance(has, Module) and has is not self.owner and method in ("forward", "backward"):
                 return  # a part of the model, which is read by itself
             if not _is_of_library(found):
                 if inner := _Method(has, getattr(found, "__func__", found), self.seen).why():
-                    yield f"calls {inner}", node
+                    yield inner, None
                 return
         known = getattr(found, "__module__", "") == "numpy" and method in _OF_NUMPY
         is_builtin = found is not None and found is getattr(builtins, name, None) and name in _BUILTINS
@@ -212,7 +229,7 @@ class _Method:
             isinstance(called, ast.Attribute)
             and called.attr == "append"
             and isinstance(called.value, ast.Name)
-            and called.value.id != self.own
+            and called.value.id in self.lists
         )
 
     def _found(self, node: ast.expr) -> tuple[str, Any]:
@@ -223,6 +240,10 @@ class _Method:
                     return name, self.owner
                 scope = inspect.getclosurevars(self.function)
                 return name, {**scope.builtins, **scope.globals, **scope.nonlocals}.get(name)
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr=attribute):
+                above: Any = inspect.getclosurevars(self.function).nonlocals.get("__class__")
+                inherited: Any = None if above is None else super(above, self.owner)
+                return f"super().{attribute}", getattr(inherited, str(attribute), None)
             case ast.Attribute(value=value, attr=attribute):
                 name, has = self._found(value)
                 inner: Any = None

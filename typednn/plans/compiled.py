@@ -44,6 +44,7 @@ from typednn.plans.code import unplannable
 from typednn.plans.gradients import Keep, Template
 from typednn.plans.plan import Plan
 from typednn.plans.recording import Recorder, Unplannable, View
+from typednn.plans.rewriting import Program, rewritten
 
 if TYPE_CHECKING:
     from typednn.plans.explain import Explained
@@ -79,6 +80,7 @@ class _Planned:
     calls: int = 0  # so far, computed layer by layer
     plan: Plan | None = None
     is_right: bool = False
+    changes: int = 0  # of the steps, by rules that may fail on other numbers
     refused: str = ""
     # What the model is, and was when it was recorded: the attributes of each module, and the array of each cell.
     now: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -115,6 +117,7 @@ class Compiled(Generic[In, Out, G]):
             raise ArgumentError(explain("compile", "model is a typednn model", type(model).__name__), "model")
         self.model: Layer[In, Out, G] = model
         self.keep: Keep = choice("compile", "keep", keep, get_args(Keep))
+        self._rewrites: bool = True
         self._told: Callable[[str], object] = told or _warn
         self.changes: int = 0  # of the model, that made plans void
         self._planned: OrderedDict[_Key, _Planned] = OrderedDict()
@@ -198,7 +201,12 @@ class Compiled(Generic[In, Out, G]):
         return y
 
     def _refuse(self, planned: _Planned, why: str) -> None:
-        """From now on such inputs are computed layer by layer; each reason is told once."""
+        """From now on such inputs are computed layer by layer, after a try without other steps; each reason is told
+        once.
+        """
+        if planned.plan is not None and planned.changes:
+            self._rewrites, planned.plan, planned.changes, planned.calls = False, None, 0, 1
+            return
         if all(each.refused != why for each in self._planned.values()):
             self._told(why)
         planned.refused, planned.plan = why, None
@@ -275,7 +283,14 @@ class Compiled(Generic[In, Out, G]):
     def _plan(self, planned: _Planned, recorder: Recorder, split: int, output: View, template: Template | None) -> Plan:
         if not planned.holds():
             raise Unplannable("a forward changes an attribute of a layer, or replaces an array")
-        return Plan(recorder.steps, split, output, template)
+        steps, leaves = recorder.steps, [] if template is None else template.leaves
+        program = Program(steps[:split], steps[split:], [output, *leaves])
+        program.prune()
+        if self._rewrites:
+            planned.changes = rewritten(program)
+        if template is not None:
+            template.leaves = program.wanted[1:]
+        return Plan(program.steps, len(program.forward), program.wanted[0], template)
 
     def _both(self, planned: _Planned, plan: Plan, x: Any) -> Any:
         """The output, computed layer by layer and by the plan, which must agree to the bit."""

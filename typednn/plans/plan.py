@@ -132,8 +132,8 @@ class Plan:
         wanted = {id(view.memory): view.memory for view in (output, *leaves)}
         if any(each.held is not None or each.place for each in wanted.values()):
             raise Unplannable("the output, or a derivative, is an array that no op computed")
-        needed = _needed(steps, {*wanted})
-        kept = [(step, number < split) for number, step in enumerate(steps) if needed[number]]
+        is_needed = needed(steps, {*wanted})
+        kept = [(step, number < split) for number, step in enumerate(steps) if is_needed[number]]
         self._changing: dict[int, _Changing] = {}
         self._given: dict[str, list[_Changing]] = {place: [] for place in _PLACES}
         self._words: dict[int, list[tuple[Any, int, int]]] = {}  # by draws: where their words are read
@@ -376,13 +376,13 @@ def _only_views(step: Step) -> bool:
     return step.op is not None and not step.op.writes and not _made(step)
 
 
-def _needed(steps: Sequence[Step], wanted: set[int]) -> list[bool]:
+def needed(steps: Sequence[Step], wanted: set[int]) -> list[bool]:
     """Which steps lead to the memories ``wanted``, or change the model's arrays, or check or count something."""
-    needed = [False] * len(steps)
+    found = [False] * len(steps)
     for number in reversed(range(len(steps))):
         step = steps[number]
         written = (*_made(step), *step.writes)
-        needed[number] = step.op is None or any(each.held is not None or id(each) in wanted for each in written)
-        if needed[number]:
+        found[number] = step.op is None or any(each.held is not None or id(each) in wanted for each in written)
+        if found[number]:
             wanted.update(id(view.memory) for view in step.arguments if type(view) is View)
-    return needed
+    return found

@@ -1,0 +1,349 @@
+"""Steps of a plan that one op can compute together, whoever wrote the model.
+
+==============================================================  ===========================================
+convolution, affine map or batch norm, then an activation        one op, which takes the activation
+convolution (with its activation), then max pooling              one op, which takes the pooling
+a derivative by an input that nobody reads                       the op without it
+==============================================================  ===========================================
+
+So a model that calls its layers one by one has the kernels of a chain. Each change is tried on random arrays first, and
+made only if every result keeps its bits: a training that is resumed, whose first steps have no plan, goes on to the
+same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from typednn.engines.counters import Ran
+from typednn.kernels.activations import IDENTITY, Activation
+from typednn.kernels.conv2d import Window
+from typednn.kernels.op import Op
+from typednn.plans.natives import arrays_of, prepared
+from typednn.plans.plan import needed
+from typednn.plans.recording import Memory, Step, View
+
+_TAKES_ACTIVATION = ("linear.forward", "conv2d.forward", "batch_norm.forward", "batch_norm.infer")
+_ACTIVATIONS = ("relu", "leaky_relu", "sigmoid", "tanh")
+_OF_BATCH_NORM = ("relu", "leaky_relu")
+
+
+@dataclass(slots=True)
+class Program:
+    """The steps of forward and of backward, and the arrays that are wanted of them."""
+
+    forward: list[Step]
+    backward: list[Step]
+    wanted: list[View]
+
+    def prune(self) -> None:
+        """Leave out the steps that lead to nothing that is wanted."""
+        kept = needed(self.steps, {id(view.memory) for view in self.wanted})
+        split = len(self.forward)
+        self.forward = [step for step, is_needed in zip(self.forward, kept[:split], strict=True) if is_needed]
+        self.backward = [step for step, is_needed in zip(self.backward, kept[split:], strict=True) if is_needed]
+
+    @property
+    def steps(self) -> list[Step]:
+        return [*self.forward, *self.backward]
+
+    def users(self, memory: Memory) -> list[Step]:
+        """The steps that read a memory."""
+        return [
+            step for step in self.steps if any(type(each) is View and each.memory is memory for each in step.arguments)
+        ]
+
+    def is_wanted(self, memory: Memory) -> bool:
+        """Whether it is an output."""
+        return any(view.memory is memory for view in self.wanted)
+
+    def put(self, changes: Sequence[tuple[Step, Step | None]]) -> None:
+        """Other steps in the places of some, or none; what read the old ones' results reads the new ones'."""
+        new = {id(old): step for old, step in changes}
+        for half in (self.forward, self.backward):
+            half[:] = [each for step in half if (each := new.get(id(step), step)) is not None]
+
+    def moved(self, old: View, new: View) -> None:
+        """What read the array ``old`` reads ``new``, which has the same shape and layout."""
+
+        def there(value: Any) -> Any:
+            if type(value) is View and value.memory is old.memory:
+                return replace(value, memory=new.memory, offset=value.offset - old.offset + new.offset)
+            return value
+
+        for step in self.steps:
+            step.arguments = tuple(map(there, step.arguments))
+            step.results = tuple(map(there, step.results))
+        self.wanted = [there(view) for view in self.wanted]
+
+
+@final
+class _Trial:
+    """Arrays in the places of views: the model's own, and random numbers."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[Any, Any] = {}
+        self._rng = np.random.default_rng(0)
+
+    def array(self, value: Any) -> Any:
+        """What stands for an argument."""
+        if type(value) is not View:
+            return value
+        key = id(value.memory), value.offset, value.shape, value.strides
+        if key not in self._arrays:
+            held = value.memory.held
+            if held is not None:
+                self._arrays[key] = np.ndarray(value.shape, value.dtype, held, value.offset, value.strides)
+            elif value.dtype.kind == "f":
+                self._arrays[key] = self._rng.standard_normal(value.shape, np.float32).astype(value.dtype)
+            else:
+                self._arrays[key] = np.zeros(value.shape, value.dtype)
+        return self._arrays[key]
+
+    def run(self, step: Step, own: dict[int, Any] | None = None) -> tuple[Any, ...]:
+        """The results of a step; ``own`` arrays stand for some of its arguments."""
+        assert step.op is not None
+        arguments = [self.array(value) for value in step.arguments]
+        for place, array in (own or {}).items():
+            arguments[place] = array
+        return arrays_of(step.op.run(*arguments))
+
+
+def rewritten(program: Program) -> int:
+    """Change ``program`` by every rule that keeps the bits; the number of changes."""
+    count = 0
+    for rule in (_activation, _pooling, _dead_input):
+        for step in program.steps:
+            if step.op is not None and any(step is each for each in program.steps):
+                count += rule(program, step)
+    return count
+
+
+def _made(op: Op, arguments: Sequence[Any], trial: _Trial, own: dict[int, Any]) -> tuple[Step, tuple[Any, ...]] | None:
+    """The step of an op's run, and its results on the trial's arrays; None where it is no compiled code alone."""
+    arrays = [own.get(place, trial.array(value)) for place, value in enumerate(arguments)]
+    result = op.run(*arrays)  # loads the kernels
+    engine = op.engine(*arrays)
+    if engine is None:
+        return None
+    native = prepared(Ran(op, engine.name, tuple(arrays), result, 0.0), None)
+    if native is None:
+        return None
+    buffers = tuple(Memory(size=size) for size in native.buffers)
+    views = [
+        None if at is None or at.argument else View(buffers[at.number], at.offset, at.shape, at.strides, at.dtype)
+        for at in native.results
+    ]
+    step = Step(tuple(arguments), tuple(views), op, engine.name, native, buffers, flops=op.flops(*arrays))
+    return step, arrays_of(result)
+
+
+def _with(op: Op, step: Step, **changed: Any) -> list[Any]:
+    """The arguments of a step, some of them others, by their names."""
+    return [changed.get(name, value) for name, value in zip(op.names, step.arguments, strict=True)]
+
+
+def _same(one: Sequence[Any], two: Sequence[Any]) -> bool:
+    return all(
+        (a is None and b is None) or (a is not None and b is not None and a.tobytes() == b.tobytes())
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+def _is_whole(step: Step) -> bool:
+    """Whether its first result is an array of its own."""
+    if not step.results or step.results[0] is None:
+        return False
+    memory = step.results[0].memory
+    return not any(type(each) is View and each.memory is memory for each in step.arguments)
+
+
+# ------------------------------------------------------------------ two ops as one
+
+
+def _merged(
+    program: Program,
+    first: Step,
+    second: Step,
+    changed: dict[str, Any],
+    back: Callable[[Step, tuple[Any, ...]], dict[str, Any]],
+    kept: Sequence[Memory],
+) -> int:
+    """``first`` with other arguments computes ``second`` too, and so in backward. ``kept``: what only these and their
+    derivatives may read. ``back``: the other arguments of the derivative, from the new step and its results.
+    """
+    op = first.op
+    assert op is not None
+    assert second.op is not None
+    trial = _Trial()
+    before = trial.run(first)
+    after = trial.run(second, {0: before[0]})
+    found = _made(op, _with(op, first, **changed), trial, {})
+    others = 2 if op.name == "conv2d.forward" else 1  # of a convolution the second result is of its pooling
+    if found is None or not _same(found[1][:1], after[:1]) or not _same(found[1][others:], before[others:]):
+        return 0
+    new, results = found
+    changes: list[tuple[Step, Step | None]] = [(first, new), (second, None)]
+    if program.backward:
+        derivatives = _derivatives(program, first, second)
+        if derivatives is None:
+            return 0
+        of_second, of_first = derivatives
+        allowed = [first, second, of_second, of_first]
+        if any(step not in allowed for memory in kept for step in program.users(memory)):
+            return 0
+        of_new = _back(trial, (first, before), (second, after), (of_first, of_second), (new, results), back)
+        if of_new is None:
+            return 0
+        changes += [(of_second, None), (of_first, of_new)]
+        for old, other in zip(of_first.results, of_new.results, strict=True):
+            if old is not None and other is not None:
+                program.moved(old, other)
+    elif any(step is not second for memory in kept for step in program.users(memory)):
+        return 0
+    program.put(changes)
+    rest = zip(first.results[others:], new.results[others:], strict=True)
+    for old, other in [(second.results[0], new.results[0]), *rest]:
+        if old is not None and other is not None:
+            program.moved(old, other)
+    return 1
+
+
+def _derivatives(program: Program, first: Step, second: Step) -> tuple[Step, Step] | None:
+    """The steps that compute the derivatives of two, where that of the second is read by that of the first alone."""
+    assert first.op is not None
+    assert second.op is not None
+    read = {id(view.memory) for step in (first, second) for view in step.results if view is not None}
+    name = second.op.name.replace("forward", "backward")
+    for step in program.backward:
+        if step.op is None or step.op.name != name or type(step.arguments[1]) is not View:
+            continue
+        if id(step.arguments[1].memory) not in read or not _is_whole(step):
+            continue
+        (between,) = step.results[:1]
+        assert between is not None
+        users = program.users(between.memory)
+        if program.is_wanted(between.memory) or len(users) != 1:
+            return None
+        (of_first,) = users
+        if of_first.op is first.op.backward and of_first.arguments[0] == between:
+            return step, of_first
+    return None
+
+
+def _back(
+    trial: _Trial,
+    first: tuple[Step, tuple[Any, ...]],
+    second: tuple[Step, tuple[Any, ...]],
+    old: tuple[Step, Step],
+    new: tuple[Step, tuple[Any, ...]],
+    back: Callable[[Step, tuple[Any, ...]], dict[str, Any]],
+) -> Step | None:
+    """The derivative of the new step, if it has the bits of the derivatives of both."""
+    (of_first, of_second), op = old, old[0].op
+    assert op is not None
+    known = {
+        id(view.memory): array
+        for step, arrays in (first, second, new)
+        for view, array in zip(step.results, arrays, strict=True)
+        if view is not None
+    }
+
+    def own(arguments: Sequence[Any]) -> dict[int, Any]:
+        return {
+            place: known[id(value.memory)]
+            for place, value in enumerate(arguments)
+            if type(value) is View and id(value.memory) in known
+        }
+
+    between = trial.run(of_second, own(of_second.arguments))
+    expected = trial.run(of_first, {**own(of_first.arguments), 0: between[0]})
+    arguments = _with(op, of_first, next_grad=of_second.arguments[0], **back(*new))
+    found = _made(op, arguments, trial, own(arguments))
+    return found[0] if found is not None and _same(found[1], expected) else None
+
+
+def _activation(program: Program, step: Step) -> int:
+    """``step``, then an activation."""
+    op = step.op
+    assert op is not None
+    if op.name not in _TAKES_ACTIVATION or not _is_whole(step):
+        return 0
+    if step.arguments[op.names.index("activation")] != IDENTITY or _pooled(step):
+        return 0
+    (view,) = step.results[:1]
+    assert view is not None
+    names = _OF_BATCH_NORM if op.name.startswith("batch_norm") else _ACTIVATIONS
+    after = [each for each in program.users(view.memory) if each in program.forward]
+    if program.is_wanted(view.memory) or len(after) != 1 or not _is_whole(after[0]):
+        return 0
+    (second,) = after
+    name = "" if second.op is None else second.op.name.removesuffix(".forward")
+    if name not in names or second.arguments[0] != view:
+        return 0
+    activation = Activation(name, *second.arguments[1:])  # type: ignore[arg-type]
+    if not activation.monotone:
+        return 0
+
+    def back(new: Step, _: tuple[Any, ...]) -> dict[str, Any]:
+        return {"activation": activation, "y": new.results[0]}
+
+    return _merged(program, step, second, {"activation": activation}, back, [view.memory])
+
+
+def _pooled(step: Step) -> bool:
+    return any(isinstance(value, Window) and value.pooling is not None for value in step.arguments)
+
+
+def _pooling(program: Program, step: Step) -> int:
+    """A convolution, then max pooling."""
+    op = step.op
+    assert op is not None
+    if op.name != "conv2d.forward" or not _is_whole(step) or _pooled(step):
+        return 0
+    (view,) = step.results[:1]
+    assert view is not None
+    after = [each for each in program.users(view.memory) if each in program.forward]
+    if program.is_wanted(view.memory) or len(after) != 1:
+        return 0
+    (second,) = after
+    if second.op is None or second.op.name != "max_pool2d.forward" or second.arguments[0] != view:
+        return 0
+    *pooling, padding = second.arguments[1:]
+    window: Window = step.arguments[op.names.index("window")]
+    if padding != (0, 0) or not Window(pooling=tuple(pooling)).side_by_side:
+        return 0
+    pooled = window._replace(pooling=tuple(pooling))
+    activation = step.arguments[op.names.index("activation")]
+
+    def back(new: Step, _: tuple[Any, ...]) -> dict[str, Any]:
+        y = None if activation == IDENTITY else new.results[0]
+        return {"window": pooled, "y": y, "winners": new.results[1]}
+
+    changed = {"window": pooled, "keeps": bool(program.backward)}
+    return _merged(program, step, second, changed, back, [view.memory])
+
+
+def _dead_input(program: Program, step: Step) -> int:
+    """A derivative by an input that nobody reads."""
+    op = step.op
+    assert op is not None
+    if "wants_input" not in op.names or step.arguments[op.names.index("wants_input")] is not True:
+        return 0
+    view = step.results[0]
+    if view is None or program.is_wanted(view.memory) or program.users(view.memory):
+        return 0
+    trial = _Trial()
+    before = trial.run(step)
+    found = _made(op, _with(op, step, wants_input=False), trial, {})
+    if found is None or not _same(found[1][1:], before[1:]):
+        return 0
+    program.put([(step, found[0])])
+    for old, new in zip(step.results[1:], found[0].results[1:], strict=True):
+        if old is not None and new is not None:
+            program.moved(old, new)
+    return 1
