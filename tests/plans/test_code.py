@@ -60,7 +60,7 @@ class BySize(Block):
         batch, _ = x.shape
         parts = [self.a]
         for number, part in enumerate(parts):
-            if self.depth > 0 and batch > number and x is not None:
+            if self.depth > 0 and batch > number and x is not self:
                 x = part.forward(x)
         if not self.depth:
             raise ValueError(f"depth {self.depth}")

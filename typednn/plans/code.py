@@ -15,7 +15,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import numpy as np
 
@@ -242,8 +242,8 @@ class _Method:
                 return name, {**scope.builtins, **scope.globals, **scope.nonlocals}.get(name)
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr=attribute):
                 above: Any = inspect.getclosurevars(self.function).nonlocals.get("__class__")
-                inherited: Any = None if above is None else super(above, self.owner)
-                return f"super().{attribute}", getattr(inherited, str(attribute), None)
+                inherited = cast("object", None if above is None else super(above, self.owner))
+                return f"super().{attribute}", getattr(inherited, attribute, None)
             case ast.Attribute(value=value, attr=attribute):
                 name, has = self._found(value)
                 inner: Any = None
