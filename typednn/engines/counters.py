@@ -15,6 +15,7 @@ Every op reports its runs (`typednn.kernels.op`) to the observers that are regis
 import atexit
 import os
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -38,6 +39,15 @@ class Ran(NamedTuple):
 Observer = Callable[[Ran], object]
 
 observers: list[Observer] = []
+
+
+class _Running(threading.local):
+    """How many ops are running in this thread, one in the other."""
+
+    ops: int = 0
+
+
+running = _Running()
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from typing import Any, ParamSpec, TypeVar, cast, final
 import numpy as np
 
 from typednn.engines import fast
-from typednn.engines.counters import Ran, observers
+from typednn.engines.counters import Ran, observers, running
 from typednn.engines.dispatch import KERNELS, chosen_engine
 from typednn.engines.halide.rehearsal import rehearsing
 from typednn.generated import execute
@@ -156,7 +156,11 @@ class Op:
         began = perf_counter()
         engine = (self.kernel if chosen_engine() == KERNELS else self.engine)(*arguments)
         engine_arguments = arguments if engine is None or engine.plan is None else (engine.plan(*arguments), *arguments)
-        result = self.run_reference(*arguments) if engine is None else engine.run(*engine_arguments)
+        running.ops += 1
+        try:
+            result = self.run_reference(*arguments) if engine is None else engine.run(*engine_arguments)
+        finally:
+            running.ops -= 1
         ran = Ran(self, "reference" if engine is None else engine.name, arguments, result, perf_counter() - began)
         if not rehearsing():
             for observer in tuple(observers):

@@ -18,6 +18,7 @@ from typednn.graph.running import plan_of
 from typednn.graph.splitting import source, split
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import AnyTensor, Tensor, array_of
+from typednn.kernels.op import Op
 
 _REMEMBERED: Final = 1024
 _PLAIN: Final = frozenset({bool, int, float, str, type(None)})
@@ -34,12 +35,21 @@ class Step(NamedTuple):
 
     def __call__(self, known: Sequence[Any]) -> list[Any]:
         """The results for these arrays; those that leave this file are arrays of their own, in NumPy's order."""
-        given = [known[each] if each.__class__ is int else each for each in self.reads]
-        results = plan_of(self.program, given)(given)
-        for place, own in enumerate(self.own):
-            if not own or not results[place].flags.c_contiguous:
-                results[place] = results[place].copy(order="C")
+        results: list[Any] = _formula(self, *known)
         return results
+
+
+def _computed(step: Step, *known: Any) -> list[Any]:
+    given = [known[each] if each.__class__ is int else each for each in step.reads]
+    results: list[Any] = plan_of(step.program, given)(given)
+    for place, own in enumerate(step.own):
+        if not own or not results[place].flags.c_contiguous:
+            results[place] = results[place].copy(order="C")
+    return results
+
+
+# An op, so that those who observe ops know where its results come from; its programs have engines of their own.
+_formula: Final = Op("formula", _computed, (), lambda step, *known: 0, "", None, "", ()).run
 
 
 def _step(wanted: Sequence[int], known: Sequence[int], *, leaving: int) -> Step:

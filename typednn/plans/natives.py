@@ -22,7 +22,7 @@ from typednn.engines.halide.frames import Frame
 from typednn.engines.halide.toolchain import Array
 from typednn.kernels.dropout.cpu import signed
 from typednn.kernels.dropout.reference import words
-from typednn.kernels.op import Op
+from typednn.kernels.op import Engine, Op
 
 ALIGNMENT = 64  # bytes
 _POISON = 0xFF  # in each byte: NaN, and -1
@@ -179,8 +179,8 @@ def _is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
 def prepared(ran: Ran, draw: tuple[int, int] | None) -> Prepared | None:
     """The calls of this run; None where it is not compiled code alone."""
     engine = next((each for each in ran.op.engines if each.name == ran.engine), None)
-    if engine is None:
-        return None
+    if engine is None and ran.op.engines:
+        return None  # NumPy's
     arguments = _copies(ran.op, ran.arguments)
     if arguments is None:
         return None
@@ -215,16 +215,16 @@ def _copies(op: Op, arguments: Sequence[Any]) -> list[Any] | None:
 class _Run:
     """One run of an engine, told call by call."""
 
-    def __init__(self, op: Op, engine: Any, arguments: Sequence[Any]) -> None:
+    def __init__(self, op: Op, engine: Engine | None, arguments: Sequence[Any]) -> None:
         self.arguments: Sequence[Any] = arguments
         self.writes: tuple[int, ...] = op.writes
         self.owners: dict[int, int] = {}  # of buffers, by the identity of what owns them
         self.extents: list[tuple[int, int]] = []  # of buffers
         self._noted: list[tuple[Kernel | None, Callable[..., Any] | None, tuple[Any, ...]]] = []
         with self._told():
-            self.result: tuple[Any, ...] = arrays_of(
-                engine.run(*([] if engine.plan is None else [engine.plan(*arguments)]), *arguments)
-            )
+            planned = [] if engine is None or engine.plan is None else [engine.plan(*arguments)]
+            run = op.run_reference if engine is None else engine.run
+            self.result: tuple[Any, ...] = arrays_of(run(*planned, *arguments))
         self.calls: tuple[Native, ...] | None = None
         for _, _, noted in self._noted:
             for value in noted:

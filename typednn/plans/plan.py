@@ -294,7 +294,7 @@ class Plan:
                 Line(
                     HALVES[not is_forward],
                     step.op.name,
-                    step.engine if step.native is not None else f"{step.engine}, by Python",
+                    _engine(step),
                     step.flops,
                     sum(int(np.prod(view.shape)) * view.dtype.itemsize for view in views),
                     tuple(view.shape for view in views if view.memory.held is None),
@@ -386,3 +386,10 @@ def needed(steps: Sequence[Step], wanted: set[int]) -> list[bool]:
         if found[number]:
             wanted.update(id(view.memory) for view in step.arguments if type(view) is View)
     return found
+
+
+def _engine(step: Step) -> str:
+    """What computes it: an op's engine, the kernels of a formula's programs, or the op as a whole."""
+    if step.native is None:
+        return f"{step.engine}, by Python"
+    return "kernels" if step.engine == "reference" else step.engine

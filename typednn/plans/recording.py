@@ -21,7 +21,7 @@ import numpy as np
 
 from typednn import hooks
 from typednn.engines import observing
-from typednn.engines.counters import Ran
+from typednn.engines.counters import Ran, running
 from typednn.kernels.op import Op
 from typednn.plans.natives import Prepared, arrays_of, bounds, has_draw, owner, prepared
 
@@ -185,8 +185,8 @@ class Recorder:
         self.steps.append(step)
 
     def _ran(self, ran: Ran) -> None:
-        if threading.get_ident() != self._thread or self._why or self._preparing:
-            return
+        if threading.get_ident() != self._thread or self._why or self._preparing or running.ops:
+            return  # also of an op within another
         arguments = tuple(self._seen(each, ran.op.name) for each in ran.arguments)
         if self._why:
             return
