@@ -16,6 +16,7 @@ why.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import threading
 import warnings
 from collections import OrderedDict
@@ -33,6 +34,7 @@ from typednn.contracts.protocols import InputGrad, Optimizer
 from typednn.engines import get_threads
 from typednn.engines.counters import observers
 from typednn.engines.dispatch import chosen_engine
+from typednn.engines.memory import pool
 from typednn.engines.precision import is_mixed
 from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, TypednnError, explain
 from typednn.module.calls import is_observed, locate
@@ -293,45 +295,53 @@ class Compiled(Generic[In, Out, G]):
         return Plan(program.steps, len(program.forward), program.wanted[0], template)
 
     def _both(self, planned: _Planned, plan: Plan, x: Any) -> Any:
-        """The output, computed layer by layer and by the plan, which must agree to the bit."""
-        before = [(array, array.copy()) for array in self._buffers()]
-        expected = self._eager(x)
-        after = [(array, array.copy()) for array in self._buffers()]
-        _put(before)
-        got = plan.forward(x)
-        why = _differs("the output", got, expected) or _all_differ(after)
-        _put(after)
-        if why:
+        """The output, computed layer by layer; in eval by the plan too, in training behind the backward, when what
+        forward kept is gone: so there are never two steps in memory. They must agree to the bit.
+        """
+        before = self._copied_buffers()
+        y = self._eager(x)
+        if self.model.training:
+            self._backward = partial(self._both_back, planned, plan, before, x, y.shape, _digest(y))
+        elif why := _differs("the output", plan.forward(x), y):
             self._refuse(planned, why)
-        elif self.model.training:
-            self._backward = partial(self._both_back, planned, plan, after)
         else:
             planned.is_right = True
-            plan.let_go()
-        return expected
+        plan.let_go()
+        return y
 
-    def _both_back(self, planned: _Planned, plan: Plan, before: list[tuple[Any, Any]], next_grad: Any) -> Any:
-        grad = cast("Any", self.model).backward(next_grad)
-        after = [(array, array.copy()) for array in self._buffers()]
+    def _both_back(
+        self,
+        planned: _Planned,
+        plan: Plan,
+        before: list[tuple[Any, Any]],
+        x: Any,
+        shape: tuple[int, ...],
+        digest: bytes,
+        next_grad: Any,
+    ) -> Any:
+        model: Any = self.model
+        grad = model.backward(next_grad)
+        after = self._copied_buffers()
+        model.free_cache()
+        pool.clear()
         _put(before)
+        y = plan.forward(x)
+        why = "" if y.shape == shape and _digest(y) == digest else "the output of the plan differs from the layers'"
+        del y
         own = plan.backward(np.ascontiguousarray(next_grad))
         plan.let_go()
-        why = _gradients_differ(own, grad) or _all_differ(after)
+        why = why or _gradients_differ(own, grad)
+        why = why or next((found for array, then in after if (found := _differs("a buffer", array, then))), "")
         _put(after)
         if why:
             self._refuse(planned, why)
-        else:
-            planned.is_right = True
-            self.model.free_cache()
+        planned.is_right = not why
         return grad
 
-    def _buffers(self) -> list[Any]:
-        return [
-            cell.array
-            for _, module in self.model.named_modules()
-            for *_, cell in module.named_fields("buffer")
-            if type(cell.array) is np.ndarray
-        ]
+    def _copied_buffers(self) -> list[tuple[Any, Any]]:
+        """The model's buffers, each with a copy."""
+        arrays = (cell.array for *_, cell in self.model.named_fields("buffer"))
+        return [(array, array.copy()) for array in arrays if type(array) is np.ndarray]
 
 
 class _Backward:
@@ -374,13 +384,13 @@ def _put(arrays: list[tuple[Any, Any]]) -> None:
         array[...] = numbers
 
 
-def _all_differ(expected: list[tuple[Any, Any]]) -> str:
-    return next((why for array, copy in expected if (why := _differs("a buffer", array, copy))), "")
+def _digest(array: Any) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(array).data).digest()
 
 
 def _differs(what: str, got: Any, expected: Any) -> str:
     same = got.shape == expected.shape and got.dtype == expected.dtype and got.tobytes() == expected.tobytes()
-    return "" if same else f"{what} of the plan differs from that of the layers"
+    return "" if same else f"{what} of the plan differs from the layers'"
 
 
 def _gradients_differ(own: Any, grad: Any) -> str:
