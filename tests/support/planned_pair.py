@@ -61,6 +61,7 @@ class Pair:
         self.model: Any = model
         self.other: Any = copy.deepcopy(model)
         self.told: list[str] = []
+        self.error: str = ""  # of the last forward
         self.compiled: Compiled[Any, Any, Any] = Compiled(model, keep, self.told.append)
         self.optimizers: list[Any] = [optimizer().bind(each) for each in self.models]
         self.held: list[tuple[Any, Any]] = []  # arrays that someone kept, and their numbers at that time
@@ -75,6 +76,7 @@ class Pair:
             lambda: self.other.forward(x)
         )
         assert error == wanted
+        self.error = error
         if not wanted:
             assert_bits(got, expected, "the output")
             self.hold(got)
@@ -99,11 +101,12 @@ class Pair:
             model.update(optimizer, grad)
         self.same_state()
 
-    def step(self, x: Any) -> None:
-        """Forward, and in training backward and an update."""
+    def step(self, x: Any) -> Any:
+        """Forward, and in training backward and an update; the output."""
         y = self.forward(x)
         if y is not None and self.model.training:
             self.update(self.backward(np.sin(3 * y)))
+        return y
 
     def change(self, change: Change) -> None:
         """The same change of both models."""

@@ -21,6 +21,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import is_
@@ -321,6 +322,8 @@ class Compiled(Generic[In, Out, G]):
     ) -> Any:
         model: Any = self.model
         grad = model.backward(next_grad)
+        if self.keep == "inputs":
+            _read_inputs(grad)
         after = self._copied_buffers()
         model.free_cache()
         pool.clear()
@@ -331,6 +334,8 @@ class Compiled(Generic[In, Out, G]):
         own = plan.backward(np.ascontiguousarray(next_grad))
         plan.let_go()
         why = why or _gradients_differ(own, grad)
+        if self.keep == "inputs":
+            why = why or _inputs_differ(own, grad)
         why = why or next((found for array, then in after if (found := _differs("a buffer", array, then))), "")
         _put(after)
         if why:
@@ -370,13 +375,14 @@ def _warn(why: str) -> None:
 
 
 def _read_inputs(value: Any) -> None:
-    """Compute the derivatives by inputs that were put off."""
+    """Compute the derivatives by inputs that were put off, but for those that the layers let go."""
     if isinstance(value, tuple | list):
         for each in cast("tuple[Any, ...]", value):
             _read_inputs(each)
     elif isinstance(value, Gradient):
         for each in dataclasses.fields(cast("Any", value)):
-            _read_inputs(getattr(value, each.name))
+            with suppress(StateError):
+                _read_inputs(getattr(value, each.name))
 
 
 def _put(arrays: list[tuple[Any, Any]]) -> None:
@@ -400,6 +406,25 @@ def _gradients_differ(own: Any, grad: Any) -> str:
         if why := _differs(f"the derivative by {name}", leaf, expected.pop(name)):
             return why
     return "a derivative is missing" if expected else ""
+
+
+def _inputs_differ(own: Any, grad: Any, name: str = "grad") -> str:
+    """The derivatives by inputs of layers, which both gradients hold."""
+    if isinstance(own, tuple | list):
+        pairs = zip(cast("tuple[Any, ...]", own), grad, strict=True)
+        return next((why for each, other in pairs if (why := _inputs_differ(each, other, name))), "")
+    if not isinstance(own, Gradient):
+        return ""
+    for field in dataclasses.fields(cast("Any", own)):
+        with suppress(StateError):
+            got, expected = getattr(own, field.name), getattr(grad, field.name)
+            if field.name in own.__inputs__ and type(got) is np.ndarray:
+                why = _differs(f"the derivative {name}.{field.name}", got, expected)
+            else:
+                why = _inputs_differ(got, expected, f"{name}.{field.name}")
+            if why:
+                return why
+    return ""
 
 
 @final
