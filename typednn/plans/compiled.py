@@ -22,6 +22,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from operator import is_
@@ -43,6 +44,7 @@ from typednn.module.gradients import Gradient, named_leaves
 from typednn.module.layer import Layer
 from typednn.module.module import Module
 from typednn.module.running_statistics import meeting_here
+from typednn.module.state import CallState, Storage
 from typednn.plans.code import unplannable
 from typednn.plans.gradients import Keep, Template
 from typednn.plans.plan import Plan
@@ -86,8 +88,9 @@ class _Planned:
     changes: int = 0  # of the steps, by rules that may fail on other numbers
     refused: str = ""
     # What the model is, and was when it was recorded: the attributes of each module, and the array of each cell.
-    now: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    then: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    # Lists, dicts and dataclasses that they hold count, too.
+    now: list[Any] = field(default_factory=list[Any])
+    then: list[Any] = field(default_factory=list[Any])
     cells: list[Any] = field(default_factory=list[Any])
     arrays: list[Any] = field(default_factory=list[Any])
 
@@ -95,7 +98,9 @@ class _Planned:
         """Note what the model is."""
         modules = [module for _, module in model.named_modules()]
         cells = {id(cell): cell for each in modules for cell in each.__typednn_storage__.cells.values()}
-        self.now, self.then = [vars(each) for each in modules], [dict(vars(each)) for each in modules]
+        self.now = [vars(each) for each in modules]
+        self.now += [held for each in modules for value in vars(each).values() for held in _containers(value)]
+        self.then = [copy(each) for each in self.now]
         self.cells, self.arrays = [*cells.values()], [cell.array for cell in cells.values()]
 
     def holds(self) -> bool:
@@ -137,7 +142,8 @@ class Compiled(Generic[In, Out, G]):
 
     def explain(self, times: int = 20) -> Explained:
         """What the newest plan computes, step by step: engine, operations, bytes, and the median seconds of ``times``
-        runs beside the limit. It makes the plan's calls on what lies in its memory: no number of the model changes.
+        runs beside the limit. It makes the plan's calls on what lies in its memory: no number of the model changes, but
+        a forward of the plan before it can't be gone back through.
         """
         from typednn.plans.explain import explained
 
@@ -148,6 +154,8 @@ class Compiled(Generic[In, Out, G]):
             got = others[0] if others else "none"
             cure = "call forward, and in training backward, three times with inputs of one shape"
             raise StateError(explain("Compiled.explain", "tells of a plan", got, cure))
+        if isinstance(self._backward, _Backward) and self._backward.plan is found.plan:
+            self._backward = None
         return explained(self.model, found.plan, found.x, others, times)
 
     # ------------------------------------------------------------------ calls
@@ -157,6 +165,7 @@ class Compiled(Generic[In, Out, G]):
         return cast("Out", self._output(x))
 
     def _output(self, x: Any) -> Any:
+        self._backward = None
         if x.__class__ is not np.ndarray or not x.flags.c_contiguous or not x.size or not self._may():
             return self._eager(x)
         key = x.shape, x.dtype, self.model.training, get_threads(), chosen_engine(), is_mixed()
@@ -215,14 +224,17 @@ class Compiled(Generic[In, Out, G]):
         planned.refused, planned.plan = why, None
 
     def backward(self, next_grad: Out) -> G:
-        """The gradient of the last `forward`, as `Layer.backward` gives it. A plan keeps the derivatives by parameters;
-        those by inputs of layers too with ``keep="inputs"``.
+        """The gradient of the last `forward`, as `Layer.backward` gives it, of a ``next_grad`` that is C-contiguous: of
+        another a copy. A plan keeps the derivatives by parameters; those by inputs of layers too with
+        ``keep="inputs"``.
         """
         backward = self._backward
         if backward is None:
             rule, got = "goes back through a forward", "none in training, or one that has gone back"
             raise NotForwarded(explain("Compiled.backward", rule, got, "call forward first"), self.model)
         self._backward = None
+        if next_grad.__class__ is np.ndarray and not cast("Any", next_grad).flags.c_contiguous:
+            next_grad = cast("Out", np.ascontiguousarray(next_grad))
         return cast("G", backward(next_grad))
 
     def _may(self) -> bool:
@@ -244,12 +256,12 @@ class Compiled(Generic[In, Out, G]):
 
     def _recorded(self, planned: _Planned, x: Any) -> Any:
         """The output, computed layer by layer, and recorded; the plan is made behind it, or behind its backward."""
-        if why := unplannable(self.model):
+        if why := unplannable(self.model) or _scattered(self.model):
             self._refuse(planned, why)
             return self._eager(x)
         planned.note(self.model)
         recorder = Recorder({id(array): array for array in planned.arrays if array is not None})
-        recorder.given(x, "input")
+        x = recorder.given(x, "input")
         y: Any = None
         try:
             with recorder.told():
@@ -271,8 +283,10 @@ class Compiled(Generic[In, Out, G]):
 
     def _recorded_back(self, planned: _Planned, recorder: Recorder, split: int, output: View, next_grad: Any) -> Any:
         grad: Any = None
+        if next_grad.__class__ is not np.ndarray:
+            return cast("Any", self.model).backward(next_grad)  # an error
         try:
-            recorder.given(next_grad, "next_grad")
+            next_grad = recorder.given(next_grad, "next_grad")
             with recorder.told():
                 grad = cast("Any", self.model).backward(next_grad)
                 if self.keep == "inputs":
@@ -328,16 +342,18 @@ class Compiled(Generic[In, Out, G]):
         model.free_cache()
         pool.clear()
         _put(before)
-        y = plan.forward(x)
-        why = "" if y.shape == shape and _digest(y) == digest else "the output of the plan differs from the layers'"
-        del y
-        own = plan.backward(np.ascontiguousarray(next_grad))
-        plan.let_go()
-        why = why or _gradients_differ(own, grad)
-        if self.keep == "inputs":
-            why = why or _inputs_differ(own, grad)
-        why = why or next((found for array, then in after if (found := _differs("a buffer", array, then))), "")
-        _put(after)
+        try:
+            y = plan.forward(x)
+            why = "" if y.shape == shape and _digest(y) == digest else "the output of the plan differs from the layers'"
+            del y
+            own = plan.backward(next_grad)
+            why = why or _gradients_differ(own, grad)
+            if self.keep == "inputs":
+                why = why or _inputs_differ(own, grad)
+            why = why or next((found for array, then in after if (found := _differs("a buffer", array, then))), "")
+        finally:
+            plan.let_go()
+            _put(after)
         if why:
             self._refuse(planned, why)
         planned.is_right = not why
@@ -365,9 +381,32 @@ class _Backward:
             is_array = next_grad.__class__ is np.ndarray
             got = f"{next_grad.dtype} {next_grad.shape}" if is_array else next_grad.__class__.__name__
             raise ShapeError(explain("Compiled.backward", rule, got))
-        grad = self.plan.backward(next_grad if next_grad.flags.c_contiguous else np.ascontiguousarray(next_grad))
+        grad = self.plan.backward(next_grad)
         self.plan.let_go()
         return grad
+
+
+def _containers(value: Any) -> list[Any]:
+    """What may change within a layer's attribute: lists and dicts, those within others, and dataclasses' fields."""
+    if isinstance(value, Module | type) or isinstance(value, Storage | CallState):
+        return []
+    if isinstance(value, list | tuple):
+        inner = [held for each in cast("list[Any]", value) for held in _containers(each)]
+        return [value, *inner] if isinstance(value, list) else inner
+    if isinstance(value, dict):
+        return [value, *(held for each in cast("dict[Any, Any]", value).values() for held in _containers(each))]
+    if dataclasses.is_dataclass(value) and hasattr(value, "__dict__"):
+        return _containers(vars(value))
+    return []
+
+
+def _scattered(model: Module) -> str:
+    """Which of the model's arrays has another layout than a plan reads; empty where none has."""
+    for name, _, _, cell in model.named_fields("parameter", "buffer"):
+        array = cell.array
+        if type(array) is np.ndarray and not array.flags.c_contiguous:
+            return f"{name} is not C-contiguous: assign numpy.ascontiguousarray of it"
+    return ""
 
 
 def _warn(why: str) -> None:
