@@ -115,10 +115,10 @@ class Training:
                 self.log.append(f"checks {mode}")
                 stack.enter_context(checking(mode))
             if self.rng.integers(12) == 0:
-                self.log.append("observed")
+                place = _place(self)
+                self.log.append(f"part {place} observed")
                 for model in self.pair.models:
-                    part = pick(self.rng, [each for _, each in model.named_modules()])
-                    stack.enter_context(observing(part, lambda _: None))
+                    stack.enter_context(observing([*model.named_modules()][place][1], lambda _: None))
             self.run()
 
     def run(self) -> None:
@@ -241,7 +241,7 @@ def loaded(training: Training) -> None:
     """Another state, buffers included."""
     training.log.append("loaded")
     state = {
-        name: array + array.dtype.type(1) if array.dtype.kind == "i" else array * array.dtype.type(0.5)
+        name: np.asarray(array + 1 if array.dtype.kind == "i" else array * array.dtype.type(0.5))
         for name, array in training.pair.other.state_dict().items()
     }
     training.pair.change(lambda model: model.load_state_dict(state))

@@ -151,9 +151,10 @@ def images(rng: Rng) -> Drawn:
         width, kind = pick(rng, (1, 3, 4, 8)), rng.integers(9)
         if kind == 0:
             parts.append(BasicBlock(channels, width, int(rng.integers(1, 3))))
+            least = 2
         elif kind == 1:
             parts.append(Bottleneck(channels, 1))
-            width = 4
+            width, least = 4, 2
         elif kind == 2:
             parts += [Upsample(2, pick(rng, ["nearest", "bilinear"])), Conv2d(channels, width, 3, stride=2)]
         elif kind == 3:

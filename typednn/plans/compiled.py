@@ -317,11 +317,17 @@ class Compiled(Generic[In, Out, G]):
         y = self._eager(x)
         if self.model.training:
             self._backward = partial(self._both_back, planned, plan, before, x, y.shape, _digest(y))
-        elif why := _differs("the output", plan.forward(x), y):
+            return y
+        after = self._copied_buffers()  # a part may be in training
+        _put(before)
+        try:
+            why = _differs("the output", plan.forward(x), y) or _buffers_differ(after)
+        finally:
+            plan.let_go()
+            _put(after)
+        if why:
             self._refuse(planned, why)
-        else:
-            planned.is_right = True
-        plan.let_go()
+        planned.is_right = not why
         return y
 
     def _both_back(
@@ -350,7 +356,7 @@ class Compiled(Generic[In, Out, G]):
             why = why or _gradients_differ(own, grad)
             if self.keep == "inputs":
                 why = why or _inputs_differ(own, grad)
-            why = why or next((found for array, then in after if (found := _differs("a buffer", array, then))), "")
+            why = why or _buffers_differ(after)
         finally:
             plan.let_go()
             _put(after)
@@ -427,6 +433,10 @@ def _read_inputs(value: Any) -> None:
 def _put(arrays: list[tuple[Any, Any]]) -> None:
     for array, numbers in arrays:
         array[...] = numbers
+
+
+def _buffers_differ(after: list[tuple[Any, Any]]) -> str:
+    return next((why for array, then in after if (why := _differs("a buffer", array, then))), "")
 
 
 def _digest(array: Any) -> bytes:
