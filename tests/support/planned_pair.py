@@ -72,8 +72,9 @@ class Pair:
 
     def forward(self, x: Any) -> Any:
         """The output; None where both raise the same error."""
-        (got, error), (expected, wanted) = outcome(lambda: self.compiled.forward(x)), outcome(
-            lambda: self.other.forward(x)
+        (got, error), (expected, wanted) = (
+            outcome(lambda: self.compiled.forward(x)),
+            outcome(lambda: self.other.forward(x)),
         )
         assert error == wanted
         self.error = error

@@ -145,7 +145,9 @@ class Recorder:
         low, high = bounds(array)
         has = owner(array)
         known = self._known.get(id(has))
-        found = [(known.memory, known.start)] if known is not None and known.alive() is has else self._held.get(id(has), [])
+        found = (
+            [(known.memory, known.start)] if known is not None and known.alive() is has else self._held.get(id(has), [])
+        )
         for memory, start in found:
             if start <= low and high <= start + memory.size:
                 return View(memory, array.ctypes.data - start, array.shape, array.strides, array.dtype)
