@@ -11,14 +11,15 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
 from multiprocessing import get_context
 from typing import Any, Final
 
 import numpy as np
 
-from tests.support.planned_models import Drawn, Rng, drawn, pick
-from tests.support.planned_pair import Pair, assert_bits, outcome
+from tests.plans.planned_models import Drawn, Rng, drawn, pick
+from tests.plans.planned_pair import Pair, assert_bits, outcome
 from typednn import checking, observing
 from typednn.engines import get_threads, set_threads, using
 from typednn.layers import Dropout
@@ -164,7 +165,7 @@ class Training:
         if rng.integers(5) == 0:
             self.log.append("accumulates")
             return
-        several = [*zip(*self.grads, strict=True)]
+        several: Any = [*zip(*self.grads, strict=True)]
         try:
             added: Any = [accumulate(each) if len(each) > 1 else each[0] for each in several]
         except Exception as error:  # a model that changed in between
@@ -173,11 +174,11 @@ class Training:
         self.grads.clear()
         if rng.integers(3) == 0:
             self.log.append("clips")
-            results = [outcome(lambda grad=grad: clipped(grad, 0.5)) for grad in added]
+            results = [outcome(partial(clipped, grad, 0.5)) for grad in added]
             assert results[0][1] == results[1][1]
             added = added if results[0][1] else [found for found, _ in results]
         results = [
-            outcome(lambda model=model, optimizer=optimizer, grad=grad: model.update(optimizer, grad))
+            outcome(partial(model.update, optimizer, grad))
             for model, optimizer, grad in zip(self.pair.models, self.pair.optimizers, added, strict=True)
         ]
         assert results[0] == results[1]
@@ -279,9 +280,9 @@ def setting(training: Training) -> None:
 def frozen(training: Training) -> None:
     """The first layers of a chain."""
     count = int(training.rng.integers(2))
-    results = [outcome(lambda model=model: model.freeze(count) and None) for model in training.pair.models]
-    assert results[0] == results[1]
-    training.log.append(f"freeze {count} {results[0][1][:50]}")
+    errors = [outcome(partial(_freeze, model, count))[1] for model in training.pair.models]
+    assert errors[0] == errors[1]
+    training.log.append(f"freeze {count} {errors[0][:50]}")
     training.grads.clear()
 
 
@@ -339,6 +340,10 @@ CHANGES: tuple[Callable[[Training], None], ...] = (
     *(mode, mode, part_mode, written, written, assigned, loaded, converted, setting, setting, frozen, fused),
     *(threads, dropped, explained, not_finite, drawn_again),
 )
+
+
+def _freeze(model: Any, count: int) -> None:
+    model.freeze(count)
 
 
 def _place(training: Training) -> int:

@@ -1,4 +1,4 @@
-"""Random trainings, planned and layer by layer; `make torture` has 2,000 of them: ``tests/plans/random_trainings.py``."""
+"""Random trainings, planned and layer by layer; `make torture` has 2,000 of them."""
 
 from collections import Counter
 

@@ -15,17 +15,12 @@ why.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, get_args, overload
 
 import numpy as np
@@ -40,16 +35,16 @@ from typednn.engines.memory import pool
 from typednn.engines.precision import is_mixed
 from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, TypednnError, explain
 from typednn.module.calls import is_observed, locate
-from typednn.module.gradients import Gradient, named_leaves
 from typednn.module.layer import Layer
 from typednn.module.module import Module
 from typednn.module.running_statistics import meeting_here
-from typednn.module.state import CallState, Storage
 from typednn.plans.code import unplannable
+from typednn.plans.comparing import buffers_differ, differs, digest, gradients_differ, inputs_differ, read_inputs
 from typednn.plans.gradients import Keep, Template
 from typednn.plans.plan import Plan
 from typednn.plans.recording import Recorder, Unplannable, View
 from typednn.plans.rewriting import Program, rewritten
+from typednn.plans.state import State, scattered
 
 if TYPE_CHECKING:
     from typednn.plans.explain import Explained
@@ -87,30 +82,11 @@ class _Planned:
     is_right: bool = False
     changes: int = 0  # of the steps, by rules that may fail on other numbers
     refused: str = ""
-    # What the model is, and was when it was recorded: the attributes of each module, and the array of each cell.
-    # Lists, dicts and dataclasses that they hold count, too.
-    now: list[Any] = field(default_factory=list[Any])
-    then: list[Any] = field(default_factory=list[Any])
-    cells: list[Any] = field(default_factory=list[Any])
-    arrays: list[Any] = field(default_factory=list[Any])
-
-    def note(self, model: Module) -> None:
-        """Note what the model is."""
-        modules = [module for _, module in model.named_modules()]
-        cells = {id(cell): cell for each in modules for cell in each.__typednn_storage__.cells.values()}
-        self.now = [vars(each) for each in modules]
-        self.now += [held for each in modules for value in vars(each).values() for held in _containers(value)]
-        self.then = [copy(each) for each in self.now]
-        self.cells, self.arrays = [*cells.values()], [cell.array for cell in cells.values()]
+    state: State | None = None  # of the model when it was recorded
 
     def holds(self) -> bool:
-        """Whether the model is as it was noted."""
-        if not all(map(is_, [cell.array for cell in self.cells], self.arrays)):
-            return False
-        try:
-            return self.now == self.then  # by identity first
-        except ValueError:  # an attribute that is another array
-            return False
+        """Whether the model is as it was."""
+        return self.state is not None and self.state.holds()
 
 
 @final
@@ -256,11 +232,11 @@ class Compiled(Generic[In, Out, G]):
 
     def _recorded(self, planned: _Planned, x: Any) -> Any:
         """The output, computed layer by layer, and recorded; the plan is made behind it, or behind its backward."""
-        if why := unplannable(self.model) or _scattered(self.model):
+        if why := unplannable(self.model) or scattered(self.model):
             self._refuse(planned, why)
             return self._eager(x)
-        planned.note(self.model)
-        recorder = Recorder({id(array): array for array in planned.arrays if array is not None})
+        state = planned.state = State(self.model)
+        recorder = Recorder({id(array): array for array in state.arrays if array is not None})
         x = recorder.given(x, "input")
         y: Any = None
         try:
@@ -290,7 +266,7 @@ class Compiled(Generic[In, Out, G]):
             with recorder.told():
                 grad = cast("Any", self.model).backward(next_grad)
                 if self.keep == "inputs":
-                    _read_inputs(grad)
+                    read_inputs(grad)
             template = Template(grad, recorder.view, self.keep)
             planned.plan = self._plan(planned, recorder, split, output, template)
         except Unplannable as error:
@@ -316,12 +292,12 @@ class Compiled(Generic[In, Out, G]):
         before = self._copied_buffers()
         y = self._eager(x)
         if self.model.training:
-            self._backward = partial(self._both_back, planned, plan, before, x, y.shape, _digest(y))
+            self._backward = partial(self._both_back, planned, plan, before, x, y.shape, digest(y))
             return y
         after = self._copied_buffers()  # a part may be in training
         _put(before)
         try:
-            why = _differs("the output", plan.forward(x), y) or _buffers_differ(after)
+            why = differs("the output", plan.forward(x), y) or buffers_differ(after)
         finally:
             plan.let_go()
             _put(after)
@@ -337,26 +313,26 @@ class Compiled(Generic[In, Out, G]):
         before: list[tuple[Any, Any]],
         x: Any,
         shape: tuple[int, ...],
-        digest: bytes,
+        output: bytes,
         next_grad: Any,
     ) -> Any:
         model: Any = self.model
         grad = model.backward(next_grad)
         if self.keep == "inputs":
-            _read_inputs(grad)
+            read_inputs(grad)
         after = self._copied_buffers()
         model.free_cache()
         pool.clear()
         _put(before)
         try:
             y = plan.forward(x)
-            why = "" if y.shape == shape and _digest(y) == digest else "the output of the plan differs from the layers'"
+            why = "" if y.shape == shape and digest(y) == output else "the output of the plan differs from the layers'"
             del y
             own = plan.backward(next_grad)
-            why = why or _gradients_differ(own, grad)
+            why = why or gradients_differ(own, grad)
             if self.keep == "inputs":
-                why = why or _inputs_differ(own, grad)
-            why = why or _buffers_differ(after)
+                why = why or inputs_differ(own, grad)
+            why = why or buffers_differ(after)
         finally:
             plan.let_go()
             _put(after)
@@ -392,88 +368,13 @@ class _Backward:
         return grad
 
 
-def _containers(value: Any) -> list[Any]:
-    """What may change within a layer's attribute: lists and dicts, those within others, and dataclasses' fields."""
-    if isinstance(value, Module | type) or isinstance(value, Storage | CallState):
-        return []
-    if isinstance(value, list | tuple):
-        inner = [held for each in cast("list[Any]", value) for held in _containers(each)]
-        return [value, *inner] if isinstance(value, list) else inner
-    if isinstance(value, dict):
-        return [value, *(held for each in cast("dict[Any, Any]", value).values() for held in _containers(each))]
-    if dataclasses.is_dataclass(value) and hasattr(value, "__dict__"):
-        return _containers(vars(value))
-    return []
-
-
-def _scattered(model: Module) -> str:
-    """Which of the model's arrays has another layout than a plan reads; empty where none has."""
-    for name, _, _, cell in model.named_fields("parameter", "buffer"):
-        array = cell.array
-        if type(array) is np.ndarray and not array.flags.c_contiguous:
-            return f"{name} is not C-contiguous: assign numpy.ascontiguousarray of it"
-    return ""
-
-
 def _warn(why: str) -> None:
     warnings.warn(f"typednn.compile: computed layer by layer, without a plan: {why}", RuntimeWarning, stacklevel=2)
-
-
-def _read_inputs(value: Any) -> None:
-    """Compute the derivatives by inputs that were put off, but for those that the layers let go."""
-    if isinstance(value, tuple | list):
-        for each in cast("tuple[Any, ...]", value):
-            _read_inputs(each)
-    elif isinstance(value, Gradient):
-        for each in dataclasses.fields(cast("Any", value)):
-            with suppress(StateError):
-                _read_inputs(getattr(value, each.name))
 
 
 def _put(arrays: list[tuple[Any, Any]]) -> None:
     for array, numbers in arrays:
         array[...] = numbers
-
-
-def _buffers_differ(after: list[tuple[Any, Any]]) -> str:
-    return next((why for array, then in after if (why := _differs("a buffer", array, then))), "")
-
-
-def _digest(array: Any) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(array).data).digest()
-
-
-def _differs(what: str, got: Any, expected: Any) -> str:
-    same = got.shape == expected.shape and got.dtype == expected.dtype and got.tobytes() == expected.tobytes()
-    return "" if same else f"{what} of the plan differs from the layers'"
-
-
-def _gradients_differ(own: Any, grad: Any) -> str:
-    """Leaf by leaf; each use of a shared parameter by itself."""
-    expected = dict(named_leaves(grad))
-    for name, leaf in named_leaves(own):
-        if why := _differs(f"the derivative by {name}", leaf, expected.pop(name)):
-            return why
-    return "a derivative is missing" if expected else ""
-
-
-def _inputs_differ(own: Any, grad: Any, name: str = "grad") -> str:
-    """The derivatives by inputs of layers, which both gradients hold."""
-    if isinstance(own, tuple | list):
-        pairs = zip(cast("tuple[Any, ...]", own), grad, strict=True)
-        return next((why for each, other in pairs if (why := _inputs_differ(each, other, name))), "")
-    if not isinstance(own, Gradient):
-        return ""
-    for field in dataclasses.fields(cast("Any", own)):
-        with suppress(StateError):
-            got, expected = getattr(own, field.name), getattr(grad, field.name)
-            if field.name in own.__inputs__ and type(got) is np.ndarray:
-                why = _differs(f"the derivative {name}.{field.name}", got, expected)
-            else:
-                why = _inputs_differ(got, expected, f"{name}.{field.name}")
-            if why:
-                return why
-    return ""
 
 
 @final

@@ -82,7 +82,7 @@ class Template:
             return cast("Callable[[], Any]", value._later) if value.is_deferred else None
         if isinstance(value, ElementwiseGrad) and isinstance(cast("Any", value).parameters, tuple):
             return None  # of a chain, whose update reads it
-        return _refuse if value.is_deferred or value.input is not None else None
+        return _refuse if value.is_deferred or cast("Any", value).input is not None else None
 
 
 def _refuse() -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.planned_pair import Between
+from tests.plans.planned_pair import Between
 from typednn import Input
 from typednn.layers import (
     ELU,

@@ -1,4 +1,4 @@
-"""A model that is planned, and a copy of it that is computed layer by layer: every call is made on both, and compared."""
+"""A model that is planned, and a copy that is computed layer by layer: every call is made on both, and compared."""
 
 import copy
 from collections.abc import Callable
@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn import AnyArray, Gradient, Layer, S
-from typednn.errors import StateError
 from typednn.module.gradients import named_leaves
 from typednn.optim import SGD
 from typednn.plans import Compiled
@@ -162,7 +161,8 @@ class Between(Layer[AnyArray, AnyArray, BetweenGrad, S]):
         self.after: Any = after
 
     def forward(self, x: Float[AnyArray, "batch *input"]) -> Float[AnyArray, "batch *output"]:
-        return self.after.forward(self.inner.forward(self.before.forward(x)))
+        y: AnyArray = self.after.forward(self.inner.forward(self.before.forward(x)))
+        return y
 
     def backward(self, next_grad: Float[AnyArray, "batch *output"]) -> BetweenGrad:
         after = self.after.backward(next_grad)
@@ -171,4 +171,4 @@ class Between(Layer[AnyArray, AnyArray, BetweenGrad, S]):
         return BetweenGrad(before.input, before, inner, after)
 
 
-__all__ = ["Between", "BetweenGrad", "Pair", "StateError", "assert_bits", "assert_gradients", "outcome"]
+__all__ = ["Between", "BetweenGrad", "Pair", "assert_bits", "assert_gradients", "outcome"]
