@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn import AnyArray, Gradient, Layer, S
+from typednn.layers import BatchNorm1d, Dropout, Linear, Tanh
 from typednn.module.gradients import named_leaves
 from typednn.optim import SGD
 from typednn.plans import Compiled
@@ -137,6 +138,33 @@ class Pair:
         return sum(each.plan is not None and each.is_right for each in self.compiled._planned.values())  # pyright: ignore[reportPrivateUsage]
 
 
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def numbers(*shape: int, seed: int = 0) -> Any:
+    return rng(seed).standard_normal(shape, np.float32)
+
+
+def small() -> Any:
+    """With buffers of two kinds."""
+    model = Linear(4, 6) >> BatchNorm1d(6) >> Tanh() >> Dropout(0.3) >> Linear(6, 3)
+    return model.init(rng()).train()
+
+
+def trained(model: Any, steps: int = 6, **options: Any) -> Pair:
+    pair = Pair(model, **options)
+    for seed in range(steps):
+        assert pair.step(numbers(5, 4, seed=seed)) is not None, pair.error
+    return pair
+
+
+def only(pair: Pair, *told: str) -> None:
+    """What was told, by its first words."""
+    assert len(pair.told) == len(told), pair.told
+    assert all(one.startswith(other) for one, other in zip(pair.told, told, strict=True)), pair.told
+
+
 # ------------------------------------------------------------------ layers one by one, without a chain
 
 
@@ -169,6 +197,3 @@ class Between(Layer[AnyArray, AnyArray, BetweenGrad, S]):
         inner = self.inner.backward(after.input)
         before = self.before.backward(inner.input)
         return BetweenGrad(before.input, before, inner, after)
-
-
-__all__ = ["Between", "BetweenGrad", "Pair", "assert_bits", "assert_gradients", "outcome"]

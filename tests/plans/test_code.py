@@ -125,6 +125,14 @@ class Writes(Block):
         return y
 
 
+twice: Callable[[Any], Any] = lambda x: scaled(x, 2.0)  # noqa: E731
+
+
+class CallsALambda(Block):
+    def inner(self, x: Any) -> Any:
+        return twice(super().inner(x))
+
+
 class Draws(Block):
     rng: ClassVar[Any] = np.random.default_rng(0)
 
@@ -171,6 +179,7 @@ REFUSED: dict[type[Any], str] = {
     CallsNumPy: "calls np.add",
     CallsAFunction: "noted calls SEEN.append",
     Writes: "writes into what is not its own",
+    CallsALambda: "<lambda> is no def that can be read",
     Draws: "calls float",
     Tries: "a statement that plans don't know (Try)",
     Lambda: "an expression that plans don't know (Lambda)",

@@ -82,11 +82,13 @@ class _Method:
             return f"{function!r} has no source that can be read"
         try:
             lines, first = inspect.getsourcelines(function)
-        except (OSError, TypeError):
+            tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+        except (OSError, TypeError, SyntaxError, IndexError):
             return f"{function.__qualname__} has no source that can be read"
-        (tree,) = ast.parse(textwrap.dedent("".join(lines))).body
+        if not isinstance(tree, ast.FunctionDef) or tree.name != function.__name__:  # a lambda, or a file that changed
+            place = f"{function.__code__.co_filename}:{first}"
+            return f"{function.__qualname__} is no def that can be read, at {place}"
         ast.increment_lineno(tree, first - 1)
-        assert isinstance(tree, ast.FunctionDef)
         self.own: str = tree.args.args[0].arg if self.owner is not None and tree.args.args else ""
         for problem, node in self._statements(tree.body):
             if node is None:  # of a function that it calls

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-from copy import copy
+from collections.abc import Sequence
 from operator import is_
+from types import FunctionType, ModuleType
 from typing import Any, cast, final
 
 import numpy as np
 
 from typednn.module.module import Module
 from typednn.module.state import CallState, Storage
+from typednn.plans.code import is_ours
 
 
 @final
 class State:
-    """The attributes of each module, with what lists, dicts and dataclasses among them hold; the array of each cell."""
+    """The attributes of each module and of its class, with what lists, dicts and objects among them hold; the array of
+    each cell.
+    """
 
     def __init__(self, model: Module) -> None:
         modules = [module for _, module in model.named_modules()]
         cells = {id(cell): cell for each in modules for cell in each.__typednn_storage__.cells.values()}
-        held = [inner for each in modules for value in vars(each).values() for inner in _containers(value)]
-        self._now: list[Any] = [*map(vars, modules), *held]
-        self._then: list[Any] = [*map(copy, self._now)]
+        seen: set[int] = set()
+        held = [inner for each in modules for value in vars(each).values() for inner in _containers(value, seen)]
+        kinds = {kind for each in modules for kind in type(each).__mro__ if kind is not object and not is_ours(kind)}
+        self._now: list[Any] = [*map(vars, modules), *held, *map(vars, kinds)]
+        self._then: list[Any] = [each.copy() for each in self._now]
         self._cells: list[Any] = [*cells.values()]
         self.arrays: list[Any] = [cell.array for cell in cells.values()]
 
@@ -36,17 +42,20 @@ class State:
             return False
 
 
-def _containers(value: Any) -> list[Any]:
-    """What may change within an attribute."""
-    if isinstance(value, Module | type | Storage | CallState):
+def _containers(value: Any, seen: set[int]) -> list[Any]:
+    """What may change within an attribute: lists, dicts, and the attributes of objects that are the user's own."""
+    if id(value) in seen or isinstance(value, Module | Storage | CallState | type | ModuleType | FunctionType):
         return []
+    seen.add(id(value))
     if isinstance(value, list | tuple):
-        inner = [held for each in cast("list[Any]", value) for held in _containers(each)]
-        return [cast("Any", value), *inner] if isinstance(value, list) else inner
+        held = [inner for each in cast("Sequence[Any]", value) for inner in _containers(each, seen)]
+        return [cast("Any", value), *held] if isinstance(value, list) else held
     if isinstance(value, dict):
-        inner = [held for each in value.values() for held in _containers(each)]
-        return [cast("Any", value), *inner]
-    return _containers(vars(value)) if dataclasses.is_dataclass(value) and hasattr(value, "__dict__") else []
+        values = cast("dict[Any, Any]", value)  # type: ignore[redundant-cast]
+        return [values, *(inner for each in values.values() for inner in _containers(each, seen))]
+    if hasattr(value, "__dict__") and (dataclasses.is_dataclass(value) or not is_ours(type(value))):
+        return _containers(vars(value), seen)
+    return []
 
 
 def scattered(model: Module) -> str:

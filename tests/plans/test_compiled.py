@@ -1,0 +1,276 @@
+"""The promises of `typednn.compile`: which call is which, what is told, what is refused."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import typednn
+from tests.plans.planned_pair import Pair, assert_bits, assert_gradients, numbers, only, rng, small, trained
+from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError
+from typednn.layers import (
+    Embedding,
+    Linear,
+    Residual,
+    SequenceLinear,
+    Tanh,
+)
+from typednn.losses import MSE
+from typednn.optim import SGD
+from typednn.plans import Compiled, CompiledStep
+from typednn.plans.plan import Plan
+
+# ------------------------------------------------------------------ which call is which
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is computed layer by layer, and what by a plan, in order."""
+    found: list[str] = []
+
+    def noted(kind: Any, method: str, word: str) -> None:
+        function = getattr(kind, method)
+
+        def call(self: Any, *given: Any) -> Any:
+            found.append(word)
+            return function(self, *given)
+
+        monkeypatch.setattr(kind, method, call)
+
+    noted(Compiled, "_eager", "layers")
+    noted(Compiled, "_recorded", "recorded")
+    noted(Plan, "forward", "plan")
+    noted(Plan, "backward", "plan back")
+    return found
+
+
+def test_which_call_is_which(calls: list[str]) -> None:
+    """In training the plan is tried behind the backward."""
+    model = small()
+    compiled: Compiled[Any, Any, Any] = Compiled(model, told=pytest.fail)
+    wanted = [
+        (["layers"], []),
+        (["recorded", "layers"], []),
+        (["layers"], ["plan", "plan back"]),
+        *[(["plan"], ["plan back"])] * 3,
+    ]
+    for seed, (forward, backward) in enumerate(wanted):
+        calls.clear()
+        y = compiled.forward(numbers(5, 4, seed=seed))
+        assert calls == forward
+        calls.clear()
+        compiled.backward(y)
+        assert calls == backward
+
+
+def test_which_call_is_which_in_eval(calls: list[str]) -> None:
+    compiled: Compiled[Any, Any, Any] = Compiled(small().eval(), told=pytest.fail)
+    for wanted in (["layers"], ["recorded", "layers"], ["layers", "plan"], ["plan"], ["plan"]):
+        calls.clear()
+        compiled.forward(numbers(5, 4))
+        assert calls == wanted
+
+
+def test_each_kind_of_input_has_its_own(calls: list[str]) -> None:
+    """Shape, dtype, training and eval, threads; what comes again is known."""
+    model = small()
+    compiled: Compiled[Any, Any, Any] = Compiled(model, told=pytest.fail)
+    for batch in (5, 7):
+        for _ in range(4):
+            compiled.backward(compiled.forward(numbers(batch, 4)))
+    model.eval()
+    for _ in range(4):
+        compiled.forward(numbers(5, 4))
+    calls.clear()
+    for batch, mode in ((5, True), (7, True), (5, False)):
+        model.train(mode)
+        compiled.forward(numbers(batch, 4))
+    assert calls == ["plan"] * 3
+
+
+def test_what_comes_in_many_shapes(calls: list[str]) -> None:
+    """Eight have plans; the one that did not come for longest is recorded anew."""
+    compiled: Compiled[Any, Any, Any] = Compiled(small().eval(), told=pytest.fail)
+    for batch in range(1, 10):
+        for _ in range(3):
+            compiled.forward(numbers(batch, 4))
+    calls.clear()
+    compiled.forward(numbers(9, 4))
+    compiled.forward(numbers(2, 4))
+    assert calls == ["plan", "plan"]
+    compiled.forward(numbers(1, 4))
+    assert calls[2:] == ["layers"]
+
+
+def test_several_forwards_until_a_backward() -> None:
+    """The last one counts, in each of the calls."""
+    pair = Pair(small())
+    for seed in range(6):
+        for more in range(3):
+            pair.forward(numbers(5, 4, seed=10 * seed + more))
+        grads = pair.backward(numbers(5, 3, seed=seed))
+        assert grads is not None
+        pair.update(grads)
+    assert pair.plans == 1
+
+
+def test_backward_goes_back_once() -> None:
+    """And after nothing, after eval, and after a forward that failed, not at all."""
+    model: Any = (Embedding(5, 4) >> SequenceLinear(4, 2)).init(rng()).train()
+    compiled: Compiled[Any, Any, Any] = Compiled(model, told=pytest.fail)
+    next_grad = numbers(2, 3, 2)
+    x = np.zeros((2, 3), np.int64)
+    with pytest.raises(NotForwarded, match="call forward first"):
+        compiled.backward(next_grad)
+    for _ in range(5):
+        compiled.forward(x)
+        compiled.backward(next_grad)
+        with pytest.raises(NotForwarded, match="one that has gone back"):
+            compiled.backward(next_grad)
+        compiled.forward(x)
+        with pytest.raises(typednn.errors.TypednnError, match="tokens are 0 to 4, got 5"):
+            compiled.forward(x + 5)
+        with pytest.raises(NotForwarded):
+            compiled.backward(next_grad)
+    compiled.forward(x)
+    model.eval()
+    compiled.forward(x)
+    with pytest.raises(NotForwarded):
+        compiled.backward(next_grad)
+
+
+def test_next_grad_of_another_shape() -> None:
+    """A plan is as strict as the layers."""
+    compiled = trained(small()).compiled
+    for wrong in (numbers(5, 4), numbers(5, 3).astype(np.float64), [1.0]):
+        compiled.forward(numbers(5, 4))
+        with pytest.raises(ShapeError, match=r"next_grad is shaped as forward's output, float32 \(5, 3\)"):
+            compiled.backward(wrong)
+
+
+# ------------------------------------------------------------------ explain
+
+
+def test_explain() -> None:
+    """A line for each op, forward and backward, with the parameters that it reads; nothing changes."""
+    pair = trained(small())
+    table = pair.compiled.explain(times=2)
+    names = [(line.half, line.name) for line in table.lines]
+    forward = ["linear.forward", "batch_norm.forward", "batch_norm.track", "tanh.forward", "dropout", "linear.forward"]
+    backward = ["linear.backward", "dropout", "tanh.backward", "batch_norm.backward", "linear.backward"]
+    assert names == [*(("forward", name) for name in forward), *(("backward", name) for name in backward)]
+    assert "0.weight" in table.lines[0].parameters
+    rows = str(table).splitlines()
+    assert len(rows) == len(table.lines) + 4
+    for line, row in zip(table.lines, rows[4:], strict=True):
+        assert line.name in row
+    assert all(line.seconds > 0 for line in table.lines)
+    assert table._repr_html_().count("<tr") == len(table.lines) + 1
+    pair.same_state()
+    assert pair.step(numbers(5, 4)) is not None
+
+
+def test_explain_before_there_is_a_plan() -> None:
+    compiled: Compiled[Any, Any, Any] = Compiled(small())
+    with pytest.raises(StateError, match="call forward, and in training backward, three times"):
+        compiled.explain()
+    with pytest.raises(ArgumentError):
+        trained(small()).compiled.explain(times=0)
+
+
+@pytest.mark.parametrize("steps", [2, 5])
+def test_explain_between_forward_and_backward(steps: int) -> None:
+    """A plan's memory is another's then: a forward of the plan is forgotten, one of the layers is not."""
+    pair = trained(small(), steps)
+    y = pair.forward(numbers(5, 4))
+    pair.compiled.explain(times=1)
+    if steps == 5:
+        with pytest.raises(NotForwarded):
+            pair.compiled.backward(y)
+        pair.other.backward(y)
+    else:
+        pair.backward(y)
+    for seed in range(3):
+        pair.step(numbers(5, 4, seed=seed))
+    only(pair)
+
+
+# ------------------------------------------------------------------ derivatives by inputs
+
+
+def test_kept_inputs() -> None:
+    """Are those of the layers, in every call."""
+    pair = trained(Residual(Linear(4, 3) >> Tanh() >> Linear(3, 4)).init(rng()).train(), keep="inputs")
+    assert pair.plans == 1
+
+
+def test_dropped_inputs() -> None:
+    """Reading one is an error with the cure."""
+    compiled = trained(small()).compiled
+    grad = compiled.backward(compiled.forward(numbers(5, 4)))
+    for part in (grad, grad.parts[0], grad.parts[2]):
+        with pytest.raises(StateError, match=r'typednn\.compile\(model, keep="inputs"\)'):
+            _ = part.input
+
+
+def test_frozen_layers_give_no_input() -> None:
+    """Also where inputs are kept: the error is that of the layers."""
+    model = (Linear(4, 5) >> Tanh() >> Linear(5, 3)).init(rng()).train()
+    model.freeze(1)
+    pair = trained(model, keep="inputs")
+    assert pair.plans == 1
+    grad = pair.compiled.backward(pair.compiled.forward(numbers(5, 4)))
+    with pytest.raises(StateError, match="frozen ones"):
+        _ = grad.input
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: SequenceLinear(4, 4) >> Tanh() >> SequenceLinear(4, 3), lambda: Tanh() >> Tanh()]
+)
+def test_chains_of_elementwise_layers_are_updated(make: Callable[[], Any]) -> None:
+    """Whose update reads the derivative by the input."""
+    pair = trained(make().init(rng()).train())
+    assert pair.plans == 1
+
+
+# ------------------------------------------------------------------ arguments
+
+
+def test_arguments() -> None:
+    model: Any = small()
+    loss, optimizer = MSE(), SGD(0.1)
+    with pytest.raises(ArgumentError, match="model is a typednn model, got int"):
+        typednn.compile(3)  # type: ignore[call-overload]
+    with pytest.raises(ArgumentError, match="keep must be one of 'parameters', 'inputs', got 'all'"):
+        typednn.compile(model, keep="all")  # type: ignore[call-overload]
+    with pytest.raises(ArgumentError, match="a whole step has a loss and an optimizer, got a loss alone"):
+        typednn.compile(model, loss)  # type: ignore[call-overload]
+    with pytest.raises(ArgumentError, match="got an optimizer alone"):
+        typednn.compile(model, optimizer=optimizer)  # type: ignore[call-overload]
+    assert type(typednn.compile(model)) is Compiled
+    assert type(typednn.compile(model, loss, optimizer.bind(model))) is CompiledStep
+    assert repr(typednn.compile(model)) == f"compile({model!r})"
+
+
+def test_a_whole_step() -> None:
+    """The loss before the update, the gradient, and the weights are those of the layers; it trains what is in eval."""
+    model, loss = small(), MSE()
+    other = copy.deepcopy(model)
+    step = typednn.compile(model.eval(), loss, SGD(0.1).bind(model))
+    optimizer = SGD(0.1).bind(other)
+    assert step.grad is None
+    for seed in range(7):
+        x, y = numbers(5, 4, seed=seed), numbers(5, 3, seed=seed + 20)
+        value = step(x, y)
+        prediction = other.forward(x)
+        assert value == loss.loss(prediction, y)
+        grad = other.backward(loss.loss_grad(prediction, y))
+        assert step.grad is not None
+        assert_gradients(step.grad, grad)
+        other.update(optimizer, grad)
+        for name, array in other.state_dict().items():
+            assert_bits(model.state_dict()[name], array, name)
+    assert model.training
+    assert step.compiled.why_not() == ""
