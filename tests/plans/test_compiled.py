@@ -50,7 +50,7 @@ def test_which_call_is_which(calls: list[str]) -> None:
     """In training the plan is tried behind the backward."""
     model = small()
     compiled: Compiled[Any, Any, Any] = Compiled(model, told=pytest.fail)
-    wanted = [
+    wanted: list[tuple[list[str], list[str]]] = [
         (["layers"], []),
         (["recorded", "layers"], []),
         (["layers"], ["plan", "plan back"]),
@@ -156,7 +156,7 @@ def test_next_grad_of_another_shape() -> None:
 def test_explain() -> None:
     """A line for each op, forward and backward, with the parameters that it reads; nothing changes."""
     pair = trained(small())
-    table = pair.compiled.explain(times=2)
+    table: Any = pair.compiled.explain(times=2)
     names = [(line.half, line.name) for line in table.lines]
     forward = ["linear.forward", "batch_norm.forward", "batch_norm.track", "tanh.forward", "dropout", "linear.forward"]
     backward = ["linear.backward", "dropout", "tanh.backward", "batch_norm.backward", "linear.backward"]

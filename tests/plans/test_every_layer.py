@@ -69,7 +69,8 @@ def placed(layer: Any, x: Any, form: str) -> Any:
     y = copy.deepcopy(layer).train().forward(x)
     before: Any
     after: Any
-    before, after = affine(x.shape, x.shape[-1]), affine(y.shape, 3)
+    before = affine(x.shape, x.shape[-1])
+    after = affine(y.shape, 3)
     before.init(np.random.default_rng(0)).astype(x.dtype)
     after.init(np.random.default_rng(0)).astype(x.dtype)
     return before >> layer >> after if form == "chain" else Between(before, layer, after)

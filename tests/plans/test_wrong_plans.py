@@ -142,11 +142,12 @@ def test_what_lies_within_attributes() -> None:
     for seed in range(4):
         pair.step(numbers(5, 4, seed=seed))
     found = [pair.plans]
-    for change in (
+    changes: list[Callable[[Any], object]] = [
         lambda model: model.sizes.append(3),
         lambda model: model.settings.places[0]["parts"].append(2),
         lambda model: setattr(type(model), "_of_the_class", object()),
-    ):
+    ]
+    for change in changes:
         change(pair.model)
         pair.step(numbers(5, 4))
         found.append(pair.plans)
