@@ -78,7 +78,7 @@ def placed(layer: Any, x: Any, form: str) -> Any:
 
 def batches(x: Any, count: int = 6) -> list[Any]:
     """Other numbers each time."""
-    rngs = map(np.random.default_rng, range(count))
+    rngs: list[Any] = [np.random.default_rng(seed) for seed in range(count)]
     if x.dtype.kind == "f":
         return [rng.standard_normal(x.shape).astype(x.dtype) for rng in rngs]
     return [rng.integers(0, x.max() + 1, x.shape) for rng in rngs]

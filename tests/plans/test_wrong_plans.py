@@ -76,7 +76,18 @@ def test_a_wrong_plan_is_refused_in_eval(monkeypatch: pytest.MonkeyPatch, change
     only(trained(model), "the output" if change is of_the_output else "a buffer")
 
 
-def test_a_plan_that_fails_while_it_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", [1, 3])
+def test_eval_with_a_part_in_training(part: int) -> None:
+    """As for samples of a network with dropout: each call draws and counts once."""
+    model = small().eval()
+    model.parts[part].train()
+    pair = trained(model)
+    only(pair)
+    assert pair.plans == 1
+
+
+@pytest.mark.parametrize("method", ["forward", "backward"])
+def test_a_plan_that_fails_while_it_is_tried(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Buffers are as the layers left them."""
     pair = trained(small(), 2)
 
@@ -85,7 +96,7 @@ def test_a_plan_that_fails_while_it_is_tried(monkeypatch: pytest.MonkeyPatch) ->
 
     y = pair.forward(numbers(5, 4))
     with monkeypatch.context() as patch:
-        patch.setattr(Plan, "backward", fails)
+        patch.setattr(Plan, method, fails)
         with pytest.raises(MemoryError):
             pair.compiled.backward(y)
     pair.other.backward(y)
@@ -145,7 +156,7 @@ def test_what_lies_within_attributes() -> None:
     changes: list[Callable[[Any], object]] = [
         lambda model: model.sizes.append(3),
         lambda model: model.settings.places[0]["parts"].append(2),
-        lambda model: setattr(type(model), "_of_the_class", object()),
+        lambda _: setattr(Between, "_of_the_class", object()),
     ]
     for change in changes:
         change(pair.model)
