@@ -2,6 +2,8 @@
 
 ==============  =====================================================================================================
 `compiled`      `compile`: when a call is recorded, tried and planned, and what makes a plan void
+`state`         what a model is when it is recorded
+`comparing`     what a plan gives beside what the layers give
 `code`          whether a user's forward and backward may be planned, by their source
 `recording`     the ops of one forward and backward, and where their arrays lie
 `natives`       an op as calls of compiled code

@@ -15,15 +15,12 @@ why.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, get_args, overload
 
 import numpy as np
@@ -38,15 +35,16 @@ from typednn.engines.memory import pool
 from typednn.engines.precision import is_mixed
 from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, TypednnError, explain
 from typednn.module.calls import is_observed, locate
-from typednn.module.gradients import Gradient, named_leaves
 from typednn.module.layer import Layer
 from typednn.module.module import Module
 from typednn.module.running_statistics import meeting_here
 from typednn.plans.code import unplannable
+from typednn.plans.comparing import buffers_differ, differs, digest, digests, read_inputs
 from typednn.plans.gradients import Keep, Template
 from typednn.plans.plan import Plan
 from typednn.plans.recording import Recorder, Unplannable, View
 from typednn.plans.rewriting import Program, rewritten
+from typednn.plans.state import State, scattered
 
 if TYPE_CHECKING:
     from typednn.plans.explain import Explained
@@ -84,27 +82,11 @@ class _Planned:
     is_right: bool = False
     changes: int = 0  # of the steps, by rules that may fail on other numbers
     refused: str = ""
-    # What the model is, and was when it was recorded: the attributes of each module, and the array of each cell.
-    now: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    then: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    cells: list[Any] = field(default_factory=list[Any])
-    arrays: list[Any] = field(default_factory=list[Any])
-
-    def note(self, model: Module) -> None:
-        """Note what the model is."""
-        modules = [module for _, module in model.named_modules()]
-        cells = {id(cell): cell for each in modules for cell in each.__typednn_storage__.cells.values()}
-        self.now, self.then = [vars(each) for each in modules], [dict(vars(each)) for each in modules]
-        self.cells, self.arrays = [*cells.values()], [cell.array for cell in cells.values()]
+    state: State | None = None  # of the model when it was recorded
 
     def holds(self) -> bool:
-        """Whether the model is as it was noted."""
-        if not all(map(is_, [cell.array for cell in self.cells], self.arrays)):
-            return False
-        try:
-            return self.now == self.then  # by identity first
-        except ValueError:  # an attribute that is another array
-            return False
+        """Whether the model is as it was."""
+        return self.state is not None and self.state.holds()
 
 
 @final
@@ -136,7 +118,8 @@ class Compiled(Generic[In, Out, G]):
 
     def explain(self, times: int = 20) -> Explained:
         """What the newest plan computes, step by step: engine, operations, bytes, and the median seconds of ``times``
-        runs beside the limit. It makes the plan's calls on what lies in its memory: no number of the model changes.
+        runs beside the limit. It makes the plan's calls on what lies in its memory: no number of the model changes, but
+        a forward of the plan before it can't be gone back through.
         """
         from typednn.plans.explain import explained
 
@@ -147,6 +130,8 @@ class Compiled(Generic[In, Out, G]):
             got = others[0] if others else "none"
             cure = "call forward, and in training backward, three times with inputs of one shape"
             raise StateError(explain("Compiled.explain", "tells of a plan", got, cure))
+        if isinstance(self._backward, _Backward) and self._backward.plan is found.plan:
+            self._backward = None
         return explained(self.model, found.plan, found.x, others, times)
 
     # ------------------------------------------------------------------ calls
@@ -156,6 +141,7 @@ class Compiled(Generic[In, Out, G]):
         return cast("Out", self._output(x))
 
     def _output(self, x: Any) -> Any:
+        self._backward = None
         if x.__class__ is not np.ndarray or not x.flags.c_contiguous or not x.size or not self._may():
             return self._eager(x)
         key = x.shape, x.dtype, self.model.training, get_threads(), chosen_engine(), is_mixed()
@@ -214,14 +200,17 @@ class Compiled(Generic[In, Out, G]):
         planned.refused, planned.plan = why, None
 
     def backward(self, next_grad: Out) -> G:
-        """The gradient of the last `forward`, as `Layer.backward` gives it. A plan keeps the derivatives by parameters;
-        those by inputs of layers too with ``keep="inputs"``.
+        """The gradient of the last `forward`, as `Layer.backward` gives it, of a ``next_grad`` that is C-contiguous: of
+        another a copy. A plan keeps the derivatives by parameters; those by inputs of layers too with
+        ``keep="inputs"``.
         """
         backward = self._backward
         if backward is None:
             rule, got = "goes back through a forward", "none in training, or one that has gone back"
             raise NotForwarded(explain("Compiled.backward", rule, got, "call forward first"), self.model)
         self._backward = None
+        if next_grad.__class__ is np.ndarray and not cast("Any", next_grad).flags.c_contiguous:
+            next_grad = cast("Out", np.ascontiguousarray(next_grad))
         return cast("G", backward(next_grad))
 
     def _may(self) -> bool:
@@ -243,12 +232,12 @@ class Compiled(Generic[In, Out, G]):
 
     def _recorded(self, planned: _Planned, x: Any) -> Any:
         """The output, computed layer by layer, and recorded; the plan is made behind it, or behind its backward."""
-        if why := unplannable(self.model):
+        if why := unplannable(self.model) or scattered(self.model):
             self._refuse(planned, why)
             return self._eager(x)
-        planned.note(self.model)
-        recorder = Recorder({id(array): array for array in planned.arrays if array is not None})
-        recorder.given(x, "input")
+        state = planned.state = State(self.model)
+        recorder = Recorder({id(array): array for array in state.arrays if array is not None})
+        x = recorder.given(x, "input")
         y: Any = None
         try:
             with recorder.told():
@@ -270,12 +259,14 @@ class Compiled(Generic[In, Out, G]):
 
     def _recorded_back(self, planned: _Planned, recorder: Recorder, split: int, output: View, next_grad: Any) -> Any:
         grad: Any = None
+        if next_grad.__class__ is not np.ndarray:
+            return cast("Any", self.model).backward(next_grad)  # an error
         try:
-            recorder.given(next_grad, "next_grad")
+            next_grad = recorder.given(next_grad, "next_grad")
             with recorder.told():
                 grad = cast("Any", self.model).backward(next_grad)
                 if self.keep == "inputs":
-                    _read_inputs(grad)
+                    read_inputs(grad)
             template = Template(grad, recorder.view, self.keep)
             planned.plan = self._plan(planned, recorder, split, output, template)
         except Unplannable as error:
@@ -302,12 +293,18 @@ class Compiled(Generic[In, Out, G]):
         before = self._copied_buffers()
         y = self._eager(x)
         if self.model.training:
-            self._backward = partial(self._both_back, planned, plan, before, x, y.shape, _digest(y))
-        elif why := _differs("the output", plan.forward(x), y):
+            self._backward = partial(self._both_back, planned, plan, before, x, y.shape, digest(y))
+            return y
+        after = self._copied_buffers()  # a part may be in training
+        _put(before)
+        try:
+            why = differs("the output", plan.forward(x), y) or buffers_differ(after)
+        finally:
+            plan.let_go()
+            _put(after)
+        if why:
             self._refuse(planned, why)
-        else:
-            planned.is_right = True
-        plan.let_go()
+        planned.is_right = not why
         return y
 
     def _both_back(
@@ -317,31 +314,34 @@ class Compiled(Generic[In, Out, G]):
         before: list[tuple[Any, Any]],
         x: Any,
         shape: tuple[int, ...],
-        digest: bytes,
+        output: bytes,
         next_grad: Any,
     ) -> Any:
         model: Any = self.model
-        digests = _digests(model.backward(next_grad))
+        keeps = self.keep == "inputs"
+        expected = digests(model.backward(next_grad), keeps)
         after = self._copied_buffers()
         model.free_cache()
         pool.clear()
         _put(before)
-        y = plan.forward(x)
-        why = "" if y.shape == shape and _digest(y) == digest else "the output of the plan differs from the layers'"
-        del y
-        grad = plan.backward(np.ascontiguousarray(next_grad))
-        plan.let_go()
-        pool.clear()
-        if not why and _digests(grad) != digests:
-            why = "a derivative of the plan differs from the layers'"
-        why = why or next((found for array, then in after if (found := _differs("a buffer", array, then))), "")
+        try:
+            y = plan.forward(x)
+            why = "" if y.shape == shape and digest(y) == output else "the output of the plan differs from the layers'"
+            del y
+            grad = plan.backward(next_grad)
+            why = why or buffers_differ(after)
+            pool.clear()
+            if not why and digests(grad, keeps) != expected:
+                why = "a derivative of the plan differs from the layers'"
+            if why:
+                self._refuse(planned, why)
+                _put(before)
+                model.forward(x)
+                grad = model.backward(next_grad)
+        finally:
+            plan.let_go()
+            _put(after)
         planned.is_right = not why
-        if why:
-            self._refuse(planned, why)
-            _put(before)
-            model.forward(x)
-            grad = model.backward(next_grad)
-        _put(after)
         return grad
 
     def _copied_buffers(self) -> list[tuple[Any, Any]]:
@@ -366,7 +366,7 @@ class _Backward:
             is_array = next_grad.__class__ is np.ndarray
             got = f"{next_grad.dtype} {next_grad.shape}" if is_array else next_grad.__class__.__name__
             raise ShapeError(explain("Compiled.backward", rule, got))
-        grad = self.plan.backward(next_grad if next_grad.flags.c_contiguous else np.ascontiguousarray(next_grad))
+        grad = self.plan.backward(next_grad)
         self.plan.let_go()
         return grad
 
@@ -375,33 +375,9 @@ def _warn(why: str) -> None:
     warnings.warn(f"typednn.compile: computed layer by layer, without a plan: {why}", RuntimeWarning, stacklevel=2)
 
 
-def _read_inputs(value: Any) -> None:
-    """Compute the derivatives by inputs that were put off."""
-    if isinstance(value, tuple | list):
-        for each in cast("tuple[Any, ...]", value):
-            _read_inputs(each)
-    elif isinstance(value, Gradient):
-        for each in dataclasses.fields(cast("Any", value)):
-            _read_inputs(getattr(value, each.name))
-
-
 def _put(arrays: list[tuple[Any, Any]]) -> None:
     for array, numbers in arrays:
         array[...] = numbers
-
-
-def _digest(array: Any) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(array).data).digest()
-
-
-def _differs(what: str, got: Any, expected: Any) -> str:
-    same = got.shape == expected.shape and got.dtype == expected.dtype and got.tobytes() == expected.tobytes()
-    return "" if same else f"{what} of the plan differs from the layers'"
-
-
-def _digests(grad: Any) -> dict[str, bytes]:
-    """Leaf by leaf; each use of a shared parameter by itself."""
-    return {name: _digest(leaf) for name, leaf in named_leaves(grad)}
 
 
 @final

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, cast, final
 import numpy as np
 
 from typednn.errors import StateError, explain
-from typednn.module.gradients import Gradient
+from typednn.module.gradients import ElementwiseGrad, Gradient
 from typednn.plans.recording import Unplannable, View
 
 Keep: TypeAlias = Literal["parameters", "inputs"]
@@ -51,13 +51,8 @@ class Template:
     def _of_dataclass(self, value: Any) -> _Make:
         kind: Any = value.__class__
         is_gradient = issubclass(kind, Gradient)
-        drops = (
-            is_gradient
-            and kind.__inputs__ == ("input",)
-            and self._keep == "parameters"
-            and any(each.name == "input" for each in dataclasses.fields(value))
-            and (value.is_deferred or getattr(value, "input") is not None)  # noqa: B009
-        )
+        later = self._later(value) if is_gradient else None
+        drops = later is not None
         makers = [
             (field.name, self._maker(getattr(value, field.name)))
             for field in dataclasses.fields(value)
@@ -71,12 +66,23 @@ class Template:
             for name, maker in makers:
                 assign(gradient, name, maker(arrays))
             if drops:
-                assign(gradient, "_later", _refuse)
+                assign(gradient, "_later", later)
             if shared is not None:
                 assign(gradient, "_shared", shared)
             return gradient
 
         return make
+
+    def _later(self, value: Any) -> Callable[[], Any] | None:
+        """What refuses to give the derivative by the input; None where a plan gives it, or where there is none."""
+        has = any(field.name == "input" for field in dataclasses.fields(value))
+        if not has or value.__inputs__ != ("input",):
+            return None
+        if self._keep == "inputs":  # what is still put off, its layer can't compute
+            return cast("Callable[[], Any]", value._later) if value.is_deferred else None
+        if isinstance(value, ElementwiseGrad) and isinstance(cast("Any", value).parameters, tuple):
+            return None  # of a chain, whose update reads it
+        return _refuse if value.is_deferred or cast("Any", value).input is not None else None
 
 
 def _refuse() -> Any:

@@ -66,7 +66,7 @@ class _Changing:
         array = self.array
         if view.shape == array.shape and view.strides == array.strides and view.dtype == array.dtype:
             return array
-        whole = array if array.flags.c_contiguous else owner(array)
+        whole = array if array.flags.c_contiguous and array.nbytes == self.memory.size else owner(array)
         offset = self.start + view.offset - whole.ctypes.data
         return np.ndarray(view.shape, view.dtype, whole, offset, view.strides)
 

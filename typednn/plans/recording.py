@@ -103,10 +103,10 @@ class Recorder:
         """``held``: the model's arrays, by their identity."""
         self.steps: list[Step] = []
         self.draws: list[Draw] = []
-        self._held: dict[int, tuple[Memory, int]] = {}
+        self._held: dict[int, list[tuple[Memory, int]]] = {}  # by what owns them, which may be one array
         for array in held.values():
             low, high = bounds(array)
-            self._held[id(owner(array))] = Memory(held=array, size=high - low), low
+            self._held.setdefault(id(owner(array)), []).append((Memory(held=array, size=high - low), low))
         self._known: dict[int, _Known] = {}
         self._kept: list[Any] = []
         self._prepared: dict[Any, Prepared | None] = {}
@@ -114,12 +114,19 @@ class Recorder:
         self._preparing = False
         self._why: str = ""
 
-    def given(self, array: Any, place: str) -> Memory:
-        """What the forward or the backward is given."""
+    def given(self, array: Any, place: str) -> Any:
+        """What the forward or the backward is given; a copy where that is a part of something that is known, as the
+        output is, or is laid out as no plan is given it.
+        """
+        if self._is_known(array) or array.strides != np.empty(array.shape, array.dtype).strides:
+            array = array.copy()
         low, high = bounds(array)
-        memory = Memory(place, size=high - low)
-        self._learn(array, memory, low)
-        return memory
+        self._learn(array, Memory(place, size=high - low), low)
+        return array
+
+    def _is_known(self, array: Any) -> bool:
+        key = id(owner(array))
+        return key in self._held or (key in self._known and self._known[key].alive() is owner(array))
 
     @contextmanager
     def told(self) -> Generator[None]:
@@ -138,15 +145,13 @@ class Recorder:
         low, high = bounds(array)
         has = owner(array)
         known = self._known.get(id(has))
-        if known is not None and known.alive() is has:
-            memory, start = known.memory, known.start
-        elif id(has) in self._held:
-            memory, start = self._held[id(has)]
-        else:
-            return None
-        if low < start or high > start + memory.size:
-            return None
-        return View(memory, array.ctypes.data - start, array.shape, array.strides, array.dtype)
+        found = (
+            [(known.memory, known.start)] if known is not None and known.alive() is has else self._held.get(id(has), [])
+        )
+        for memory, start in found:
+            if start <= low and high <= start + memory.size:
+                return View(memory, array.ctypes.data - start, array.shape, array.strides, array.dtype)
+        return None
 
     # ------------------------------------------------------------------ what it is told
 
