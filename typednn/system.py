@@ -5,6 +5,7 @@ Everything else of typednn is the same everywhere. It is tested on Linux, and on
 taken away (`tests/test_system.py`).
 """
 
+import ctypes
 import errno
 import os
 import re
@@ -113,6 +114,12 @@ def reserve(descriptor: int, size: int) -> None:
 
 
 # ------------------------------------------------------------------ memory, cores, processes
+
+
+def give_back_memory() -> None:
+    """Give freed memory back to the system; without effect where the C library is not glibc, which keeps it."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @cache

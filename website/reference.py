@@ -9,6 +9,7 @@ from website.docstrings import markdown
 
 # Packages that are documented beside those whose names most programs use.
 FURTHER = (
+    "typednn.plans",
     "typednn.backends",
     "typednn.engines",
     "typednn.errors",

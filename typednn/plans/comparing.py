@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 
@@ -29,31 +30,24 @@ def buffers_differ(after: list[tuple[Any, Any]]) -> str:
     return next((why for array, then in after if (why := differs("a buffer", array, then))), "")
 
 
-def gradients_differ(own: Any, grad: Any) -> str:
-    """Leaf by leaf; each use of a shared parameter by itself."""
-    expected = dict(named_leaves(grad))
-    for name, leaf in named_leaves(own):
-        if why := differs(f"the derivative by {name}", leaf, expected.pop(name)):
-            return why
-    return "a derivative is missing" if expected else ""
+def digests(grad: Any, inputs: bool) -> dict[str, bytes]:
+    """Of the derivatives by parameters, each use of a shared one by itself, and if asked for by inputs of layers."""
+    found = {name: digest(leaf) for name, leaf in named_leaves(grad)}
+    return found | {name: digest(array) for name, array in _inputs(grad, "input of") if inputs}
 
 
-def inputs_differ(own: Any, grad: Any, name: str = "grad") -> str:
-    """The derivatives by inputs of layers, which both gradients hold."""
-    if isinstance(own, tuple | list):
-        pairs = zip(cast("tuple[Any, ...]", own), grad, strict=True)
-        return next((why for one, two in pairs if (why := inputs_differ(one, two, name))), "")
-    if not isinstance(own, Gradient):
-        return ""
-    for each in dataclasses.fields(cast("Any", own)):
-        path, why = f"{name}.{each.name}", ""
-        with suppress(StateError):  # what the layers could not compute
-            got, expected = getattr(own, each.name), getattr(grad, each.name)
-            is_input = each.name in own.__inputs__ and type(got) is np.ndarray
-            why = differs(path, got, expected) if is_input else inputs_differ(got, expected, path)
-        if why:
-            return why
-    return ""
+def _inputs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, tuple | list):
+        for place, each in enumerate(cast("tuple[Any, ...]", value)):
+            yield from _inputs(each, f"{path}.{place}")
+    elif isinstance(value, Gradient):
+        for each in dataclasses.fields(cast("Any", value)):
+            with suppress(StateError):  # what the layers could not compute
+                own = getattr(value, each.name)
+                if each.name in value.__inputs__ and type(own) is np.ndarray:
+                    yield f"{path}.{each.name}", own
+                else:
+                    yield from _inputs(own, f"{path}.{each.name}")
 
 
 def read_inputs(value: Any) -> None:

@@ -15,16 +15,20 @@ from typing import Any, TypeGuard, cast, final
 
 import numpy as np
 
-from typednn.engines import blas
+from typednn.engines import blas, empty
 from typednn.engines.counters import Ran
 from typednn.engines.halide.compiled import Kernel, noting
 from typednn.engines.halide.frames import Frame
 from typednn.engines.halide.toolchain import Array
+from typednn.engines.memory import pool
 from typednn.kernels.dropout.cpu import signed
 from typednn.kernels.dropout.reference import words
 from typednn.kernels.op import Engine, Op
 
 ALIGNMENT = 64  # bytes
+_BYTES = np.dtype(np.uint8)
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # by the bytes of a number
+_LARGE = 1 << 26  # bytes
 _POISON = 0xFF  # in each byte: NaN, and -1
 _DRAW = 0x1D872B41_5A3C96E7, 0x6E1F04D9_2B7A835C  # a key and a count of masks, of four different words
 
@@ -194,8 +198,13 @@ def prepared(ran: Ran, draw: tuple[int, int] | None) -> Prepared | None:
         if calls is None:
             return None
     found = Prepared(calls, run.buffers(), run.results)
+    expected = [arguments[place] for place in ran.op.writes] if ran.op.writes else arrays_of(ran.result)
+    del run, arguments  # another result of this run would be much memory
     fresh = _copies(ran.op, ran.arguments)
-    return found if fresh is not None and _agrees(found, run, fresh, draw) else None
+    agrees = fresh is not None and _agrees(found, ran.op, fresh, expected, draw)
+    if sum(found.buffers) >= _LARGE:
+        pool.clear()  # of what is not needed again in this step
+    return found if agrees else None
 
 
 def _writes_argument(native: Native) -> bool:
@@ -316,18 +325,20 @@ def _with_words(
     return tuple(found)
 
 
-def memory(size: int, fill: int | None = None) -> np.ndarray[Any, Any]:
+def memory(size: int) -> np.ndarray[Any, Any]:
     """So many bytes, aligned."""
     whole = np.empty(size + ALIGNMENT, np.uint8)
-    if fill is not None:
-        whole.fill(fill)
     start = -whole.ctypes.data % ALIGNMENT
     return whole[start : start + size]
 
 
-def _agrees(found: Prepared, run: _Run, arguments: Sequence[Any], draw: tuple[int, int] | None) -> bool:
-    """Whether the calls give the results of ``run``, bit by bit."""
-    buffers = [memory(size, _POISON) for size in found.buffers]
+def _agrees(
+    found: Prepared, op: Op, arguments: Sequence[Any], expected: Sequence[Any], draw: tuple[int, int] | None
+) -> bool:
+    """Whether the calls give the ``expected`` results, or what the op writes, bit by bit."""
+    buffers = [empty((size,), _BYTES) for size in found.buffers]
+    for each in buffers:
+        each.fill(_POISON)
 
     def fill(at: At, container: Any, place: int, offset: int) -> None:
         container[place] = (arguments if at.argument else buffers)[at.number].ctypes.data + offset
@@ -340,7 +351,14 @@ def _agrees(found: Prepared, run: _Run, arguments: Sequence[Any], draw: tuple[in
         call = bound(native, fill, fill_word)
         if call.function(call.argument):
             return False
-    for at, expected in zip(found.results, run.result, strict=True):
-        if at is not None and not at.argument and at.of(buffers[at.number]).tobytes() != expected.tobytes():
-            return False
-    return all(arguments[place].tobytes() == run.arguments[place].tobytes() for place in run.writes)
+    if op.writes:
+        got = [arguments[place] for place in op.writes]
+    else:
+        got = [
+            None if at is None else at.of(buffers[at.number]) if not at.argument else then
+            for at, then in zip(found.results, expected, strict=True)
+        ]
+    return all(
+        each is None or np.array_equal(each.view(_BITS[each.itemsize]), then.view(_BITS[each.itemsize]))
+        for each, then in zip(got, expected, strict=True)
+    )

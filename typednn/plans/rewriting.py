@@ -19,6 +19,7 @@ from typing import Any, final
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.engines.counters import Ran
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
@@ -98,7 +99,7 @@ class _Trial:
             held = value.memory.held
             if held is not None:
                 self._arrays[key] = np.ndarray(value.shape, value.dtype, held, value.offset, value.strides)
-            elif value.dtype.kind == "f":
+            elif is_floating(value.dtype):
                 self._arrays[key] = self._rng.standard_normal(value.shape, np.float32).astype(value.dtype)
             else:
                 self._arrays[key] = np.zeros(value.shape, value.dtype)

@@ -11,6 +11,7 @@ import numpy as np
 
 from typednn import losses, optim
 from typednn.config import dumps
+from typednn.contracts.protocols import Optimizer
 from typednn.errors import ArgumentError, TypednnError, explain, habits, shown
 from typednn.layer import FirstChain, Input, Parts, not_a_part
 from typednn.layers import Conv2d, Linear, LogSoftmax, SequenceLinear, Sigmoid, Softmax
@@ -20,10 +21,12 @@ from typednn.module.delegation import foreign_parts
 from typednn.module.foreign import adopted, missing_methods
 from typednn.module.module import Module
 from typednn.optim.optimizer import GradientOptimizer
+from typednn.parallel import DataParallel
 from typednn.runs.run import Run
 from typednn.tasks import Task
 from typednn.training.callbacks import Callback, EarlyStopping
 from typednn.training.evaluation import Evaluation, has_rows
+from typednn.training.sharded_optimizer import check_sharded
 
 _HOOKS = (
     *("on_step", "on_evaluation", "on_epoch", "on_end", "state_dict", "load_state_dict"),
@@ -161,8 +164,16 @@ def task_of(task: Any) -> Task:
     return checked
 
 
-def check_together(loss: object, loader: object, validation: object, early_stopping: object, optimizer: object) -> None:
-    """Where rows have weights, the loss weighs them; what watches an evaluation has one."""
+def check_together(
+    loss: object,
+    loader: object,
+    validation: object,
+    early_stopping: object,
+    optimizer: Optimizer,
+    parallel: DataParallel | None,
+) -> None:
+    """Where rows have weights, the loss weighs them; what watches an evaluation has one; what is shared out can be."""
+    check_sharded(parallel, optimizer)
     if any(getattr(data, "sample_weight", None) is not None for data in (loader, validation)):
         check_weighable("fit", loss)
     watched = optimizer.watched() if isinstance(optimizer, GradientOptimizer) else ()

@@ -31,7 +31,6 @@ from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
 from typednn.training.session import Session
 from typednn.training.settings import TrainingSettings
-from typednn.training.sharded_optimizer import check_sharded
 from typednn.training.signals import Stop, stopping
 
 In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
@@ -123,10 +122,8 @@ def fit(
         checkpoint_every=checkpoint_every,
     )
     measured_on, early = arguments.validation_of(validation), arguments.early_stopping_of(early_stopping)
-    arguments.check_together(loss, loader, measured_on, early, optimizer)
-    check_sharded(parallel, optimizer)
-    stop = Stop()
-    first = parallel is None or parallel.ranks.is_first
+    arguments.check_together(loss, loader, measured_on, early, optimizer, parallel)
+    stop, first = Stop(), parallel is None or parallel.ranks.is_first
     with ExitStack() as stack:
         stack.enter_context(nullcontext() if parallel is None else parallel.together())
         stack.enter_context(mixed_precision(precision is not None))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from typednn import system
 from typednn.engines.locks import Lock
 
 FLOAT32 = np.dtype(np.float32)
@@ -131,6 +132,7 @@ def _is_idle(owners: list[tuple[_Owner, int]], at: int) -> bool:
 def clear() -> None:
     """Free all idle memory."""
     _trim(0)
+    system.give_back_memory()
 
 
 def statistics() -> PoolStatistics:
