@@ -44,7 +44,7 @@ from typednn.plans.gradients import Keep, Template
 from typednn.plans.plan import Plan
 from typednn.plans.recording import Recorder, Unplannable, View
 from typednn.plans.rewriting import Program, rewritten
-from typednn.plans.state import State, scattered
+from typednn.plans.state import State, is_plain, scattered
 
 if TYPE_CHECKING:
     from typednn.plans.explain import Explained
@@ -142,7 +142,7 @@ class Compiled(Generic[In, Out, G]):
 
     def _output(self, x: Any) -> Any:
         self._backward = None
-        if x.__class__ is not np.ndarray or not x.flags.c_contiguous or not x.size or not self._may():
+        if x.__class__ is not np.ndarray or not is_plain(x) or not x.size or not self._may():
             return self._eager(x)
         key = x.shape, x.dtype, self.model.training, get_threads(), chosen_engine(), is_mixed()
         if key != self._last[0]:
@@ -200,8 +200,8 @@ class Compiled(Generic[In, Out, G]):
         planned.refused, planned.plan = why, None
 
     def backward(self, next_grad: Out) -> G:
-        """The gradient of the last `forward`, as `Layer.backward` gives it, of a ``next_grad`` that is C-contiguous: of
-        another a copy. A plan keeps the derivatives by parameters; those by inputs of layers too with
+        """The gradient of the last `forward`, as `Layer.backward` gives it, of a ``next_grad`` that is C-contiguous and
+        aligned: of another a copy. A plan keeps the derivatives by parameters; those by inputs of layers too with
         ``keep="inputs"``.
         """
         backward = self._backward
@@ -209,8 +209,8 @@ class Compiled(Generic[In, Out, G]):
             rule, got = "goes back through a forward", "none in training, or one that has gone back"
             raise NotForwarded(explain("Compiled.backward", rule, got, "call forward first"), self.model)
         self._backward = None
-        if next_grad.__class__ is np.ndarray and not cast("Any", next_grad).flags.c_contiguous:
-            next_grad = cast("Out", np.ascontiguousarray(next_grad))
+        if next_grad.__class__ is np.ndarray and not is_plain(next_grad):
+            next_grad = cast("Out", cast("Any", next_grad).copy())
         return cast("G", backward(next_grad))
 
     def _may(self) -> bool:

@@ -61,6 +61,12 @@ def _containers(value: Any, seen: set[int]) -> list[Any]:
 def scattered(model: Module) -> str:
     """Which of the model's arrays has another layout than a plan reads; empty where none has."""
     for name, _, _, cell in model.named_fields("parameter", "buffer"):
-        if type(cell.array) is np.ndarray and not cell.array.flags.c_contiguous:
-            return f"{name} is not C-contiguous: assign numpy.ascontiguousarray of it"
+        if type(cell.array) is np.ndarray and not is_plain(cell.array):
+            return f"{name} is not C-contiguous and aligned: assign a copy of it"
     return ""
+
+
+def is_plain(array: Any) -> bool:
+    """Whether an array is laid out as plans read it. Of others some ops compute by NumPy, which rounds differently."""
+    flags = array.flags
+    return bool(flags.c_contiguous and flags.aligned)
