@@ -47,7 +47,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_which_call_is_which(calls: list[str]) -> None:
-    """In training the plan is tried behind the backward."""
+    """X-H1: a step is recorded once and made again; in training the plan is tried behind the backward."""
     model = small()
     compiled: Compiled[Any, Any, Any] = Compiled(model, told=pytest.fail)
     wanted: list[tuple[list[str], list[str]]] = [
