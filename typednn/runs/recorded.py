@@ -204,7 +204,7 @@ def _rows(entry: dict[str, Any]) -> Rows | None:
     The keys are ``("step",)``, ``("norm", layer)``, ``("evaluation", split)`` and ``("metric", split, name)``.
     """
     kind, split, step = entry.get("kind"), entry.get("split"), _number(entry.get("step"))
-    if kind == "sample":
+    if kind in ("sample", "plan"):  # texts
         return {}
     if not 0 <= step < 2**53 or "loss" not in entry or (entry["loss"] is not None and as_number(entry["loss"]) is None):
         return None
