@@ -1,46 +1,62 @@
-"""Runs every benchmark, or the one that is named: ``python -m benchmarks``, ``python -m benchmarks gpt2 --eager``."""
+"""Runs every benchmark, or the one that is named: ``python -m benchmarks``, ``python -m benchmarks gpt2 --eager``.
+
+One that fails is told, and the others still run; the exit code is the greatest of all.
+"""
+
+from __future__ import annotations
 
 import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
 
-import benchmarks.checks
-import benchmarks.clusters
-import benchmarks.first_results
-import benchmarks.from_c
-import benchmarks.gpt2
-import benchmarks.graph
-import benchmarks.kernels
-import benchmarks.layers
-import benchmarks.lenet5
-import benchmarks.mixed
-import benchmarks.parallel
-import benchmarks.serving
-import benchmarks.shakespeare
+ALL = (
+    "checks",
+    "lenet5",
+    "kernels",
+    "layers",
+    "graph",
+    "gpt2",
+    "mixed",
+    "shakespeare",
+    "from_c",
+    "serving",
+    "parallel",
+    "clusters",
+    "first_results",
+)
 
-ALL = {
-    each.__name__.rpartition(".")[2]: each
-    for each in (
-        benchmarks.checks,
-        benchmarks.lenet5,
-        benchmarks.kernels,
-        benchmarks.layers,
-        benchmarks.graph,
-        benchmarks.gpt2,
-        benchmarks.mixed,
-        benchmarks.shakespeare,
-        benchmarks.from_c,
-        benchmarks.serving,
-        benchmarks.parallel,
-        benchmarks.clusters,
-        benchmarks.first_results,
-    )
-}
+
+def run(name: str, options: Sequence[str]) -> int:
+    """One benchmark's exit code."""
+    return int(import_module(f"benchmarks.{name}").main(options))
+
+
+def guarded(name: str) -> int:
+    """The same without options; 1 for one that ends in an error, which is printed."""
+    try:
+        return run(name, [])
+    except SystemExit as end:
+        print(f"benchmarks.{name}: {end}", file=sys.stderr)
+        return 1
+    except Exception:  # whatever it is, the others are still measured
+        traceback.print_exc()
+        return 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what is named, or all."""
+    if not arguments:
+        results: list[int] = []
+        for name in ALL:
+            results.append(guarded(name))
+            print(flush=True)
+        return max(results)
+    name, *options = arguments
+    if name not in ALL:
+        sys.exit(f"no benchmark {name!r}; there are {', '.join(ALL)}")
+    return run(name, options)
+
 
 if __name__ == "__main__":
-    name, options = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
-    if name and name not in ALL:
-        sys.exit(f"no benchmark {name!r}; there are {', '.join(ALL)}")
-    results = []
-    for one in [name] if name else ALL:
-        results.append(ALL[one].main(options))
-        print(flush=True)
-    sys.exit(max(results))
+    sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,7 @@ table   diabetes, breast cancer and wine, which scikit-learn brings with it;    
 photos  sixty pictures: handwritten digits; discs, squares and triangles of     LogisticRegression on scaled pixels
         any colour, size and place
 texts   numbers that are counted upwards or downwards; speeches of three of     LogisticRegression on TfidfVectorizer
-        Shakespeare's characters, where that text is on this machine
+        Shakespeare's characters
 ======  ======================================================================  ======================================
 
 ``--table FILE TARGET`` adds a table from elsewhere. Each seed splits the data anew, and all contestants get the same
@@ -43,8 +43,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from benchmarks import machine
-from examples.fifteen_tasks import make_data
+from benchmarks import absent, machine
 
 MINUTE = 60.0
 Kind = Literal["table", "photos", "texts"]
@@ -54,7 +53,6 @@ PEERS: dict[Kind, tuple[str, ...]] = {
     "texts": ("LogisticRegression",),
 }
 SPEAKERS = ("GLOUCESTER", "DUKE VINCENTIO", "ROMEO")
-SHAKESPEARE = Path(__file__).resolve().parents[2] / "shared" / "data" / "tinyshakespeare" / "input.txt"
 
 
 # --- data -----------------------------------------------------------------------------------------------------------
@@ -72,6 +70,8 @@ def cut(whole: Path, folder: Path, seed: int) -> None:
 
 def bundled(loader: str, folder: Path, seed: int) -> None:
     """A table that scikit-learn brings with it, its target last."""
+    from examples.fifteen_tasks import make_data
+
     data: Any = getattr(import_module("sklearn.datasets"), loader)()
     labels = data.target.tolist() if loader == "load_diabetes" else data.target_names[data.target]
     make_data.table(folder / "all.csv", [*data.feature_names, "target"], *data.data.T.tolist(), labels)
@@ -85,12 +85,16 @@ def own(table: Path, folder: Path, seed: int) -> None:
 
 def houses(folder: Path, seed: int) -> None:
     """Six hundred, with gaps."""
+    from examples.fifteen_tasks import make_data
+
     make_data.houses(folder / "all.csv", seed=seed)
     cut(folder / "all.csv", folder, seed)
 
 
 def digits(folder: Path, seed: int) -> None:
     """Six of each digit to train on, fifty to test."""
+    from examples.fifteen_tasks import make_data
+
     make_data.photos(folder / "all")
     rng = np.random.default_rng(seed)
     for name in make_data.NUMBERS[:10]:
@@ -103,19 +107,26 @@ def digits(folder: Path, seed: int) -> None:
 
 def shapes(folder: Path, seed: int) -> None:
     """Twenty of each shape to train on, a hundred to test."""
+    from examples.fifteen_tasks import make_data
+
     make_data.shapes(folder / "train", 20, 2 * seed)
     make_data.shapes(folder / "test", 100, 2 * seed + 1)
 
 
 def counting(folder: Path, seed: int) -> None:
     """The same words in both classes, in another order."""
+    from examples.fifteen_tasks import make_data
+
     make_data.texts(folder / "train", 400, 2 * seed)
     make_data.texts(folder / "test", 200, 2 * seed + 1)
 
 
 def speeches(folder: Path, seed: int) -> None:
     """Of at least 40 characters; a fifth of each character's is for the test."""
-    found = re.findall(r"^([A-Z ]+):\n((?:.+\n)+)", SHAKESPEARE.read_text(encoding="utf-8"), re.MULTILINE)
+    from typednn.data import source_folder  # not at the top: scikit-learn's processes, which are timed, do without
+
+    text = (source_folder("tinyshakespeare") / "input.txt").read_text(encoding="utf-8")
+    found = re.findall(r"^([A-Z ]+):\n((?:.+\n)+)", text, re.MULTILINE)
     rng = np.random.default_rng(seed)
     for name in SPEAKERS:
         said = [text for speaker, text in found if speaker == name and len(text) >= 40]
@@ -309,6 +320,8 @@ def main(arguments: Sequence[str]) -> int:
         score = of_table(options.peer, folder, options.target) if kind == "table" else of_files(kind, folder)
         print(f"test accuracy {score:.6f}")
         return 0
+    if absent.without("first_results", "sklearn", "PIL"):
+        return 0
     print(
         f"First results: medians of {options.seeds} splits (least and greatest); scikit-learn {version('scikit-learn')}"
     )
@@ -319,8 +332,7 @@ def main(arguments: Sequence[str]) -> int:
     sets = {name: SETS[name] for name in options.sets}
     sets |= {Path(file).stem: Set("table", partial(own, Path(file)), target) for file, target in options.table}
     for name, data in sets.items():
-        if name == "speeches" and not SHAKESPEARE.is_file():
-            print(f"  {name:14}left out: no tinyshakespeare beside the repository")
+        if name == "speeches" and absent.data_of(name, "tinyshakespeare") is None:
             continue
         show(name, compare(name, data, range(options.seeds), settings))
     print(f"  {noise.until_now()}")

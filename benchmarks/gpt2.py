@@ -27,7 +27,6 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from gc import collect
-from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from statistics import median
@@ -37,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks import absent, machine
 from benchmarks.gpt2_works import CONTESTANTS, SIZES, STEPS, Compact, Ours, Size, apart, losses, tokens
 from benchmarks.limits import Limits, limits, product_seconds, reading
 
@@ -56,7 +55,7 @@ def peers(eager: bool = False) -> list[str]:
     """PyTorch, and with a C++ compiler also compiled PyTorch, unless it is to be ``eager``; nobody where it is not
     installed.
     """
-    if find_spec("torch") is None or find_spec("transformers") is None:
+    if absent.why_not("torch", "transformers"):
         return []
     return ["torch"] if eager or which("g++") is None else ["torch", "torch-compiled"]
 
@@ -326,6 +325,8 @@ def main(arguments: Sequence[str]) -> int:
     how, noise = machine.How(options.threads), machine.Noise.now()
     print(f"GPT-2 of {options.size} beside PyTorch: {options.processes} processes, {options.rounds} turns each")
     print(f"  {machine.described()}; {options.threads} threads")
+    if not (absent.without("PyTorch", "torch", "transformers") or options.eager):
+        absent.without_compiler("torch-compiled", "g++")
     print(f"  {_engine()}; peers: {', '.join(peers(options.eager)) or 'none'}")
     print(f"  {'':66}{'median':>9}{'least':>9}{'goal':>8}")
     report, bad = Report(judged=options.size == "124M"), []

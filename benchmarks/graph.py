@@ -33,6 +33,7 @@ import numpy as np
 from jaxtyping import Float
 
 from benchmarks import machine
+from benchmarks.absent import why_not, without
 from typednn import Array1, Array2, Gradient, GraphLayer, Parameter, S
 from typednn.engines.memory import pool
 from typednn.graph import Tape, Tensor2, conv2d, decomposed, linear, maximum, realize, softmax_cross_entropy, tensor
@@ -43,6 +44,7 @@ THREADS = 2
 NUMBERS = 10_000_000
 SIDE = 4096
 RUNS = 11
+PEERS = ("torch", "torch.compile", "jax")
 
 Engines = dict[str, Callable[[], Any]]
 
@@ -186,14 +188,14 @@ def _jax(jax: Any) -> dict[str, Callable[..., Any]]:
 
 
 def engines(name: str, arrays: Sequence[Any], threads: int = THREADS) -> tuple[Engines, list[str]]:
-    """What runs a work, by engine, and which engines are not there."""
+    """What runs a work, by engine, and which fail; those that are not installed are in neither."""
     from typednn.graph.nodes import tensor
 
     leaves = [tensor(each) for each in arrays]
     run = _graph()[name]
     found: Engines = {"graph": lambda: run(*leaves)}
-    absent: list[str] = []
-    for engine in ("torch", "torch.compile", "jax"):
+    failed: list[str] = []
+    for engine in (each for each in PEERS if not why_not(each.partition(".")[0])):
         try:
             library: Any = importlib.import_module(engine.partition(".")[0])
             if engine == "jax":
@@ -206,11 +208,11 @@ def engines(name: str, arrays: Sequence[Any], threads: int = THREADS) -> tuple[E
                 )
             function = theirs[name]
             function(*given)
-        except Exception as error:  # a peer that is missing or can't compile leaves the others
-            absent.append(f"{engine}: {type(error).__name__}")
+        except Exception as error:  # a peer that can't compile leaves the others
+            failed.append(f"{engine}: {type(error).__name__}")
             continue
         found[engine] = lambda function=function, given=given: function(*given)  # type: ignore[misc]
-    return found, absent
+    return found, failed
 
 
 def alternating(
@@ -409,8 +411,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clock = time.process_time
     typednn.engines.set_threads(threads)
     wrong = 0
+    for engine in PEERS:
+        without(engine, engine.partition(".")[0])
     for title, (name, arrays) in works().items():
-        contestants, absent = engines(name, arrays, threads)
+        contestants, failed = engines(name, arrays, threads)
         difference = apart(contestants)
         wrong += any(each > 1e-4 for each in difference.values())
         if name == "elementwise":
@@ -418,7 +422,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             halves = [slice(None, NUMBERS // 2), slice(NUMBERS // 2, None)]
             copy = _copier(x, y, out, halves)
             contestants = {**contestants, "copy": copy}
-        report(title, alternating(contestants, options.runs, clock), absent, difference)
+        report(title, alternating(contestants, options.runs, clock), failed, difference)
     steps = mnist()
     losses = {name: float(step()) for name, step in steps.items()}
     wrong += max(abs(loss - losses["layers"]) for loss in losses.values()) > 1e-5
@@ -461,7 +465,7 @@ def _copier(x: Any, y: Any, out: Any, halves: Sequence[slice]) -> Callable[[], A
     return lambda: list(pool.map(part, halves))
 
 
-def report(title: str, times: dict[str, list[float]], absent: Sequence[str], difference: dict[str, float]) -> None:
+def report(title: str, times: dict[str, list[float]], failed: Sequence[str], difference: dict[str, float]) -> None:
     """A row: times, and the graph's against each."""
     own = times["graph"]
     cells = [f"graph {1e3 * median(own):.2f} ms"]
@@ -470,7 +474,7 @@ def report(title: str, times: dict[str, list[float]], absent: Sequence[str], dif
             far = f", apart {difference[name]:.0e}" if name in difference else ""
             ratio, least = median(own) / median(theirs), min(own) / min(theirs)
             cells.append(f"{name} {1e3 * median(theirs):.2f} ms (ratio {ratio:.2f}, least {least:.2f}{far})")
-    print(f"{title}: {'; '.join([*cells, *absent])}", flush=True)
+    print(f"{title}: {'; '.join([*cells, *failed])}", flush=True)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ from statistics import median
 from typing import Any, cast
 
 from benchmarks import machine, works
+from benchmarks.absent import data_of
 from benchmarks.lenet5 import peak_memory
 from benchmarks.limits import limits
 from benchmarks.works import BOTH, LAYOUTS, WORKS, Contestant, Work
@@ -302,16 +303,9 @@ def memories(how: machine.How, quick: bool) -> Result:
 
 def epoch(how: machine.How) -> Result:
     """One epoch by typednn's command and by the plain PyTorch loop, each in its own process."""
-    from typednn.data import find_mnist
+    from typednn.data import source_folder
 
-    folder = find_mnist()
-    if folder is None:
-        return {
-            "absent": dict.fromkeys(("typednn", *LAYOUTS), "no MNIST (TYPEDNN_DATA)"),
-            "times": {},
-            "apart": {},
-            "described": {},
-        }
+    folder = source_folder("mnist")  # `main` has looked whether it can be had
     absent = {engine: works.missing(engine) for engine in LAYOUTS if works.missing(engine)}
     times: dict[str, list[float]] = {}
     accuracies: dict[str, float] = {}
@@ -534,6 +528,8 @@ def main(arguments: Sequence[str]) -> int:
     ignored = [f"{name}={os.environ[name]}" for name in machine.LEFT_OUT if name in os.environ]
     if ignored:
         print(f"  left out of the measured processes' environment: {', '.join(ignored)}")
+    if "epoch" in rows and data_of(TITLES["epoch"], "mnist") is None:
+        rows.remove("epoch")
     noise = machine.Noise.now()
     processes: dict[str, list[Result]] = {row: [] for row in rows}
     for number in range(count):

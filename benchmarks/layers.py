@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks import absent, machine
 from benchmarks.layer_works import WORKS, Contestant, attention
 
 TOLERANCE = 2e-4  # of the largest number of an array: sums of thousands of products in another order
@@ -170,6 +170,8 @@ def main(arguments: Sequence[str]) -> int:
 
         torch.set_num_threads(options.threads)
         print(json.dumps(measure(options.measure, options.seconds) if options.measure else growth(*options.growth)))
+        return 0
+    if absent.without(f"layers ({', '.join(options.only)})", "torch"):
         return 0
     how = machine.How(options.threads, options.target)
     processes, seconds = (1, 0.2) if options.quick else (options.processes, options.seconds)

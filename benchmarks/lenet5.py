@@ -39,7 +39,7 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks import absent, machine
 
 Engine = Literal["typednn", "torch", "torch-channels-last"]
 PHASES = ("forward", "backward", "update")
@@ -490,9 +490,9 @@ def main(arguments: Sequence[str]) -> int:
     print(f"LeNet5, batch {options.batch}, float32: {how}")
     print(f"  {machine.described()}")
     engines: tuple[Engine, ...] = get_args(Engine)
-    if options.without_torch or find_spec("torch") is None:
+    if options.without_torch or absent.without("PyTorch", "torch"):
         engines = ("typednn",)
-        print("  without PyTorch (`make parity` installs it): typednn alone, nothing to compare with")
+        print("  typednn alone, nothing to compare with")
     else:
         print(f"  PyTorch {version('torch')} is the peer")
     met = []

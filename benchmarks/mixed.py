@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks import absent, machine
 from benchmarks.gpt2 import BATCH, same_weights, takes_turns
 from benchmarks.gpt2_works import SIZES, apart, tokens
 from typednn.engines import set_threads
@@ -166,12 +166,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _has_torch(threads: int) -> bool:
-    try:
-        torch: Any = import_module("torch")
-        import_module("transformers")
-    except ImportError:
-        print("  PyTorch is left out: it is not installed")
+    if absent.without("PyTorch", "torch", "transformers"):
         return False
+    torch: Any = import_module("torch")
     torch.set_num_threads(threads)
     return True
 

@@ -27,7 +27,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -35,6 +34,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from benchmarks import absent
 from benchmarks.gpt2_works import Ours, apart
 from benchmarks.machine import How, Noise, described, environment
 from benchmarks.parallel_works import GPT2, SHARED_OUT, SIZES
@@ -188,8 +188,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=10, help="turns of each job")
     parser.add_argument("--shallowspeed", default="", metavar="FOLDER", help="a copy of ShallowSpeed")
     options = parser.parse_args(argv)
-    if not mpiexec() or find_spec("mpi4py") is None:
-        print("no MPI: pip install 'typednn[mpi]'")
+    if absent.without("parallel", "mpi4py"):
+        return 0
+    if not mpiexec():
+        absent.left_out("parallel", "needs mpiexec, got no such program; pip install 'typednn[mpi]'")
         return 0
     parts, noise = options.part or PARTS, Noise.now()
     print(f"{described()}; one thread for each rank; load {os.getloadavg()[0]:.1f}", flush=True)
@@ -197,20 +199,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     for work in options.work or EFFICIENCY:
         if "scaling" in parts:
             held.append(scaling(work, options.rounds))
-        if "torch" in parts and find_spec("torch") is not None:
+        if "torch" in parts and not absent.without(f"torch, {work}", "torch"):
             held.append(beside(work, "torch", options.rounds, ""))
-        elif "torch" in parts:
-            print("PyTorch is left out: it is not installed")
     for part in (each for each in MORE if each in parts):
         work, library, contestants = MORE[part]
-        if find_spec(library) is None:
-            print(f"{part} is left out: {library} is not installed")
-        else:
+        if not absent.without(part, library):
             held.append(bool(told(work, contestants, options.rounds)))
     if "mlp" in parts and options.shallowspeed:
         held.append(beside("mlp", "shallowspeed", options.rounds, options.shallowspeed))
     elif "mlp" in parts:
-        print("ShallowSpeed is left out: --shallowspeed names no copy of it")
+        absent.left_out("mlp", "needs a copy of ShallowSpeed, got none; --shallowspeed FOLDER names one")
     for part in ("exchange", "messages"):
         if part in parts:
             messages(part, (2, 4))

@@ -33,7 +33,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,14 +41,14 @@ from urllib.parse import urlsplit
 import numpy as np
 from safetensors.numpy import load_file
 
-from benchmarks import machine
+from benchmarks import absent, machine
 from typednn.exchange import export_onnx, export_torch
 from typednn.html import png
 from typednn.recipes import Predictor, Samples, load_run, recipe, train
-from typednn.serving import create_app, serve
 
 MODELS = ("mlp", "lenet5")
 ENGINES = {"typednn": "", "torch.jit": "torch", "onnxruntime": "onnxruntime"}
+NEEDS = {"torch.jit": ("torch",), "onnxruntime": ("onnxruntime", "onnx")}
 AGREEMENT = 1e-5  # of probabilities
 
 
@@ -133,6 +132,8 @@ def with_torch(predictor: Predictor) -> Any:
 
 def serve_one(engine: str, run: str) -> None:
     """Serve until a signal ends it; prints the address."""
+    from typednn.serving import create_app, serve  # not at the top: `main` says what it lacks
+
     predictor = load_run(run)
     makers = {"onnxruntime": with_onnxruntime, "torch.jit": with_torch}
     if engine in makers:
@@ -267,10 +268,12 @@ def main(arguments: Sequence[str]) -> int:
     if options.serve:
         serve_one(options.serve, options.run)
         return 0
+    if absent.without("serving", "starlette", "uvicorn"):
+        return 0
     engines = [
         engine
         for engine, package in ENGINES.items()
-        if not package or (not options.without_peers and find_spec(package) is not None)
+        if not package or not (options.without_peers or absent.without(engine, *NEEDS[engine]))
     ]
     versions = ", ".join(f"{ENGINES[name]} {version(ENGINES[name])}" for name in engines if ENGINES[name])
     how = f"medians of {options.rounds} rounds of {options.seconds:g} s"

@@ -19,7 +19,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
@@ -27,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import absent
 from benchmarks.machine import TARGETS, How, cores, described, environment, has_avx512
 
 APART, STEP = 0.02, {"AVX-512": 0.5, "AVX2": 0.8}
@@ -167,9 +167,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(argv)
     if not options.text:
-        from typednn.data import source_folder
-
-        options.text = str(source_folder("tinyshakespeare", download=False) / "input.txt")
+        folder = absent.data_of("shakespeare", "tinyshakespeare")
+        if folder is None:
+            return 0
+        options.text = str(folder / "input.txt")
     if options.only == "typednn":
         print(json.dumps(ours(options.seed, options.steps, options.text)))
         return 0
@@ -179,13 +180,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     how = How(options.threads, options.target)
     print(f"{described()}, {how.threads} threads{f', held to {how.target}' if how.target else ''}", flush=True)
-    names = ("typednn", "torch", "torch-compiled") if find_spec("torch") is not None else ("typednn",)
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in contestants()}
     for seed in range(options.seeds):
         for name, results in found.items():
             if seed and name == "torch-compiled":
                 continue
-            steps = options.steps if name != "torch-compiled" else max(options.steps // 5, 2)
+            steps = options.steps if name != "torch-compiled" else max(options.steps // 5, 3)
             results.append(alone(name, seed, steps, options.text, how))
             last = results[-1]
             print(
@@ -193,17 +193,21 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "ms a step",
                 flush=True,
             )
-    if len(names) == 1:
-        print("PyTorch is not installed: nothing to compare with")
-        return 0
-    return verdict(found, how)
+    return verdict(found, how) if "torch" in found else 0
+
+
+def contestants() -> list[str]:
+    """typednn, and those of PyTorch that run on this machine."""
+    if absent.without("PyTorch", "torch"):
+        return ["typednn"]
+    return ["typednn", "torch", *["torch-compiled"] * (not absent.without_compiler("torch-compiled", "g++"))]
 
 
 def verdict(found: dict[str, list[dict[str, float]]], how: How) -> int:
     """Print the means and the ratio; 1 where a goal is missed."""
     losses = {name: mean([each["loss"] for each in results]) for name, results in found.items()}
     times = {name: median([each["seconds"] / each["steps"] for each in results]) for name, results in found.items()}
-    peer = min(times["torch"], times["torch-compiled"])
+    peer = min(seconds for name, seconds in times.items() if name != "typednn")
     goal = STEP["AVX-512" if has_avx512(how) else "AVX2"]
     further, ratio = losses["typednn"] - losses["torch"], times["typednn"] / peer
     print(

@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
 import numpy as np
+
+from benchmarks import absent
 
 Part = tuple[str, tuple[int, ...]]
 Results = dict[str, Any]
@@ -511,9 +512,9 @@ def missing(engine: str) -> str:
         "typednn": (), "typednn-fused": (), "torch": ("torch",), "torch-channels-last": ("torch",),
         "onnxruntime": ("onnxruntime", "onnx"), "jax": ("jax",),
     }  # fmt: skip
-    absent = [name for name in needs[engine] if find_spec(name) is None]
-    if absent:
-        return f"{' and '.join(absent)} not installed"
+    reason = absent.why_not(*needs[engine])
+    if reason:
+        return reason
     if engine == "onnxruntime" and os.environ.get("TYPEDNN_TARGET"):
         return "it can't be held to an instruction set"
     return ""

@@ -45,4 +45,4 @@ def test_a_goal_is_of_the_median_and_the_fastest(
 @in_processes
 def test_shallowspeed_is_left_out_where_it_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--part", "mlp"]) == 0
-    assert "ShallowSpeed is left out" in capsys.readouterr().out
+    assert "  mlp is left out: needs a copy of ShallowSpeed, got none; " in capsys.readouterr().out
