@@ -16,6 +16,7 @@ ALL = (
     "kernels",
     "layers",
     "graph",
+    "plans",
     "gpt2",
     "mixed",
     "shakespeare",

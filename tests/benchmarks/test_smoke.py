@@ -180,6 +180,11 @@ def test_calls() -> None:
 
 
 @pytest.mark.parity
+def test_plans() -> None:
+    done = run("benchmarks.plans", "--rows", "batch 1, forward", "--seconds", "0.2")
+    assert "LeNet5, batch 1, forward" in done.stdout
+
+
 def test_from_c() -> None:
     done = run("benchmarks.from_c", "--turns", "1")
     assert done.returncode == 0, done.stdout + done.stderr
