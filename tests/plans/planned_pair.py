@@ -88,7 +88,7 @@ class Pair:
         """Both gradients; None where both raise the same error."""
         (grad, error), (expected, wanted) = (
             outcome(lambda: self.compiled.backward(next_grad)),
-            outcome(lambda: self.other.backward(np.require(next_grad, requirements="CA"))),
+            outcome(lambda: self.other.backward(np.require(next_grad, requirements=["C", "A"]))),
         )
         self.error = error
         assert error == wanted
