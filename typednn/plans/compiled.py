@@ -27,7 +27,7 @@ import numpy as np
 
 from typednn.arguments import choice
 from typednn.contracts.checks import switch
-from typednn.contracts.protocols import InputGrad, Optimizer
+from typednn.contracts.protocols import InputGrad, Optimizer, Part
 from typednn.engines import get_threads
 from typednn.engines.counters import observers
 from typednn.engines.dispatch import chosen_engine
@@ -35,7 +35,6 @@ from typednn.engines.memory import pool
 from typednn.engines.precision import is_mixed
 from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, TypednnError, explain
 from typednn.module.calls import is_observed, locate
-from typednn.module.layer import Layer
 from typednn.module.module import Module
 from typednn.module.running_statistics import meeting_here
 from typednn.plans.code import unplannable
@@ -94,12 +93,13 @@ class Compiled(Generic[In, Out, G]):
     """``forward`` and ``backward`` of ``model`` as plans: see `compile`."""
 
     def __init__(
-        self, model: Layer[In, Out, G], keep: Keep = "parameters", told: Callable[[str], object] | None = None
+        self, model: Part[In, Out, G], keep: Keep = "parameters", told: Callable[[str], object] | None = None
     ) -> None:
         """``told`` is called with why an input has no plan; by default that is a warning."""
         if not isinstance(cast("object", model), Module):
             raise ArgumentError(explain("compile", "model is a typednn model", type(model).__name__), "model")
-        self.model: Layer[In, Out, G] = model
+        self.model: Part[In, Out, G] = model
+        self._module: Any = model
         self.keep: Keep = choice("compile", "keep", keep, get_args(Keep))
         self._rewrites: bool = True
         self._told: Callable[[str], object] = told or _warn
@@ -132,7 +132,7 @@ class Compiled(Generic[In, Out, G]):
             raise StateError(explain("Compiled.explain", "tells of a plan", got, cure))
         if isinstance(self._backward, _Backward) and self._backward.plan is found.plan:
             self._backward = None
-        return explained(self.model, found.plan, found.x, others, times)
+        return explained(self._module, found.plan, found.x, others, times)
 
     # ------------------------------------------------------------------ calls
 
@@ -144,7 +144,7 @@ class Compiled(Generic[In, Out, G]):
         self._backward = None
         if x.__class__ is not np.ndarray or not is_plain(x) or not x.size or not self._may():
             return self._eager(x)
-        key = x.shape, x.dtype, self.model.training, get_threads(), chosen_engine(), is_mixed()
+        key = x.shape, x.dtype, self._module.training, get_threads(), chosen_engine(), is_mixed()
         if key != self._last[0]:
             self._last = key, self._known(key, x)
         planned = self._last[1]
@@ -153,7 +153,7 @@ class Compiled(Generic[In, Out, G]):
         try:
             return self._forward(planned, x)
         except (TypednnError, MemoryError) as error:
-            locate(error, self.model)
+            locate(error, self._module)
             raise
         finally:
             self._lock.release()
@@ -181,9 +181,9 @@ class Compiled(Generic[In, Out, G]):
         if not planned.is_right:
             return self._both(planned, plan, x)
         y = plan.forward(x)
-        if self.model.training:
-            self.model.__typednn_calls__.record = None  # what the layers kept is of another forward
-            self._backward = _Backward(plan, y)
+        if self._module.training:
+            self._module.__typednn_calls__.record = None  # what the layers kept is of another forward
+            self._backward = _Backward(planned, plan, y)
         else:
             plan.let_go()
         return y
@@ -207,7 +207,7 @@ class Compiled(Generic[In, Out, G]):
         backward = self._backward
         if backward is None:
             rule, got = "goes back through a forward", "none in training, or one that has gone back"
-            raise NotForwarded(explain("Compiled.backward", rule, got, "call forward first"), self.model)
+            raise NotForwarded(explain("Compiled.backward", rule, got, "call forward first"), self._module)
         self._backward = None
         if next_grad.__class__ is np.ndarray and not is_plain(next_grad):
             next_grad = cast("Out", cast("Any", next_grad).copy())
@@ -219,23 +219,23 @@ class Compiled(Generic[In, Out, G]):
             not observers
             and switch.mode == "cached"
             and meeting_here() is None
-            and not is_observed(self.model)
-            and self.model.device == "cpu"
+            and not is_observed(self._module)
+            and self._module.device == "cpu"
         )
 
     def _eager(self, x: Any) -> Any:
-        y = cast("Any", self.model).forward(x)
-        self._backward = cast("Any", self.model).backward if self.model.training else None
+        y = self._module.forward(x)
+        self._backward = self._module.backward if self._module.training else None
         return y
 
     # ------------------------------------------------------------------ a plan
 
     def _recorded(self, planned: _Planned, x: Any) -> Any:
         """The output, computed layer by layer, and recorded; the plan is made behind it, or behind its backward."""
-        if why := unplannable(self.model) or scattered(self.model):
+        if why := unplannable(self._module) or scattered(self._module):
             self._refuse(planned, why)
             return self._eager(x)
-        state = planned.state = State(self.model)
+        state = planned.state = State(self._module)
         recorder = Recorder({id(array): array for array in state.arrays if array is not None})
         x = recorder.given(x, "input")
         y: Any = None
@@ -248,23 +248,23 @@ class Compiled(Generic[In, Out, G]):
                     "the output is an array that no op computed: arithmetic of NumPy, such as x + y, is not recorded, "
                     "ops are, such as typednn.kernels.pointwise.add"
                 )
-            if not self.model.training:
+            if not self._module.training:
                 planned.plan = self._plan(planned, recorder, len(recorder.steps), output, None)
         except Unplannable as error:
             self._refuse(planned, str(error))
             return y
-        if self.model.training:
+        if self._module.training:
             self._backward = partial(self._recorded_back, planned, recorder, len(recorder.steps), output)
         return y
 
     def _recorded_back(self, planned: _Planned, recorder: Recorder, split: int, output: View, next_grad: Any) -> Any:
         grad: Any = None
         if next_grad.__class__ is not np.ndarray:
-            return cast("Any", self.model).backward(next_grad)  # an error
+            return self._module.backward(next_grad)  # an error
         try:
             next_grad = recorder.given(next_grad, "next_grad")
             with recorder.told():
-                grad = cast("Any", self.model).backward(next_grad)
+                grad = self._module.backward(next_grad)
                 if self.keep == "inputs":
                     read_inputs(grad)
             template = Template(grad, recorder.view, self.keep)
@@ -292,7 +292,7 @@ class Compiled(Generic[In, Out, G]):
         """
         before = self._copied_buffers()
         y = self._eager(x)
-        if self.model.training:
+        if self._module.training:
             self._backward = partial(self._both_back, planned, plan, before, x, y.shape, digest(y))
             return y
         after = self._copied_buffers()  # a part may be in training
@@ -317,7 +317,7 @@ class Compiled(Generic[In, Out, G]):
         output: bytes,
         next_grad: Any,
     ) -> Any:
-        model: Any = self.model
+        model: Any = self._module
         keeps = self.keep == "inputs"
         expected = digests(model.backward(next_grad), keeps)
         after = self._copied_buffers()
@@ -346,16 +346,17 @@ class Compiled(Generic[In, Out, G]):
 
     def _copied_buffers(self) -> list[tuple[Any, Any]]:
         """The model's buffers, each with a copy."""
-        arrays = (cell.array for *_, cell in self.model.named_fields("buffer"))
+        arrays = (cell.array for *_, cell in self._module.named_fields("buffer"))
         return [(array, array.copy()) for array in arrays if type(array) is np.ndarray]
 
 
 class _Backward:
     """The backward of a plan's forward."""
 
-    __slots__ = ("plan", "y")
+    __slots__ = ("plan", "planned", "y")
 
-    def __init__(self, plan: Plan, y: Any) -> None:
+    def __init__(self, planned: _Planned, plan: Plan, y: Any) -> None:
+        self.planned: _Planned = planned
         self.plan: Plan = plan
         self.y: Any = y
 
@@ -366,6 +367,9 @@ class _Backward:
             is_array = next_grad.__class__ is np.ndarray
             got = f"{next_grad.dtype} {next_grad.shape}" if is_array else next_grad.__class__.__name__
             raise ShapeError(explain("Compiled.backward", rule, got))
+        if not self.planned.holds():
+            rule, got = "a backward is of the model of its forward", "one that has changed since"
+            raise StateError(explain("Compiled.backward", rule, got, "call forward again"))
         grad = self.plan.backward(next_grad)
         self.plan.let_go()
         return grad
@@ -404,10 +408,10 @@ class CompiledStep(Generic[In, Out, Target, G]):
 
 
 @overload
-def compile(model: Layer[In, Out, G], *, keep: Keep = "parameters") -> Compiled[In, Out, G]: ...
+def compile(model: Part[In, Out, G], *, keep: Keep = "parameters") -> Compiled[In, Out, G]: ...
 @overload
 def compile(
-    model: Layer[In, Out, G], loss: ValuedLoss[Out, Target], optimizer: Optimizer, *, keep: Keep = "parameters"
+    model: Part[In, Out, G], loss: ValuedLoss[Out, Target], optimizer: Optimizer, *, keep: Keep = "parameters"
 ) -> CompiledStep[In, Out, Target, G]: ...
 def compile(model: Any, loss: Any = None, optimizer: Any = None, *, keep: Keep = "parameters") -> Any:
     """``model`` with a `forward` and a `backward` that are recorded once and then made as prepared calls; with ``loss``

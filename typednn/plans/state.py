@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 from operator import is_
 from types import FunctionType, ModuleType
@@ -23,10 +24,12 @@ class State:
 
     def __init__(self, model: Module) -> None:
         modules = [module for _, module in model.named_modules()]
+        for each in modules:
+            each.training = each.training  # an attribute of its own, as going to eval and back makes it
         cells = {id(cell): cell for each in modules for cell in each.__typednn_storage__.cells.values()}
         seen: set[int] = set()
         held = [inner for each in modules for value in vars(each).values() for inner in _containers(value, seen)]
-        kinds = {kind for each in modules for kind in type(each).__mro__ if kind is not object and not is_ours(kind)}
+        kinds = {kind for each in modules for kind in type(each).__mro__ if _is_own(kind)}
         self._now: list[Any] = [*map(vars, modules), *held, *map(vars, kinds)]
         self._then: list[Any] = [each.copy() for each in self._now]
         self._cells: list[Any] = [*cells.values()]
@@ -40,6 +43,12 @@ class State:
             return self._now == self._then  # by identity first
         except ValueError:  # an attribute that is another array
             return False
+
+
+def _is_own(kind: type) -> bool:
+    """Whether a class is the user's. Its ``__annotations__`` are read here, as Python adds them at the first reading."""
+    library = kind.__module__.partition(".")[0] in sys.stdlib_module_names | {"typing_extensions"}
+    return not library and not is_ours(kind) and getattr(kind, "__annotations__", None) is not None
 
 
 def _containers(value: Any, seen: set[int]) -> list[Any]:
