@@ -46,7 +46,7 @@ class State:
 
 
 def _is_own(kind: type) -> bool:
-    """Whether a class is the user's. Its ``__annotations__`` are read here, as Python adds them at the first reading."""
+    """Whether a class is the user's. Its ``__annotations__`` are read, as Python adds them when they first are."""
     library = kind.__module__.partition(".")[0] in sys.stdlib_module_names | {"typing_extensions"}
     return not library and not is_ours(kind) and getattr(kind, "__annotations__", None) is not None
 
