@@ -25,6 +25,7 @@ class Template:
         self._view: Callable[[Any], View | None] = view
         self._keep: Keep = keep
         self._make: _Make = self._maker(grad)
+        del self._view  # of a recorder, which keeps arrays
 
     def made(self, array: Callable[[View], Any]) -> Any:
         """The gradient with the arrays of now."""
