@@ -47,7 +47,7 @@ class _Running(threading.local):
     ops: int = 0
 
 
-running = _Running()
+running: _Running = _Running()
 
 
 @contextmanager
