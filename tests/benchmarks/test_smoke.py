@@ -179,12 +179,13 @@ def test_calls() -> None:
     assert [row.count("; least") for row in rows] == [3, 3]
 
 
-@pytest.mark.parity
 def test_plans() -> None:
     done = run("benchmarks.plans", "--rows", "batch 1, forward", "--seconds", "0.2")
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "LeNet5, batch 1, forward" in done.stdout
 
 
+@pytest.mark.parity
 def test_from_c() -> None:
     done = run("benchmarks.from_c", "--turns", "1")
     assert done.returncode == 0, done.stdout + done.stderr
