@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from typednn.plans.natives import ALIGNMENT
+from typednn.engines.memory.pool import ALIGNMENT
 
 
 class Lasting(Protocol):

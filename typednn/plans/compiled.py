@@ -21,13 +21,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, final, get_args, overload
 
 import numpy as np
 
 from typednn.arguments import choice
 from typednn.contracts.checks import switch
-from typednn.contracts.protocols import InputGrad, Optimizer, Part
+from typednn.contracts.protocols import InputGrad, Optimizer, Part, ValuedLoss, one_pass
 from typednn.engines import get_threads
 from typednn.engines.counters import observers
 from typednn.engines.dispatch import chosen_engine
@@ -52,17 +52,6 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 G = TypeVar("G", bound=InputGrad[Any])
 Target = TypeVar("Target")
-Prediction = TypeVar("Prediction")
-Wanted = TypeVar("Wanted", contravariant=True)
-
-
-class ValuedLoss(Protocol[Prediction, Wanted]):
-    """A loss whose value is a number."""
-
-    def loss(self, prediction: Prediction, target: Wanted) -> float: ...
-
-    def loss_grad(self, prediction: Prediction, target: Wanted) -> Prediction: ...
-
 
 _SHAPES = 8  # of inputs that have plans
 _CHANGES = 8  # of a model after which it is not planned any more
@@ -392,6 +381,7 @@ class CompiledStep(Generic[In, Out, Target, G]):
         self.compiled: Compiled[In, Out, G] = compiled
         self.loss: ValuedLoss[Out, Target] = loss
         self.optimizer: Optimizer = optimizer
+        self._one_pass: Callable[[Any, Any, Any], tuple[Any, Any]] | None = one_pass(loss)
         self.grad: G | None = None
         """The gradient of the last step."""
 
@@ -401,10 +391,13 @@ class CompiledStep(Generic[In, Out, Target, G]):
         if not model.training:
             model.train()
         prediction = self.compiled.forward(x)
-        value = float(self.loss.loss(prediction, y))
-        self.grad = self.compiled.backward(self.loss.loss_grad(prediction, y))
+        both, loss = self._one_pass, self.loss
+        value, derivative = (
+            (loss.loss(prediction, y), loss.loss_grad(prediction, y)) if both is None else both(loss, prediction, y)
+        )
+        self.grad = self.compiled.backward(derivative)
         model.update(self.optimizer, self.grad)
-        return value
+        return float(value)
 
 
 @overload

@@ -21,11 +21,11 @@ from typednn.engines.halide.compiled import Kernel, noting
 from typednn.engines.halide.frames import Frame
 from typednn.engines.halide.toolchain import Array
 from typednn.engines.memory import pool
+from typednn.engines.memory.pool import ALIGNMENT
 from typednn.kernels.dropout.cpu import signed
 from typednn.kernels.dropout.reference import words
 from typednn.kernels.op import Engine, Op
 
-ALIGNMENT = 64  # bytes
 _BYTES = np.dtype(np.uint8)
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # by the bytes of a number
 _LARGE = 1 << 26  # bytes

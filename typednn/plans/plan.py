@@ -186,16 +186,18 @@ class Plan:
         """The seconds of each call of forward and of backward. Afterwards the model's arrays are as before."""
         before = [(array, array.copy()) for array in self._written]
         taken: dict[str, list[float]] = {}
-        for name, half, place, given in zip(HALVES, self._halves, _PLACES, (x, next_grad), strict=True):
-            self._begin(half, place, given)
-            seconds = taken[name] = list[float]()
-            for function, argument in half.calls:
-                began = perf_counter()
-                function(argument)
-                seconds.append(perf_counter() - began)
-        self.let_go()
-        for array, numbers in before:
-            array[...] = numbers
+        try:
+            for name, half, place, given in zip(HALVES, self._halves, _PLACES, (x, next_grad), strict=True):
+                self._begin(half, place, given)
+                seconds = taken[name] = list[float]()
+                for function, argument in half.calls:
+                    began = perf_counter()
+                    function(argument)
+                    seconds.append(perf_counter() - began)
+        finally:
+            self.let_go()
+            for array, numbers in before:
+                array[...] = numbers
         return taken
 
     def let_go(self) -> None:

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from typednn.contracts.protocols import ValuedLoss
 from typednn.errors.public import published
 from typednn.runs.history import Best, Epoch, History, LearningRates, Measured, Step
-from typednn.training.batches import Batches, BatchLike, ValuedLoss
+from typednn.training.batches import Batches, BatchLike
 from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation, evaluate
 from typednn.training.learning_rate import find_learning_rate

@@ -1,40 +1,12 @@
-"""Protocols of `fit`'s arguments: a loss with a value, and batches of inputs and targets with a position that can be
-saved.
+"""The Protocol of `fit`'s batches of inputs and targets, with a position that can be saved; how losses of batches count
+together.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
-Prediction = TypeVar("Prediction")
-Target = TypeVar("Target", contravariant=True)
 X = TypeVar("X", covariant=True)
 Y = TypeVar("Y", covariant=True)
-
-
-class ValuedLoss(Protocol[Prediction, Target]):
-    """A loss whose value is one number, which can be shown: any reduction of `typednn.losses` that gives a number.
-
-    It may have a ``loss_and_grad`` too, which returns both results for the same arguments. Then `fit` calls only that.
-
-    It may have a ``divisor(prediction, target)``: what ``loss`` divided the sum of the batch's losses by, such as the
-    labels that count, or None where it is a sum. Then batches together count as one. Without it a batch counts its
-    rows.
-    """
-
-    def loss(self, prediction: Prediction, target: Target) -> float: ...
-
-    def loss_grad(self, prediction: Prediction, target: Target) -> Prediction: ...
-
-
-def one_pass(loss: object) -> Callable[[Any, Any, Any], tuple[Any, Any]] | None:
-    """The ``loss_and_grad`` of the loss's class; None where there is none, or where a derived class has another loss or
-    loss_grad.
-    """
-    for kind in type(loss).__mro__:
-        members: Mapping[str, Any] = vars(kind)
-        if {"loss", "loss_grad", "loss_and_grad"} & members.keys():
-            return members.get("loss_and_grad")
-    return None
 
 
 def divisor_of(loss: object, prediction: Any, target: Any) -> float | None:

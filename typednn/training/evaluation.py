@@ -10,7 +10,7 @@ import numpy as np
 from typednn.arguments import integer
 from typednn.arrays import AnyArray, IntArray1, is_array, namespace
 from typednn.backends import to_device
-from typednn.contracts.protocols import Part
+from typednn.contracts.protocols import Part, ValuedLoss
 from typednn.data.batches import in_order
 from typednn.data.loader import Rows, checked_sample_weight, reads_rows
 from typednn.engines.precision import mixed_precision
@@ -24,7 +24,7 @@ from typednn.runs.history import RECORD
 from typednn.screen import brief
 from typednn.tasks import Task
 from typednn.tasks.task import CountedTask
-from typednn.training.batches import ValuedLoss, divisor_of, mean
+from typednn.training.batches import divisor_of, mean
 
 In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
 Out = TypeVar("Out", bound=AnyArray)

@@ -15,14 +15,14 @@ import numpy as np
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
 from typednn.backends import to_device
-from typednn.contracts.protocols import InputGrad, Optimizer, Part
+from typednn.contracts.protocols import InputGrad, Optimizer, Part, ValuedLoss
 from typednn.errors import ArgumentError, explain
 from typednn.module.rehearsal import copied
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.history import LearningRates
 from typednn.tasks import Task, task_of
 from typednn.training import arguments
-from typednn.training.batches import Batches, ValuedLoss
+from typednn.training.batches import Batches
 
 In = TypeVar("In", bound=np.ndarray[Any, Any])  # of tokens too
 Out = TypeVar("Out", bound=AnyArray)

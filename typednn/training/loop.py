@@ -17,7 +17,7 @@ import numpy as np
 
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
-from typednn.contracts.protocols import InputGrad, Optimizer, Part
+from typednn.contracts.protocols import InputGrad, Optimizer, Part, ValuedLoss
 from typednn.engines.precision import Precision, mixed_precision
 from typednn.layer import Layer
 from typednn.parallel import DataParallel
@@ -26,7 +26,7 @@ from typednn.runs.run import Run
 from typednn.runs.state import TrainingState
 from typednn.tasks import Task, task_of
 from typednn.training import arguments
-from typednn.training.batches import Batches, ValuedLoss
+from typednn.training.batches import Batches
 from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
 from typednn.training.session import Session

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from typednn.backends import read_together, to_device
-from typednn.contracts.protocols import Optimizer
+from typednn.contracts.protocols import Optimizer, ValuedLoss, one_pass
 from typednn.engines.halide.rehearsal import expecting
 from typednn.errors import ArgumentError, MissingExtra, explain
 from typednn.layer import Layer
@@ -30,7 +30,7 @@ from typednn.runs.restoring import bind
 from typednn.runs.run import Run
 from typednn.runs.state import TrainingState
 from typednn.tasks import SpokenTask, Task
-from typednn.training.batches import Batches, ValuedLoss, divisor_of, mean, one_pass
+from typednn.training.batches import Batches, divisor_of, mean
 from typednn.training.callbacks import Callback, Called, EarlyStopping, called, is_due, saved_state
 from typednn.training.evaluation import Evaluation, checked_metrics
 from typednn.training.events import Events, Recorder

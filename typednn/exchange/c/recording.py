@@ -27,6 +27,7 @@ from typednn.engines.halide.toolchain import Array, Plan
 from typednn.errors import ArgumentError, explain
 from typednn.module.module import Module
 from typednn.plans.arena import arena_of
+from typednn.plans.natives import owner
 
 ALIGNMENT = 64  # bytes
 WHERE = "export_c"
@@ -134,20 +135,20 @@ class _Recorder:
         self.calls.append((plan, noted))
 
     def _place(self, array: np.ndarray[Any, Any], call: int, wrote: bool) -> Place:
-        owner = _owner(array)
+        has = owner(array)
         self._held.append(array)
         start, stop = array.ctypes.data, array.ctypes.data + array.nbytes
-        if owner is self.x:
+        if has is self.x:
             return Place.INPUT
         if wrote:
-            self.written.setdefault(id(owner), Written(call, call)).add(start, stop)
-        elif id(owner) not in self.written:
-            what, layer = self._numpys.get(id(owner), ("arithmetic outside of kernels", self.layers[-1]))
+            self.written.setdefault(id(has), Written(call, call)).add(start, stop)
+        elif id(has) not in self.written:
+            what, layer = self._numpys.get(id(has), ("arithmetic outside of kernels", self.layers[-1]))
             self.constants.setdefault((start, array.nbytes), _Constant(array, layer, what))
             return Place.WEIGHTS
-        elif not self.written[id(owner)].has(start, stop):
+        elif not self.written[id(has)].has(start, stop):
             self.refuse("an array of which NumPy wrote a part")
-        self.written[id(owner)].last = call
+        self.written[id(has)].last = call
         return Place.ARENA
 
     def observe(self, ran: Ran) -> None:
@@ -158,15 +159,15 @@ class _Recorder:
             if type(result) is np.ndarray:
                 self._held.append(result)
                 if ran.engine == "reference":
-                    self._numpys.setdefault(id(_owner(result)), (f"{ran.op.name} by NumPy", self.layers[-1]))
+                    self._numpys.setdefault(id(owner(result)), (f"{ran.op.name} by NumPy", self.layers[-1]))
 
     def output(self, y: Any) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
         """Where the result lies: its address, shape and dtype."""
         if type(y) is not np.ndarray:
             self.refuse(f"an output that is a {type(y).__name__}")
-        written = self.written.get(id(_owner(y)))
+        written = self.written.get(id(owner(y)))
         if written is None or not y.flags.c_contiguous or not written.has(y.ctypes.data, y.ctypes.data + y.nbytes):
-            what, layer = self._numpys.get(id(_owner(y)), ("an output that no kernel wrote", self.layers[-1]))
+            what, layer = self._numpys.get(id(owner(y)), ("an output that no kernel wrote", self.layers[-1]))
             self.refuse(what, layer)
         written.last = len(self.calls)
         return y.ctypes.data, y.shape, y.dtype
@@ -182,13 +183,6 @@ class _Recorder:
             ),
             "model",
         )
-
-
-def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array that has the memory of ``array``, itself or one that it is a view of."""
-    while type(array.base) is np.ndarray:
-        array = array.base
-    return array
 
 
 def _bits(value: Any, dtype: str) -> int:
