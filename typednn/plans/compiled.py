@@ -86,7 +86,8 @@ class Compiled(Generic[In, Out, G]):
     ) -> None:
         """``told`` is called with why an input has no plan; by default that is a warning."""
         if not isinstance(cast("object", model), Module):
-            raise ArgumentError(explain("compile", "model is a typednn model", type(model).__name__), "model")
+            cure = "derive it from typednn.Layer, or build it of typednn's layers"
+            raise ArgumentError(explain("compile", "model is a typednn model", type(model).__name__, cure), "model")
         self.model: Part[In, Out, G] = model
         self._module: Any = model
         self.keep: Keep = choice("compile", "keep", keep, get_args(Keep))
@@ -424,6 +425,6 @@ def compile(model: Any, loss: Any = None, optimizer: Any = None, *, keep: Keep =
     if loss is None and optimizer is None:
         return compiled
     if loss is None or optimizer is None:
-        got = "a loss alone" if optimizer is None else "an optimizer alone"
-        raise ArgumentError(explain("compile", "a whole step has a loss and an optimizer", got), "optimizer")
+        got, cure = "a loss alone" if optimizer is None else "an optimizer alone", "give both, or the model alone"
+        raise ArgumentError(explain("compile", "a whole step has a loss and an optimizer", got, cure), "optimizer")
     return CompiledStep(compiled, loss, optimizer)
