@@ -9,9 +9,9 @@ import pytest
 from jaxtyping import Float
 
 from benchmarks.plans import ByHand
-from typednn import Gradient, Layer, S
+from typednn import Gradient, Input, Layer, S
 from typednn.arrays import Array4
-from typednn.layers import BatchNorm2d, Conv2d, LeakyReLU, MaxPool2d, ReLU, Sigmoid, Tanh
+from typednn.layers import BatchNorm2d, Conv2d, LeakyReLU, MaxPool2d, Pad2d, ReLU, Sigmoid, Tanh
 from typednn.layers.batch_norm2d import BatchNorm2dGrad
 from typednn.layers.conv2d import Conv2dGrad
 from typednn.losses import SoftmaxCrossEntropy
@@ -90,13 +90,31 @@ def test_bits_and_ops(act: Any, norm: bool, training: bool) -> None:
         assert "leaky_relu.forward" in found
 
 
-def test_a_convolution_takes_the_pooling() -> None:
-    """Where the bits are the same, as on channels in whole vectors."""
-    model = ByHand().init(np.random.default_rng(0)).train()
-    found = ops(steps(model, (8, 28, 28, 1)))
-    assert found.count("max_pool2d.forward") == 1  # of the first convolution; its derivative has other bits
-    assert not any("relu" in name for name in found)
-    assert len(found) == 12
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_convolution_takes_the_pooling(bias: bool) -> None:
+    """Of few channels and of more; its derivatives have the bits of the layers'."""
+    model = ByHand()
+    model.conv1, model.conv2 = Conv2d(1, 6, 5, padding=2, bias=bias), Conv2d(6, 16, 5, bias=bias)
+    found = ops(steps(model.init(np.random.default_rng(0)).train(), (8, 28, 28, 1)))
+    assert not any("max_pool2d" in name or "relu" in name for name in found)
+    assert len(found) == 10
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("pad", [Pad2d(2), Pad2d((1, 0, 2, 3)), Pad2d(2, value=0.5), Pad2d(2, "replicate")])
+def test_a_convolution_takes_the_zeros(pad: Any, training: bool) -> None:
+    """Of a border of another value, or of repeated pixels, and where a derivative is read through it, there are two
+    ops.
+    """
+    chain: Any = Input(9, 8, 1) >> copy.deepcopy(pad) >> Conv2d(1, 6, 5, padding=1, bias=True) >> ReLU() >> MaxPool2d(2)
+    model = chain.fuse(False).init(np.random.default_rng(0)).train(training)
+    assert ("pad2d.forward" in ops(steps(model, (3, 9, 8, 1)))) == (pad.mode != "constant" or pad.value != 0)
+
+
+def test_zeros_through_which_a_derivative_is_read() -> None:
+    """The derivative by what the zeros are put around is a part of another: two ops."""
+    chain: Any = Input(9, 8, 1) >> Conv2d(1, 2, 3) >> Pad2d(1) >> Conv2d(2, 3, 3)
+    assert "pad2d.forward" in ops(steps(chain.fuse(False).init(np.random.default_rng(0)).train(), (3, 9, 8, 1)))
 
 
 def test_no_derivative_by_the_images() -> None:

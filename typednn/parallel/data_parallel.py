@@ -175,6 +175,11 @@ class DataParallel:
         return rows, first, self.ranks.on()
 
     @property
+    def whole_forwards(self) -> bool:
+        """Whether a shard's forward and backward have the whole model, and wait for nobody."""
+        return self.stages == 1 and not self.sync_batchnorm
+
+    @property
     def own(self) -> range:
         """The shards that this rank computes."""
         each = self.shards // self.replicas.size

@@ -1,6 +1,7 @@
 """Steps of a plan that one op can compute together, whoever wrote the model.
 
 ==============================================================  ===========================================
+zeros around images, then a convolution                          one op, which takes the zeros
 convolution, affine map or batch norm, then an activation        one op, which takes the activation
 convolution (with its activation), then max pooling              one op, which takes the pooling
 a derivative by an input that nobody reads                       the op without it
@@ -117,7 +118,7 @@ class _Trial:
 def rewritten(program: Program) -> int:
     """Change ``program`` by every rule that keeps the bits; the number of changes."""
     count = 0
-    for rule in (_activation, _pooling, _dead_input):
+    for rule in (_dead_input, _zeros, _activation, _pooling):
         for step in program.steps:
             if step.op is not None and any(step is each for each in program.steps):
                 count += rule(program, step)
@@ -327,6 +328,43 @@ def _pooling(program: Program, step: Step) -> int:
 
     changed = {"window": pooled, "keeps": bool(program.backward)}
     return _merged(program, step, second, changed, back, [view.memory])
+
+
+def _zeros(program: Program, step: Step) -> int:
+    """Zeros around images that a convolution alone reads, and whose own derivative nobody reads."""
+    op = step.op
+    assert op is not None
+    if op.name != "pad2d.forward" or step.arguments[2:] != ("constant", 0.0) or not _is_whole(step):
+        return 0
+    (view,) = step.results
+    assert view is not None
+    users = program.users(view.memory)
+    names = [each.op.name for each in users if each.op is not None]
+    if program.is_wanted(view.memory) or names != ["conv2d.forward", "conv2d.backward"][: 1 + bool(program.backward)]:
+        return 0
+    trial = _Trial()
+    (padded,) = trial.run(step)
+    changes: list[tuple[Step, Step | None]] = [(step, None)]
+    for user in users:
+        assert user.op is not None
+        place = user.op.names.index("x")
+        window: Window = user.arguments[user.op.names.index("window")]
+        around = tuple(sum(sides) for sides in zip(step.arguments[1], window.padding, strict=True))
+        arguments = _with(user.op, user, x=step.arguments[0], window=window._replace(padding=around))
+        found = _made(user.op, arguments, trial, {})
+        reads_input = user.op.name == "conv2d.backward" and user.results[0] is not None
+        if user.arguments[place] != view or reads_input or found is None:
+            return 0
+        if not _same(found[1], trial.run(user, {place: padded})):
+            return 0
+        changes.append((user, found[0]))
+    program.put(changes)
+    for user, new in changes[1:]:
+        assert new is not None
+        for old, other in zip(user.results, new.results, strict=True):
+            if old is not None and other is not None:
+                program.moved(old, other)
+    return 1
 
 
 def _dead_input(program: Program, step: Step) -> int:

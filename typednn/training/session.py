@@ -25,6 +25,7 @@ from typednn.optim.optimizer import GradientOptimizer
 from typednn.parallel import DataParallel
 from typednn.parallel.pipeline import Pipeline
 from typednn.plans import Compiled
+from typednn.plans.gradients import Keep
 from typednn.runs.history import Epoch, History, Measured, Step
 from typednn.runs.restoring import bind
 from typednn.runs.run import Run
@@ -98,8 +99,9 @@ class Session:
                 getattr(self.loss, "check_target", None),
             )
         self.loss_and_grad = one_pass(self.loss)
-        plans = self.settings.compile and not self.transforms and self.parallel is None
-        self.compiled = Compiled(self.model, told=self._not_planned) if plans else None
+        keep: Keep = "inputs" if self.transforms else "parameters"  # a transform may read any derivative
+        plans = self.settings.compile and (self.parallel is None or self.parallel.whole_forwards)
+        self.compiled = Compiled(self.model, keep, told=self._not_planned) if plans else None
         self.at_once = any(
             type(each).on_step is not Callback.on_step and not isinstance(each, Recorder) for each in self.callbacks
         )

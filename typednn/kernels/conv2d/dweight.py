@@ -48,6 +48,7 @@ def images_of(batch: int, weights: int) -> Images:
     return "few" if batch <= FEW_ADDED else "many"
 
 
+_BY_TWO = (2, 2), (2, 2), (1, 1)  # pooling by two
 _FIRST = 24 * 1024  # bytes of the innermost loop's vectors, for the first cache
 
 
@@ -150,28 +151,34 @@ class Batch:
 
 
 def build_dbias(cpu: Cpu, derivative: Derivative, geometry: Geometry) -> hl.Func:
-    """The sum of dy through the activation: each number of y has one winner."""
-    (height, width), channels = geometry.out(), geometry.out_channels
-    f, c, n, p = (hl.Var(name) for name in "fcnp")
+    """The sum of dy through the activation: each number of y has one winner.
+
+    Of pooled columns each place within the windows has a sum of its own, so the order is that of the columns.
+    """
+    (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
+    f, q, c, n, p = (hl.Var(name) for name in "fqcnp")
     guard, lanes = hl.TailStrategy.GuardWithIf, min(cpu.lanes, power(width * channels))
     image, part, row, total, dbias = (
         hl.Func(name) for name in ("image_bias", "part_bias", "row", "total_bias", "dbias")
     )
     batch = Batch(derivative.dy.dim(3).extent(), geometry, "few", p)
-    rows, images, across = hl.RDom([(0, height)]), batch.images(), hl.RDom([(0, width)])
-    image[f, n] += derivative.vjp(f % channels, f / channels, rows, n)
-    part[f, p] += hl.cast(hl.Float(64), image[f, batch.number(images.x)])
-    row[f] = batch.total(lambda number: part[f, number])
-    total[c] += row[across * channels + c]
+    rows, images, across = hl.RDom([(0, height)]), batch.images(), hl.RDom([(0, pool), (0, width)])
+    place = f % channels, f / channels, rows, n
+    dz = derivative.vjp(*place)
+    image[f, q, n] += dz if pool == 1 else hl.select(derivative.winner(*place) % pool == q, dz, 0)
+    part[f, q, p] += hl.cast(hl.Float(64), image[f, q, batch.number(images.x)])
+    row[f, q] = batch.total(lambda number: part[f, q, number])
+    total[c] += row[across.y * channels + c, across.x]
     dbias[c] = hl.cast(derivative.dy.type(), total[c])
     total.compute_root()
     row.compute_root().vectorize(f, lanes, guard)
     part.compute_root().vectorize(f, lanes, guard)
-    part.update().reorder(f, images.x, p).vectorize(f, lanes, guard).never_partition_all()
+    part.update().reorder(f, q, images.x, p).vectorize(f, lanes, guard).never_partition_all()
     batch.parallel(part.update(), 16 * height * width * channels)
-    image.compute_at(part, images.x).vectorize(f, lanes, guard).update().reorder(f, rows.x, n).vectorize(
+    image.compute_at(part, images.x).vectorize(f, lanes, guard).update().reorder(f, q, rows.x, n).vectorize(
         f, lanes, guard
-    )
+    ).unroll(q)
+    image.bound(q, 0, pool)
     return dbias
 
 
@@ -313,8 +320,11 @@ def in_parallel(stage: hl.Func) -> None:
 
 def _by_pixels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geometry, images: Images) -> hl.Func:
     """Lanes are a row of y; the accumulators of a tile are some output channels at each tap of a row of the window."""
+    if _by_two(cpu, geometry):
+        geometry = geometry._replace(window=geometry.window._replace(pooling=_BY_TWO))
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
     taps, lanes = geometry.kernel_size[1], cpu.lanes
+    in_windows = derivative.geometry.pool == pool  # else dz is known at every pixel
     (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
     several = divisor(taps, cpu.registers // 2)
     block = divisor(channels, max(cpu.registers * 3 // 4 // several, 1))
@@ -326,12 +336,17 @@ def _by_pixels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geo
     )
     column = hl.min(i, width - 1) if width % lanes else i
     vjp[f, y, n] = derivative.vjp(f % channels, f / channels, y, n)
-    of_pixel = vjp[column * channels + c, y, n]
-    lane[i, c, y, n] = hl.Tuple(
-        [hl.select(i < width, of_pixel, 0) if width % lanes else of_pixel, derivative.winner(c, column, y, n)]
-    )
-    dy = lane[i, c, y, n]
-    spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
+
+    def in_row(dz: hl.Expr) -> hl.Expr:
+        return hl.select(i < width, dz, 0) if width % lanes else dz
+
+    if in_windows:
+        of_window = in_row(vjp[column * channels + c, y, n])
+        lane[i, c, y, n] = hl.Tuple([of_window, derivative.winner(c, column, y, n)])
+        dy = lane[i, c, y, n]
+        spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
+    else:
+        spread[i, q, down, c, y, n] = in_row(vjp[(column * pool + q) * channels + c, y * pool + down, n])
 
     def product(
         i: hl.Expr,
@@ -386,12 +401,23 @@ def _by_pixels(cpu: Cpu, x: hl.ImageParam, derivative: Derivative, geometry: Geo
         q
     ).unroll(down)
     store(spread, wide * pool**2 * channels * height)
-    lane.compute_at(spread, c).store_in(hl.MemoryType.Stack).vectorize(i, lanes)  # once for all parts of a window
+    if in_windows:
+        lane.compute_at(spread, c).store_in(hl.MemoryType.Stack).vectorize(i, lanes)  # once for all parts of a window
     if derivative.activation != IDENTITY:
-        store(vjp.compute_at(spread, y), width * channels)
-        vjp.vectorize(f, min(lanes, power(width * channels)), hl.TailStrategy.ShiftInwards)
+        row = derivative.geometry.out()[1] * channels
+        store(vjp.compute_at(spread, y), row * (1 if in_windows else pool))
+        vjp.vectorize(f, min(lanes, power(row)), hl.TailStrategy.ShiftInwards)
     image.compute_at(parts, of_part.x)
     return dweight
+
+
+def _by_two(cpu: Cpu, geometry: Geometry) -> bool:
+    """Whether the pixels of y are added two by two, as pooling by two takes them: in the order of a convolution that is
+    pooled.
+    """
+    height, width = geometry.out()
+    is_even = geometry.pool == 1 and height % 2 == width % 2 == 0
+    return is_even and 2 * round_up(width // 2, cpu.lanes) <= round_up(width, cpu.lanes)
 
 
 def _tree(terms: list[hl.Expr]) -> hl.Expr:
