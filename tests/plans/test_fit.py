@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import typednn
 from tests.plans.test_code import Block, Prints
 from typednn import Input
 from typednn.data import Loader
@@ -14,9 +15,10 @@ from typednn.errors import ArgumentError
 from typednn.layers import BatchNorm1d, Dropout, Linear, ReLU
 from typednn.losses import MSE
 from typednn.optim import Adam
+from typednn.parallel import DataParallel
 from typednn.plans import plan
 from typednn.runs.recorded import read_metrics
-from typednn.training import Evaluation, fit
+from typednn.training import Evaluation, evaluate, fit
 
 X = np.random.default_rng(0).standard_normal((50, 6), np.float32)
 
@@ -26,9 +28,9 @@ def model() -> Any:
     return chain.init(np.random.default_rng(1))
 
 
-def trained(made: Any, **arguments: Any) -> Any:
-    loader = Loader(X, X, batch_size=8, rng=np.random.default_rng(2))
-    given: dict[str, Any] = {"epochs": 4, "progress": False, "validation": Evaluation(X, X), **arguments}
+def trained(made: Any, x: Any = X, **arguments: Any) -> Any:
+    loader = Loader(x, x, batch_size=8, rng=np.random.default_rng(2))
+    given: dict[str, Any] = {"epochs": 4, "progress": False, "validation": Evaluation(x, x), **arguments}
     fit(made, MSE(), Adam(0.01), loader, **given)
     return made
 
@@ -59,13 +61,49 @@ def test_the_bits_of_the_layers(planned: list[int]) -> None:
     assert same(by_plan, trained(model(), compile=False))
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"compile": False}, {"transform": lambda grad: grad}], ids=["compile=False", "transform"]
-)
-def test_without_plans(planned: list[int], arguments: dict[str, Any]) -> None:
-    """A transform may read any derivative."""
-    trained(model(), **arguments)
+def test_without_plans(planned: list[int]) -> None:
+    trained(model(), compile=False)
     assert planned == []
+
+
+def test_a_transform_reads_any_derivative(planned: list[int]) -> None:
+    """Also those by inputs of layers, which plans leave out otherwise."""
+
+    def transform(read: list[bytes]) -> Any:
+        def keep(grad: Any) -> Any:
+            read.append(b"".join(part.input.tobytes() for part in grad.parts))
+            return grad
+
+        return keep
+
+    by_plan, by_layer = list[bytes](), list[bytes]()
+    one = trained(model(), transform=transform(by_plan))
+    assert planned
+    assert same(one, trained(model(), transform=transform(by_layer), compile=False))
+    assert by_plan == by_layer
+
+
+def test_shards_have_plans(planned: list[int]) -> None:
+    """Each shard's forward and backward are the plan's, with the bits of the layers."""
+    one = trained(model(), X[:48], parallel=DataParallel(shards=2))
+    assert planned.count(4) == 2 * 4 * 6 - 2
+    assert same(one, trained(model(), X[:48], parallel=DataParallel(shards=2), compile=False))
+
+
+@pytest.mark.parametrize("rows", [7, 64])
+def test_evaluate(planned: list[int], rows: int) -> None:
+    """Many batches are computed by a plan, and any by that of what `typednn.compile` gives, to the bits of the layers."""
+    made = model().eval()
+    x = np.random.default_rng(3).standard_normal((rows, 6), np.float32)
+    expected = evaluate(made, x, 4, compile=False)
+    assert planned == []
+    np.testing.assert_array_equal(evaluate(made, x, 4), expected)
+    assert bool(planned) == (rows == 64)
+    compiled: Any = typednn.compile(made.train())
+    for _ in range(4):
+        np.testing.assert_array_equal(evaluate(compiled, x, rows), expected)
+    assert rows in planned
+    assert made.training
 
 
 @pytest.mark.parametrize("arguments", [{"accumulate": 3}, {"clip_grad_norm": 0.1}], ids=str)

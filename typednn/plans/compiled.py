@@ -135,9 +135,10 @@ class Compiled(Generic[In, Out, G]):
         if x.__class__ is not np.ndarray or not is_plain(x) or not x.size or not self._may():
             return self._eager(x)
         key = x.shape, x.dtype, self._module.training, get_threads(), chosen_engine(), is_mixed()
-        if key != self._last[0]:
-            self._last = key, self._known(key, x)
-        planned = self._last[1]
+        last = self._last  # another thread may set it
+        if key != last[0]:
+            last = self._last = key, self._known(key, x)
+        planned = last[1]
         if planned.refused or not self._lock.acquire(blocking=False):
             return self._eager(x)
         try:

@@ -349,7 +349,7 @@ def _zeros(program: Program, step: Step) -> int:
         assert user.op is not None
         place = user.op.names.index("x")
         window: Window = user.arguments[user.op.names.index("window")]
-        around = tuple(sum(sides) for sides in zip(step.arguments[1], window.padding, strict=True))
+        around: Any = tuple(sum(sides) for sides in zip(step.arguments[1], window.padding, strict=True))
         arguments = _with(user.op, user, x=step.arguments[0], window=window._replace(padding=around))
         found = _made(user.op, arguments, trial, {})
         reads_input = user.op.name == "conv2d.backward" and user.results[0] is not None

@@ -34,6 +34,7 @@ from typednn.files import path_of
 from typednn.layer import FirstChain, FirstLayer
 from typednn.models import GPT2, stream
 from typednn.module.module import Module
+from typednn.plans import Compiled
 from typednn.recipes.inputs import dark_on_light, inputs_of
 from typednn.recipes.plan import VOCABULARY, Plan, read_plan
 from typednn.recipes.rows import rows_encoded, rows_of
@@ -68,7 +69,9 @@ class Predictor:
     vocabulary: Stored | None = None
     task: AnyTask = field(init=False)
     running: Any = field(init=False)
-    """What computes: the model's layers, fused where the recipe says so."""
+    """The model's layers, which compute."""
+    compiled: Compiled[Any, Any, Any] = field(init=False)
+    """Their plans, one for each number of inputs."""
     sizes: tuple[int, ...] = field(init=False)
     """The shape of one sample that it reads."""
 
@@ -78,7 +81,13 @@ class Predictor:
             running, sizes = computed(self.model, fused=self.plan.recipe.fuse)
         else:  # one that the program named: it need not be a stack
             running, sizes = self.model, self.plan.shape
-        for name, value in (("task", self.plan.task), ("running", running.eval()), ("sizes", sizes)):
+        compiled = Compiled(running.eval(), told=lambda why: None)
+        for name, value in (
+            ("task", self.plan.task),
+            ("running", running),
+            ("compiled", compiled),
+            ("sizes", sizes),
+        ):
             object.__setattr__(self, name, value)
 
     @property
@@ -232,7 +241,7 @@ class Predictor:
         elif self.plan.of_fit and not reads_tokens and is_integer(inputs.dtype):
             inputs = inputs.astype(np.float64)
         scores: npt.NDArray[Any] = evaluate(
-            self.running, inputs, transform=lambda x: scaling(x).reshape(len(x), *sizes)
+            self.compiled, inputs, transform=lambda x: scaling(x).reshape(len(x), *sizes)
         )
         return scores
 

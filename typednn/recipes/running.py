@@ -56,7 +56,7 @@ from typednn.tasks.language import Language, prompt_of
 from typednn.tasks.regression import Regression
 from typednn.tensor_files import read_header
 from typednn.training import Callback, EarlyStopping, Evaluation, History, fit
-from typednn.training.evaluation import each_of, evaluated, evaluating
+from typednn.training.evaluation import each_of, evaluated, evaluating, planned
 
 Report: TypeAlias = ClassificationReport | LanguageReport | RegressionReport
 
@@ -326,11 +326,14 @@ def reported(plan: Plan, running: Any, x: Any, y: Any, ranks: Ranks | None = Non
         scores = evaluated(running, x, transform=plan.scaling, ranks=ranks)
         return scores, task.report(scores, y)
 
+    batches = [*in_order(len(x), plan.recipe.batch_size)]
+    learner = planned(running, len(batches))
+
     def counted(rows: slice) -> Any:
-        return task.counted(running.forward(x[rows]), y[rows])
+        return task.counted(learner.forward(x[rows]), y[rows])
 
     with evaluating(running):
-        return None, task.reported(each_of([*in_order(len(x), plan.recipe.batch_size)], counted, ranks))
+        return None, task.reported(each_of(batches, counted, ranks))
 
 
 def learned_part(plan: Plan, data: Samples) -> tuple[Any, Any]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 
-from typednn.arguments import integer
+from typednn.arguments import flag, integer
 from typednn.arrays import AnyArray, IntArray1, is_array, namespace
 from typednn.backends import to_device
 from typednn.contracts.protocols import Part, ValuedLoss
@@ -20,6 +20,7 @@ from typednn.losses.sample_weights import SampleWeighted
 from typednn.module.module import Module
 from typednn.parallel import Ranks
 from typednn.parallel.ranks import Item, Result
+from typednn.plans import Compiled
 from typednn.runs.history import RECORD
 from typednn.screen import brief
 from typednn.tasks import Task
@@ -31,37 +32,78 @@ Out = TypeVar("Out", bound=AnyArray)
 Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
 Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 
+_REPAID = 6  # batches after which a plan has saved the time of making it
 
-@overload
-def evaluate(model: Part[In, Out, Any], x: In, batch_size: int = 500, *, transform: None = None) -> Out: ...
+
 @overload
 def evaluate(
-    model: Part[In, Out, Any], x: Stored | Rows[Any], batch_size: int = 500, *, transform: Callable[[Stored], In]
+    model: Part[In, Out, Any] | Compiled[In, Out, Any],
+    x: In,
+    batch_size: int = 500,
+    *,
+    transform: None = None,
+    compile: bool = True,
 ) -> Out: ...
-def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[Any], Any] | None = None) -> Any:
+@overload
+def evaluate(
+    model: Part[In, Out, Any] | Compiled[In, Out, Any],
+    x: Stored | Rows[Any],
+    batch_size: int = 500,
+    *,
+    transform: Callable[[Stored], In],
+    compile: bool = True,
+) -> Out: ...
+def evaluate(
+    model: Any,
+    x: Any,
+    batch_size: int = 500,
+    *,
+    transform: Callable[[Any], Any] | None = None,
+    compile: bool = True,
+) -> Any:
     """``model.forward(x)`` in eval mode; afterwards every part has its mode back, also after an error.
 
-    ``transform`` turns a batch of ``x`` into the model's input, as a `typednn.data.Loader`'s does.
+    ``transform`` turns a batch of ``x`` into the model's input, as a `typednn.data.Loader`'s does. Many batches are
+    computed by a plan (`typednn.compile`), with the same bits, unless ``compile`` is False; to use a plan again,
+    evaluate what `typednn.compile` gives.
     Going into eval drops what forward kept: call it between steps, not between a forward and its backward.
     """
-    return evaluated(model, x, batch_size, transform)
+    return evaluated(model, x, batch_size, transform, compile=flag("evaluate", "compile", compile))
 
 
 def evaluated(
-    model: Any, x: Any, batch_size: int = 500, transform: Callable[[Any], Any] | None = None, ranks: Ranks | None = None
+    model: Any,
+    x: Any,
+    batch_size: int = 500,
+    transform: Callable[[Any], Any] | None = None,
+    ranks: Ranks | None = None,
+    compile: bool = True,
 ) -> Any:
     """As `evaluate`; ``ranks`` share out the batches, and all have the outputs."""
     if not has_rows(x):
         cure = "evaluate(model, x) makes the batches itself"
         raise ArgumentError(explain("evaluate", "x is an array of inputs", type(x).__name__, cure), "x")
 
+    batches = [*in_order(len(x), batch_size)]
+    learner = planned(model, len(batches)) if compile else model
+
     def computed(rows: slice) -> Any:
         batch = _rows_of(x, rows)
-        return model.forward(batch if transform is None else transform(batch))
+        return learner.forward(batch if transform is None else transform(batch))
 
-    with evaluating(model):
-        outputs = [*each_of([*in_order(len(x), batch_size)], computed, ranks)]
+    whole: Any = cast("Any", model).model if isinstance(model, Compiled) else model
+    with evaluating(whole):
+        outputs = [*each_of(batches, computed, ranks)]
     return namespace(outputs[0]).concatenate(outputs)
+
+
+def planned(model: Any, batches: int) -> Any:
+    """What computes so many batches: the model, or a plan of it where they repay the calls that make it."""
+    return Compiled(model, told=_untold) if batches >= _REPAID and isinstance(model, Module) else model
+
+
+def _untold(why: str) -> None:
+    """Without a plan the answers are the same."""
 
 
 def each_of(items: Sequence[Item], compute: Callable[[Item], Result], ranks: Ranks | None) -> Iterable[Result]:
@@ -129,12 +171,18 @@ class Evaluation(Generic[In, Target]):
         return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
 
     def measure(
-        self, model: Layer[In, Out, Any], loss: ValuedLoss[Out, Target], task: Task, ranks: Ranks | None = None
+        self,
+        model: Layer[In, Out, Any],
+        loss: ValuedLoss[Out, Target],
+        task: Task,
+        ranks: Ranks | None = None,
+        compiled: Compiled[In, Out, Any] | None = None,
     ) -> tuple[float, dict[str, float]]:
         """The loss of all rows as of one batch (a sum is added up), and the task's metrics; the model
         keeps its mode.
 
-        All is computed in the model's dtype, while it trains in mixed precision too.
+        All is computed in the model's dtype, while it trains in mixed precision too. ``compiled`` has plans of the
+        model.
 
         The ``ranks`` of a job share out the batches, and all have the result, with the same bits as one process: what
         each batch gives is added up in the batches' order. Of a `CountedTask` they send a few numbers for each batch,
@@ -142,10 +190,11 @@ class Evaluation(Generic[In, Target]):
         """
         counted = task if isinstance(task, CountedTask) else None
         summed = divisor = 0.0
+        learner = model if compiled is None else compiled
 
         def computed(rows: slice) -> tuple[float, float | None, Any]:
             x, y = _rows_of(self.x, rows), _rows_of(self.y, rows)
-            prediction = model.forward(to_device(x if self.transform is None else self.transform(x), model.device))
+            prediction = learner.forward(to_device(x if self.transform is None else self.transform(x), model.device))
             target = task.targets(y, prediction)
             weight: Any = self.sample_weight
             weighed: Any = loss if weight is None else SampleWeighted(loss, weight[rows])

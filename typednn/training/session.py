@@ -395,7 +395,7 @@ class Session:
         text: str | None = None
         with self._averaged():
             ranks = None if self.parallel is None else self.parallel.ranks
-            value, metrics = validation.measure(self.model, self.loss, self.task, ranks)
+            value, metrics = validation.measure(self.model, self.loss, self.task, ranks, self.compiled)
             if math.isfinite(value) and isinstance(self.task, SpokenTask) and (self.progress or self.run is not None):
                 text = self.task.sample(self.model, state.step)
         if not math.isfinite(value):
