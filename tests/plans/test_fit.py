@@ -92,7 +92,7 @@ def test_shards_have_plans(planned: list[int]) -> None:
 
 @pytest.mark.parametrize("rows", [7, 64])
 def test_evaluate(planned: list[int], rows: int) -> None:
-    """Many batches are computed by a plan, and any by that of what `typednn.compile` gives, to the bits of the layers."""
+    """Many batches have a plan, and any that of what `typednn.compile` gives; the bits are those of the layers."""
     made = model().eval()
     x = np.random.default_rng(3).standard_normal((rows, 6), np.float32)
     expected = evaluate(made, x, 4, compile=False)
