@@ -10,9 +10,9 @@ callers    `engines.halide.frames` generates a kernel's caller  a loop over the 
 =========  ===================================================  ========================================================
 
 One process has all three shortcuts, and one process for each shortcut lacks it. They take short turns, so other work of
-the machine slows all of them. The rows: a kernel's call on small arrays; networks of `benchmarks.works`, fused unless
-said. A column is the median time without that shortcut, and in brackets its ratio to the time with all of them, of
-medians and of the fastest turns. A shortcut stays in typednn only where it makes a row at least a twentieth faster.
+the machine slows all of them. The rows: a kernel's call on small arrays; networks of `benchmarks.works`, by plans
+unless said. A column is the median time without that shortcut, and in brackets its ratio to the time with all of them,
+of medians and of the fastest turns. A shortcut stays in typednn only where it makes a row at least a twentieth faster.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from benchmarks import machine, works
 
 VARIANTS = ("all", "addresses", "memory", "callers")
 NETWORKS = {
-    "lenet5-one": "typednn-fused",
-    "control-one": "typednn-fused",
-    "lenet5-step": "typednn-fused",
+    "lenet5-one": "typednn-planned",
+    "control-one": "typednn-planned",
+    "lenet5-step": "typednn-planned",
     "lenet5-layers": "typednn",
 }
 ROWS = ("kernel", *NETWORKS)

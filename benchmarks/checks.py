@@ -119,7 +119,7 @@ def lenet(rounds: int) -> tuple[float, str]:
 
     The difference of the medians.
     """
-    model = lenet5(rng=np.random.default_rng(0)).fuse(False).eval()
+    model = lenet5(rng=np.random.default_rng(0)).eval()
     times: dict[bool, list[float]] = {True: [], False: []}
     images = [np.zeros((batch, 28, 28, 1), np.float32) for batch in (1, 2)]
     with counting() as ran:

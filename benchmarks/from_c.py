@@ -2,7 +2,7 @@
 
 =============  ======================================================================================================
 C              a program that links what `typednn.exchange.export_c` writes
-Python         the fused chain's ``forward``
+Python         ``typednn.compile(model).forward``
 ONNX Runtime   the same model's ONNX file, by ``session.run`` and by ``run_with_iobinding``, which takes arrays and
                results where they lie
 =============  ======================================================================================================
@@ -84,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     turns: int = parser.parse_args(arguments).turns
     if absent.without_compiler("from_c", "cc") or absent.without("from_c", "onnxruntime", "onnx"):
         return 0
+    from typednn import compile
     from typednn.engines import set_threads
     from typednn.exchange import export_c, export_onnx
     from typednn.models import lenet5
@@ -105,9 +106,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bound = session.io_binding()
         bound.bind_ortvalue_input("x", runtime.OrtValue.ortvalue_from_numpy(x))
         bound.bind_output("y")
+        learner = compile(model)
         ways: dict[str, Callable[[], list[float]]] = {
             "C": lambda: of_c(folder / "timed", x, CALLS)[1],
-            "Python": lambda: timed(lambda: model.forward(x), CALLS),
+            "Python": lambda: timed(lambda: learner.forward(x), CALLS),
             "ONNX Runtime, run": lambda: timed(lambda: session.run(None, {"x": x}), CALLS),
             "ONNX Runtime, bound arrays": lambda: timed(lambda: session.run_with_iobinding(bound), CALLS),
         }

@@ -52,7 +52,7 @@ class Ours:
     """typednn."""
 
     def __init__(self, work: Work, device: str) -> None:
-        self.inner = works.Typednn(work, fused=True)
+        self.inner = works.Typednn(work, planned=False)
         self.inner.model.to(device)
         self.inner.x, self.inner.y = (to_device(array, device) for array in (self.inner.x, self.inner.y))
         self.work, self.device = work, device

@@ -240,7 +240,11 @@ def cost_of_checks(quick: bool) -> Result:
 
 def profile(work: Work, engine: str, runs: int) -> None:
     """Print the time of each op of `typednn.kernels` in a run, and the remaining time of Python."""
-    contestant = works.new_contestant(engine, work)
+    contestant: Any = works.new_contestant(engine, work)
+    if contestant.planned:
+        contestant.run(works.PLANNED)
+        print(f"{work.title}, {engine}:\n{contestant.learner.explain(times=min(runs, 50))}")
+        return
     contestant.run(3)
     started = time.perf_counter()
     contestant.run(runs)

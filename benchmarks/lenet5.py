@@ -135,7 +135,6 @@ class Typednn:
             >> Linear(84, 10)
             >> Softmax()
         )
-        self.model.fuse(False)
         self.model.load_state_dict(weights())
         self.loss = CrossEntropy(eps=FLOOR)
         self.optimizer = SGD(RATE)

@@ -274,7 +274,7 @@ def job(name: str, work: str, folder: Path) -> Job:
     if work == "mlp":
         return _Summed(parallel)
     if work == "lenet5":
-        inner = works.Typednn(LENET5, fused=True)
+        inner = works.Typednn(LENET5, planned=False)
         return Typednn(inner.model, inner.loss, inner.optimizer, inner.x, inner.y, parallel)
     ours = gpt2_works.Ours(GPT2, folder)
     rows = tokens(GPT2, ROWS, LENGTH), tokens(GPT2, ROWS, LENGTH, seed=1)

@@ -5,7 +5,7 @@ An mlp gets an image as JSON, 784 numbers; LeNet5 gets one as a PNG of 28 x 28. 
 differs:
 
 ===========  ======================================================================================
-typednn      the run's own, fused
+typednn      the run's own, by plans
 torch.jit    the same weights, traced by PyTorch and frozen
 onnxruntime  the same weights, exported to ONNX
 ===========  ======================================================================================

@@ -4,8 +4,8 @@ A `Work` is a network, a batch, and the computation: only forward, or a whole tr
 that computes it:
 
 ===================  ===================================================================================================
-typednn              a chain of layers, run layer by layer: ``fuse(False)``
-typednn-fused        the same chain as it runs unless told otherwise
+typednn              a chain of layers, run layer by layer
+typednn-planned      the same chain by a plan: ``typednn.compile``
 torch                PyTorch eager, as its users write it; forward alone under ``inference_mode``, optimizers in their
                      fused variants
 torch-channels-last  the same in PyTorch's other memory layout
@@ -38,8 +38,9 @@ Results = dict[str, Any]
 
 SGD_RATE, ADAM_RATE = 0.01, 1e-4
 STEPS = 3  # before the weights are compared
+PLANNED = 5  # calls after which there is a plan
 PEERS = ("torch", "torch-channels-last", "onnxruntime", "jax")
-ENGINES = ("typednn", "typednn-fused", *PEERS)
+ENGINES = ("typednn", "typednn-planned", *PEERS)
 
 
 def conv(channels: int, out_channels: int, kernel: int) -> Part:
@@ -93,7 +94,7 @@ class Work:
         return len(self.sample) == 3
 
 
-BOTH = ("typednn", "typednn-fused")
+BOTH = ("typednn", "typednn-planned")
 LAYOUTS = ("torch", "torch-channels-last")
 
 
@@ -197,8 +198,8 @@ class Contestant(Protocol):
 class Typednn:
     """typednn."""
 
-    def __init__(self, work: Work, fused: bool) -> None:
-        from typednn import Input
+    def __init__(self, work: Work, planned: bool) -> None:
+        from typednn import Input, compile
         from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU
         from typednn.losses import MSE, SoftmaxCrossEntropy
         from typednn.optim import SGD, Adam
@@ -211,10 +212,9 @@ class Typednn:
         for kind, sizes in work.parts:
             model = model >> kinds[kind](*sizes)
         model.load_state_dict(weights(work))
-        self.fused = fused
-        self.model: Any = model.fuse(fused)
-        if not work.optimizer:
-            self.model.eval()
+        self.planned = planned
+        self.model: Any = model if work.optimizer else model.eval()
+        self.learner: Any = compile(model) if planned else model
         self.loss: Any = SoftmaxCrossEntropy() if work.loss == "labels" else MSE()
         self.optimizer: Any = Adam(ADAM_RATE) if work.optimizer == "Adam" else SGD(SGD_RATE)
         self.work = work
@@ -222,9 +222,9 @@ class Typednn:
 
     def step(self) -> tuple[Any, float, Any]:
         """Output, loss and gradient of one training step."""
-        output = self.model.forward(self.x)
+        output = self.learner.forward(self.x)
         loss, derivative = self.loss.loss_and_grad(output, self.y)
-        grad = self.model.backward(derivative)
+        grad = self.learner.backward(derivative)
         self.model.update(self.optimizer, grad)
         return output, loss, grad
 
@@ -233,13 +233,13 @@ class Typednn:
             for _ in range(times):
                 self.step()
         else:
-            forward, x = self.model.forward, self.x
+            forward, x = self.learner.forward, self.x
             for _ in range(times):
                 forward(x)
 
     def results(self) -> Results:
         if not self.work.optimizer:
-            return {"output": self.model.forward(self.x)}
+            return {"output": self.learner.forward(self.x)}
         before = weights(self.work)
         output, loss, grad = self.step()
         results = {"output": output.copy(), "loss": np.array(loss)}
@@ -251,14 +251,17 @@ class Typednn:
     def described(self) -> str:
         typednn, engines = import_module("typednn"), import_module("typednn.engines")
         blas = import_module("typednn.engines.blas")
-        kind = "fused" if self.fused else "layer by layer"
+        kind = "by a plan" if self.planned else "layer by layer"
         return (
             f"typednn {typednn.__version__}, {kind}, checks {typednn.get_checks()!r}, {engines.get_threads()} "
             f"threads; {blas.why()}"
         )
 
     def ran(self) -> Counter[tuple[str, str]]:
-        """The engine of each op, counted in one more run."""
+        """The engine of each op: those of a plan, or counted in one more run, which is layer by layer."""
+        if self.planned:
+            self.run(PLANNED)
+            return Counter((line.name, line.engine) for line in self.learner.explain(times=1).lines)
         with import_module("typednn.engines").counting() as counts:
             self.run(1)
         return Counter(counts)
@@ -509,7 +512,7 @@ def turned_back(array: Any) -> Any:
 def missing(engine: str) -> str:
     """The reason why an engine cannot be measured; empty if it can."""
     needs = {
-        "typednn": (), "typednn-fused": (), "torch": ("torch",), "torch-channels-last": ("torch",),
+        "typednn": (), "typednn-planned": (), "torch": ("torch",), "torch-channels-last": ("torch",),
         "onnxruntime": ("onnxruntime", "onnx"), "jax": ("jax",),
     }  # fmt: skip
     reason = absent.why_not(*needs[engine])
@@ -523,8 +526,8 @@ def missing(engine: str) -> str:
 def new_contestant(engine: str, work: Work) -> Contestant:
     """An engine for a work."""
     match engine:
-        case "typednn" | "typednn-fused":
-            return Typednn(work, engine == "typednn-fused")
+        case "typednn" | "typednn-planned":
+            return Typednn(work, engine == "typednn-planned")
         case "torch":
             return Torch(work, "contiguous_format")
         case "torch-channels-last":
@@ -569,20 +572,28 @@ def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float 
 
 
 def needed(work: Work) -> tuple[float, float]:
-    """The operations of one run, as counted by the ops of the fused chain, and the bytes that must be read from and
-    written to memory.
+    """The operations of one run, as counted by the steps of the plan, the loss and the optimizer, and the bytes that
+    must be read from and written to memory.
 
-    These bytes are the arrays that are no result of an op in the run, once each, and everything that the optimizer
-    reads and writes.
+    These bytes are the input, the parameters and what else is no result of an op in the run, once each, and everything
+    that the optimizer reads and writes.
     """
     contestant = Typednn(work, True)
-    contestant.run(1)
+    contestant.run(PLANNED)
     runs: list[Any] = []
-    with import_module("typednn.engines").observing(runs.append):
-        contestant.run(1)
+    outside: dict[int, int] = {id(each): each.nbytes for each in (contestant.x, *contestant.model.parameters())}
     results: set[int] = set()
-    outside: dict[int, int] = {}
     stepped = 0
+    if work.optimizer:
+        observing: Any = import_module("typednn.engines").observing
+        output = contestant.learner.forward(contestant.x)
+        with observing(runs.append):
+            _, derivative = contestant.loss.loss_and_grad(output, contestant.y)
+        grad = contestant.learner.backward(derivative)
+        with observing(runs.append):
+            contestant.model.update(contestant.optimizer, grad)
+        results = {id(output), *map(id, contestant.model.named_gradients(grad).values())}
+    planned = sum(line.flops for line in contestant.learner.explain(times=1).lines)
     for ran in runs:
         arrays = _arrays(ran.arguments)
         outside |= {id(array): array.nbytes for array in arrays if id(array) not in results}
@@ -590,7 +601,7 @@ def needed(work: Work) -> tuple[float, float]:
             stepped += sum(array.nbytes for array in arrays if id(array) in results)
             stepped += sum(ran.arguments[place].nbytes for place in ran.op.writes if ran.arguments[place] is not None)
         results |= set(map(id, _arrays((ran.result,))))
-    return float(sum(ran.op.flops(*ran.arguments) for ran in runs)), float(sum(outside.values()) + stepped)
+    return float(planned + sum(ran.op.flops(*ran.arguments) for ran in runs)), float(sum(outside.values()) + stepped)
 
 
 def _arrays(values: tuple[Any, ...]) -> list[Any]:

@@ -189,9 +189,7 @@ def five() -> Any:
     return Input(6, 5, 1) >> Conv2d(1, 2, 3) >> ReLU() >> Flatten() >> Linear(24, 4).named("fc") >> Tanh()
 
 
-@pytest.mark.parametrize(
-    "made", [lambda: five(), lambda: five().fuse(False), lambda: Sequential(list(five()), input=Input(6, 5, 1))]
-)
+@pytest.mark.parametrize("made", [five, lambda: Sequential(list(five()), input=Input(6, 5, 1))])
 def test_a_slice_of_a_chain_is_a_chain(made: Any) -> None:
     model = made().init(np.random.default_rng(0))
     first, second = model[:2], model[2:]
@@ -252,7 +250,7 @@ def test_append() -> None:
 
 def test_a_chain_is_its_parts_by_hand() -> None:
     """P-P10: forward in order, backward in reverse, each layer's gradient in its place."""
-    model = (Linear(3, 4) >> Tanh() >> Linear(4, 2) >> Softmax()).init(np.random.default_rng(0)).fuse(False)
+    model = (Linear(3, 4) >> Tanh() >> Linear(4, 2) >> Softmax()).init(np.random.default_rng(0))
     x, dy = values((2, 3), 0, np.float32), values((2, 2), 1, np.float32)
     y = x
     for part in model.parts:

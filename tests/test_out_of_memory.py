@@ -48,8 +48,8 @@ def test_sizes_beyond_memory(make: Any, words: str) -> None:
 
 @pytest.mark.parametrize(
     "wrapped",
-    [lambda model: model.fuse(False), lambda model: model, lambda model: Sequential([ReLU(), model.named("inner")])],
-    ids=["part by part", "fused", "in another"],
+    [lambda model: model, lambda model: Sequential([ReLU(), model.named("inner")])],
+    ids=["alone", "in another"],
 )
 def test_a_part_of_a_model_is_named(wrapped: Any) -> None:
     inner = Linear(1, 4) >> Linear(4, 10**7, bias=False).named("last")

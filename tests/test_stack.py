@@ -174,7 +174,7 @@ def test_dyn_takes_any_layer_of_a_user() -> None:
 def test_stack_equals_chain_and_hand_chained_layers(images: Any, mode: Any) -> None:
     """P-D3: forward in order, backward in reverse, each layer stepped with its own gradient; bit for bit."""
     with checking(mode):
-        chain, stack, by_hand = lenet5_chain().fuse(False), Stack(lenet5_layers(), input=(28, 28, 1)), lenet5_layers()
+        chain, stack, by_hand = lenet5_chain(), Stack(lenet5_layers(), input=(28, 28, 1)), lenet5_layers()
         chain.init(PCG32(42, 6))
         stack.init(PCG32(42, 6))
         rng = PCG32(42, 6)

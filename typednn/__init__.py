@@ -22,9 +22,6 @@ from typednn.version import __version__ as __version__
 
 TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of this import's time
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     from typednn import (
         backends,
         config,
@@ -199,19 +196,13 @@ __all__ = [
 ]
 
 
-def _fused(parts: Sequence[Module]) -> Any:
-    from typednn.fusion import Fused
-
-    return Fused(parts)
-
-
 def _save(model: Module, path: str | os.PathLike[str]) -> None:
     from typednn.exchange.model_file import save
 
     save(model, path)
 
 
-hooks.fused, hooks.save = _fused, _save
+hooks.save = _save
 
 
 if not TYPE_CHECKING:  # to type checkers, a name that is not above is a mistake

@@ -41,7 +41,7 @@ def test_with_one(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ours_is_what_the_other_benchmark_times() -> None:
-    found, known = (each.results() for each in (gpu.Ours(SMALL, "cpu"), works.new_contestant("typednn-fused", SMALL)))
+    found, known = (each.results() for each in (gpu.Ours(SMALL, "cpu"), works.new_contestant("typednn", SMALL)))
     assert set(found) == set(known)
     for name, array in known.items():
         np.testing.assert_array_equal(found[name], array)

@@ -168,7 +168,7 @@ def test_the_fastest_runs_decide_too() -> None:
 
 def test_lines_without_a_goal_are_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
     shown = {"described": {}, "absent": {}, "apart": {}}
-    kernels.print_report({"mlp-step": [{"times": {"typednn-fused": [9.0], "torch": [1.0]}} | shown]}, avx2=True)
+    kernels.print_report({"mlp-step": [{"times": {"typednn-planned": [9.0], "torch": [1.0]}} | shown]}, avx2=True)
     out = capsys.readouterr().out
     assert " 9.000 (9.000-9.000)" in out
     assert "MISSED" not in out

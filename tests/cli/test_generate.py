@@ -129,7 +129,7 @@ def test_a_run(at_once: Command, tmp_path: Path) -> None:
     """Its own model and vocabulary, with the weights that are asked for; a classifier's run is refused."""
     (tmp_path / "text.txt").write_text(LETTERS * 40)
     small = partial(gpt2, n_positions=8, n_embd=8, n_layer=1, n_head=2)
-    settings = {"max_steps": 4, "evaluate_every": 2, "checkpoint_every": 2, "optimizer.lr": 0.3, "fuse": False}
+    settings = {"max_steps": 4, "evaluate_every": 2, "checkpoint_every": 2, "optimizer.lr": 0.3}
     train(
         replace(recipe("gpt2"), model=small).changed(settings),
         str(tmp_path / "text.txt"),

@@ -92,7 +92,7 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
         "max_steps": 60,
         "evaluate_every": 20,
     }
-    more = [word for name, value in {**sizes, "fuse": "false"}.items() for word in ("--set", f"{name}={value}")]
+    more = [word for name, value in sizes.items() for word in ("--set", f"{name}={value}")]
     train = ("train", "gpt2", "--preset", "shakespeare-char", "--data", "text.txt", "--run", "here", *more)
     done = typednn(*train, "--report")
     assert done.returncode == 0, done.stderr
@@ -134,7 +134,7 @@ def test_gpt_cs_files(at_once: Command, tmp_path: Path) -> None:
     model: GPT2 = GPT2(len(tokenizer), 8, 8, 1, 2, rng=np.random.default_rng(0))
     write_gpt_c(model, tmp_path / "start.bin", steps=3)
     write_token_table(tokenizer, tmp_path / "table.bin")
-    more = ("--data", "tokens", "--set", "max_steps=2", "--set", "evaluate_every=1", "--set", "fuse=false", "-q")
+    more = ("--data", "tokens", "--set", "max_steps=2", "--set", "evaluate_every=1", "-q")
     done = at_once("train", "gpt2", "--from", "start.bin", *more, "--run", "run")
     _refused(
         done,
@@ -316,7 +316,7 @@ def test_a_language_model_of_a_config(at_once: Command, tmp_path: Path) -> None:
     model = 'type = "GPT2", vocab_size = 11, n_positions = 8, n_embd = 8, n_layer = 1, n_head = 2'
     config = f'format = 1\ninput = [8]\ndtype = "int"\nlayer = [{{ {model} }}]\noptimizer = {{ type = "SGD" }}\n'
     (tmp_path / "small.toml").write_text(config)
-    told = ("--set", "task=language", "--set", "vocabulary=characters", "--set", "max_steps=2", "--set", "fuse=false")
+    told = ("--set", "task=language", "--set", "vocabulary=characters", "--set", "max_steps=2")
     done = at_once("train", "small.toml", "--data", "text.txt", *told, "--run", "run", "-q")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "vocabulary" / "characters.json").is_file()

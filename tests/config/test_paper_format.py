@@ -76,7 +76,7 @@ def in_code() -> Any:
 def test_lenet5_from_a_config_is_lenet5_in_code(text: str, name: str) -> None:
     """P-D4, P-D5, P-E2, P-E3: the same layers, names, shapes and weights, and one training step, bit for bit."""
     config = loads(text, name)
-    model, code = config.model(), in_code().fuse(False)
+    model, code = config.model(), in_code()
     if text == LENET5:
         assert str(model) == str(code).replace("Chain", "Stack", 1)
     assert model.parameter_shapes() == code.parameter_shapes()

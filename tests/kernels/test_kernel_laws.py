@@ -16,7 +16,6 @@ from strict_array import StrictArray, register, to_numpy
 import typednn.kernels
 from typednn.engines import observing, using
 from typednn.kernels.activations import Activation
-from typednn.kernels.chain import Layout, Map
 from typednn.kernels.conv2d import Window
 from typednn.kernels.op import OPS
 
@@ -30,8 +29,6 @@ MASK = np.array([[True, False, True], [True, True, False]])
 LABELS = np.array([1, 0, 2])
 TOKENS = np.array([[1, 0, 2], [1, 1, 3]])
 HALVES = np.array([[0x3F80, 0xBF80, 0, 0x4049], [0, 1, 0x3F81, 0x4000]], dtype=np.uint16)  # bfloat16, and some bytes
-AFFINE = Layout((Map((2, 4), True, TANH), Map((5, 2), False, TANH)))
-CONVOLVED = Layout((Map((2, 2, 2, 1), True, TANH, POOLED), Map((5, 12), False, TANH)))
 
 # (op.function, positional arguments, keywords); a tuple of sizes in a list stands for an array of that shape
 CASES = [
@@ -63,8 +60,6 @@ CASES = [
     ("conv2d.backward", ([2, 3, 2, 6], [2, 6, 5, 4], [6, 2, 2, 2], Window(PAIR)), {}),
     ("conv_transpose2d.forward", ([2, 3, 2, 4], [4, 2, 2, 3], [3], Window(PAIR), (2, 6, 5, 3)), {}),
     ("conv_transpose2d.backward", ([2, 6, 5, 3], [2, 3, 2, 4], [4, 2, 2, 3], Window(PAIR)), {}),
-    ("chain", ([3, 4], AFFINE, [2, 4], [2], [5, 2]), {}),
-    ("chain", ([3, 5, 4, 1], CONVOLVED, [2, 2, 2, 1], [2], [5, 12]), {}),
     ("max_pool2d.forward", ([2, 5, 4, 3], PAIR, PAIR, ONE), {}),
     ("max_pool2d.backward", ([1, 2, 2, 1], INDEX, (1, 4, 4, 1), PAIR, PAIR, ONE), {}),
     ("max_pool2d.forward", ([2, 5, 4, 3], PAIR, PAIR, ONE, ONE), {}),
@@ -383,7 +378,6 @@ FLOPS = {
     "linear.backward": (([3, 2], [3, 4], [2, 4]), 2 * 2 * 3 * 4 * 2),
     "conv2d.forward": (([2, 6, 5, 3], [4, 2, 2, 3], [4], Window()), 2 * 2 * 5 * 4 * 4 * 2 * 2 * 3),
     "conv2d.backward": (([2, 5, 4, 4], [2, 6, 5, 3], [4, 2, 2, 3], Window()), 2 * 2 * 2 * 5 * 4 * 4 * 2 * 2 * 3),
-    "chain": (([3, 5, 4, 1], CONVOLVED, [2, 2, 2, 1], [2], [5, 12]), 2 * 3 * (7 * 4 * 2 * 2 * 2 + 5 * 12)),
     "recurrent.forward": (([3, 2, 4], [20, 4], [20, 5], [20], [20], None, "lstm"), 2 * 3 * 2 * 20 * (4 + 5)),
     "recurrent.backward": (
         ([3, 2, 5], [3, 2, 4], [20, 4], [20, 5], [3, 3, 30], None, "lstm"),

@@ -9,7 +9,7 @@ import pytest
 from typednn import Optimizer
 from typednn.arrays import AnyArray, Array2, Array4
 from typednn.errors import LayerReused, NotForwarded, ShapeError
-from typednn.layer import Chain, Layer
+from typednn.layer import Layer
 from typednn.layers import MaxPool2d
 from typednn.losses import CrossEntropy, SoftmaxCrossEntropy
 from typednn.models import LeNet5, LeNet5Grad, lenet5
@@ -119,9 +119,6 @@ def test_by_hand_and_stacked_are_the_same_bits(
 ) -> None:
     """P-E2, P-P10: outputs, gradients and weights after three steps, part by part."""
     models: list[AnyModel] = [written(bias=bias, softmax=softmax, rng=PCG32(42, 6)) for written in WRITTEN.values()]
-    for model in models:
-        if isinstance(model, Chain):
-            model.fuse(False)
     optimizers = [make_optimizer() for _ in models]
     x, target = _images(4), _targets(4)
     for _ in range(3):

@@ -48,27 +48,6 @@ def test_every_forward_and_backward_is_told(mode: Any) -> None:
         assert len(calls) == told
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_a_fused_model_is_observed_part_by_part(training: bool) -> None:
-    net, x, dy = model(), array(6, 3), array(6, 2)
-    quick = net.shared().train(training)
-    net.fuse(False).train(training)
-    calls: list[Call] = []
-    with observing(quick, calls.append):
-        y = quick.forward(x)
-    assert [call.path for call in calls] == FORWARD
-    np.testing.assert_allclose(y, net.forward(x), rtol=1e-5, atol=1e-6)
-    if training:
-        with observing(quick, calls.append):
-            ours, theirs = quick.backward(dy), net.backward(dy)
-        assert len(calls) == 2 * len(FORWARD)
-        np.testing.assert_allclose(ours.input, theirs.input, rtol=1e-5, atol=1e-6)
-        for name, derivative in net.named_gradients(theirs).items():
-            np.testing.assert_allclose(quick.named_gradients(ours)[name], derivative, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(quick.forward(x), y, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(quick.backward(dy).input, theirs.input, rtol=1e-5, atol=1e-6)
-
-
 def test_observers_end_with_their_block() -> None:
     """Also where one of them raises; two are told each."""
     net, x = model(), array(6, 3)

@@ -23,7 +23,7 @@ LABELS = np.array([0, 2, 1, 1])
 LEARNERS = 4  # layers with parameters
 
 
-def network(*, fused: bool = True) -> Any:
+def network() -> Any:
     """Four layers with parameters, statistics and a layer that draws."""
     body = Input(4, 5, 2) >> Conv2d(2, 3, 3, padding=1, bias=True) >> BatchNorm2d(3).named("bn") >> ReLU()
     model = body >> Dropout(0.5) >> Flatten() >> Linear(60, 6).named("hidden") >> Tanh() >> Linear(6, 3).named("out")
@@ -31,7 +31,7 @@ def network(*, fused: bool = True) -> Any:
     state = model.state_dict()
     statistics = {"bn.running_mean": np.array([0.3, -0.2, 0.1]), "bn.running_var": np.array([0.5, 2.0, 1.1])}
     model.load_state_dict({**state, **statistics})
-    return model.fuse(fused)
+    return model
 
 
 def inputs() -> Any:
@@ -42,11 +42,10 @@ def gradient(model: Any, x: Any) -> Any:
     return model.backward(SoftmaxCrossEntropy().loss_grad(model.forward(x), LABELS))
 
 
-@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize(("count", "names"), [(-1, ["out"]), (3, ["out"]), (2, ["hidden", "out"])])
-def test_derivatives_behind_frozen_layers(count: int, names: list[str], fused: bool) -> None:
+def test_derivatives_behind_frozen_layers(count: int, names: list[str]) -> None:
     """The loss as it is in eval, as nothing draws behind them: central differences by each number of what learns."""
-    model, x, loss = network(fused=fused).freeze(count), inputs(), SoftmaxCrossEntropy()
+    model, x, loss = network().freeze(count), inputs(), SoftmaxCrossEntropy()
     with using("reference"):
         found = model.named_gradients(gradient(model, x))
         assert {name.partition(".")[0] for name in found} == set(names)
@@ -62,10 +61,9 @@ def test_derivatives_behind_frozen_layers(count: int, names: list[str], fused: b
                 assert derivative[place] == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-5, abs=1e-9)
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_what_is_frozen_stays(fused: bool) -> None:
+def test_what_is_frozen_stays() -> None:
     """Weights, running statistics, and the seed of the dropout; an optimizer keeps nothing of them."""
-    model = network(fused=fused).freeze(2)
+    model = network().freeze(2)
     before = {name: array.copy() for name, array in model.state_dict().items()}
     optimizer = SGD(0.1, momentum=0.9, weight_decay=0.1).bind(model)
     for _ in range(3):
@@ -100,13 +98,12 @@ def test_the_gradient_is_a_value_as_ever() -> None:
 
 
 def test_what_was_kept_is_let_go() -> None:
-    """Also what neighbours that run as one kernel keep, when the model goes to eval or its cache is freed."""
+    """When the model goes to eval or its cache is freed."""
     for let_go in ("eval", "free_cache"):
         model = network().freeze(2)
         gradient(model, inputs())
-        halves: Any = model.halves
-        kept = halves[1].__typednn_calls__.kept
-        assert kept, "the layers that learn run as one kernel"
+        kept = model.part("hidden").__typednn_calls__.kept
+        assert kept
         getattr(model, let_go)()
         assert not kept
 

@@ -29,7 +29,6 @@ def tied() -> Any:
 
 MODELS = {
     "chain": tied,
-    "part by part": lambda: tied().fuse(False),
     "stack": lambda: ready(Stack([first := Linear(4, 4), Tanh(), first.shared()], input=(4,))),
     "residual": lambda: ready(
         Input(4) >> (first := Linear(4, 4)) >> Residual(Tanh() >> first.shared()) >> first.shared()

@@ -121,7 +121,6 @@ CONTAINERS: dict[str, Callable[[Any], Any]] = {
     "stack in a stack": lambda layer: Stack([Linear(3, 3), Stack([layer], input=(3,))], input=(3,)),
     "residual": lambda layer: Residual(layer),
     "residual of a chain": lambda layer: Input(3) >> Residual(layer >> Tanh()) >> Linear(3, 3),
-    "part by part": lambda layer: (Input(3) >> Linear(3, 3) >> ReLU() >> layer).fuse(False),
     "by hand": lambda layer: Pair(Linear(3, 3), layer),
     "by hand, update too": lambda layer: CallsParts(Linear(3, 3), layer),
 }
@@ -210,7 +209,6 @@ MODELS: dict[str, Callable[[Any, Any], Any]] = {
     "chain": lambda first, second: Input(3) >> first >> Tanh() >> second,
     "stack": lambda first, second: Stack([first, Tanh(), second], input=(3,)),
     "nested": lambda first, second: Input(3) >> Residual(first >> Tanh()) >> Sequential([Tanh(), second]),
-    "part by part": lambda first, second: (Input(3) >> Linear(3, 3) >> ReLU() >> first >> Tanh() >> second).fuse(False),
     "by hand": Pair,
     "by hand, update too": CallsParts,
     "by hand, down to the arrays": StepsParts,

@@ -136,7 +136,6 @@ def tied() -> Any:
 MODELS: dict[str, Any] = {
     "chain": model,
     "tied": tied,
-    "part by part": lambda: tied().fuse(False),
     "stack": lambda: Stack(model()),
     "sequential": lambda: Sequential([Linear(3, 4), PReLU(), Linear(4, 2)]).init(np.random.default_rng(0)),
 }
@@ -178,15 +177,11 @@ def test_copies_share_what_was_shared(how: str) -> None:
     assert copied[1].weight is copied[3].weight
 
 
-@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("how", COPIES)
-def test_a_copied_model_has_its_own_forward(how: str, fused: bool) -> None:
+def test_a_copied_model_has_its_own_forward(how: str) -> None:
     """What was kept is copied with it: both can go backward, to the same bits; one without a forward still can't."""
-    net = (
-        (Input(6, 6, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(8, 2))
-        .init(np.random.default_rng(0))
-        .fuse(fused)
-    )
+    chain: Any = Input(6, 6, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(8, 2)
+    net = chain.init(np.random.default_rng(0))
     with pytest.raises(NotForwarded):
         COPIES[how](net).backward(values((3, 2), 1, np.float32))
     next_grad = net.forward(values((3, 6, 6, 1), 0, np.float32))

@@ -712,7 +712,7 @@ FACTORS = [
 @pytest.mark.parametrize("factor", [*FACTORS, Fraction(1, 2), np.asarray(0.5), np.asarray(2)], ids=repr)
 def test_a_number_of_any_kind_keeps_the_dtype(factor: Any, dtype: Any) -> None:
     chain = model().astype(dtype)
-    for net in (chain, chain.shared().fuse(False), Stack(chain)):
+    for net in (chain, Stack(chain)):
         gradient = net.backward(net.forward(values((5, 3), 0, dtype)))
         for product in (gradient * factor, factor * gradient):
             for name, leaf in product.leaves().items():
@@ -726,12 +726,11 @@ def test_a_number_of_any_kind_keeps_the_dtype(factor: Any, dtype: Any) -> None:
 )
 def test_what_is_no_number_is_no_factor(factor: Any) -> None:
     net = model()
-    for trained in (net, net.shared().fuse(False)):
-        gradient = trained.backward(trained.forward(values((5, 3), 0, np.float32)))
-        with pytest.raises(TypeError):
-            gradient * factor
-        with pytest.raises(TypeError):
-            factor * gradient
+    gradient = net.backward(net.forward(values((5, 3), 0, np.float32)))
+    with pytest.raises(TypeError):
+        gradient * factor
+    with pytest.raises(TypeError):
+        factor * gradient
 
 
 @pytest.mark.parametrize(

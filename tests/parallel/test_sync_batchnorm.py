@@ -312,16 +312,6 @@ def test_ranks_that_do_not_meet_are_an_error(monkeypatch: pytest.MonkeyPatch) ->
         DataParallel(sync_batchnorm=True).computed(model, computing(model, SoftmaxCrossEntropy()), x, y, None)
 
 
-def test_a_derivative_within_a_kernel_is_not_read_later() -> None:
-    """It would need the sums of all shards once more."""
-    model: Any = (Input(4) >> BatchNorm1d(4) >> ReLU() >> Linear(4, 3)).init(np.random.default_rng(0))
-    model, (x, y, _) = model.astype(np.float64), drawn(9)
-    compute = computing(model, SoftmaxCrossEntropy())
-    grad, *_ = DataParallel(sync_batchnorm=True).computed(model, compute, x, y, None)
-    with pytest.raises(StateError, match="are of the batch while all shards go back, got one that is read later"):
-        grad.parts[1].input.sum()
-
-
 def test_layers_of_other_libraries_are_refused() -> None:
     class Same:
         def forward(self, x: Float[Array2, "batch n"]) -> Float[Array2, "batch n"]:

@@ -170,9 +170,8 @@ def test_initial_state_is_pytorchs(torch: Any, layer: Any) -> None:
         np.testing.assert_array_equal(array, theirs[name].numpy())
 
 
-@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("shards", [0, 2, 8])
-def test_ten_steps_of_training(torch: Any, fused: bool, shards: int) -> None:
+def test_ten_steps_of_training(torch: Any, shards: int) -> None:
     """Z-F3: a network with batch and layer normalisation: losses, weights and running statistics, then eval. In shards,
     too, most of one row.
     """
@@ -181,7 +180,7 @@ def test_ten_steps_of_training(torch: Any, fused: bool, shards: int) -> None:
         Input(6, 6, 2) >> Conv2d(2, 4, 3) >> BatchNorm2d(4) >> ReLU() >> Flatten() >> Linear(64, 8) >> BatchNorm1d(8)
             >> ReLU()
         >> LayerNorm(8) >> Dropout(0.0) >> Linear(8, 3)
-    ).init(rng).fuse(fused)  # fmt: skip
+    ).init(rng)  # fmt: skip
     nn = torch.nn
     parts = (
         nn.Conv2d(2, 4, 3, bias=False),

@@ -286,14 +286,6 @@ def frozen(training: Training) -> None:
     training.grads.clear()
 
 
-def fused(training: Training) -> None:
-    """Whether chains are fused."""
-    is_fused = bool(training.rng.integers(2))
-    training.log.append(f"fuse({is_fused})")
-    training.pair.change(lambda model: model.fuse(is_fused) if hasattr(model, "fuse") else None)
-    training.grads.clear()
-
-
 def threads(training: Training) -> None:
     count = pick(training.rng, (1, 2))
     training.log.append(f"{count} threads")
@@ -337,7 +329,7 @@ def drawn_again(training: Training) -> None:
 
 
 CHANGES: tuple[Callable[[Training], None], ...] = (
-    *(mode, mode, part_mode, written, written, assigned, loaded, converted, setting, setting, frozen, fused),
+    *(mode, mode, part_mode, written, written, assigned, loaded, converted, setting, setting, frozen),
     *(threads, dropped, explained, not_finite, drawn_again),
 )
 

@@ -44,11 +44,6 @@ REFUSED = {
         GIVEN,
     ),
     **dict.fromkeys([(name, "alone", "inputs") for name in ("LearnedPositions", "SinusoidalPositions")], GIVEN),
-    # The derivatives between a fused batch norm and its activation are a formula of NumPy.
-    **dict.fromkeys(
-        [(name, form, "inputs") for name in ("BasicBlock", "Bottleneck") for form in FORMS],
-        "a derivative is an array that no op computed",
-    ),
     # Backward computes forward again, on copies of the buffers.
     **dict.fromkeys(
         [("Repeat with checkpointing", form, mode) for form in FORMS for mode in ("parameters", "inputs")],

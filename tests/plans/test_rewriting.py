@@ -107,14 +107,14 @@ def test_a_convolution_takes_the_zeros(pad: Any, training: bool) -> None:
     ops.
     """
     chain: Any = Input(9, 8, 1) >> copy.deepcopy(pad) >> Conv2d(1, 6, 5, padding=1, bias=True) >> ReLU() >> MaxPool2d(2)
-    model = chain.fuse(False).init(np.random.default_rng(0)).train(training)
+    model = chain.init(np.random.default_rng(0)).train(training)
     assert ("pad2d.forward" in ops(steps(model, (3, 9, 8, 1)))) == (pad.mode != "constant" or pad.value != 0)
 
 
 def test_zeros_through_which_a_derivative_is_read() -> None:
     """The derivative by what the zeros are put around is a part of another: two ops."""
     chain: Any = Input(9, 8, 1) >> Conv2d(1, 2, 3) >> Pad2d(1) >> Conv2d(2, 3, 3)
-    assert "pad2d.forward" in ops(steps(chain.fuse(False).init(np.random.default_rng(0)).train(), (3, 9, 8, 1)))
+    assert "pad2d.forward" in ops(steps(chain.init(np.random.default_rng(0)).train(), (3, 9, 8, 1)))
 
 
 def test_no_derivative_by_the_images() -> None:

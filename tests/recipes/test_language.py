@@ -35,9 +35,7 @@ TINY: dict[str, Any] = {"n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2
 
 def tiny(**settings: Any) -> Recipe:
     small = replace(PRESETS["shakespeare-char"], model=partial(gpt2, **TINY))
-    return small.changed(
-        {"batch_size": 16, "evaluate_every": 10, "checkpoint_every": 7, "fuse": False, "max_steps": 30} | settings
-    )
+    return small.changed({"batch_size": 16, "evaluate_every": 10, "checkpoint_every": 7, "max_steps": 30} | settings)
 
 
 @pytest.fixture

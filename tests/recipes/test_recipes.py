@@ -22,7 +22,6 @@ from typednn.layers import Flatten, Linear, ReLU
 from typednn.losses import CrossEntropy
 from typednn.metrics import ClassificationReport
 from typednn.models import lenet5
-from typednn.module.stack import Stack
 from typednn.optim import SGD, CosineLR
 from typednn.random import PCG32
 from typednn.recipes import (
@@ -66,16 +65,15 @@ def samples() -> Samples:
 # ---------------------------------------------------------------------------------------------------- the paper
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_the_papers_recipe_is_the_papers(samples: Samples, fused: bool) -> None:
+@pytest.mark.parametrize("compile", [True, False])
+def test_the_papers_recipe_is_the_papers(samples: Samples, compile: bool) -> None:
     """P-E4: as written out here by hand from the paper: PCG(42, 6), rate 1.0, smoothed targets, cross entropy averaged
     over all.
     """
-    one = recipe("lenet5-paper").changed({"epochs": 2, "batch_size": 24, "fuse": fused})
+    one = recipe("lenet5-paper").changed({"epochs": 2, "batch_size": 24, "compile": compile})
     result = train(one, samples, progress=False)
 
     model = lenet5().init(PCG32(42, 6))
-    quick: Any = model.fuse(fused)
     optimizer, loss, rng = SGD(lr=1.0, decay=1e-7), CrossEntropy("mean"), PCG32(42, 6)
     mean, deviation = np.float32(samples.x.mean(dtype=np.float64)), np.float32(samples.x.std(dtype=np.float64))
     wanted = np.full((64, 10), 0.01, np.float32)
@@ -84,8 +82,8 @@ def test_the_papers_recipe_is_the_papers(samples: Samples, fused: bool) -> None:
         order = rng.permutation(64)
         for start in range(0, 64, 24):
             rows = order[start : start + 24]
-            prediction = quick.forward((samples.x[rows] - mean) / deviation)
-            quick.update(optimizer, quick.backward(loss.loss_grad(prediction, wanted[rows])))
+            prediction = model.forward((samples.x[rows] - mean) / deviation)
+            model.update(optimizer, model.backward(loss.loss_grad(prediction, wanted[rows])))
     for name, weights in model.named_parameters().items():
         np.testing.assert_array_equal(result.model.named_parameters()[name], weights, err_msg=name)
 
@@ -398,44 +396,22 @@ def test_a_recipe_of_ones_own(samples: Samples) -> None:
     assert result.history.losses[-1] < result.history.losses[0]
 
 
-# -------------------------------------------------------------------------------------------------- fused, and in bytes
-
-
-def test_fused_or_not_the_same_training(samples: Samples, tmp_path: Path) -> None:
-    """The losses agree to rounding, and so does everything that a run writes down about layers and parameters."""
-    one = recipe("lenet5").changed({"epochs": 3, "validation": 0.25, "batch_size": 8})
-    fused = train(one, samples, run=tmp_path / "fused", progress=False)
-    plain = train(one.changed({"fuse": False}), samples, run=tmp_path / "plain", progress=False)
-    np.testing.assert_allclose(fused.history.losses, plain.history.losses, rtol=1e-4)
-    norms = [_first_norms(tmp_path / name / "metrics.jsonl") for name in ("fused", "plain")]
-    assert list(norms[0]) == list(norms[1]) == ["conv1", "conv2", "fc1", "fc2", "fc3"]
-    np.testing.assert_allclose(list(norms[0].values()), list(norms[1].values()), rtol=1e-4)
-    assert list(fused.model.state_dict()) == list(plain.model.state_dict())
-    assert type(fused.model) is type(plain.model) is Stack
-    scores = fused.model.forward(fused.plan.scaling(samples.test_x).reshape(20, -1))
-    assert ClassificationReport.from_scores(scores, samples.test_y).accuracy == fused.test.accuracy
-
-
-def _first_norms(metrics: Path) -> dict[str, float]:
-    norms: dict[str, float] = json.loads(metrics.read_text(encoding="utf-8").splitlines()[0])["gradient_norms"]
-    return norms
+# --------------------------------------------------------------------------------------------------------- in bytes
 
 
 def test_what_runs_for_a_model() -> None:
-    """A chain, which fuses, of the same layers; a stack within a stack, which no chain can hold, stays as it is."""
+    """A chain of the same layers; a stack within a stack, which no chain can hold, stays as it is."""
     model = recipe("lenet5").checked().model().init(PCG32(0))
-    quick, sizes = computed(model, fused=True)
+    quick, sizes = computed(model)
     assert isinstance(quick, Sequential)
-    assert quick.fused
     assert sizes == (28, 28, 1)
     assert all(quick.state_dict()[name] is array for name, array in model.state_dict().items())
-    assert computed(model, fused=False) == (model, (784,))
     linear = '[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 4\n'
     within = (
         f'format = 1\ninput = [4]\n{linear}[[layer]]\ntype = "Stack"\ninput = [2, 2]\nlayers = [{{ type = "ReLU" }}]\n'
     )
     nested = loads(within).model()
-    assert computed(nested, fused=True) == (nested, (4,))
+    assert computed(nested) == (nested, (4,))
 
 
 def test_a_model_is_built_once(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,22 +445,21 @@ def test_a_model_is_built_once(samples: Samples, tmp_path: Path, monkeypatch: py
 
 
 def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Format 1 knew nothing of fusing: such a run is resumed unfused, to the bits of one that was never stopped."""
-    one = recipe("mlp").changed({"epochs": 4, "validation": 0.0, "fuse": False, "batch_size": 10})
+    """Format 1 knew little of what a recipe has: such a run is resumed to the bits of one that was never stopped."""
+    one = recipe("mlp").changed({"epochs": 4, "validation": 0.0, "batch_size": 10})
     whole = train(one, samples, run=tmp_path / "whole", progress=False)
     train(one, samples, run=tmp_path / "older", progress=False, time_limit=1e-9)
     path = tmp_path / "older" / "recipe.json"
     saved = json.loads(path.read_text(encoding="utf-8"))
-    assert saved["format"] == 11
+    assert saved["format"] == 12
     saved["format"] = 1
-    for later in ("fuse", "task", "class_weight", "top_k", "freeze", "fold", "precision", "sync_batchnorm", "compile"):
+    for later in ("task", "class_weight", "top_k", "freeze", "fold", "precision", "sync_batchnorm", "compile"):
         del saved["recipe"][later]
     path.write_text(json.dumps(saved), encoding="utf-8")
     # nor did it note these
     rewritten(tmp_path / "older" / "checkpoints" / "step-00000000", lambda state: state.pop("configs"))
     monkeypatch.setattr(plan, "load_data", lambda name, announce: samples)
     resumed = resume(tmp_path / "older", progress=False)
-    assert resumed.plan.recipe.fuse is False
     assert resumed.history.steps == whole.history.steps > 1
     for name, weights in whole.model.named_parameters().items():
         np.testing.assert_array_equal(resumed.model.named_parameters()[name], weights, err_msg=name)

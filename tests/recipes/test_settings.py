@@ -103,7 +103,7 @@ def test_every_setting_is_there() -> None:
         ("epochs=0x" + "f" * 6000, f"recipe 'plain': epochs must be an integer, got '0x{'f' * 74}..."),
         ("validation=" + "9" * 400, f"recipe 'plain': validation must be a number, got {'9' * 77}..."),
         ("clip_grad_norm='a'", "recipe 'plain': clip_grad_norm must be a number or none, got 'a'"),
-        ("fuse=1", "recipe 'plain': fuse must be true or false, got 1"),
+        ("drop_last=1", "recipe 'plain': drop_last must be true or false, got 1"),
         (
             "optimizer.group=3",
             "recipe 'plain': optimizer.group must be a list of tables, got 3; "

@@ -140,7 +140,6 @@ REASONS: list[tuple[str, str, str]] = [
     ("data.md", "No reader executes the contents", "tests/torture holds it"),
     ("design.md", "No layer is written twice", "a decision"),
     ("exchange.md", "No reader imports or runs", "tests/torture holds it"),
-    ("fusion.md", "A pixel outside every pooling window", "a case"),
     ("gpu.md", "Speed is not the reason to use it yet", "measured below it"),
     ("kernels.md", "There is no kernel of a formula that uses other functions", "tests/kernels holds it"),
     ("optimizers.md", "No factor can make such a gradient small", "mathematics"),

@@ -305,7 +305,7 @@ invalid literal for int() with base 10: 'x'
 <!-- not run: it takes minutes -->
 ```bash
 make demo
-typednn train lenet5 --set fuse=false   # slowly
+typednn train lenet5 --set compile=false   # slowly
 ```
 
 ```bash
@@ -339,7 +339,7 @@ def test_good_page_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
         (
             "train lenet5 --set",
             "train lenet5 --sets",
-            "page:30: typednn train lenet5 --sets fuse=false   # slowly: typednn does not understand it",
+            "page:30: typednn train lenet5 --sets compile=false   # slowly: typednn does not understand it",
         ),
         ("typednn train", "rm -rf", "what does it run?"),
         ("run: it takes minutes", "run", "page:30: left out without a reason"),

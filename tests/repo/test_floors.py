@@ -76,8 +76,8 @@ def imported_by_text(source: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("import_module('typednn.fusion')", ["'typednn.fusion'"]),
-        ("def f():\n    importlib.import_module(f'{package}.fusion')", ["f'{package}.fusion'"]),
+        ("import_module('typednn.plans')", ["'typednn.plans'"]),
+        ("def f():\n    importlib.import_module(f'{package}.plans')", ["f'{package}.plans'"]),
         ("__import__('typednn')", ["'typednn'"]),
         ("import_module(name, package)", ["name"]),
         ("import_module('matplotlib.figure')", []),

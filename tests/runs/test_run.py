@@ -492,21 +492,17 @@ def test_generators_of_layers_go_on_too(tmp_path: Path) -> None:
         _fit(run)
 
 
-def test_fused_and_unfused_share_checkpoints(tmp_path: Path) -> None:
-    """How a chain is run is not what it is; the same bits again only come from the same one."""
-    alone = _fused(tmp_path / "alone", 3)
+def test_how_a_chain_is_computed_is_not_what_it_is(tmp_path: Path) -> None:
+    """With plans and without, and as another class of the same parts: the same checkpoints, and the same bits."""
+    alone = _trained(tmp_path / "alone")
     with Run.create(tmp_path / "run", "") as run, pytest.raises(LookupError):
-        _fit(run, model=_model(), callbacks=[Break(10)])
-    assert _final(_fused(tmp_path / "run", 3)) == _final(alone)
+        _fit(run, callbacks=[Break(10)])
+    with Run.open(tmp_path / "run") as run:
+        _fit(run, compile=False)
+    assert _final(tmp_path / "run") == _final(alone)
     with Run.open(alone) as run:
-        _fit(run, model=_model().fuse(False), epochs=4)
+        _fit(run, epochs=4)
         assert Run.open(alone, lock=False).load_weights(Sequential([*_model().parts]), "latest").state.step == 28
-
-
-def _fused(folder: Path, epochs: int) -> Path:
-    with Run.open(folder) if folder.exists() else Run.create(folder, "") as run:
-        _fit(run, model=_model(), epochs=epochs)
-    return folder
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:

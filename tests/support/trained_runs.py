@@ -59,6 +59,6 @@ def language(folder: Path) -> Path:
     """A language model of characters."""
     (folder / "text.txt").write_text(TEXT)
     small = replace(PRESETS["shakespeare-char"], model=partial(gpt2, n_positions=8, n_embd=8, n_layer=1, n_head=2))
-    settings = {"batch_size": 16, "evaluate_every": 10, "fuse": False, "max_steps": 10}
+    settings = {"batch_size": 16, "evaluate_every": 10, "max_steps": 10}
     train(small.changed(settings), str(folder / "text.txt"), run=folder / "language", progress=False)
     return folder / "language"

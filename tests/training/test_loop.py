@@ -761,14 +761,13 @@ def test_nan_in_a_parameter_is_named() -> None:
     assert 'first in the parameter "2.weight"' in _error(model, *_data())
 
 
-@pytest.mark.parametrize("form", [lambda model: model.fuse(False), lambda model: model], ids=["parts", "fused"])
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
-def test_infinity_in_a_layer_is_named(form: Any) -> None:
+def test_infinity_in_a_layer_is_named() -> None:
     x, y = _data()
     model = _model()
     model.parts[2].weight[...] = 3e38
-    assert 'first in the output of layer "2"' in _error(form(model), x, y)
-    model = form(_model())
+    assert 'first in the output of layer "2"' in _error(model, x, y)
+    model = _model()
     model.parts[0].weight[...] = 3e38
     assert 'first in the output of layer "0"' in _error(model, x * 10, y)
     assert "forward" not in vars(model)
@@ -822,8 +821,7 @@ def _tied() -> Any:
 
 
 FORMS: dict[str, Any] = {
-    "parts": lambda: (Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2)).fuse(False),
-    "fused": lambda: Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2),
+    "chain": lambda: Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2),
     "by hand": Net,
     "tied": _tied,
 }

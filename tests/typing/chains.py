@@ -38,13 +38,6 @@ rectified = any_last
 several = [Linear(3, 4) >> ReLU(), Linear(3, 4) >> Tanh()]
 alike: Sequence[Chain[Array2, Array2, str, LinearGrad, ElementwiseGrad[Array2, None]]] = several
 
-# how it is run changes no type
-assert_type(
-    images.fuse(False),
-    Chain[Array4, Array2, Last[Linear[Any]], Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad],
-)
-assert_type(Sequential([Linear(3, 4)]).fuse(), Sequential[Any])
-
 # a slice is a chain whose static types are erased; a place or a name gives one part
 assert_type(images[1:3], Sequential[Any])
 assert_type((ReLU() >> PReLU())[:1], Sequential[Any])

@@ -54,7 +54,7 @@ from tests.support.random_models import (
 from typednn import Input, checking, config
 from typednn.engines import using
 from typednn.errors import ShapeError, TypednnError
-from typednn.layer import Chain, ElementwiseChain, Parts, Sequential
+from typednn.layer import Chain, ElementwiseChain, Sequential
 from typednn.layers import PerPosition, Residual
 from typednn.shapes import Flow
 
@@ -212,7 +212,6 @@ class unchecked_definition:  # noqa: N801
         self.patch.setattr("typednn.module.layer._grow", _grown)
         for kind in (Chain, ElementwiseChain, Sequential):
             self.patch.setattr(kind, "check_sizes", _unlooked)
-        self.patch.setattr(Parts, "fused", False)  # each layer's own checks are asked
         if self.law:
             self.patch.setattr(Residual, "forward", _added)
 

@@ -18,7 +18,7 @@ from website import docstrings, notebooks, pictures, reference, staging
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Packages with an `__all__` that is for typednn itself.
-WITHIN = {"cli", "fusion", "language_server", "nn", "static_checks"}
+WITHIN = {"cli", "language_server", "nn", "static_checks"}
 
 
 @pytest.mark.parametrize("package", reference.PACKAGES)

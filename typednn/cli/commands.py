@@ -24,7 +24,7 @@ from typednn.cli.training_arguments import RECIPE_OR_CONFIG, TRAIN
 SETTINGS: Final = """
   least_steps max_steps loss smoothing standardise generator stream
   clip_grad_norm precision compile accumulate patience start_from_epoch validation stratify
-  evaluate_every checkpoint_every fuse image augment balance class_weight
+  evaluate_every checkpoint_every image augment balance class_weight
   top_k drop_last workers vocabulary tokens stride weights freeze fold
   shards exchange sync_batchnorm"""
 

@@ -35,7 +35,7 @@ from typednn.contracts.checks import contract_of
 from typednn.errors import ArgumentError, LocatedError, TypednnError, explain
 from typednn.graph.operations import Binary, Unary
 from typednn.graph_layer import GraphElementwise, GraphLayer, GraphMultiInput, interpreted
-from typednn.layer import Input, Parts
+from typednn.layer import Input
 from typednn.module.module import Module
 from typednn.module.stack import Stack
 
@@ -344,8 +344,6 @@ def trace(model: Module, inputs: Sequence[Any], known: Callable[[Module], bool])
                 f"{layer.label()}, which derives from no class of typednn",
             )
             raise ArgumentError(explain(f'{model.label()}, layer "{path}"', rule, got, "write it as a Layer"), "model")
-        if isinstance(layer, Parts):
-            layer.fused = False
         vars(layer)["forward"] = partial(_called, found, path, layer, known)
     other.eval()
     given = [Traced(found, np.asarray(to_numpy(each))) if is_array(each) else each for each in inputs]

@@ -21,7 +21,7 @@ from typednn.arrays import AnyArray, Array1, IntArray0
 from typednn.layer import Positionwise, Rows
 from typednn.module.fields import Buffer, Kept, Parameter
 from typednn.module.gradients import ElementwiseGrad, Gradient
-from typednn.module.running_statistics import derivatives, inferred, infers, meeting_here, normalised
+from typednn.module.running_statistics import derivatives, inferred, infers, normalised
 from typednn.random import Rng
 
 
@@ -80,7 +80,7 @@ class BatchNorm1d(Positionwise[BatchNorm1dGrad]):
         return y
 
     def backward(self, next_grad: Float[Rows, "*batch {self.num_features}"]) -> ElementwiseGrad[Rows, BatchNorm1dGrad]:
-        dx, dweight, dbias = derivatives(self, next_grad, self._x, self._mean, self._variance, meeting_here())
+        dx, dweight, dbias = derivatives(self, next_grad, self._x, self._mean, self._variance)
         return ElementwiseGrad(
             dx, BatchNorm1dGrad(dweight, dbias) if self.weight is not None else BatchNorm1dGrad(None, None)
         )

@@ -21,7 +21,7 @@ from typednn.arrays import Array1, Array4, IntArray0
 from typednn.layer import Layer, S
 from typednn.module.fields import Buffer, Kept, Parameter
 from typednn.module.gradients import Gradient
-from typednn.module.running_statistics import derivatives, inferred, infers, meeting_here, normalised
+from typednn.module.running_statistics import derivatives, inferred, infers, normalised
 from typednn.random import Rng
 
 
@@ -83,5 +83,5 @@ class BatchNorm2d(Layer[Array4, Array4, BatchNorm2dGrad, S]):
         return y
 
     def backward(self, next_grad: Float[Array4, "batch height width {self.num_features}"]) -> BatchNorm2dGrad:
-        dx, dweight, dbias = derivatives(self, next_grad, self._x, self._mean, self._variance, meeting_here())
+        dx, dweight, dbias = derivatives(self, next_grad, self._x, self._mean, self._variance)
         return BatchNorm2dGrad(dx, *((dweight, dbias) if self.weight is not None else (None, None)))

@@ -9,12 +9,10 @@ from itertools import pairwise
 from typing import Any, Self, TypeGuard, cast
 from weakref import WeakKeyDictionary
 
-from typednn import hooks, system
+from typednn import system
 from typednn.arrays import device_of, is_floating, refuse_beyond_memory
 from typednn.contracts.derivatives import backwards
 from typednn.errors import ArgumentError, ShapeError, StackError, StateError, explain
-from typednn.module.calls import is_observed
-from typednn.module.fields import Kept, not_forwarded
 from typednn.module.gradients import ChainGrad, ElementwiseGrad, deferred
 from typednn.module.module import Module
 from typednn.shapes import Flow
@@ -106,8 +104,6 @@ class Parts(Module):
     parts: tuple[Module, ...]
     sample: Sample | None
     names: tuple[str, ...]
-    fused: bool = True  # whether neighbouring layers run as one kernel: see `fuse`
-    needed: Kept[Any]  # what the backward of a fused forward needs: a `typednn.fusion.fused.Needed`
 
     def __init__(self, parts: Sequence[Module], sample: Sample | None = None) -> None:
         self.consist(parts, sample)
@@ -138,9 +134,6 @@ class Parts(Module):
 
     def __copy__(self) -> Self:
         other = super().__copy__()
-        kept = other.__typednn_calls__.kept
-        if "needed" in kept:
-            kept["needed"] = kept["needed"].of(other.parts)
         other.rearranged()
         return other
 
@@ -168,17 +161,6 @@ class Parts(Module):
             self.sample.check(inputs[0], self)
         if self.shape_after(inputs[0].shape) is None:  # something may be wrong
             follow(self, inputs[0], self.parts)
-
-    def fuse(self, mode: bool = True) -> Self:
-        """Run neighbouring layers as one kernel, here and in chains below, as is the default (``fuse(False)``: part by
-        part).
-
-        Results are the same up to rounding. Returns the chain.
-        """
-        for _, module in self.named_modules():
-            if isinstance(module, Parts):
-                module.fused = mode
-        return self
 
     def freeze(self, count: int = -1) -> Self:
         """The first ``count`` layers that have parameters no longer learn, with all that stands before the next one;
@@ -213,36 +195,21 @@ class Parts(Module):
         if state.halves is None or tuple(half.parts for half in state.halves) != both:
             state.halves = Parts(both[0]).eval(), Parts(both[1])
         body, head = state.halves
-        body.fused = head.fused = self.fused
         return body, head
 
     def run(self, x: Any) -> Any:
-        """The output; what an earlier forward kept goes first."""
-        state = self.__typednn_calls__
-        state.kept.pop("needed", None)
+        """The output."""
         halves = self.halves
-        if halves is not None:
-            return halves[1].run(halves[0].run(x))
-        if not self.fused or is_observed(self):
-            return run(self.parts, x)
-        program = state.program
-        if program is None or not program.is_of(self.parts):
-            program = state.program = hooks.fused(self.parts)
-        return program.run(self, x) if program.fuses else run(self.parts, x)
+        return run(self.parts, x) if halves is None else halves[1].run(halves[0].run(x))
 
     def run_back(self, next_grad: Any) -> Any:
-        """The gradient, computed in the way that the output was."""
+        """The gradient."""
         halves = self.halves
         if halves is not None:
             kind: Any = ChainGrad
             learnt = halves[1].run_back(next_grad).parts
             return deferred(kind, self._not_computed, {"parts": (None,) * len(halves[0].parts) + learnt})
-        needed = self.__typednn_calls__.kept.get("needed")
-        if needed is None:
-            return run_back(self.parts, next_grad)
-        if needed.program.parts is not self.parts:  # others have kept nothing
-            raise not_forwarded(self)
-        return needed.program.run_back(needed, next_grad)
+        return run_back(self.parts, next_grad)
 
     def _not_computed(self) -> Any:
         rule, got = "the derivative by the input passes all layers", "frozen ones, behind which backward ends"

@@ -21,7 +21,6 @@ from typednn.arrays import AnyArray, Array1
 from typednn.errors import ShapeError, explain
 from typednn.hooks import repeated
 from typednn.kernels import batch_norm
-from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.pointwise import add
 
 X = TypeVar("X", bound=AnyArray)
@@ -87,15 +86,13 @@ def infers(layer: Normalising) -> bool:
     return not layer.training and layer.running_mean is not None
 
 
-def inferred(
-    layer: Normalising, x: Float[X, "*batch channels"], activation: Activation = IDENTITY
-) -> Float[X, "*batch channels"]:
+def inferred(layer: Normalising, x: Float[X, "*batch channels"]) -> Float[X, "*batch channels"]:
     """The output by the running mean and variance."""
-    return batch_norm.infer(x, layer.running_mean, layer.running_var, layer.weight, layer.bias, layer.eps, activation)
+    return batch_norm.infer(x, layer.running_mean, layer.running_var, layer.weight, layer.bias, layer.eps)
 
 
 def normalised(
-    layer: Normalising, x: Float[X, "*batch channels"], activation: Activation = IDENTITY
+    layer: Normalising, x: Float[X, "*batch channels"]
 ) -> tuple[Float[X, "*batch channels"], Float[Array1, " channels"], Float[Array1, " channels"]]:
     """(output, mean, variance) by the batch's mean and variance; while training the running ones follow them."""
     count, meeting = x.size // x.shape[-1], _here.meeting if layer.training else None
@@ -107,10 +104,10 @@ def normalised(
         cure = "use a larger batch, or call eval()" if layer.running_mean is not None else "use a larger batch"
         raise ShapeError(explain(f"{layer.label()}.forward", rule, f"shape {tuple(x.shape)}", cure), layer)
     if found is None:
-        y, mean, variance = batch_norm.forward(x, layer.weight, layer.bias, layer.eps, activation)
+        y, mean, variance = batch_norm.forward(x, layer.weight, layer.bias, layer.eps)
     else:
         mean, variance, _ = found
-        y = batch_norm.infer(x, mean, variance, layer.weight, layer.bias, layer.eps, activation)
+        y = batch_norm.infer(x, mean, variance, layer.weight, layer.bias, layer.eps)
     if layer.training and layer.running_mean is not None:
         count_batch(layer.num_batches_tracked)
         batch_norm.track(layer.running_mean, layer.running_var, mean, variance, layer.momentum, count)
@@ -129,13 +126,10 @@ def derivatives(
     x: Float[AnyArray, "*batch channels"],
     mean: Float[Array1, " channels"],
     variance: Float[Array1, " channels"],
-    meeting: Meeting | None,
-    activation: Activation = IDENTITY,
 ) -> tuple[Float[X, "*batch channels"], Float[Array1, " channels"], Float[Array1, " channels"]]:
     """(dx, dweight, dbias) of what `normalised` gave; the last two of this part of the batch."""
-    dx, dweight, dbias = batch_norm.backward(
-        next_grad, x, mean, variance, layer.weight, layer.bias, layer.eps, activation
-    )
+    dx, dweight, dbias = batch_norm.backward(next_grad, x, mean, variance, layer.weight, layer.bias, layer.eps)
+    meeting = _here.meeting
     if meeting is None:
         return dx, dweight, dbias
     count = x.size // x.shape[-1]

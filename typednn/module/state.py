@@ -80,7 +80,6 @@ class CallState:
     record: Record | tuple[()] | None = None  # what a backward is held to
     kinds: tuple[Kind, ...] = ()  # of forwards that fitted
     token: object = None  # the outer forward that this layer last took part in
-    program: Any = None  # what computes a chain's parts fused, since they last ran: a `typednn.fusion.fused.Fused`
     halves: Any = None  # of a chain whose first parts are frozen: these and the rest, two chains
 
     def drop(self) -> None:

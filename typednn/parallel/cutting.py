@@ -1,6 +1,6 @@
 """How a model is cut into stages: its pieces, what each costs, and the cut whose longest stage is the shortest.
 
-A chain's pieces are its parts, neighbours that run as one kernel together; another model says its pieces itself, by a
+A chain's pieces are its parts; another model says its pieces itself, by a
 method ``pieces`` (`typednn.models.GPT2` has one).
 """
 
@@ -8,12 +8,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from typednn import hooks
 from typednn.errors import ArgumentError, explain
 from typednn.module.chain import Parts
 from typednn.module.module import Module
@@ -35,7 +34,6 @@ class Piece:
     members: tuple[Member, ...]
     layer: Any = None
     tied: Any = None
-    fused: bool = True
 
 
 def pieces_of(model: Any, prefix: str = "") -> list[Piece]:
@@ -48,16 +46,12 @@ def pieces_of(model: Any, prefix: str = "") -> list[Piece]:
     if not isinstance(model, Parts) or not hasattr(model, "sliced") or hasattr(model, "dyn_layers"):
         cure = "write it as layers >> layers, or leave stages out"
         raise ArgumentError(explain("fit", "stages are parts of a chain or of GPT-2", type(model).__name__, cure))
-    program: Any = hooks.fused(model.parts) if model.fused else None
-    sizes = [len(segment.parts) for segment in program.segments] if program is not None else [1] * len(model.parts)
     pieces: list[Piece] = []
-    for start, stop in pairwise(accumulate(sizes, initial=0)):
-        names, parts = model.names[start:stop], model.parts[start:stop]
-        if hasattr(parts[0], "pieces"):
-            pieces += pieces_of(parts[0], f"{prefix}{names[0]}.")
+    for name, part in zip(model.names, model.parts, strict=True):
+        if hasattr(part, "pieces"):
+            pieces += pieces_of(part, f"{prefix}{name}.")
         else:
-            members = [(f"{prefix}{name}", part, _whole) for name, part in zip(names, parts, strict=True)]
-            pieces.append(Piece(tuple(members), fused=model.fused))
+            pieces.append(Piece(((f"{prefix}{name}", part, _whole),)))
     return pieces
 
 

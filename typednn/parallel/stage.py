@@ -70,16 +70,14 @@ class Stage(Layer[AnyArray, AnyArray, AnyChainGrad, S]):
 
 
 def steps_of(pieces: Sequence[Piece]) -> Iterator[Any]:
-    """What runs one after another: the layers of pieces, and parts of a chain as one chain, which fuses."""
+    """What runs one after another: the layers of pieces, and parts of a chain as one chain."""
     kind: Any = Chain
     for layer, together in groupby(pieces, key=lambda piece: piece.layer):
         if layer is not None:
             yield layer
             continue
         several = list(together)
-        chain: Parts = kind([part for piece in several for _, part, _ in piece.members])
-        chain.fused = several[0].fused
-        yield chain
+        yield kind([part for piece in several for _, part, _ in piece.members])
 
 
 def _places(pieces: Sequence[Piece]) -> Iterator[tuple[str, tuple[int, Member]]]:

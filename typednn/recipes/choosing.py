@@ -154,7 +154,7 @@ def chosen(recipe: Recipe, samples: Samples) -> str:
 
 def learning(recipe: Recipe, samples: Samples) -> str:
     """Which layers learn where others are frozen, in a line; an `ArgumentError` where the model has no such layers."""
-    running: Any = computed(fitted(recipe, samples).checked().built(), fused=recipe.fuse)[0]
+    running: Any = computed(fitted(recipe, samples).checked().built())[0]
     freeze(recipe, running)
     parts = {name: part.num_parameters() for name, part in running.children() if part.takes_update}
     frozen = running.num_parameters() - sum(parts.values())

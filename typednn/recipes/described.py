@@ -34,7 +34,7 @@ def built(where: str, described: Described, features: int, outputs: int) -> tupl
         )
     made: object = model
     if isinstance(made, Stack):
-        model, _ = computed(model, fused=True)
+        model, _ = computed(model)
     elif not isinstance(made, Layer):
         rule = "model is sizes of hidden layers, a config's text, a function that gives a model, or a model"
         raise ArgumentError(explain(where, rule, repr(given)[:200], "such as (100,)"), "model")

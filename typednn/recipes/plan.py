@@ -38,11 +38,11 @@ from typednn.runs.settings import read_settings
 from typednn.screen import brief
 from typednn.tasks import Regression
 
-# 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has texts, 5 images in files, 6
-# ``drop_last``, 7 a checksum of the test data, 8 encodings of tables, ``stratify``, ``start_from_epoch``, weights of
-# classes, 9 ``freeze``, ``fold``, ``shards`` and ``exchange``, 10 ``sync_batchnorm`` and ``precision``,
-# 11 ``compile``.
-FORMAT = 11
+# Before 3 every task was a classification; 4 has texts, 5 images in files, 6 ``drop_last``, 7 a checksum of the test
+# data, 8 encodings of tables, ``stratify``, ``start_from_epoch``, weights of classes, 9 ``freeze``, ``fold``,
+# ``shards`` and ``exchange``, 10 ``sync_batchnorm`` and ``precision``, 11 ``compile``. 2 to 11 have ``fuse``, which is
+# not read any more.
+FORMAT = 12
 FILE = "recipe.json"
 _KEPT = 1 << 31  # as many outputs: each label of a table is below it, and is kept
 _SIDE = 64  # of images for a model that reads any size, where nothing else is said
@@ -278,9 +278,7 @@ def read_plan(folder: Path, *, of_fit: bool = False) -> Plan:
         )
     try:
         config, scaling = str(saved["config"]), saved["scaling"]
-        before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | (
-            {"task": "classification"} if version < 3 else {}
-        )
+        before: dict[str, Any] = {"task": "classification"} if version < 3 else {}
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
         before |= {"drop_last": False, "tokens": "auto"} if version < 6 else {}
@@ -290,7 +288,8 @@ def read_plan(folder: Path, *, of_fit: bool = False) -> Plan:
         before |= {"sync_batchnorm": False, "precision": None} if version < 10 else {}
         before |= {"compile": True} if version < 11 else {}
         _refuse_unknown(where, [str(name) for name in saved["recipe"]["imports"]])
-        recipe = from_json({**before, **saved["recipe"]}, config)
+        kept = {name: value for name, value in saved["recipe"].items() if version > 11 or name != "fuse"}
+        recipe = from_json({**before, **kept}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
             recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))
         return Plan(
@@ -361,7 +360,6 @@ def _plan_of_fit(folder: Path) -> Plan:
         task=task,
         loss=loss,
         standardise=False,
-        fuse=False,
     )
     sizes = as_list(settings.get("input")) or []
     shape = tuple(size for size in sizes if type(size) is int and size > 0)

@@ -34,6 +34,7 @@ from typednn.files import path_of
 from typednn.layer import FirstChain, FirstLayer
 from typednn.models import GPT2, stream
 from typednn.module.module import Module
+from typednn.module.stack import Stack
 from typednn.plans import Compiled
 from typednn.recipes.inputs import dark_on_light, inputs_of
 from typednn.recipes.plan import VOCABULARY, Plan, read_plan
@@ -78,7 +79,9 @@ class Predictor:
     def __post_init__(self) -> None:
         self.model.eval()
         if self.plan.is_described:
-            running, sizes = computed(self.model, fused=self.plan.recipe.fuse)
+            running, sizes = computed(self.model)
+            if self.plan.of_fit and isinstance(self.model, Stack):
+                running, sizes = self.model, (self.model.in_features,)
         else:  # one that the program named: it need not be a stack
             running, sizes = self.model, self.plan.shape
         compiled = Compiled(running.eval(), told=lambda why: None)

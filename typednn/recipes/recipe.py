@@ -70,7 +70,6 @@ class Recipe(TrainingSettings):
     validation        the share of the training data that is held out for evaluation during training
     stratify          whether of each class that share is held out
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
-    fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
     augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type":
                       "RandomCrop", "padding": 2}]``
     balance           whether each class is drawn as often as any other (`typednn.data.Loader`)
@@ -120,7 +119,6 @@ class Recipe(TrainingSettings):
     stratify: bool = field(default=False, kw_only=True)
     evaluate_every: int | None = field(default=None, kw_only=True)
     checkpoint_every: int | None = field(default=None, kw_only=True)
-    fuse: bool = True
     adapts: tuple[Literal["classes", "image", "shape"], ...] = ()
     augment: Sequence[str | Mapping[str, Any]] = ()
     balance: bool = False

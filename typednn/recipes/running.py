@@ -227,7 +227,7 @@ def _trained(
     model.init(config.rng())
     if start:
         model.load_state_dict({**model.state_dict(), **start})
-    running, sizes = computed(model, fused=recipe.fuse)
+    running, sizes = computed(model)
     freeze(recipe, running)
     optimizer: Any = config.optimizer()
     data = samples.shaped(*sizes, stride=recipe.stride)
@@ -427,16 +427,14 @@ def fill(place: Path, plan: Plan, model: Any, weights: Literal["best", "latest"]
     return Run.open(place, lock=False).load_weights(model, weights or which(plan.recipe)).state.step
 
 
-def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
-    """The model that is run for ``model``, and the shape of its samples: the layers as a chain, which fuses, or the
-    stack itself and a row.
-
-    A stack within the stack reshapes its rows, which a chain can't: then nothing is fused.
+def computed(model: AnyModel) -> tuple[Any, tuple[int, ...]]:
+    """The model that is run for ``model``, and the shape of its samples: the layers as a chain, or the stack itself and
+    a row, where a stack within it reshapes its rows, which a chain can't.
     """
     if isinstance(model, FirstChain):
         sample: Any = model.sample
-        return model.fuse(fused), sample.sizes
-    if not fused or any(isinstance(layer, Stack | Foreign) for layer in model.parts):
+        return model, sample.sizes
+    if any(isinstance(layer, Stack | Foreign) for layer in model.parts):
         return model, (model.in_features,)
     return model.as_chain(), model.sample_shape
 
@@ -495,5 +493,5 @@ def _check(plan: Plan, samples: Samples, model: AnyModel) -> dict[str, Any]:
     if plan.recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))
     if plan.recipe.freeze:
-        freeze(plan.recipe, computed(model, fused=plan.recipe.fuse)[0])
+        freeze(plan.recipe, computed(model)[0])
     return _start(plan, model)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import typednn
 from typednn.engines import get_threads, set_threads
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import lenet5
@@ -16,16 +17,16 @@ from typednn.optim import Adam
 PATIENCE = 120.0  # seconds; what takes a moment
 
 
-def learnt(seed: int, fused: bool) -> dict[str, Any]:
-    """A LeNet5's parameters after four steps."""
+def learnt(seed: int, planned: bool) -> dict[str, Any]:
+    """A LeNet5's parameters after six steps."""
     rng = np.random.default_rng(seed)
-    plain = lenet5(softmax=False, bias=True, rng=rng)
-    model: Any = plain.fuse(fused)
+    model = lenet5(softmax=False, bias=True, rng=rng)
+    learner: Any = typednn.compile(model) if planned else model
     loss, optimizer = SoftmaxCrossEntropy(), Adam(1e-3)
-    for _ in range(4):
+    for _ in range(6):
         x, labels = rng.standard_normal((16 + seed, 28, 28, 1), dtype=np.float32), rng.integers(0, 10, 16 + seed)
-        model.update(optimizer, model.backward(loss.loss_grad(model.forward(x), labels)))
-    return dict(plain.state_dict())
+        model.update(optimizer, learner.backward(loss.loss_grad(learner.forward(x), labels)))
+    return dict(model.state_dict())
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -43,8 +44,8 @@ def test_models_in_several_threads(threads: int) -> None:
             while not done.is_set():
                 assert (matrix @ matrix)[0, 0] == 300
 
-        def learn(seed: int, fused: bool) -> None:
-            together[seed] = learnt(seed, fused)
+        def learn(seed: int, planned: bool) -> None:
+            together[seed] = learnt(seed, planned)
 
         others = [threading.Thread(target=multiply, daemon=True) for _ in range(2)]
         workers = [threading.Thread(target=learn, args=job, daemon=True) for job in jobs]
