@@ -13,10 +13,10 @@ import pytest
 from jaxtyping import Float
 
 from typednn import Elementwise, ElementwiseGrad, GraphElementwise, Input
-from typednn.engines import EngineError, available, processor, using
+from typednn.engines import EngineError, available, blas, processor, using
 from typednn.errors import ArgumentError, DataError, NotInitialised
 from typednn.exchange import export_c
-from typednn.exchange.c import export, source
+from typednn.exchange.c import export, recording, source
 from typednn.graph import sigmoid
 from typednn.graph.tensor import AnyTensor
 from typednn.kernels.op import Engine, Op
@@ -146,6 +146,16 @@ def test_the_bits_of_python(name: str, tmp_path: Path, monkeypatch: pytest.Monke
         assert (folder / "lenet5.o").stat().st_size < 1_000_000
 
 
+@pytest.mark.parametrize("make", [lenet5, LeNet5])
+def test_a_convolution_takes_what_stands_around_it(make: Any) -> None:
+    """Zeros, activation and pooling; an affine map takes the activation: so two, three, and softmax."""
+    inputs = [RNG(seed).standard_normal((1, 28, 28, 1), np.float32) for seed in range(2)]
+    model = make(softmax=True, rng=RNG(0)) if make is lenet5 else make(rng=RNG(0))
+    calls = recording.record(model, inputs).calls
+    names = ["conv2d.forward", "conv2d.forward", "linear.rows", "linear.rows", "linear.rows", "softmax.forward"]
+    assert [call.plan.name for call in calls] == names
+
+
 def test_threads_leave_the_bits(tmp_path: Path) -> None:
     """And memory is used again: a batch of images needs less than all that lies between the layers."""
     model = lenet5(softmax=True, rng=RNG(0))
@@ -237,7 +247,25 @@ def _doubled(x: Any) -> Any:
     return relu.formulas[0].run(x + x)
 
 
-PARTLY = Op("doubled", _doubled, (Engine("halide", _doubled, "x"),), 1, "", None, "", ())
+def _product(x: Any) -> Any:
+    y = np.empty_like(x)
+    blas.gemm(x, np.eye(x.shape[1], dtype=x.dtype), y)
+    return y
+
+
+def _over(x: Any) -> None:
+    relu.formulas[0].kernels[x.dtype].call(x, x)
+
+
+def _op(name: str, run: Any, writes: str = "") -> Op:
+    return Op(name, run, (Engine("halide", run, "x"),), 1, "", None, writes, ("x",))
+
+
+OPS = {
+    "partly": _op("doubled", _doubled),
+    "a product": _op("product", _product),
+    "over the input": _op("over", _over, "x"),
+}
 
 
 class OfNumPy(Elementwise[None]):
@@ -245,6 +273,7 @@ class OfNumPy(Elementwise[None]):
 
     def __init__(self, how: str) -> None:
         self.how = how
+        self.dropout = Dropout(0.5)
 
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
         y: Any = x
@@ -254,8 +283,11 @@ class OfNumPy(Elementwise[None]):
             y += 1
         elif self.how == "a rounding":
             y *= np.nextafter(np.float32(1), np.float32(2))
-        elif self.how == "within an op":
-            y = PARTLY.run(x)
+        elif self.how == "random":
+            y = self.dropout.train().forward(x)
+        elif self.how in OPS:
+            found = OPS[self.how].run(x)
+            y = x if found is None else found
         elif self.how == "a number":
             y = LeakyReLU(float(np.abs(np.asarray(x).flat[0]))).eval().forward(x)
         elif self.how == "a rare number" and float(np.max(np.asarray(x))) > 20:
@@ -286,10 +318,16 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: with_numpy("a number", Linear(20, 3)),
         "alone, got calls of kernels that depend on the numbers of the input",
     ),
-    "within an op": (
-        lambda: with_numpy("within an op", Linear(20, 3)),
+    "NumPy within an op": (
+        lambda: with_numpy("partly", Linear(20, 3)),
         r"export_c: OfNumPy.*, layer \"1\": .*, got doubled partly by NumPy; export this",
     ),
+    "random": (lambda: with_numpy("random"), "got dropout of random numbers; export this"),
+    "over the input": (
+        lambda: (Input(4) >> OfNumPy("over the input") >> Linear(4, 3)).init(RNG(0)),
+        "got over, which writes into the model or its input; export this",
+    ),
+    "a product": (lambda: with_numpy("a product"), "got product by OpenBLAS; export this"),
     "a rare number": (lambda: with_numpy("a rare number", Linear(20, 3)), "the same numbers in C, got a difference of"),
     "an op of NumPy": (
         lambda: Input(6, dtype=int) >> GPT2(11, n_positions=6, n_embd=8, n_layer=1, n_head=2, rng=RNG(0)),

@@ -23,12 +23,13 @@ import numpy as np
 
 from typednn.engines import using
 from typednn.engines.halide.toolchain import Array, Plan
+from typednn.engines.memory.pool import ALIGNMENT
 from typednn.errors import ArgumentError, explain
 from typednn.module.chain import Parts
 from typednn.module.module import Module
 from typednn.plans import rewriting
 from typednn.plans.arena import Lasting, arena_of
-from typednn.plans.natives import ALIGNMENT, At, bounds
+from typednn.plans.natives import At, bounds
 from typednn.plans.plan import only_views
 from typednn.plans.recording import Memory, Recorder, Step, Unplannable, View
 
